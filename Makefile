@@ -13,7 +13,7 @@ help:
 	@echo "make test-engines  install Dask, Spark and Ray beside (500 MB; Spark needs Java 17), and run their tests (2 minutes)"
 	@echo "make coverage  which lines and branches make test runs, in build/coverage.json (15 minutes)"
 	@echo "make mutants plant a mistake in each of 300 places, and count those that the tests find (an hour; NUMBER=30 SEED=1)"
-	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
+	@echo "make lint    set up, then ruff, mypy --strict, import-linter, no circles of imports, and codespell"
 	@echo "make package      build the wheel and the sdist into dist/, and use each in an environment with nothing else"
 	@echo "make test-lowest  all tests with the lowest versions that pyproject.toml allows (12 minutes)"
 	@echo "make test-pythons a part of the tests with every Python from 3.11 on that is here (4 minutes each)"
@@ -54,7 +54,8 @@ demo: $(VENV)/.installed
 # once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# What has a compiled loop is tested without it as well; `make test-all` takes every kind, `make test-numpy` everything.
+# What has a compiled loop is tested without it as well, but for tests marked `one_core`; `make test-all` takes those and
+# every kind, `make test-numpy` everything.
 NUMPY := tests/compiled tests/contract tests/maths/fourier/test_cosines.py tests/maths/fourier/test_sincos.py tests/maths/kernels \
 	tests/samplers/test_fourier.py tests/samplers/test_nystroem.py tests/samplers/test_homogeneous.py \
 	tests/maths/test_sketch_loop.py tests/samplers/test_tensor_sketch.py \
@@ -62,7 +63,7 @@ NUMPY := tests/compiled tests/contract tests/maths/fourier/test_cosines.py tests
 	tests/scalers/test_quantile.py tests/scalers/test_power.py
 test: $(VENV)/.installed
 	$(PYTEST) --hypothesis-profile=quick -m "not slow"
-	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow" $(NUMPY)
+	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow and not one_core" $(NUMPY)
 
 test-all: $(VENV)/.installed
 	$(PYTEST)
@@ -81,7 +82,7 @@ TESTS ?=
 coverage: $(VENV)/.installed
 	rm -rf build/coverage && mkdir -p build/coverage
 	-$(COVERED) $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow" $(TESTS)
-	-$(COVERED) KAFEAT_COMPILED=0 $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow" $(or $(TESTS),$(NUMPY))
+	-$(COVERED) KAFEAT_COMPILED=0 $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow and not one_core" $(or $(TESTS),$(NUMPY))
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage json --quiet --ignore-errors -o build/coverage.json
 	@$(BIN)/coverage report --ignore-errors --sort=cover --skip-covered | sed -n '1,32p;$$p'
@@ -112,6 +113,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/circles.py
 	$(BIN)/codespell
 
 man: $(VENV)/.installed

@@ -21,7 +21,7 @@ from sklearn.kernel_approximation import Nystroem
 import kafeat
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.rbf import RbfKernel
+from kafeat.maths.kernels.shift_invariant import RbfKernel
 
 TARGETS = ("label", "medianHouseValue")
 SETS = "letter,usps,ijcnn1,covtype20k,california,mnist"

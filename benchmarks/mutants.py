@@ -67,12 +67,17 @@ def main() -> int:
         else shares(rooms, suite, asked.number)
     )
     chosen = [m for m in chosen if asked.only in (None, _room(ROOT / m.path))]
-    results = run(sorted(chosen, key=lambda mistake: _order(mistake, asked.seed)), suite, asked.jobs)
-    done = {_key(result) for result in results}
-    results += [result for result in before if _key(result) not in done]
-    RESULTS.write_text(json.dumps(results, indent=1))
-    show(results)
+    chosen.sort(key=lambda mistake: _order(mistake, asked.seed))
+    show(_saved(run(chosen, suite, asked.jobs, before), before))
     return 0
+
+
+def _saved(results: list[Result], before: list[Result]) -> list[Result]:
+    """Write the results, and those from before of all other places."""
+    done = {_key(result) for result in results}
+    every = results + [result for result in before if _key(result) not in done]
+    RESULTS.write_text(json.dumps(every, indent=1))
+    return every
 
 
 def _described(mistake: Mistake) -> Result:
@@ -272,8 +277,8 @@ class Copy:
         return lost
 
 
-def run(chosen: list[Mistake], suite: Suite, jobs: int) -> list[Result]:
-    """Plant the mistakes one after the other, in so many copies at a time."""
+def run(chosen: list[Mistake], suite: Suite, jobs: int, before: list[Result]) -> list[Result]:
+    """Plant the mistakes one after the other, in so many copies at a time; the file always has all results."""
     copies: queue.Queue[Copy] = queue.Queue()
     for number in range(jobs):
         copies.put(Copy(number, suite))
@@ -291,7 +296,7 @@ def run(chosen: list[Mistake], suite: Suite, jobs: int) -> list[Result]:
     with ThreadPoolExecutor(jobs) as pool:
         for result in pool.map(one, chosen):
             results.append(result)
-            RESULTS.write_text(json.dumps(results, indent=1))  # if it is stopped
+            _saved(results, before)  # if it is stopped
     doubtful = copies.get().failing({result["found_by"] for result in results if "::" in result["found_by"]})
     for result in results:
         if result["found_by"] in doubtful:

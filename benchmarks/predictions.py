@@ -18,8 +18,7 @@ import numpy as np
 
 import kafeat
 from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.tiles import tile_rows
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 
@@ -28,7 +27,7 @@ REPEATS = 7
 
 def limit(fm: FeatureMap, rows: int, jobs: int) -> None:
     """Compute angles, cosines and the product with the weights of as many rows, tile by tile."""
-    height, dtype = tile_rows(fm.predicting), np.dtype(fm.dtype)
+    height, dtype = fm.program("predictions").rows, np.dtype(fm.dtype)
     fitted = fm.chain.steps[-1]
     weights = fm.predictor.fitted.state["weights"].astype(dtype)
 

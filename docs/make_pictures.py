@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import kafeat
-from kafeat.evaluation.kernel_error import signature_curves
-from kafeat.evaluation.report import portraits
-from kafeat.evaluation.report.canvas import STYLES, drawn
+from kafeat.pictures import portraits
+from kafeat.pictures.canvas import STYLES, drawn
+from kafeat.pictures.figure_data import signature_curves
 
 FOLDER = Path(__file__).parent / "pictures/kinds"
 WIDTHS = (64, 256, 1024)
@@ -214,7 +214,7 @@ def draw_signature() -> None:
     """Signature, spectrum and distortion of the chi2 map, as the page of an evaluation shows them."""
     X = np.random.default_rng(1).gamma(1.0, size=(500, 10))
     fm = kafeat.fit({"steps": [{"kind": "homogeneous", "order": 2}]}, X)
-    curves = signature_curves(fm, X)
+    curves = signature_curves(fm.chain, X)
     if curves is None:
         raise TypeError("a homogeneous map has a signature")
     picture = drawn("signature", "png", "", "", partial(portraits.signature, curves=curves), columns=3)

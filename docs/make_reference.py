@@ -23,7 +23,7 @@ from kafeat.cli.main import kafeat
 from kafeat.config.model import ColumnSelection, Config, Prune, SearchOptions
 from kafeat.config.schema import config_schema
 from kafeat.contract.describe import headline, spell
-from kafeat.maths.kernel import find_kernel, kernel_names
+from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.registry import accepted, predictors, samplers, scalers, step_class
 from kafeat.samplers.union import UnionMember
 

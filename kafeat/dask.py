@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from kafeat.dataframes import Content, Frame, SharedMap, frame_of, shared
+from kafeat.dataframes import Content, Frame, FrameOptions, SharedMap, shared
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.columns.numbers import is_text
@@ -24,7 +24,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import BatchReader, MemoryReader, TableReader
 from kafeat.io.writers.arrow_columns import lists_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.threads import InMemory, run_in_this_thread
+from kafeat.runtime.run import fill
 from kafeat.types import Array, Floats
 
 try:
@@ -101,7 +101,8 @@ def transform(
     >>> kafeat.dask.transform(da.from_array(X, chunks=(100, 3)), fm).shape
     (200, 64)
     """
-    return _lazy(ddf, model, keep, layout, prefix, dtype, "unit variance" if unit_variance else "features")
+    content: Content = "unit variance" if unit_variance else "features"
+    return _lazy(ddf, model, FrameOptions(keep, layout, prefix, dtype, content))
 
 
 def predict(
@@ -114,16 +115,12 @@ def predict(
 ) -> dd.DataFrame | da.Array:
     """Return the prediction for every row of a Dask DataFrame or array, lazily.
 
-    The model ends in a predictor. Columns are those of `kafeat predict`. Everything else is as for `transform`.
+    The model ends in a predictor. Columns are those of `kafeat predict`.
 
     Parameters
     ----------
-    ddf : dask.dataframe.DataFrame or dask.array.Array (n_rows, n_features_in)
-        Input rows.
-    model : str, path or FeatureMap
-        A model, or a path that every worker can read.
-    keep : list of str or "all", default ()
-        Passthrough columns, which are copied unchanged; only for DataFrames.
+    ddf, model, keep
+        As for `transform`.
     prefix : str or None, default None
         Prefix of the columns of predictions; None gives none.
     dtype : {"float16", "float32", "float64"} or None, default None
@@ -139,10 +136,8 @@ def predict(
     ------
     kafeat.errors.UsageError
         An argument is invalid, or the model does not end in a predictor.
-    kafeat.errors.DataError
-        A column is missing or has a wrong type. `compute` raises it for invalid values, with partition, row and column.
-    kafeat.errors.ArtifactError
-        The model file is invalid.
+    kafeat.errors.KafeatError
+        As for `transform`.
 
     Examples
     --------
@@ -153,28 +148,22 @@ def predict(
     >>> kafeat.dask.predict(da.from_array(X, chunks=(100, 3)), fm).shape
     (200, 2)
     """
-    return _lazy(ddf, model, keep, "columns", prefix, dtype, "predictions")
+    return _lazy(ddf, model, FrameOptions(keep, "columns", prefix, dtype, "predictions"))
 
 
 def _lazy(
-    ddf: dd.DataFrame | da.Array,
-    model: str | os.PathLike[str] | FeatureMap,
-    keep: Sequence[str],
-    layout: Literal["columns", "list"],
-    prefix: str | None,
-    dtype: str | None,
-    content: Content,
+    ddf: dd.DataFrame | da.Array, model: str | os.PathLike[str] | FeatureMap, options: FrameOptions
 ) -> dd.DataFrame | da.Array:
     sent = shared(model)
     if isinstance(ddf, da.Array):
-        if len(keep) or layout != "columns" or prefix is not None:
+        if len(options.keep) or options.layout != "columns" or options.prefix is not None:
             raise UsageError("ddf: expected a DataFrame with keep, layout or prefix, got an array")
-        return _transform_array(ddf, sent, dtype, content)
+        return _transform_array(ddf, sent, replace(options, layout="list"))
     if not isinstance(ddf, dd.DataFrame):
         raise UsageError(f"ddf: expected a Dask DataFrame or array, got {type(ddf).__name__}")
     fm, labels = sent.map, {str(label): label for label in ddf.columns}
     names = BatchReader("<DataFrame>", pa.schema([(str(label), pa.null()) for label in ddf.columns]))
-    frame = frame_of(names, fm, keep, layout, prefix, dtype, _DTYPES, content)
+    frame = options.frame(names, fm, _DTYPES)
     reads = _reads(names, fm, frame)
     needed = [labels[name] for name in dict.fromkeys([*reads, *frame.keep])]
     part = ddf if needed == list(ddf.columns) else ddf[needed]
@@ -182,7 +171,7 @@ def _lazy(
     return part.map_partitions(
         _partition,
         _task(_TaskInputs(sent, frame, tuple(reads))),
-        meta=_assembled(part._meta, fm, frame, frame.empty(0, frame.transform(fm).n_features_out)),
+        meta=_assembled(part._meta, fm, frame, frame.memory(fm).buffer(0, 0)),
         enforce_metadata=False,  # every task would carry the names of all features
         token=_KEY,
     )
@@ -223,7 +212,7 @@ def _partition(
     part: pd.DataFrame, work: _TaskInputs, partition_info: dict[str, Any] | None = None
 ) -> pd.DataFrame:
     fm, frame = work.sent.map, work.frame
-    out = frame.empty(len(part), frame.transform(fm).n_features_out)
+    out = frame.memory(fm).buffer(0, len(part))
     if len(part):  # an empty column of objects does not show what it would hold
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
@@ -232,10 +221,7 @@ def _partition(
 
 
 def _fill(source: Reader, fm: FeatureMap, frame: Frame, out: Floats) -> None:
-    columns = match(source, fm.columns, ())
-    chunks = source.chunks(columns, (), fm.chunk_rows)
-    for _ in run_in_this_thread(frame.transform(fm), frame.computed_in(fm), chunks, InMemory(out)):
-        pass
+    fill(frame.program(fm), source, match(source, fm.columns, ()), fm.chunk_rows, out, 1, in_memory=True)
 
 
 def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
@@ -274,11 +260,11 @@ def _assembled(part: pd.DataFrame, fm: FeatureMap, frame: Frame, features: Float
     return pd.concat([part[[labels[name] for name in frame.keep]], made], axis=1)
 
 
-def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None, content: Content) -> da.Array:
+def _transform_array(array: da.Array, sent: SharedMap, options: FrameOptions) -> da.Array:
     fm = sent.map
     check_array("<array>", array.shape, array.dtype)
     match(MemoryReader(np.empty((0, array.shape[1]), array.dtype)), fm.columns, ())
-    frame = frame_of(BatchReader("<array>", pa.schema([])), fm, (), "list", None, dtype, _DTYPES, content)
+    frame = options.frame(BatchReader("<array>", pa.schema([])), fm, _DTYPES)
     work = _TaskInputs(sent, frame)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
@@ -287,7 +273,7 @@ def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None, conten
         array,
         _task(work),
         name=f"{_KEY}-{tokenize(array, work)}",
-        chunks=(array.chunks[0], (frame.transform(fm).n_features_out,)),
+        chunks=(array.chunks[0], (frame.program(fm).width,)),
         dtype=frame.dtype,
         meta=np.empty((0, 0), frame.dtype),
     )
@@ -295,7 +281,7 @@ def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None, conten
 
 def _block(block: Array, work: _TaskInputs, block_id: tuple[int, ...] | None = None) -> Floats:
     fm, frame = work.sent.map, work.frame
-    out = frame.empty(len(block), frame.transform(fm).n_features_out)
+    out = frame.memory(fm).buffer(0, len(block))
     number = "" if block_id is None else f" {block_id[0]}"
     _fill(MemoryReader(block, f"<block{number}>"), fm, frame, out)
     return out.astype(frame.dtype, copy=False)

@@ -12,14 +12,15 @@ from typing import Any, Literal
 import numpy as np
 
 from kafeat.chain.bound_chain import PREDICTION_DTYPE
-from kafeat.contract.step import Transform
+from kafeat.chain.program import Program
 from kafeat.errors import ArtifactError, UsageError
 from kafeat.io.columns.fields import indices_of, require, unique
 from kafeat.io.readers.base import Reader
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import artifact_bytes, loads
 from kafeat.model.predictor import PREDICTION
+from kafeat.runtime.run import NewArrays
 
 Content = Literal["features", "unit variance", "predictions"]
 
@@ -31,17 +32,16 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class SharedMap:
-    """A reference to a map: its path, or the bytes of its model file. `digest` is their SHA-256 in hex."""
+    """A reference to a map: the path of its model file, or its bytes. `digest` is their SHA-256 in hex."""
 
     digest: str
-    path: str | None = None
-    data: bytes | None = field(default=None, repr=False)
+    file: str | bytes = field(repr=False)
 
     @property
     def map(self) -> FeatureMap:
         """The map, loaded and checked on the first use in a process.
 
-        Raises `ArtifactError` if the file at `path` has another digest.
+        Raises `ArtifactError` if the file has another digest by now.
         """
         with _lock:
             fm = _loaded.get(self.digest) or self._read()
@@ -49,18 +49,16 @@ class SharedMap:
         return fm
 
     def _read(self) -> FeatureMap:
-        if self.data is not None:
-            return loads(self.data, "<map>")
-        if self.path is None:
-            raise TypeError("a shared map has a path or bytes")
-        data = artifact_bytes(self.path)
+        if isinstance(self.file, bytes):
+            return loads(self.file, "<map>")
+        data = artifact_bytes(self.file)
         digest = _digest(data)
         if digest != self.digest:
             raise ArtifactError(
-                f"{self.path}: expected the map with the SHA-256 {self.digest}, got {digest}: "
+                f"{self.file}: expected the map with the SHA-256 {self.digest}, got {digest}: "
                 "every machine has to see the same file, and it must not change while the job runs"
             )
-        return loads(data, self.path)
+        return loads(data, self.file)
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return "kafeat-map", self.digest
@@ -76,12 +74,12 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
         return model
     if isinstance(model, FeatureMap):
         data = model.dumps()
-        made = SharedMap(_digest(data), data=data)
+        made = SharedMap(_digest(data), data)
     elif isinstance(model, str | os.PathLike):
         name = os.fspath(model)
         data = artifact_bytes(name)
         # Other processes may run in other folders.
-        made = SharedMap(_digest(data), path=name if "://" in name else os.path.abspath(name))
+        made = SharedMap(_digest(data), name if "://" in name else os.path.abspath(name))
         model = loads(data, name)
     else:
         raise UsageError(f"model: expected a path or a FeatureMap, got {type(model).__name__}")
@@ -92,7 +90,7 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
 
 def _remember(digest: str, fm: FeatureMap) -> None:
     """Keep a map as the latest. Its derived arrays are computed here, under the lock: once for all threads."""
-    _ = fm.transformer
+    fm.program()
     _loaded.pop(digest, None)
     _loaded[digest] = fm
     while len(_loaded) > _MOST:
@@ -101,6 +99,55 @@ def _remember(digest: str, fm: FeatureMap) -> None:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True)
+class FrameOptions:
+    """The arguments of `transform` and `predict` that say which columns a frame gets."""
+
+    keep: Sequence[str] = ()
+    layout: Literal["columns", "list"] = "columns"
+    prefix: str | None = None
+    dtype: str | None = None
+    content: Content = "features"
+
+    def frame(self, source: Reader, fm: FeatureMap, dtypes: Sequence[str]) -> Frame:
+        """Return the output columns; refuse unknown, repeated and clashing columns."""
+        keep, predicts = self.keep, self.content == "predictions"
+        if self.layout not in ("columns", "list"):
+            raise UsageError(f"layout: expected columns or list, got {self.layout!r}")
+        if self.dtype is not None and self.dtype not in dtypes:
+            raise UsageError(f"dtype: expected one of {', '.join(dtypes)}, got {self.dtype!r}")
+        if isinstance(keep, str) and keep != "all":
+            raise UsageError(f"keep: expected a list of columns or 'all', got {keep!r}")
+        kept = tuple(field.name for field in source.fields) if keep == "all" else tuple(keep)
+        require(source, kept, "keep")
+        indices_of(source, kept)
+        if not unique(kept):
+            raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
+        if self.content == "unit variance":
+            fm.needed_unit_scale()
+        names, class_name = self._names(fm)
+        both = [name for name in kept if name in {*names, class_name}]
+        if both:
+            made = "predictions" if predicts else "features"
+            raise UsageError(
+                f"keep: expected columns with other names than the {made}, got {', '.join(both)}; "
+                f"choose another prefix for the {made}"
+            )
+        dtype = np.dtype(self.dtype or (PREDICTION_DTYPE if predicts else fm.dtype))
+        return Frame(kept, keep == "all", self.layout, names, dtype, self.content, class_name)
+
+    def _names(self, fm: FeatureMap) -> tuple[tuple[str, ...], str | None]:
+        """Return the names of the columns of numbers, and that of the column of classes if there is one."""
+        if self.content != "predictions":
+            options = OutputOptions(prefix=self.prefix)
+            if self.layout == "list":
+                return (options.list_name,), None
+            return tuple(options.feature_names(fm.n_components)), None
+        predictor, prefix = fm.needed_predictor(), self.prefix or ""
+        class_name = None if predictor.labels.classes is None else f"{prefix}{PREDICTION}"
+        return tuple(f"{prefix}{name}" for name in predictor.output_names), class_name
 
 
 @dataclass(frozen=True)
@@ -119,80 +166,20 @@ class Frame:
     content: Content = "features"
     class_name: str | None = None
 
-    @property
-    def order(self) -> Literal["C", "F"]:
-        """The memory order in which features become columns without a copy, as for a file of that layout."""
-        return "F" if self.layout == "columns" and self.content != "predictions" else "C"
-
-    def transform(self, fm: FeatureMap) -> Transform:
+    def program(self, fm: FeatureMap) -> Program:
         """Return what makes the numbers of the frame."""
         if self.content == "predictions":
-            return fm.predicting
-        return fm.scaled if self.content == "unit variance" else fm.transformer
+            return fm.program("predictions")
+        return fm.program(unit_variance=self.content == "unit variance")
 
-    @property
-    def made_in(self) -> np.dtype[Any]:
-        """The dtype of `empty`: that of the columns, but float64 for predictions, which are rounded later."""
-        return PREDICTION_DTYPE if self.content == "predictions" else self.dtype
+    def memory(self, fm: FeatureMap) -> NewArrays:
+        """Return a target whose features become columns without a copy, in the order of a file of that layout."""
+        width = self.program(fm).width
+        if self.content == "predictions":
+            return NewArrays(width, PREDICTION_DTYPE)  # rounded to the dtype of the columns later
+        return NewArrays(width, self.dtype, "F" if self.layout == "columns" else "C")
 
     @property
     def not_features(self) -> tuple[str, ...]:
         """Columns that a map without names skips; if all columns are kept, features are among them."""
         return () if self.keeps_all else self.keep
-
-    def empty(self, rows: int, width: int) -> np.ndarray[Any, Any]:
-        """Return memory for the features of `rows` rows."""
-        return np.empty((rows, width), self.made_in, order=self.order)
-
-    def computed_in(self, fm: FeatureMap) -> np.dtype[Any]:
-        """Return the dtype that the numbers are computed in."""
-        return PREDICTION_DTYPE if self.content == "predictions" else np.dtype(fm.dtype)
-
-
-def frame_of(
-    source: Reader,
-    fm: FeatureMap,
-    keep: Sequence[str],
-    layout: Literal["columns", "list"],
-    prefix: str | None,
-    dtype: str | None,
-    dtypes: Sequence[str],
-    content: Content = "features",
-) -> Frame:
-    """Return the output columns for these options; refuse unknown, repeated and clashing columns."""
-    if layout not in ("columns", "list"):
-        raise UsageError(f"layout: expected columns or list, got {layout!r}")
-    if dtype is not None and dtype not in dtypes:
-        raise UsageError(f"dtype: expected one of {', '.join(dtypes)}, got {dtype!r}")
-    if isinstance(keep, str) and keep != "all":
-        raise UsageError(f"keep: expected a list of columns or 'all', got {keep!r}")
-    kept = tuple(field.name for field in source.fields) if keep == "all" else tuple(keep)
-    require(source, kept, "keep")
-    indices_of(source, kept)
-    if not unique(kept):
-        raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
-    if content == "unit variance":
-        fm.needed_unit_scale()
-    names, class_name = _names(fm, layout, prefix, content)
-    made = "predictions" if content == "predictions" else "features"
-    both = [name for name in kept if name in {*names, class_name}]
-    if both:
-        raise UsageError(
-            f"keep: expected columns with other names than the {made}, got {', '.join(both)}; "
-            f"choose another prefix for the {made}"
-        )
-    default = PREDICTION_DTYPE if content == "predictions" else fm.dtype
-    return Frame(kept, keep == "all", layout, names, np.dtype(dtype or default), content, class_name)
-
-
-def _names(
-    fm: FeatureMap, layout: str, prefix: str | None, content: Content
-) -> tuple[tuple[str, ...], str | None]:
-    """Return the names of the columns of numbers, and that of the column of classes if there is one."""
-    options = OutputOptions(prefix=prefix)
-    if content != "predictions":
-        names = (options.list_name,) if layout == "list" else tuple(options.feature_names(fm.n_components))
-        return names, None
-    predictor, prefix = fm.needed_predictor(), prefix or ""
-    class_name = None if predictor.labels.classes is None else f"{prefix}{PREDICTION}"
-    return tuple(f"{prefix}{name}" for name in predictor.output_names), class_name

@@ -73,9 +73,7 @@ class InvalidValueError(DataError):
 
     def located(self, place: str, names: Sequence[str]) -> DataError:
         """Return an error with file, row, name of the column, and the problem."""
-        name = self.named(names)
-        where = "" if name is None else f", column {quoted(name)}"
-        return DataError(f"{place}: {spell_row(self.row)}{where}: {self.problem}")
+        return DataError(f"{place}: {InvalidValueError(self.row, self.named(names), self.problem)}")
 
 
 class ArtifactError(KafeatError):

@@ -6,7 +6,6 @@ One kind, one name: the file `tensor_sketch.py` holds the class `TensorSketch`, 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from itertools import product
 from math import prod
@@ -23,22 +22,6 @@ from kafeat.contract.describe import Described, expected, nearest, one_of, spell
 from kafeat.contract.discovery import load_class, names_in
 from kafeat.contract.step import ANY_STEP, Step, dump_step
 from kafeat.errors import UsageError
-
-__all__ = [
-    "SEARCHES",
-    "STEP",
-    "VALIDATE",
-    "AnyStep",
-    "accepted",
-    "build_step",
-    "check_kind",
-    "kinds",
-    "map_kinds",
-    "predictors",
-    "samplers",
-    "scalers",
-    "step_class",
-]
 
 STEP = Described("a step (a kind, or a mapping with a kind)", "steps")
 
@@ -69,13 +52,12 @@ def build_step(recipe: object) -> Step:
     if isinstance(recipe, str):
         recipe = {"kind": recipe}
     if not isinstance(recipe, Mapping):
-        raise _refusal((), recipe, {"expected": STEP.one, "got": recipe})
-    known = {"expected": one_of(kinds()), "choices": kinds()}
+        raise _refusal((), recipe, STEP.one, spell(recipe))
     if "kind" not in recipe:
-        raise _refusal(("kind",), recipe, known)
+        raise _refusal(("kind",), recipe, one_of(kinds()), "nothing")
     kind = recipe["kind"]
     if not isinstance(kind, str) or kind not in kinds():
-        raise _refusal(("kind",), kind, {**known, "got": kind})
+        raise _refusal(("kind",), kind, one_of(kinds()), f"{spell(kind)}{nearest(kind, kinds())}")
     found = step_class(kind)
     parameters = {name: value for name, value in recipe.items() if name != "kind"}
     searches = {
@@ -100,12 +82,8 @@ def _check_combinations(
     """Build the step with every combination of the values to choose from, and return the first one."""
     choices = {name: search["validate"] for name, search in searches.items() if "validate" in search}
     if prod(map(len, choices.values())) > MOST_COMBINATIONS:
-        name = next(iter(choices))
-        raise _refusal(
-            (name,),
-            None,
-            {"expected": f"at most {MOST_COMBINATIONS:,} combinations of values in a step", "got": "more"},
-        )
+        most = f"at most {MOST_COMBINATIONS:,} combinations of values in a step"
+        raise _refusal((next(iter(choices)),), None, most, "more")
     steps = [
         _validated(found, {**settled, **dict(zip(choices, values, strict=True))})
         for values in product(*choices.values())
@@ -142,22 +120,15 @@ def _is_search(name: str, value: object) -> bool:
 def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """A search as builtins, or a refusal."""
     if name in _READ_BY:
-        raise _refusal((name,), wanted, {"expected": "a value, as it says what is read", "got": "a search"})
+        raise _refusal((name,), wanted, "a value, as it says what is read", "a search")
     if list(wanted) == ["validate"] and isinstance(wanted["validate"], list | tuple) and wanted["validate"]:
         return {"validate": [float(v) if isinstance(v, float) else v for v in wanted["validate"]]}
     if name == "n_components" and list(wanted) == ["target_error"]:
         target = wanted["target_error"]
-        if _is_number(target) and 0 < target < 1:
+        if type(target) in (int, float) and 0 < target < 1:
             return {"target_error": target}
     text = ", ".join(f"{key}: {spell(value)}" for key, value in wanted.items())
-    raise _refusal((name,), wanted, {"expected": SEARCHES.get(name, VALIDATE), "got": f"{{{text}}}"})
-
-
-def _is_number(value: object) -> bool:
-    """Return True for a plain number that float64 can hold."""
-    if not isinstance(value, int | float) or type(value) not in (int, float):
-        return False
-    return abs(value) <= sys.float_info.max
+    raise _refusal((name,), wanted, SEARCHES.get(name, VALIDATE), f"{{{text}}}")
 
 
 AnyStep: TypeAlias = Annotated[
@@ -170,11 +141,9 @@ AnyStep: TypeAlias = Annotated[
 """A field that holds a step of any kind; it reads and writes recipes."""
 
 
-def _refusal(loc: tuple[str, ...], value: object, ctx: dict[str, Any]) -> ValidationError:
-    got = f"{spell(ctx['got'])}{nearest(ctx['got'], ctx.get('choices', ()))}" if "got" in ctx else "nothing"
-    text = f"expected {ctx['expected']}, got {got}"
-    # braces would be taken for the names of more context
-    mistake = PydanticCustomError("step", "{text}", {**ctx, "text": text})
+def _refusal(loc: tuple[str, ...], value: object, expected: str, got: str) -> ValidationError:
+    # braces in the text would be taken for the names of more context
+    mistake = PydanticCustomError("step", "{text}", {"text": f"expected {expected}, got {got}"})
     return ValidationError.from_exception_data("step", [InitErrorDetails(type=mistake, loc=loc, input=value)])
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from kafeat.dataframes import Content, Frame, SharedMap, frame_of, shared
+from kafeat.dataframes import Content, Frame, FrameOptions, SharedMap, shared
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
@@ -23,7 +23,7 @@ from kafeat.io.writers.arrow_columns import columns_of
 from kafeat.io.writers.arrow_columns import shared as shared_memory
 from kafeat.io.writers.class_column import ClassColumn
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.threads import run_in_this_thread
+from kafeat.runtime.run import run
 from kafeat.types import Floats
 
 try:
@@ -108,7 +108,8 @@ def transform(
     >>> kafeat.spark.transform(df, fm).columns
     ['f0', 'f1', 'f2', 'f3']
     """
-    return _lazy(df, model, keep, layout, prefix, dtype, "unit variance" if unit_variance else "features")
+    content: Content = "unit variance" if unit_variance else "features"
+    return _lazy(df, model, FrameOptions(keep, layout, prefix, dtype, content))
 
 
 def predict(
@@ -121,16 +122,12 @@ def predict(
 ) -> DataFrame:
     """Return the prediction for every row of a Spark DataFrame, lazily, by `mapInArrow`.
 
-    The model ends in a predictor. Columns are those of `kafeat predict`. Everything else is as for `transform`.
+    The model ends in a predictor. Columns are those of `kafeat predict`.
 
     Parameters
     ----------
-    df : pyspark.sql.DataFrame
-        Input rows.
-    model : str, path or FeatureMap
-        A model, or a path that every executor can read.
-    keep : list of str or "all", default ()
-        Passthrough columns, which are copied unchanged with their Spark types.
+    df, model, keep
+        As for `transform`.
     prefix : str or None, default None
         Prefix of the columns of predictions; None gives none.
     dtype : {"float32", "float64"} or None, default None
@@ -146,10 +143,8 @@ def predict(
     ------
     kafeat.errors.UsageError
         An argument is invalid, the model does not end in a predictor, or a class is a number beyond Spark's `long`.
-    kafeat.errors.DataError
-        A column is missing or has a wrong type. An invalid value ends the Spark job with this error.
-    kafeat.errors.ArtifactError
-        The model file is invalid.
+    kafeat.errors.KafeatError
+        As for `transform`.
 
     Examples
     --------
@@ -162,24 +157,16 @@ def predict(
     >>> kafeat.spark.predict(df, fm).columns
     ['prediction', 'probability_false', 'probability_true']
     """
-    return _lazy(df, model, keep, "columns", prefix, dtype, "predictions")
+    return _lazy(df, model, FrameOptions(keep, "columns", prefix, dtype, "predictions"))
 
 
-def _lazy(
-    df: DataFrame,
-    model: str | os.PathLike[str] | FeatureMap,
-    keep: Sequence[str],
-    layout: Literal["columns", "list"],
-    prefix: str | None,
-    dtype: str | None,
-    content: Content,
-) -> DataFrame:
+def _lazy(df: DataFrame, model: str | os.PathLike[str] | FeatureMap, options: FrameOptions) -> DataFrame:
     if not hasattr(df, "mapInArrow"):
         raise UsageError(f"df: expected a Spark DataFrame, got {type(df).__name__}")
     sent = shared(model)
     fm = sent.map
     source = BatchReader("<DataFrame>", _arrow_schema(df))
-    frame = frame_of(source, fm, keep, layout, prefix, dtype, ("float32", "float64"), content)
+    frame = options.frame(source, fm, ("float32", "float64"))
     schema = _schema(df, fm, frame)
     columns = match(source, fm.columns, frame.not_features)
     needed = list(dict.fromkeys([*(column.name for column in columns.features), *frame.keep]))
@@ -204,30 +191,17 @@ def _partition(
     chunks = BatchReader(place, first.schema, chain([first], batches)).chunks(
         columns, frame.keep, fm.chunk_rows
     )
-    transform = frame.transform(fm)
-    width = transform.n_features_out
-    rows = max(1, _BATCH_BYTES // (width * frame.dtype.itemsize))
-    for done in run_in_this_thread(transform, frame.computed_in(fm), chunks, _NewMemory(frame, width)):
+    program = frame.program(fm)
+    rows = max(1, _BATCH_BYTES // (program.width * frame.dtype.itemsize))
+    # New memory for every chunk, as Spark may keep references to it.
+    for done in run(program, chunks, frame.memory(fm), 1, in_memory=True):
         kept = [] if done.chunk.passthrough is None else done.chunk.passthrough.combine_chunks().columns
-        arrays = [*kept, *_arrays(done.features.astype(frame.dtype, copy=False), frame)]
+        arrays = [*kept, *_arrays(done.floats.astype(frame.dtype, copy=False), frame)]
         table = pa.Table.from_arrays(arrays, names=[*frame.keep, *frame.names])
         if frame.class_name is not None and fm.classes is not None:
-            classes = ClassColumn(frame.class_name, fm.classes.tolist()).table(None, done.features)
+            classes = ClassColumn(frame.class_name, fm.classes.tolist()).table(None, done.floats)
             table = table.add_column(len(frame.keep), frame.class_name, classes.column(0))
         yield from table.to_batches(max_chunksize=rows)
-
-
-class _NewMemory:
-    """A target of features with new memory for every chunk, as Spark may keep references to it."""
-
-    def __init__(self, frame: Frame, width: int) -> None:
-        self._frame, self._width = frame, width
-
-    def buffer(self, start: int, rows: int) -> Floats:
-        return self._frame.empty(rows, self._width)
-
-    def filled(self, start: int, block: Floats) -> None:
-        return
 
 
 def _arrays(features: Floats, frame: Frame) -> list[pa.Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -18,11 +19,27 @@ from sklearn.datasets import load_digits
 from kafeat.chain.blas import one_blas_thread
 from kafeat.cli import log, main
 from kafeat.contract.step import Sample, Step
+from kafeat.evaluation import costs
+from kafeat.maths import metric
+from kafeat.maths.fourier import learning as frequency_fit
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=25)  # of `make test`
 settings.load_profile("no deadline")
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Thousands of tests and the libraries that they import are half a million objects: none becomes garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +82,26 @@ def one_limit() -> Iterator[None]:
     """One limit on BLAS threads for a whole file: tests that compute without `transform` need it for the same bytes."""
     with one_blas_thread():
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Learned frequencies and metrics have tests in two folders: others do not depend on how long they learn."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.relative_to(HERE).parts[0] not in ("maths", "samplers"):
+            patch.setattr(frequency_fit, "_STEPS", 20)
+            patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
+            patch.setattr(metric, "_FREQUENCIES", 64)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def timed_once() -> Iterator[float]:
+    """Work is timed once after its first run; the value is for how many seconds it is repeated otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+        enough = costs._ENOUGH
+        patch.setattr(costs, "_ENOUGH", 0.0)
+        yield enough
 
 
 class Done(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,6 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample, Step, Transform
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import ConfigError, DataError, InvalidValueError
-from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import map_kinds, samplers, step_class
 
@@ -32,7 +31,10 @@ DTYPES = ("float32", "float64")
 # Rows that are transformed: a full tile at least, and a part of another.
 ROWS = MOST_ROWS + 88
 
-pytestmark = [pytest.mark.parametrize("kind", map_kinds()), pytest.mark.usefixtures("one_limit")]
+pytestmark = [
+    pytest.mark.parametrize("kind", map_kinds()),
+    pytest.mark.usefixtures("one_limit"),
+]
 
 
 class Untouchable:
@@ -40,15 +42,6 @@ class Untouchable:
 
     def __getattr__(self, name: str) -> None:
         raise LookupError(f"the step draws: {name}")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _short_learning() -> Iterator[None]:
-    """Learned frequencies have tests of their own; what is asked here does not depend on how long they learn."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frequency_fit, "_STEPS", 20)
-        patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -335,7 +328,7 @@ def test_output_may_be_in_either_memory_order(fit: Fit, dtype: str, digits: np.n
     outs = [np.full((ROWS, fm.n_components), np.nan, dtype=dtype, order=order) for order in "CF"]
     with threadpool_limits(limits=1, user_api="blas"):  # as `transform` has it: the last bit may depend on it
         for out in outs:
-            TileLoop(fm.transformer, np.dtype(dtype))(X, out)
+            TileLoop(fm.chain.bind(np.dtype(dtype)), np.dtype(dtype))(X, out)
     assert outs[0].tobytes() == fm.transform(X).tobytes()
     np.testing.assert_allclose(*outs, rtol=0, atol=rounding(fm, X, dtype))
 

@@ -85,8 +85,8 @@ def test_another_file_is_refused_and_a_loaded_map_is_not_read_again(tmp_path: Pa
 
 def test_damaged_bytes_are_refused():
     sent = shared(fitted())
-    assert sent.data is not None
-    damaged = SharedMap(sent.digest, data=sent.data[:-200] + bytes(200))
+    assert isinstance(sent.file, bytes)
+    damaged = SharedMap(sent.digest, sent.file[:-200] + bytes(200))
     with pytest.raises(ArtifactError, match="<map>: expected a kafeat model"):
         _ = travelled(damaged).map
 
@@ -118,7 +118,7 @@ def test_the_maps_used_last_are_kept():
 def test_a_column_that_is_there_twice_cannot_be_kept():
     twice = BatchReader("<DataFrame>", pa.schema([("a", pa.null()), ("b", pa.null()), ("a", pa.null())]))
     with pytest.raises(DataError, match="column 'a': expected one column of that name, got 2"):
-        dataframes.frame_of(twice, fitted(), ["a"], "columns", None, None, ["float32"])
+        dataframes.FrameOptions(keep=["a"]).frame(twice, fitted(), ["float32"])
 
 
 def test_what_is_no_map_is_refused():

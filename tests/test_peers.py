@@ -168,7 +168,7 @@ def test_features_are_normalised():
 
 @pytest.mark.slow
 def test_nothing_warns():
-    X = np.random.default_rng(0).random((300, 5))
+    X = np.random.default_rng(0).random((600, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for kind in ("fourier", "skewed", "homogeneous", "nystroem", "tensor_sketch"):

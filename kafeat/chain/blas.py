@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 
 from threadpoolctl import OpenBLASController, get_cached_controller
 
@@ -27,7 +26,7 @@ def one_blas_thread(linalg: bool = False) -> Iterator[None]:
     global _inside
     loads = linalg and "scipy.linalg" not in sys.modules
     if loads:
-        import_module("scipy.linalg")
+        import scipy.linalg  # noqa: F401
     with _lock:
         if _inside == 0 or loads:
             _take_control()

@@ -16,7 +16,7 @@ from kafeat.chain.tiles import run_tiles
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, Step, Transform
-from kafeat.errors import DataError, InvalidValueError, quoted
+from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.types import Array, Floats, Shape, State
 
 _FLOATS = ("float32", "float64")
@@ -265,22 +265,52 @@ class Chain:
         """Width of the last step's output, of which `outputs` may keep some."""
         return self.steps[-1].n_features_out
 
+    @property
+    def n_components(self) -> int:
+        """Width of the output: of the outputs that are kept."""
+        return self.n_outputs if self.outputs is None else len(self.outputs)
+
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """All steps as one transform, whose features are of `dtype`."""
-        transforms = [
-            fitted.bind(DOUBLE if i < self.cast_after else dtype) for i, fitted in enumerate(self.steps)
-        ]
-        steps = [fitted.step for fitted in self.steps]
-        return BoundChain(steps, transforms, dtype, self.cast_after, self.outputs)
+        return self.joined(self.transforms(dtype), dtype)
 
-    def _first(self, n: int) -> Chain:
+    def transforms(self, dtype: np.dtype[Any]) -> list[Transform]:
+        """The transform of each step, in float64 for those before the cast."""
+        return [fitted.bind(DOUBLE if i < self.cast_after else dtype) for i, fitted in enumerate(self.steps)]
+
+    def joined(self, transforms: Sequence[Transform], dtype: np.dtype[Any], **ending: Any) -> BoundChain:
+        """Join the transforms of the steps; `ending` is what `BoundChain` does with the features."""
+        steps = [fitted.step for fitted in self.steps]
+        return BoundChain(steps, transforms, dtype, self.cast_after, self.outputs, **ending)
+
+    def first(self, n: int) -> Chain:
         """The first n steps."""
         return Chain(self.steps[:n], cast_after=min(n, self.cast_after))
+
+    def before(self, index: int, X: Floats) -> Floats:
+        """The input of the step with this index, of rows X (n, d)."""
+        return X if not index else self.first(index).transform(X)
 
     def transform(self, X: Floats) -> Floats:
         """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
         with one_blas_thread():
             return run_tiles(self.bind(X.dtype), X, X.dtype)
+
+    def inverse(self, Z: Floats) -> Floats:
+        """Return the rows (n, d) with the features Z (n, D); refuse a chain with a step that has no inverse."""
+        if self.outputs is not None:
+            raise UsageError(
+                "inverse_transform: expected a map with all of its outputs, got one that is pruned"
+            )
+        for fitted in reversed(self.steps):
+            rows = fitted.step.inverse(fitted.state, Z, fitted.n_features_in)
+            if rows is None:
+                raise UsageError(
+                    f"inverse_transform: {fitted.step.kind}: expected steps that have an inverse (standardize, robust, "
+                    "minmax without clip, pca, projection, nystroem with preimages: true), got another"
+                )
+            Z = rows
+        return Z
 
     def exact(self, X: Floats, Y: Floats, dtype: np.dtype[Any] = DOUBLE) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).
@@ -303,10 +333,10 @@ class Chain:
         """
         inputs = pair
         for i, fitted in enumerate(self.steps):
-            if isinstance(pair, Gram) and fitted.step.needs_coordinates:
+            if isinstance(pair, Gram) and fitted.step.traits.needs_coordinates:
                 if not isinstance(inputs, Coordinates):
                     raise TypeError(f"{fitted.step.kind} needs coordinates, and there are none")
-                before = self._first(i).bind(dtype)
+                before = self.first(i).bind(dtype)
                 both = (rows.astype(before.reads(dtype)) for rows in (inputs.x, inputs.y))
                 x, y = (run_tiles(before, rows, dtype).astype(np.float64) for rows in both)
                 pair = Coordinates(x, y)
@@ -315,23 +345,27 @@ class Chain:
 
     def numbers(self, X: Floats) -> Floats:
         """Rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers."""
-        steps = [f.step for f in self.steps]
-        most = max((i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.reads_columns), default=0)
+        steps = [f.step.traits for f in self.steps]
+        most = max(
+            (i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.reads_columns),
+            default=0,
+        )
         if not most or not all(s.missing != "refuse" or s.reads_columns for s in steps[:most]):
             return X
-        return self._first(most).transform(X)
+        return self.first(most).transform(X)
 
     def exact_kernel_note(self) -> str | None:
         """Say where the exact kernel is one of computed features; None if it never is."""
         notes, after_sampler, computed = [], False, None
         for i, fitted in enumerate(self.steps):
-            if after_sampler and fitted.step.needs_coordinates:
+            if after_sampler and fitted.step.traits.needs_coordinates:
                 computed = i
             # A scaler turns coordinates into coordinates, unless it stands after a sampler itself.
             after_sampler = _gives_gram(fitted.step, after_sampler)
-            if fitted.step.own_kernel is not None:
+            own = fitted.step.traits.own_kernel
+            if own is not None:
                 notes.append(
-                    f"steps[{i}] ({fitted.step.kind}): {fitted.step.own_kernel} has no given kernel: its exact kernel "
+                    f"steps[{i}] ({fitted.step.kind}): {own} has no given kernel: its exact kernel "
                     "is that of the features themselves, so their error is only rounding"
                 )
         if computed is not None:
@@ -349,5 +383,5 @@ def leading_scalers(steps: Sequence[Step]) -> int:
 
 def _gives_gram(step: Step, after_sampler: bool) -> bool:
     if isinstance(step, Scaler):
-        return after_sampler and not step.needs_coordinates
+        return after_sampler and not step.traits.needs_coordinates
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -13,7 +13,7 @@ from kafeat.chain.chain import Chain
 from kafeat.contract.checks import check_indices
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
-from kafeat.contract.step import NestedStep, Sample, Spreads, Step, Transform, takes_missing
+from kafeat.contract.step import NestedStep, Sample, Step, Traits, Transform, takes_missing
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -33,7 +33,7 @@ class ChainOnColumns(BaseModel):
     @property
     def takes_missing(self) -> bool:
         """True if a missing number does no harm: the chain fills it, or has only categories, which are never NaN."""
-        coded = {name for step in self.steps for name in step.coded_columns}
+        coded = {name for step in self.steps for name in step.traits.coded_columns}
         return takes_missing(self.steps) or (self.columns is not None and coded.issuperset(self.columns))
 
 
@@ -58,66 +58,19 @@ class ParallelChains(Step):
         return self.model_copy(update={"maps": tuple(maps)})
 
     @property
-    def takes_label(self) -> bool:
-        return any(step.takes_label for step in self._steps)
-
-    @property
-    def label_needs(self) -> Mapping[str, str]:
-        return {
-            f"maps[{i}].steps[{j}].{place}": purpose
-            for i, part in enumerate(self.maps)
-            for j, step in enumerate(part.steps)
-            for place, purpose in step.label_needs.items()
-        }
-
-    @property
-    def spreads(self) -> Spreads:
-        return "ignores"  # each chain for itself
+    def traits(self) -> Traits:
+        chosen = any(part.columns is not None for part in self.maps)
+        merged = _merged([[step.traits for step in part.steps] for part in self.maps])
+        return replace(
+            merged,
+            missing="fill" if all(part.takes_missing for part in self.maps) else "refuse",
+            needs_coordinates=chosen or merged.needs_coordinates,
+            error_slopes=self.always.error_slopes,
+        )
 
     @property
     def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
         return [(part.columns, part.steps) for part in self.maps]
-
-    @property
-    def refuses_negative(self) -> bool:
-        return any(part.steps[0].refuses_negative for part in self.maps)
-
-    @property
-    def keeps_rows(self) -> bool:
-        return any(step.keeps_rows for step in self._steps)
-
-    @property
-    def given_rows(self) -> Mapping[str, str | Array]:
-        return {name: rows for step in self._steps for name, rows in step.given_rows.items()}
-
-    @property
-    def coded_columns(self) -> Mapping[str, bool]:
-        return {name: unknown for step in self._steps for name, unknown in step.coded_columns.items()}
-
-    @property
-    def time_columns(self) -> Sequence[str]:
-        return [name for step in self._steps for name in step.time_columns]
-
-    @property
-    def missing(self) -> Literal["refuse", "pass", "fill"]:  # type: ignore[override]  # depends on the maps
-        return "fill" if all(part.takes_missing for part in self.maps) else "refuse"
-
-    @property
-    def unsaved(self) -> str | None:
-        return next((step.unsaved for step in self._steps if step.unsaved), None)
-
-    @property
-    def no_exact(self) -> str | None:
-        return next((step.no_exact for step in self._steps if step.no_exact), None)
-
-    @property
-    def own_kernel(self) -> str | None:
-        return next((step.own_kernel for step in self._steps if step.own_kernel), None)
-
-    @property
-    def needs_coordinates(self) -> bool:
-        chosen = any(part.columns is not None for part in self.maps)
-        return chosen or any(step.needs_coordinates for step in self._steps)
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         state: dict[str, Array] = {}
@@ -207,6 +160,30 @@ class ParallelChains(Step):
         return [
             Chain.without_widths(part.steps, states).exact_pair(pair) for part, states in self._parts(state)
         ]
+
+
+def _merged(chains: Sequence[Sequence[Traits]]) -> Traits:
+    """Return the traits of a step that holds chains of steps with these traits."""
+    every = [one for chain in chains for one in chain]
+    return Traits(
+        spreads="ignores",  # each chain for itself
+        refuses_negative=any(chain[0].refuses_negative for chain in chains),
+        needs_coordinates=any(one.needs_coordinates for one in every),
+        keeps_rows=any(one.keeps_rows for one in every),
+        label_needs={
+            f"maps[{i}].steps[{j}].{place}": purpose
+            for i, chain in enumerate(chains)
+            for j, one in enumerate(chain)
+            for place, purpose in one.label_needs.items()
+        },
+        uses_label=any(one.uses_label for one in every),
+        given_rows={name: rows for one in every for name, rows in one.given_rows.items()},
+        coded_columns={name: unknown for one in every for name, unknown in one.coded_columns.items()},
+        time_columns=[name for one in every for name in one.time_columns],
+        unsaved=next((one.unsaved for one in every if one.unsaved), None),
+        no_exact=next((one.no_exact for one in every if one.no_exact), None),
+        own_kernel=next((one.own_kernel for one in every if one.own_kernel), None),
+    )
 
 
 def _indices(kind: str, columns: Sequence[str], names: Sequence[str | None] | None, i: int) -> Array:

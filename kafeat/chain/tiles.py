@@ -6,7 +6,7 @@ bytes do not depend on what follows it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,13 @@ def tile_rows(transform: Transform) -> int:
     return rows
 
 
+class Made(NamedTuple):
+    """The image of rows, and of each row how many values were clipped, (n,); None if never."""
+
+    features: Rows
+    clipped: Array | None
+
+
 class TileLoop:
     """One worker's transform: its buffers are its own, the derived arrays are shared."""
 
@@ -43,30 +50,32 @@ class TileLoop:
         self._scratch = transform.scratch(self.rows)
         self._input = np.empty((self.rows, transform.n_features_in), dtype=transform.reads(dtype))
         self._spare = np.empty(self.rows * transform.n_features_out, dtype=dtype)
-        self.counts: Array | None = None
-        """Of each row of the last tile, how many values were clipped."""
 
-    def __call__(self, X: Rows, out: Floats) -> int:
+    def __call__(self, X: Rows, out: Floats) -> Made:
         """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
 
-        `out` may be of another dtype, which the features are rounded to. It tells how many values were clipped.
+        `out` may be of another dtype, which the features are rounded to.
         """
-        clipped = 0
+        clipped = None
         for start in range(0, len(X), self.rows):
+            tile = slice(start, start + self.rows)
             try:
-                clipped += self._tile(X[start : start + self.rows], out[start : start + self.rows])
+                counts = self._tile(X[tile], out[tile])
             except InvalidValueError as refused:
                 raise refused.moved(start) from None
-        return clipped
+            if counts is not None:
+                clipped = np.zeros(len(X), np.int64) if clipped is None else clipped
+                clipped[tile] = counts[: len(X) - start]
+        return Made(out, clipped)
 
-    def _tile(self, X: Rows, out: Floats) -> int:
+    def _tile(self, X: Rows, out: Floats) -> Array | None:
         rows = len(X)
         if rows == self.rows and out.dtype == self._spare.dtype:
             target = out
         else:
             target = shaped(self._spare, (self.rows, out.shape[1]), is_feature_major(out))
         if isinstance(X, SparseRows):
-            self.counts = self._sparse(X, target)
+            counts = self._sparse(X, target)
         else:
             if rows != self.rows or not X.flags.c_contiguous or X.dtype != self._input.dtype:
                 # One memory order and dtype for all inputs: a product's last bit may depend on them.
@@ -74,10 +83,10 @@ class TileLoop:
                 self._input[rows:] = X[-1]
                 X = self._input
             self._apply(X, target)
-            self.counts = self._transform.clipped(self._scratch)
+            counts = self._transform.clipped(self._scratch)
         if target is not out:
             _copy(target[:rows], out)
-        return 0 if self.counts is None else int(self.counts[:rows].sum())
+        return counts
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
         """Thin rows go the sparse way and others the dense one: each by its own entries, not by its neighbours."""

@@ -13,7 +13,8 @@ from click.core import ParameterSource
 
 from kafeat.cli import log
 from kafeat.cli.overlaps import refuse_overlaps_of
-from kafeat.jobs.transform.options import PARTS, TransformOptions, declared
+from kafeat.io.options import declared
+from kafeat.jobs.transform.options import PARTS, TransformOptions
 
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -11,13 +11,12 @@ from click.core import ParameterSource
 
 from kafeat.cli import experiments, log, options
 from kafeat.cli.command import GroupedCommand, long_name
-from kafeat.errors import UsageError
+from kafeat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from kafeat.evaluation.records import Report
+    from kafeat.io.options import InputOptions
     from kafeat.jobs.evaluate.candidates import NamedRecipe
-    from kafeat.jobs.evaluate.request import Task
-    from kafeat.jobs.transform.options import InputOptions
 
 
 _LEARNERS = click.Choice(
@@ -66,10 +65,7 @@ Examples:
     metavar="COL",
     help="Column with the values train and test (default: hold out a random fifth of the rows).",
 )
-@click.option(
-    "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
-    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
-)  # fmt: skip
+@options.task
 @click.option(
     "--learner", type=_LEARNERS, default="ridge", show_default=True,
     help="Model used to predict the label. All but ridge need the extra kafeat[evaluate].",
@@ -147,25 +143,14 @@ def evaluate(
     data: str,
     labels: tuple[str, ...],
     all_rows: bool,
-    split: str | None,
-    task: Task,
-    learner: str,
-    tau: float,
-    penalty: float | None,
     sweeps: tuple[str, ...],
-    seeds: int,
-    splits: int,
-    scoring: tuple[str, ...],
-    rows: int,
-    exact_rows: int,
-    output_dtype: str | None,
     max_error: float | None,
     min_score: float | None,
     json_file: str | None,
-    report: str | None,
-    reading: InputOptions,
     jobs: int | None,
+    reading: InputOptions,
     quiet: bool,
+    **choices: Any,
 ) -> None:
     """Evaluate maps on DATA: fitted models, and recipes with every setting and seed.
 
@@ -173,19 +158,27 @@ def evaluate(
     --label, a learner is trained and tested on the raw columns, on the features, and with the exact kernel. With
     --all-rows nothing is trained: the predictions of a finished model are scored.
     """
-    from kafeat.cli.evaluate_tables import show
+    from kafeat.cli.evaluate_tables import show, show_predictions
     from kafeat.cli.json_output import check_json, write_json
     from kafeat.cli.progress import steps_of
-    from kafeat.errors import UsageError
     from kafeat.io.storage.location import parse_location
-    from kafeat.jobs.evaluate.evaluate import check_bounds, gate
     from kafeat.jobs.evaluate.evaluate import evaluate as job
+    from kafeat.jobs.evaluate.evaluate import gate
+    from kafeat.jobs.evaluate.predictions import refuse_low_scores, score_predictions
 
     models, configs = _without_idle_defaults(models, configs, experiment)
-    check_bounds(max_error, min_score)
     check_json(json_file)
+    source, scoring = {"data": str(parse_location(data))}, choices["scoring"]
+    shown = json_file != "-" and not quiet
     if all_rows:
-        score_all_rows(models, data, labels, scoring, min_score, json_file, reading, jobs, quiet)
+        _refuse_others()
+        if not models:
+            raise UsageError("--all-rows: expected --model MODEL, got none")
+        records = score_predictions(models, data, labels, scoring[0] if scoring else None, reading, jobs)
+        write_json(json_file, {**source, "records": records})
+        for record in records if shown else ():
+            show_predictions(record)
+        refuse_low_scores(records, min_score)
         return
     recipes, expected = _recipes(configs, experiment)
     if not (models or recipes):
@@ -194,18 +187,16 @@ def evaluate(
         )
     if min_score is not None and not labels:
         raise UsageError("--min-score: expected --label, as without one there is no score")
-    _refuse_idle(labels, learner)
+    _refuse_idle(labels, choices["learner"])
     with steps_of(quiet) as say, expected:
         results = job(
-            list(models), data, labels, rows, reading, config=recipes, sweep=sweeps, seeds=seeds,
-            splits=splits, split=split, task=task, learner=learner, tau=tau, penalty=penalty, scoring=scoring,
-            exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype, report=report, say=say,
-            listener=log.listener(quiet),
+            list(models), data, labels, reading=reading, config=recipes, sweep=sweeps, jobs=jobs, say=say,
+            listener=log.listener(quiet), **choices,
         )  # fmt: skip
     named = {"model": str(parse_location(models[0]))} if len(models) == 1 and not recipes else {}
     repeated = {} if experiment is None else {"experiment": experiment}
-    write_json(json_file, {**named, **repeated, "data": str(parse_location(data)), **results})
-    if json_file != "-" and not quiet:
+    write_json(json_file, {**named, **repeated, **source, **results})
+    if shown:
         show(cast("Report", results), scoring)
     gate(cast("Report", results), max_error, min_score)
 
@@ -214,8 +205,6 @@ def _without_idle_defaults(
     models: tuple[str, ...], configs: tuple[str, ...], experiment: str | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Ignore KAFEAT_MODEL or KAFEAT_CONFIG if the command line names others: they are defaults of other commands."""
-    from click.core import ParameterSource
-
     context = click.get_current_context()
     from_environment = [
         context.get_parameter_source(name) is ParameterSource.ENVIRONMENT for name in ("models", "configs")
@@ -234,8 +223,6 @@ def _recipes(
     configs: tuple[str, ...], experiment: str | None
 ) -> tuple[list[NamedRecipe | str], AbstractContextManager[None]]:
     """Return the recipes of the experiment and of --config, and a context that adds to errors what data is needed."""
-    from contextlib import nullcontext
-
     if experiment is None:
         return list(configs), nullcontext()
     from kafeat.config.experiment import load_experiment
@@ -249,8 +236,6 @@ def _recipes(
 @contextmanager
 def _expecting(experiment: str, table: str) -> Iterator[None]:
     """Add to errors in the data which table the experiment needs."""
-    from kafeat.errors import DataError
-
     try:
         yield
     except DataError as error:
@@ -259,17 +244,12 @@ def _expecting(experiment: str, table: str) -> Iterator[None]:
 
 def _refuse_idle(labels: tuple[str, ...], learner: str) -> None:
     """Refuse options that would have no effect."""
-    from click.core import ParameterSource
-
-    from kafeat.errors import UsageError
-
     context = click.get_current_context()
     for name in ("learner", "task", "tau", "penalty", "scoring"):
         if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
-        option = f"--{name.replace('_', '-')}"
         if not labels:
-            raise UsageError(f"{option}: expected --label, as without one nothing is learned")
+            raise UsageError(f"--{name}: expected --label, as without one nothing is learned")
         if name == "tau" and learner != "dual_l1":
             raise UsageError(f"--tau: expected --learner dual_l1 with it, got {learner}")
 
@@ -278,35 +258,6 @@ _TAKEN = (
     "--model", "--label", "--scoring", "--min-score", "--json", "--input-format", "--delimiter", "--no-header",
     "--limit", "--jobs", "--log-format", "--quiet", "--color", "--all-rows",
 )  # fmt: skip
-
-
-def score_all_rows(
-    models: Sequence[str],
-    data: str,
-    labels: Sequence[str],
-    scoring: Sequence[str],
-    min_score: float | None,
-    json_file: str | None,
-    reading: InputOptions,
-    jobs: int | None,
-    quiet: bool,
-) -> None:
-    """Score the predictions of every model on all rows of the data, print them, and judge them."""
-    from kafeat.cli.json_output import write_json
-    from kafeat.io.storage.location import parse_location
-    from kafeat.jobs.evaluate.predictions import refuse_low_scores, score_predictions
-
-    _refuse_others()
-    if not models:
-        raise UsageError("--all-rows: expected --model MODEL, got none")
-    first = scoring[0] if scoring else None
-    records = score_predictions(models, data, labels, first, reading, jobs)
-    write_json(json_file, {"data": str(parse_location(data)), "records": records})
-    if json_file != "-" and not quiet:
-        for record in records:
-            _show(record)
-    if min_score is not None:
-        refuse_low_scores(records, min_score)
 
 
 def _refuse_others() -> None:
@@ -319,36 +270,3 @@ def _refuse_others() -> None:
                 f"--all-rows: expected no {long_name(option)} with it, got one: only the predictions of finished "
                 "models are scored"
             )
-
-
-def _show(record: Mapping[str, Any]) -> None:
-    from kafeat.cli.evaluate_tables import TableColumn, fitting
-
-    console = log.console()
-    names, figures = zip(*_figures(record), strict=True)
-    heading = f"{record['map']}: predictions of {record['rows_test']:,} rows"
-    console.print(heading, style="italic", soft_wrap=True)
-    console.print(fitting(TableColumn("score", names), [TableColumn("value", figures)], None)[0])
-    for note in _notes(record):
-        console.print(note, soft_wrap=True)
-
-
-def _figures(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    from kafeat.maths.scoring import figure_names, spell_score
-
-    for name in (*figure_names(record["task"]), "calibration_error"):
-        if f"{name}_model" in record:
-            yield spell_score(name), f"{record[f'{name}_model']:z.4f}"
-
-
-def _notes(record: Mapping[str, Any]) -> Iterator[str]:
-    from kafeat.maths.scoring import lower_is_better, spell_score
-
-    name = record["scoring"]
-    constant = -record["score_constant"] if lower_is_better(name) else record["score_constant"]
-    yield f"{spell_score(name)} of the best constant prediction of these rows: {constant:z.4f}"
-    if record["test_rows_seen_model"]:
-        yield (
-            f"note: {record['map']} may have learned from {record['test_rows_seen_model']:,} of these rows: it was "
-            "fitted on this file"
-        )

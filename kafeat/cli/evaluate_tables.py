@@ -6,19 +6,20 @@ Texts fold, less important columns are dropped, and numbers are never cut.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.box import HEAVY_HEAD, SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.table import Table
 
 from kafeat.cli import log
-from kafeat.evaluation.costs import cost_rows, findings, spell_megabytes, spell_seconds
+from kafeat.evaluation.costs import TableColumn, cost_table, findings, spell_score_of
 from kafeat.evaluation.recommendation import choose
-from kafeat.evaluation.records import Estimate, EvaluationRecord, Report, Summary, estimate_of
-from kafeat.evaluation.summary import rate_note, scoring_of, spell, spell_briefly, spread_of, stated
-from kafeat.maths.scoring import figure_names, spell_score
+from kafeat.evaluation.records import MACHINES, Estimate, EvaluationRecord, Report, Summary, estimate_of
+from kafeat.evaluation.summary import rate_note, score_name, spell, spell_briefly, spread_of, stated_mean
+from kafeat.maths.scoring import figure_names, lower_is_better, spell_score
+from kafeat.maths.task import Kind
 
 
 def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
@@ -31,14 +32,12 @@ def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
     for rate in report["rates"]:
         yield rate_note(rate)
     yield from _of_budgets(report)
-    constant = report["summary"][0].get("score_constant")
-    if constant is not None and constant["mean"] is not None:
-        name, score = (
-            spell_score(scoring_of(report["summary"][0])),
-            stated(report["summary"][0], constant["mean"]),
-        )
-        yield f"{name} of a constant prediction, learned from the same training rows: {score:z.4f}"
-    entry = choose(report["summary"]) or report["summary"][0]
+    first = report["summary"][0]
+    constant = stated_mean(first, "score_constant") if "score_constant" in first else None
+    if constant is not None:
+        name = score_name(first)
+        yield f"{name} of a constant prediction, learned from the same training rows: {constant:z.4f}"
+    entry = choose(report["summary"]) or first
     if "score_map" in entry:
         yield from findings(report["summary"], entry)
     if report["recommendation"]:
@@ -94,20 +93,6 @@ def _of_budgets(report: Report) -> Iterator[str]:
 _ENOUGH, _LEAST = 24, 12
 
 
-@dataclass(frozen=True)
-class TableColumn:
-    """A head and its cells. Columns with the largest `idle` are dropped first, those with 0 never."""
-
-    head: str
-    cells: Sequence[str]
-    idle: int = 0
-
-    def width(self, folded: bool = False) -> int:
-        """Return the width of the widest cell or head; a folded head breaks between its words."""
-        heads = self.head.split() if folded else [self.head]
-        return max(map(cell_len, [*heads, *self.cells]))
-
-
 def fitting(
     texts: TableColumn, figures: Sequence[TableColumn], width: int | None, framed: bool = True
 ) -> tuple[Table, list[str]]:
@@ -115,7 +100,7 @@ def fitting(
 
     The table is wider if the columns that are never dropped need it. The terminal then wraps its lines.
     """
-    kept, left_out, whole = list(figures), [], texts.width()
+    kept, left_out, whole = list(figures), [], _width(texts)
     widths = _widths(kept, whole, width, framed)
     while widths[0] < min(whole, _ENOUGH) and any(one.idle for one in kept):
         idlest = max(kept, key=lambda one: one.idle)
@@ -134,94 +119,116 @@ def _widths(figures: Sequence[TableColumn], whole: int, width: int | None, frame
     """Return the width of the texts, limited by the room, and of the figures, with heads folded if necessary."""
     lines = 3 * len(figures) + (4 if framed else 0)
     if width is None:
-        return [whole, *(one.width() for one in figures)]
+        return [whole, *map(_width, figures)]
     for folded in (False, True):
-        taken = [one.width(folded) for one in figures]
+        taken = [_width(one, folded) for one in figures]
         room = width - lines - sum(taken)
         if room >= whole:
             break
     return [min(whole, room), *taken]
 
 
+def _width(column: TableColumn, folded: bool = False) -> int:
+    """Return the width of the widest cell or head; a folded head breaks between its words."""
+    heads = column.head.split() if folded else [column.head]
+    return max(map(cell_len, [*heads, *column.cells]))
+
+
 # The width of lines in a pipe or a file.
 _ENDLESS = 100_000
 
 
+class _Printer:
+    """Prints tables and lines, and collects the heads of the columns that the terminal has no room for."""
+
+    def __init__(self) -> None:
+        self._width = log.console().width if sys.stdout.isatty() else None
+        self._console = log.console(width=_ENDLESS)
+        self.left_out: list[str] = []
+
+    def line(self, text: str, style: str | None = None) -> None:
+        self._console.print(text, style=style, soft_wrap=True)
+
+    def table(
+        self, title: str, texts: TableColumn, figures: Sequence[TableColumn], framed: bool = True
+    ) -> None:
+        if title:
+            self.line(title, "italic")
+        table, without = fitting(texts, figures, self._width, framed)
+        self._console.print(table)
+        self.left_out += [head for head in without if head not in self.left_out]
+
+    def pairs(self, title: str, what: str, rows: Iterable[tuple[str, str]]) -> None:
+        """Print a table of names and values."""
+        texts, values = zip(*rows, strict=True)
+        self.table(title, TableColumn(what, texts), [TableColumn("value", values)])
+
+
 def show(report: Report, scoring: Sequence[str] = ()) -> None:
     """Print the tables, notes and the recommendation of an evaluation; `scoring` names scores to show beside."""
-    width = log.console().width if sys.stdout.isatty() else None
-    console = log.console(width=_ENDLESS)
-    left_out: list[str] = []
-    for title, (table, without) in (
-        _one(report, scoring, width) if len(report["summary"]) == 1 else _several(report, scoring, width)
-    ):
-        if title:
-            console.print(title, style="italic", soft_wrap=True)
-        console.print(table)
-        left_out += [head for head in without if head not in left_out]
-    if left_out:
-        console.print(_without(left_out), soft_wrap=True)
-    for note in notes(report, left_out):
-        console.print(note, soft_wrap=True)
-
-
-def _several(
-    report: Report, scoring: Sequence[str], width: int | None
-) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
-    yield _many(report, scoring, width)
+    printer = _Printer()
+    (_one if len(report["summary"]) == 1 else _several)(printer, report, scoring)
     if "score_map" in report["summary"][0]:
-        yield _cost_title(report["summary"][0]), _learning_costs(report, width)
+        _learning_costs(printer, report)
+    if printer.left_out:
+        heads = ", ".join(printer.left_out)
+        printer.line(f"left out, as the terminal is too narrow: {heads}; --json and --report have everything")
+    for note in notes(report, printer.left_out):
+        printer.line(note)
 
 
-def _without(heads: Sequence[str]) -> str:
-    return f"left out, as the terminal is too narrow: {', '.join(heads)}; --json and --report have everything"
-
-
-def _one(
-    report: Report, scoring: Sequence[str], width: int | None
-) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
-    entry = report["summary"][0]
-    rows = [
-        (text, _figure(entry, key, ".4g"))
-        for key, text in (
-            ("relative_frobenius", "relative, Frobenius norm"),
-            ("relative_spectral", "relative, spectral norm"),
-            ("max_abs_error", "largest, absolute"),
-            ("mean_abs_error", "mean, absolute"),
-            ("bias", "mean, signed"),
-            ("distortion_max", "largest relative error of a squared distance"),
-            ("distortion_mean", "mean relative error of a squared distance"),
-            ("kernel_pca_error_least", "Frobenius norm, the least of this rank"),
-            ("kernel_pca_spectrum", "leading eigenvalues, relative"),
-            ("kernel_pca_subspace", "leading eigenvectors, mean cos² of the angles"),
-            ("closed_form_error_max", "closed form, largest at a ratio y/x, per (xy)^(γ/2)"),
-            ("closed_form_error_mean", "closed form, mean over the ratios"),
+def show_predictions(record: Mapping[str, Any]) -> None:
+    """Print the scores of the predictions of a finished model."""
+    printer, name = _Printer(), record["scoring"]
+    names = [one for one in _names_of_model(record["task"]) if f"{one}_model" in record]
+    scores = [(spell_score(one), f"{record[f'{one}_model']:z.4f}") for one in names]
+    printer.pairs(f"{record['map']}: predictions of {record['rows_test']:,} rows", "score", scores)
+    constant = -record["score_constant"] if lower_is_better(name) else record["score_constant"]
+    printer.line(f"{spell_score(name)} of the best constant prediction of these rows: {constant:z.4f}")
+    if record["test_rows_seen_model"]:
+        printer.line(
+            f"note: {record['map']} may have learned from {record['test_rows_seen_model']:,} of these rows: it was "
+            "fitted on this file"
         )
-        if key in entry
-    ]
-    if "distortion_bound" in report["records"][0]:
-        bound = report["records"][0]["distortion_bound"]
-        rows.append(("bound of Johnson and Lindenstrauss", f"{bound:.4g}"))
-    compared = f"{entry['rows']:,} rows, D = {entry['n_components']:,}{_repeats(entry)}"
-    yield (
-        f"{spell(entry)} against the exact kernel, {compared}",
-        _listed("error of z(x)·z(y)", rows, width),
-    )
-    yield "", _listed("cost", list(_costs(entry)), width)
+
+
+def _names_of_model(kind: Kind) -> list[str]:
+    return [*figure_names(kind), "calibration_error"]
+
+
+_ERRORS = {
+    "relative_frobenius": "relative, Frobenius norm",
+    "relative_spectral": "relative, spectral norm",
+    "max_abs_error": "largest, absolute",
+    "mean_abs_error": "mean, absolute",
+    "bias": "mean, signed",
+    "distortion_max": "largest relative error of a squared distance",
+    "distortion_mean": "mean relative error of a squared distance",
+    "kernel_pca_error_least": "Frobenius norm, the least of this rank",
+    "kernel_pca_spectrum": "leading eigenvalues, relative",
+    "kernel_pca_subspace": "leading eigenvectors, mean cos² of the angles",
+    "closed_form_error_max": "closed form, largest at a ratio y/x, per (xy)^(γ/2)",
+    "closed_form_error_mean": "closed form, mean over the ratios",
+}
+
+
+def _one(printer: _Printer, report: Report, scoring: Sequence[str]) -> None:
+    """Print the errors, costs and scores of a single map."""
+    entry, record = report["summary"][0], report["records"][0]
+    rows = [(text, _figure(entry, key, ".4g")) for key, text in _ERRORS.items() if key in entry]
+    if "distortion_bound" in record:
+        rows.append(("bound of Johnson and Lindenstrauss", f"{record['distortion_bound']:.4g}"))
+    repeats = "".join(f", {entry[what]} {what}" for what in ("seeds", "splits") if entry[what] > 1)
+    compared = f"{entry['rows']:,} rows, D = {entry['n_components']:,}{repeats}"
+    printer.pairs(f"{spell(entry)} against the exact kernel, {compared}", "error of z(x)·z(y)", rows)
+    printer.pairs("", "cost", _costs(entry))
     if "score_raw" in entry:
-        record = report["records"][0]
-        yield (
-            f"{record['learner']}, {record['rows_train']:,} rows to train, {record['rows_test']:,} to test",
-            _scores(entry, record, scoring, width),
-        )
+        _scores(printer, entry, record, scoring)
         if "score_model" in record:
-            yield "", _listed("the model's own predictions", list(_model(entry)), width)
-        yield _cost_title(entry), _learning_costs(report, width)
-
-
-def _listed(what: str, rows: Sequence[tuple[str, str]], width: int | None) -> tuple[Table, list[str]]:
-    texts, figures = zip(*rows, strict=True)
-    return fitting(TableColumn(what, texts), [TableColumn("value", figures)], width)
+            known = [name for name in _names_of_model(entry["task"]) if f"{name}_model" in entry]
+            printer.pairs("", "the model's own predictions", [
+                (spell_score(name), _figure(entry, f"{name}_model")) for name in known
+            ])  # fmt: skip
 
 
 def _costs(entry: Summary) -> Iterator[tuple[str, str]]:
@@ -231,127 +238,80 @@ def _costs(entry: Summary) -> Iterator[tuple[str, str]]:
     yield "bytes per row", f"{entry['bytes_per_row']:,}"
 
 
-def _scores(
-    entry: Summary, record: EvaluationRecord, scoring: Sequence[str], width: int | None
-) -> tuple[Table, list[str]]:
-    rows = (
-        f", trained on {record['rows_exact']:,} rows" if record["rows_exact"] < record["rows_train"] else ""
-    )
-    names = ["the raw columns", "the map's features", f"the exact kernel{rows}"]
-    texts = [_score(entry, f"score_{which}") for which in _MACHINES]
-    training = [_score(entry, f"training_score_{which}") for which in _MACHINES]
+def _scores(printer: _Printer, entry: Summary, record: EvaluationRecord, scoring: Sequence[str]) -> None:
+    """Print the scores on the raw columns, on the features, and with the exact kernel."""
+    fewer = record["rows_exact"] < record["rows_train"]
+    rows = f", trained on {record['rows_exact']:,} rows" if fewer else ""
+    endings = {"raw": "the raw columns", "map": "the map's features", "exact": f"the exact kernel{rows}"}
+    if fewer:
+        endings["map_exact_rows"] = f"the map's features{rows}"
+    if "score_model" in record:
+        endings["model"] = "the model's own predictions"
+
+    def column(head: str, key: str, idle: int = 0) -> TableColumn:
+        known = (f"{key}_{ending}" for ending in endings)
+        return TableColumn(head, [_figure(entry, one) if one in entry else "" for one in known], idle)
+
     counts = [
         f"{estimate_of(entry, f'nonzero_{which}')['mean']:,.0f} {unit}"
-        for which, unit in zip(_MACHINES, ("columns", "features", "rows"), strict=True)
+        for which, unit in zip(MACHINES, ("columns", "features", "rows"), strict=True)
     ]
-    others = {name: [_figure(entry, f"{name}_{which}", ".4f") for which in _MACHINES] for name in scoring[1:]}
-    if rows:
-        names.append(f"the map's features{rows}")
-        texts.append(_score(entry, "score_map_exact_rows"))
-        for column in (training, counts, *others.values()):
-            column.append("")
-    if "score_model" in record:
-        names.append("the model's own predictions")
-        texts.append(_score(entry, "score_model"))
-        for column in (training, counts):
-            column.append("")
-        for name, column in others.items():
-            column.append(_figure(entry, f"{name}_model", ".4f"))
-    figures = [
-        TableColumn(_score_name(entry), texts),
-        *(TableColumn(spell_score(name), column) for name, column in others.items()),
-        TableColumn("on the training rows", training, 2),
-        TableColumn("nonzero coefficients", counts, 1),
-    ]
-    return fitting(TableColumn("on", names), figures, width)
+    printer.table(
+        f"{record['learner']}, {record['rows_train']:,} rows to train, {record['rows_test']:,} to test",
+        TableColumn("on", list(endings.values())),
+        [
+            column(score_name(entry), "score"),
+            *(column(spell_score(name), name) for name in scoring[1:]),
+            column("on the training rows", "training_score", 2),
+            TableColumn("nonzero coefficients", counts + [""] * (len(endings) - len(counts)), 1),
+        ],
+    )
 
 
-def _model(entry: Summary) -> Iterator[tuple[str, str]]:
-    """Yield every score of the predictions of a model."""
-    for name in (*figure_names(entry["task"]), "calibration_error"):
-        if f"{name}_model" in entry:
-            yield spell_score(name), _figure(entry, f"{name}_model", ".4f")
+def _learning_costs(printer: _Printer, report: Report) -> None:
+    """Print the costs of the raw columns, of every map and of the exact machines."""
+    entry = report["summary"][0]
+    fewer = entry["rows_exact"] < entry["rows_train"]
+    exact = f" ({entry['rows_exact']:,} with the exact kernel)" if fewer else ""
+    names, *figures = cost_table(report["summary"], f"{entry['rows_exact']:,} rows s" if fewer else None)
+    title = f"costs of {entry['rows_train']:,} rows to train{exact}, and to predict {entry['rows_test']:,}"
+    printer.table(title, names, figures, framed=False)
 
 
-_MACHINES = ("raw", "map", "exact")
-
-
-def _score_name(entry: Summary) -> str:
-    return spell_score(scoring_of(entry))
-
-
-def _repeats(entry: Summary) -> str:
-    seeds = f", {entry['seeds']} seeds" if entry["seeds"] > 1 else ""
-    return seeds + (f", {entry['splits']} splits" if entry["splits"] > 1 else "")
-
-
-def _cost_title(entry: Summary) -> str:
-    rows = f"{entry['rows_train']:,} rows to train"
-    if entry["rows_exact"] < entry["rows_train"]:
-        rows += f" ({entry['rows_exact']:,} with the exact kernel)"
-    return f"costs of {rows}, and to predict {entry['rows_test']:,}"
-
-
-def _learning_costs(report: Report, width: int | None) -> tuple[Table, list[str]]:
-    """Return the table of costs: the raw columns, every map and the exact machines."""
-    rows, first = cost_rows(report["summary"]), report["summary"][0]
-    figures = [
-        TableColumn("columns", [f"{row.width:,}" for row in rows], 3),
-        TableColumn(_score_name(first), [_stated_mean(first, row.score) for row in rows], 4),
-        TableColumn("fit s", [spell_seconds(row.fit) for row in rows], 2),
-        TableColumn("Z or K s", [spell_seconds(row.made) for row in rows], 2),
-        TableColumn("learn s", [spell_seconds(row.learn) for row in rows], 2),
-        TableColumn("total s", [spell_seconds(row.total) for row in rows]),
-        *_of_same_rows(report, [row.same_rows for row in rows]),
-        TableColumn("search s", [spell_seconds(row.search or None) for row in rows], 5),
-        TableColumn("predict s", [spell_seconds(row.predict) for row in rows]),
-        TableColumn("peak MB", [spell_megabytes(row.peak_bytes) for row in rows], 1),
-        TableColumn("Z or K MB", [spell_megabytes(row.matrix_bytes) for row in rows], 6),
-    ]
-    return fitting(TableColumn("on", [row.name for row in rows]), figures, width, framed=False)
-
-
-def _of_same_rows(report: Report, seconds: Sequence[float | None]) -> Iterator[TableColumn]:
-    """Yield a column with the total for the training rows of the exact machine, if these are not all."""
-    first = report["summary"][0]
-    if first["rows_exact"] < first["rows_train"]:
-        yield TableColumn(f"{first['rows_exact']:,} rows s", [spell_seconds(one) for one in seconds])
-
-
-def _many(report: Report, scoring: Sequence[str], width: int | None) -> tuple[str, tuple[Table, list[str]]]:
+def _several(printer: _Printer, report: Report, scoring: Sequence[str]) -> None:
+    """Print a row for each map."""
     records, entries = report["records"], report["summary"]
+    first = entries[0]
     held = all(record["rows_seen_in_fit"] == 0 for record in records)
     title = f"{len(entries)} maps on {records[0]['rows']:,} rows{' that were held out' if held else ''}"
-    first = entries[0]
-    error = TableColumn("error", [_figure(entry, "relative_frobenius", ".4f") for entry in entries])
-    scores: list[TableColumn] = []
     if "score_map" in first:
-        title += f"; {records[0]['learner']} on {records[0]['rows_train']:,} rows, {_score_name(first)} "
-        title += f"{_score(first, 'score_raw')} on the raw columns"
-        scores = [
-            TableColumn(_score_name(first), [_score(entry, "score_map") for entry in entries]),
+        title += f"; {records[0]['learner']} on {records[0]['rows_train']:,} rows, {score_name(first)} "
+        title += f"{_figure(first, 'score_raw')} on the raw columns"
+        others = [
+            TableColumn(score_name(first), [_figure(entry, "score_map") for entry in entries]),
             *(
-                TableColumn(spell_score(name), [_figure(entry, f"{name}_map", ".4f") for entry in entries])
+                TableColumn(spell_score(name), [_figure(entry, f"{name}_map") for entry in entries])
                 for name in scoring[1:]
             ),
             *_predictions(entries),
-            TableColumn("exact", [_stated_mean(entry, entry["score_exact"]) for entry in entries], 1),
-            TableColumn(
-                "on its rows", [_stated_mean(entry, entry["score_map_exact_rows"]) for entry in entries], 2
-            ),
-        ]
+            TableColumn("exact", [spell_score_of(entry, "score_exact") for entry in entries], 1),
+            TableColumn("on its rows", [spell_score_of(entry, "score_map_exact_rows") for entry in entries], 2),
+        ]  # fmt: skip
+    else:
+        others = [TableColumn("fit s", [_mean(entry["fit_seconds"], ".2f") for entry in entries], 4)]
     figures = [
-        TableColumn("D", [f"{entry['n_components']:,}" for entry in entries]), error, *scores,
-        *([] if scores else [TableColumn("fit s", [_mean(entry["fit_seconds"], ".2f") for entry in entries], 4)]),
+        TableColumn("D", [f"{entry['n_components']:,}" for entry in entries]),
+        TableColumn("error", [_figure(entry, "relative_frobenius") for entry in entries]),
+        *others,
         TableColumn("transform s", [_mean(entry["transform_seconds"], ".3f") for entry in entries], 3),
-    ]  # fmt: skip
+    ]
     maps = TableColumn("map", [spell_briefly(entry) for entry in entries])
-    return title + _spread_name(first), fitting(maps, figures, width, framed=False)
+    printer.table(title + _spread_name(first), maps, figures, framed=False)
 
 
 def _predictions(entries: Sequence[Summary]) -> list[TableColumn]:
     """Return the column of the scores of predictions; none if no map ends in a predictor."""
-    texts = [_score(entry, "score_model") if "score_model" in entry else "" for entry in entries]
+    texts = [_figure(entry, "score_model") if "score_model" in entry else "" for entry in entries]
     return [TableColumn("predictions", texts, 5)] if any(texts) else []
 
 
@@ -366,23 +326,9 @@ def _mean(figure: Estimate, form: str) -> str:
     return "" if figure["mean"] is None else format(figure["mean"], form)
 
 
-def _stated_mean(entry: Summary, score: Estimate) -> str:
-    return "" if score["mean"] is None else f"{stated(entry, score['mean']):.4f}"
-
-
-def _score(entry: Summary, key: str) -> str:
-    """Spell a score that decides, as it is usually stated."""
-    score = estimate_of(entry, key)
-    mean = score["mean"]
-    return _spelled(entry, score if mean is None else {**score, "mean": stated(entry, mean)}, ".4f")
-
-
-def _figure(entry: Summary, key: str, form: str) -> str:
-    return _spelled(entry, estimate_of(entry, key), form)
-
-
-def _spelled(entry: Summary, figure: Estimate, form: str) -> str:
-    if figure["mean"] is None:
+def _figure(entry: Summary, key: str, form: str = ".4f") -> str:
+    """Spell a mean, a score as it is usually stated, and what stands behind ±."""
+    mean, error = stated_mean(entry, key), spread_of(entry, estimate_of(entry, key))
+    if mean is None:
         return "undefined"
-    error = spread_of(entry, figure)
-    return format(figure["mean"], form) + (f" ± {error:.1g}" if error else "")
+    return format(mean, form) + (f" ± {error:.1g}" if error else "")

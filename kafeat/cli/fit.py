@@ -10,7 +10,7 @@ from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 
 if TYPE_CHECKING:
-    from kafeat.jobs.transform.options import InputOptions
+    from kafeat.io.options import InputOptions
 
 
 @click.command(
@@ -43,11 +43,7 @@ Example:
     metavar="COL",
     help="Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
 )
-@click.option(
-    "--overwrite/--no-clobber",
-    default=True,
-    help="Replace an existing MODEL (default), or fail if it exists.",
-)
+@options.overwrite_model
 @options.jobs
 @options.reading
 @options.fsync

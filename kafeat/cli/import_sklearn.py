@@ -28,11 +28,7 @@ Example:
     "--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True,
     help="Precision of the map.",
 )  # fmt: skip
-@click.option(
-    "--overwrite/--no-clobber",
-    default=True,
-    help="Replace an existing MODEL (default), or fail if it exists.",
-)
+@options.overwrite_model
 @options.fsync
 @options.log_format
 @options.quiet

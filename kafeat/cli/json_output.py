@@ -16,7 +16,7 @@ def check_json(name: str | None) -> None:
     """Refuse a file that cannot be written; None is no file, and `-` is stdout."""
     from kafeat.io.storage.atomic import check_place
     from kafeat.io.storage.location import parse_location
-    from kafeat.io.storage.object_uri import ObjectUri
+    from kafeat.io.storage.object_store import ObjectUri
 
     place = parse_location(name or "")
     folder = os.path.dirname(place.path) or "."
@@ -26,12 +26,12 @@ def check_json(name: str | None) -> None:
         raise SystemRefusedError(f"{name}: expected a folder that exists, got {folder}")
 
 
-def write_json(name: str | None, content: Mapping[str, Any]) -> None:
+def write_json(name: str | None, content: Mapping[str, Any], ensure_ascii: bool = True) -> None:
     """Write the content to the file, if there is one."""
     from kafeat.io.storage.atomic import write_bytes
     from kafeat.io.storage.location import parse_location
 
-    text = json.dumps(content, indent=2) + "\n"
+    text = json.dumps(content, indent=2, ensure_ascii=ensure_ascii) + "\n"
     if name == "-":
         click.echo(text, nl=False)
     elif name:

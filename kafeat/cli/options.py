@@ -12,9 +12,10 @@ from typing import Any, Literal, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
-from kafeat.io.storage import formats
+from kafeat.io import formats
+from kafeat.io.options import InputOptions, Option, declared
 from kafeat.io.storage.files import ReadOnce
-from kafeat.jobs.transform.options import InputOptions, Option, TransformOptions, declared
+from kafeat.jobs.transform.options import TransformOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -166,6 +167,15 @@ jobs, output_dtype, fsync = (_DECLARED[name] for name in ("jobs", "output_dtype"
 
 LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
 label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
+overwrite_model = click.option(
+    "--overwrite/--no-clobber",
+    default=True,
+    help="Replace an existing MODEL (default), or fail if it exists.",
+)
+task = click.option(
+    "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
+    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
+)  # fmt: skip
 quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
 
 

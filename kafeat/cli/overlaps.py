@@ -17,7 +17,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
     if not outputs:
         return
     from kafeat.io.storage.location import parse_location
-    from kafeat.io.storage.object_uri import is_remote
+    from kafeat.io.storage.object_store import is_remote
     from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps, refuse_table_name
 
     remote = any(map(is_remote, outputs))

@@ -15,7 +15,7 @@ from kafeat.jobs.transform.options import TransformOptions
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
     from kafeat.jobs.dataset.request import DatasetRequest
-    from kafeat.jobs.transform.outputs import Done
+    from kafeat.jobs.transform.result import Result
 
 _dry_run = click.option(
     "--dry-run",
@@ -125,7 +125,7 @@ def _warn(target: Location, names: tuple[str, ...], one: str, many: str) -> None
         log.warn(f"{target}: {files} {what}: {listed}")
 
 
-def _summarize(request: DatasetRequest, what: str, done: Done, quiet: bool, verbose: bool) -> None:
+def _summarize(request: DatasetRequest, what: str, done: Result, quiet: bool, verbose: bool) -> None:
     """Write the summary, and a warning that counts the bad rows, which are lost or null in the output."""
     clipped = (
         f"; {counted(done.clipped, 'value')} beyond the range of the fit were clipped" if done.clipped else ""

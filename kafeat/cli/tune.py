@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,23 +13,9 @@ from kafeat.cli.overlaps import journal_of
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
-    from kafeat.jobs.transform.options import InputOptions
-    from kafeat.jobs.tune.space import PredictorKind
     from kafeat.jobs.tune.tuning import Tuning
-    from kafeat.maths.scoring import ScoringName
-    from kafeat.maths.task import TaskKind
 
 _SCORINGS = click.Choice(["auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"])
-
-
-def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
-    from kafeat.errors import UsageError
-    from kafeat.jobs.tune.space import seconds_of
-
-    try:
-        return seconds_of(text)
-    except UsageError as error:
-        raise click.BadParameter(str(error).partition(": ")[2], context, option) from None
 
 
 @click.command(
@@ -58,9 +44,8 @@ Example:
     help="Largest number of bytes of the features of a row.",
 )  # fmt: skip
 @click.option(
-    "--time", "seconds", callback=_seconds, metavar="TIME",
-    help="Time after which the search ends: 90s, 10m, 1h (default: all trials).",
-)  # fmt: skip
+    "--time", metavar="TIME", help="Time after which the search ends: 90s, 10m, 1h (default: all trials)."
+)
 @click.option(
     "--trials", type=options.number(1), metavar="N", help="Number of trials after which the search ends."
 )
@@ -68,10 +53,7 @@ Example:
     "--split", metavar="COL",
     help="Column with the values train and test. Choose on the train rows, and score the test rows once at the end.",
 )  # fmt: skip
-@click.option(
-    "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
-    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
-)  # fmt: skip
+@options.task
 @click.option(
     "--scoring", type=_SCORINGS, default="auto", show_default=True,
     help="Score to maximize. With auto, the accuracy for classes and R² for numbers.",
@@ -115,23 +97,14 @@ def tune(
     data: str,
     config: str,
     labels: tuple[str, ...],
-    columns: int | None,
-    max_bytes_per_row: int | None,
-    seconds: float | None,
+    time: str | None,
     trials: int | None,
-    split: str | None,
-    task: TaskKind,
-    scoring: ScoringName,
-    base: str | None,
-    predictor: PredictorKind | None,
-    seeds: int,
     json_file: str | None,
     report: str | None,
     overwrite: bool,
     resume: bool,
-    reading: InputOptions,
-    jobs: int | None,
     quiet: bool,
+    **options: Any,
 ) -> int:
     """Choose the best map of DATA for a label, and write its config, which `kafeat fit` takes; `-` is stdout.
 
@@ -140,53 +113,46 @@ def tune(
     are. The same data, seed and number of trials give the same config. Ctrl-C ends the search, and the best config so
     far is written.
     """
-    import json
     from contextlib import ExitStack
 
+    from kafeat.cli.json_output import write_json
     from kafeat.cli.main import Interrupted, forget
     from kafeat.cli.progress import watching
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place, write_bytes
-    from kafeat.io.storage.base import StandardStream
     from kafeat.io.storage.location import parse_location
+    from kafeat.jobs.tune.space import seconds_of
     from kafeat.jobs.tune.tune import tune as job
 
-    place, results = parse_location(config), None if json_file is None else parse_location(json_file)
-    journal = journal_of(config)
+    seconds = seconds_of(time)
+    place, journal = parse_location(config), journal_of(config)
     if resume and journal is None:
         raise UsageError(
             f"--resume: expected an output on this machine, beside which the journal is, got {place}"
         )
-    outputs = [
-        (place, overwrite or (resume and _chosen_before(place))),
-        *([] if results is None else [(results, True)]),
-    ]
-    to_stdout = [output for output, _ in outputs if isinstance(output, StandardStream)]
-    for output, replace in outputs:
-        if output not in to_stdout:
-            check_place(output, replace)
+    replace = overwrite or (resume and _chosen_before(place))
+    for name, may_replace in ((config, replace), (json_file, True)):
+        if name not in (None, "-"):
+            check_place(parse_location(name), may_replace)
 
     def write(result: Tuning) -> None:
         progress.close()  # which would take what goes to standard output
         if result.interrupted:
             forget()
-        plain = json.dumps(result.to_plain(), indent=2, ensure_ascii=False) + "\n"
-        for (output, replace), text in zip(outputs, (result.yaml, plain), strict=False):
-            if output in to_stdout:
-                click.echo(text, nl=False)
-            else:
-                write_bytes(output, text.encode(), replace)
+        if config == "-":
+            click.echo(result.yaml, nl=False)
+        else:
+            write_bytes(place, result.yaml.encode(), replace)
+        write_json(json_file, result.to_plain(), ensure_ascii=False)
 
     with ExitStack() as progress:
         show = progress.enter_context(watching(quiet, seconds, trials))
         result = job(
-            data, labels, columns, max_bytes_per_row=max_bytes_per_row, time=seconds, trials=trials, split=split,
-            task=task, scoring=scoring, base=base, predictor=predictor, seeds=seeds, jobs=jobs, reading=reading,
-            progress=show, listener=log.listener(quiet), report=report, journal=journal, resume=resume,
-            config_name=config, stops=(Interrupted,), write=write,
+            data, labels, **options, time=seconds, trials=trials, progress=show, listener=log.listener(quiet),
+            report=report, journal=journal, resume=resume, config_name=config, stops=(Interrupted,), write=write,
         )  # fmt: skip
     if not quiet:
-        _report(result, config, report, bool(to_stdout))
+        _report(result, config, report, "-" in (config, json_file))
     return 130 if result.interrupted else 0
 
 
@@ -204,16 +170,8 @@ def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) ->
     """Write what was chosen, and the command to go on with."""
     from kafeat.errors import counted
 
-    lines = [f"{config}: {result.table[0]['map']}, {result.columns:,} columns"]
-    lines.append(
-        f"{result.score_name} {result.score:.4f} ± {result.error:.4f} on rows held out to choose by; a constant "
-        f"prediction has {result.constant_score:z.4f}"
-    )
-    test = result.test_score
-    if test is not None:
-        lines.append(
-            f"{result.score_name} {test.value:.4f} ± {test.error:.4f} on {test.rows:,} test rows, not seen before"
-        )
+    first, *scores = result.answer()
+    lines = [f"{config}: {first}", *scores]
     if len(result.curve) > 1:
         lines.append(f"{result.score_name} over columns:")
         lines += [

@@ -8,7 +8,7 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
-from kafeat.jobs.transform.options import InputOptions
+from kafeat.io.options import InputOptions
 
 
 @click.command(

@@ -61,15 +61,7 @@ def read_experiment(name: str) -> Experiment:
 
 
 def load_experiment(name: str) -> Experiment:
-    """Read an experiment of the package by its name, or one of your own by the path of its YAML file.
-
-    Raises
-    ------
-    UsageError
-        If the package has no experiment of this name.
-    ConfigError
-        If the file is invalid.
-    """
+    """Read an experiment of the package by its name, or one of your own by the path of its YAML file."""
     if name.endswith(_SUFFIXES):
         return read_experiment(name)
     names = experiment_names()

@@ -29,38 +29,15 @@ _OTHER = {
 
 
 def load_config(source: Source, root: type[Config] = Config) -> Config:
-    """Read and check a config.
+    """Read and check a config: the path of a YAML file (`-` is standard input), its content, or a config as it is.
 
-    Parameters
-    ----------
-    source : str, os.PathLike, mapping or Config
-        Path of a YAML file (`-` reads standard input), or the content as a mapping. A `Config` is returned unchanged.
-    root : type, default Config
-        Class of the config, for those that accept other keys.
-
-    Returns
-    -------
-    Config
-        Checked config, with all defaults.
-
-    Raises
-    ------
-    ConfigError
-        If the config is invalid. `problems` lists every mistake with its line and column.
-    SystemRefusedError
-        If the file cannot be read.
-
-    Examples
-    --------
-    >>> from kafeat.config import load_config
-    >>> config = load_config({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]})
-    >>> config.dtype, config.steps[1].n_components
-    ('float32', 64)
+    `root` is the class of the config, for those that accept other keys. The error about an invalid config lists every
+    mistake, with its line and column.
     """
     if isinstance(source, Config):
         return source
     if isinstance(source, Mapping):
-        return _valid("config", *_check(dict(source), root, None))
+        return _checked("config", dict(source), root)
     if isinstance(source, (str, os.PathLike)):
         return read_yaml(os.fsdecode(source), root, "steps")
     raise ConfigError([f"config: expected a path or a mapping, got {spell(source)}"])
@@ -68,19 +45,26 @@ def load_config(source: Source, root: type[Config] = Config) -> Config:
 
 def read_yaml(name: str, root: type[M], key: str) -> M:
     """Read a YAML file, or standard input (`-`), as a `root`, of which `key` is a required key."""
-    return _valid(name, *_from_text(_content(name), root, key))
+    content, top = _content(name), Place(1, 1)
+    if len(content) > MOST_BYTES:
+        raise _refusal(name, [Mistake(f"expected a config of at most {MOST_BYTES} bytes, got more", at=top)])
+    node, mistakes = read(content)
+    if node is None:
+        empty = Mistake(f"expected a mapping with the key '{key}', got an empty file", at=top)
+        raise _refusal(name, mistakes or [empty])
+    other, remedy = _OTHER[key]
+    if not isinstance(node.value, dict):
+        got = Mistake(f"expected a mapping with the key '{key}', got {spell(node.value)}", at=node.at)
+        raise _refusal(name, [*mistakes, got])
+    if other in node.value and key not in node.value:
+        raise _refusal(name, [*mistakes, Mistake(f"expected the key '{key}', got {remedy}", at=node.at)])
+    return _checked(name, node.value, root, node, mistakes)
 
 
 def top_keys(name: str) -> frozenset[str]:
     """Return the keys of a YAML file, or of standard input (`-`), as far as it can be read."""
     node, _ = read(_content(name)[:MOST_BYTES])
     return frozenset(node.value) if node is not None and isinstance(node.value, dict) else frozenset()
-
-
-def _valid(name: str, model: M | None, mistakes: Sequence[Mistake]) -> M:
-    if model is None or mistakes:
-        raise ConfigError([mistake.line(name) for mistake in _in_order(mistakes)])
-    return model
 
 
 def _content(name: str) -> bytes:
@@ -93,34 +77,27 @@ def _content(name: str) -> bytes:
         raise SystemRefusedError(f"{name!r}: cannot read the config: {error}") from error
 
 
-def _from_text(content: bytes, root: type[M], key: str) -> tuple[M | None, list[Mistake]]:
-    top = Place(1, 1)
-    if len(content) > MOST_BYTES:
-        return None, [Mistake(f"expected a config of at most {MOST_BYTES} bytes, got more", at=top)]
-    node, mistakes = read(content)
-    if node is None:
-        empty = Mistake(f"expected a mapping with the key '{key}', got an empty file", at=top)
-        return None, mistakes or [empty]
-    if not isinstance(node.value, dict):
-        got = Mistake(f"expected a mapping with the key '{key}', got {spell(node.value)}", at=node.at)
-        return None, [*mistakes, got]
-    other, remedy = _OTHER[key]
-    if other in node.value and key not in node.value:
-        return None, [*mistakes, Mistake(f"expected the key '{key}', got {remedy}", at=node.at)]
-    model, more = _check(node.value, root, node)
-    return model, [*mistakes, *more]
-
-
-def _check(plain: dict[str, object], root: type[M], node: Node | None) -> tuple[M | None, list[Mistake]]:
+def _checked(
+    name: str,
+    plain: dict[str, object],
+    root: type[M],
+    node: Node | None = None,
+    mistakes: Sequence[Mistake] = (),
+) -> M:
+    """Return the model, or refuse it with all mistakes: those of the YAML reader, and its own."""
     try:
-        return root.model_validate(plain), []
+        model = root.model_validate(plain)
     except ValidationError as error:
-        return None, explain(error, root, plain, node)
+        raise _refusal(name, [*mistakes, *explain(error, root, plain, node)]) from None
+    if mistakes:
+        raise _refusal(name, mistakes)
+    return model
 
 
-def _in_order(mistakes: Sequence[Mistake]) -> list[Mistake]:
-    """Sort mistakes by place; of two for the same value, keep that of the YAML reader."""
+def _refusal(name: str, mistakes: Sequence[Mistake]) -> ConfigError:
+    """Return an error with the mistakes by their place; of two for the same value, with that of the YAML reader."""
     once: dict[object, Mistake] = {}
     for mistake in mistakes:
         once.setdefault((mistake.at, mistake.path), mistake)
-    return sorted(once.values(), key=lambda mistake: mistake.at or Place(0, 0))
+    ordered = sorted(once.values(), key=lambda mistake: mistake.at or Place(0, 0))
+    return ConfigError([mistake.line(name) for mistake in ordered])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_origin
 
@@ -60,11 +61,8 @@ def _ours(ctx: Mapping[str, Any], spot: DeclaredValue, node: Node | None) -> Mis
     return Mistake(problem, path, node.place(path) if node else None)
 
 
-ABSENT: Any = object()
-
-
 class DeclaredValue(NamedTuple):
-    """A path of keys and indices with its declarations, and its value or `ABSENT`."""
+    """A path of keys and indices with its declarations, and its value, None if there is none."""
 
     path: Path
     declarations: tuple[Declaration, ...]
@@ -126,8 +124,7 @@ def _child(declaration: Declaration, part: str | int, value: Any) -> Declaration
 
 
 def _value(value: Any, part: str | int) -> Any:
-    if isinstance(value, Mapping):
-        return value.get(part, ABSENT)
-    if isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
-        return value[part]
-    return ABSENT
+    inside = isinstance(value, Mapping | list | tuple)
+    with suppress(LookupError, TypeError):
+        return value[part] if inside else None
+    return None

@@ -5,28 +5,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from hashlib import sha256
-from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar
+from typing import Annotated, Any, Literal, NoReturn, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kafeat.contract.describe import Described
+from kafeat.contract.name_patterns import ColumnNames, as_tuple
 from kafeat.contract.predictor import Predictor
 from kafeat.contract.step import PositiveInt, Step, parameter, refuse_parameter
 from kafeat.maths.scoring import ScoringName
 from kafeat.registry import AnyStep
 from kafeat.types import DType
 
-T = TypeVar("T")
-
-
-def _as_tuple(value: object) -> object:
-    """Convert lists only: a set has no order, so the map would not be reproducible."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-Name = Annotated[str, Field(min_length=1), Described("a name (text, not empty)", "names")]
-Listed = Annotated[tuple[T, ...], BeforeValidator(_as_tuple)]
 FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -55,10 +45,10 @@ class ColumnSelection(BaseModel):
 
     model_config = FROZEN
 
-    include: Listed[Name] = Field(
+    include: ColumnNames = Field(
         default=(), description="the feature columns, in this order, by name or pattern", min_length=1
     )
-    exclude: Listed[Name] = Field(
+    exclude: ColumnNames = Field(
         default=(), description="the numeric columns that are not features, by name or pattern"
     )
 
@@ -102,7 +92,7 @@ class SearchOptions(BaseModel):
     rows: Annotated[int, Field(ge=20)] = parameter(6000, "maximum number of rows to search on")
 
 
-Steps = Annotated[Listed[AnyStep], AfterValidator(_predictor_last)]
+Steps = Annotated[tuple[AnyStep, ...], BeforeValidator(as_tuple), AfterValidator(_predictor_last)]
 """A chain of steps, in which a predictor is the last one."""
 
 
@@ -173,7 +163,7 @@ class Config(BaseModel):
         return own | {
             f"steps[{i}].{place}": purpose
             for i, step in enumerate(self.steps)
-            for place, purpose in step.label_needs.items()
+            for place, purpose in step.traits.label_needs.items()
         }
 
     @property

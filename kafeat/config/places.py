@@ -19,15 +19,15 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Node:
-    """A value and its place; a mapping or list also has its nodes and the places of its keys.
+    """A value and its place, and in a mapping that of its key; a mapping or list also has its nodes.
 
     `size` is the number of nodes and `depth` the number of levels, with aliases expanded.
     """
 
     value: Any
     at: Place
+    key_at: Place | None = None
     children: Mapping[str | int, Node] = field(default_factory=dict)
-    keys: Mapping[str, Place] = field(default_factory=dict)
     size: int = 1
     depth: int = 0
 
@@ -42,12 +42,10 @@ class Node:
 
     def key_place(self, path: Path) -> Place:
         """Return the place of the last key of `path`, or of the mapping that lacks it."""
-        node = self
-        for part in path[:-1]:
-            if part not in node.children:
-                return node.at
-            node = node.children[part]
-        return node.keys.get(str(path[-1]), node.at)
+        node: Node | None = self
+        for part in path:
+            node = None if node is None else node.children.get(part)
+        return self.place(path) if node is None or node.key_at is None else node.key_at
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from kafeat.config.model import Config
-from kafeat.config.yaml_scalars import resolve
+from kafeat.config.yaml_reader import resolve
 from kafeat.contract.describe import Declaration, expected, headline
 from kafeat.contract.step import Step
 from kafeat.registry import accepted, build_step, step_class
@@ -28,21 +28,18 @@ _EVENING = "standardize"
 
 def starting_config(kind: str) -> str:
     """Return the YAML of a valid config with one step of this kind."""
-    step, about = step_class(kind), []
-    about += _comment(f"{kind}: {headline(step)}")
-    about += ["#"]
-    about += _comment(
+    step = step_class(kind)
+    help_text = (
         f"Every key is shown with its default and may be omitted. `kafeat kinds {kind}` describes the parameters, "
         "`kafeat kinds` lists the kinds of steps, and `kafeat config --check FILE.yaml` checks the result. "
         f"`kafeat config --schema > {SCHEMA_FILE}` enables completion in editors."
     )
-    before = (build_step({"kind": _EVENING}),) if step.last_only else ()
+    lines = [MODELINE, *_comment(f"{kind}: {headline(step)}"), "#", *_comment(help_text)]
+    before = (build_step({"kind": _EVENING}),) if step.always.last_only else ()
     plain = Config(steps=(*before, _example(step))).to_plain()
-    lines = [MODELINE, *about]
-    for name, field in Config.model_fields.items():
-        if name != "steps":
-            lines += ["", *_described(field, expected(field)), f"{name}: {flow(plain.get(name))}"]
-    lines += ["", *_described(Config.model_fields["steps"], expected(Config.model_fields["steps"])), "steps:"]
+    for name, field in Config.model_fields.items():  # the steps are the last one
+        value = "" if name == "steps" else f" {flow(plain.get(name))}"
+        lines += ["", *_described(field, expected(field)), f"{name}:{value}"]
     lines += [f"  {line}".rstrip() for line in (*_first(step), *_step(step))]
     return "\n".join(lines) + "\n"
 
@@ -54,12 +51,12 @@ def _example(step: type[Step]) -> Step:
 
 def _first(step: type[Step]) -> Iterator[str]:
     """Yield a scaler before the step if the step needs columns of similar spread, and a map before a predictor."""
-    if step.last_only:
+    if step.always.last_only:
         yield from _comment(
             "the map whose features the label is predicted from; its own keys have their defaults"
         )
         yield from (f"- kind: {_EVENING}", f"- kind: {_INNER_KIND}", "")
-    if _example(step).spreads == "needs":
+    if _example(step).traits.spreads == "needs":
         yield from _comment(
             "gives columns of different units the same weight; omit it if all columns have the same unit (pixels), "
             "if rows are sparse, or if the kernel needs values of at least 0"

@@ -7,12 +7,12 @@ mistakes. ruamel's round-trip loader does none of these: 120 bytes of nested key
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from kafeat.config.places import Mistake, Node, Path, Place
-from kafeat.config.yaml_scalars import resolve
 from kafeat.contract.describe import spell
 
 MOST_NODES = 50_000
@@ -42,12 +42,9 @@ class _YamlReader:
         """Return the only document, or None if the text has none."""
         root = None
         for event in self._events:
-            kind = type(event).__name__
-            if kind == "DocumentStartEvent":
+            if type(event).__name__ == "DocumentStartEvent":
                 if root is not None:
-                    raise UnreadableConfigError(
-                        Mistake("expected one document, got another", at=_place(event))
-                    )
+                    raise UnreadableConfigError("expected one document, got another", _place(event))
                 root = self._node(next(self._events), ())
         return root
 
@@ -60,9 +57,13 @@ class _YamlReader:
             self._mistakes.append(Mistake(f"expected no tag, got {spell(str(event.tag))}", path, at))
         self._level += 1
         if kind == "MappingStartEvent":
-            node = self._mapping(at, path)
+            children = self._mapping(path)
+            node = _collection({name: child.value for name, child in children.items()}, at, children)
         elif kind == "SequenceStartEvent":
-            node = self._sequence(at, path)
+            children = {}
+            while type(inner := next(self._events)).__name__ != "SequenceEndEvent":
+                children[len(children)] = self._node(inner, (*path, len(children)))
+            node = _collection([child.value for child in children.values()], at, children)
         else:
             node = Node(_scalar(event), at)
         self._level -= 1
@@ -75,54 +76,46 @@ class _YamlReader:
         target = self._anchors.get(event.anchor)
         if target is None:
             problem = f"expected the name of an anchor further up, got {spell(event.anchor)}"
-            raise UnreadableConfigError(Mistake(problem, path, at))
+            raise UnreadableConfigError(problem, at, path)
         self._bound(at, self._level + target.depth, target.size)
         return replace(target, at=at)
 
-    def _sequence(self, at: Place, path: Path) -> Node:
+    def _mapping(self, path: Path) -> dict[str | int, Node]:
         children: dict[str | int, Node] = {}
-        while type(event := next(self._events)).__name__ != "SequenceEndEvent":
-            children[len(children)] = self._node(event, (*path, len(children)))
-        return _collection([child.value for child in children.values()], at, children, {})
-
-    def _mapping(self, at: Place, path: Path) -> Node:
-        children: dict[str | int, Node] = {}
-        keys: dict[str, Place] = {}
         while type(event := next(self._events)).__name__ != "MappingEndEvent":
             key = self._node(event, path)
-            if not isinstance(key.value, str):
+            name, value = key.value, next(self._events)
+            if not isinstance(name, str):
                 self._mistakes.append(
-                    Mistake(f"expected a key that is text, got {spell(key.value)}", path, key.at)
+                    Mistake(f"expected a key that is text, got {spell(name)}", path, key.at)
                 )
-                self._node(next(self._events), path)
+                self._node(value, path)
                 continue
-            value = next(self._events)
-            node = self._node(value, (*path, key.value))
+            node = replace(self._node(value, (*path, name)), key_at=key.at)
             if getattr(value, "value", None) == "" and value.style is None:
                 # the parser places a missing value at the next token, which may be on another line
                 node = replace(node, at=_end(event))
-            if key.value in keys:
-                problem = f"expected each key once, got it again (first in line {keys[key.value].line})"
-                self._mistakes.append(Mistake(problem, (*path, key.value), key.at))
-                continue
-            children[key.value], keys[key.value] = node, key.at
-        return _collection({name: child.value for name, child in children.items()}, at, children, keys)
+            if name not in children:
+                children[name] = node
+            elif (first := children[name].key_at) is not None:
+                problem = f"expected each key once, got it again (first in line {first.line})"
+                self._mistakes.append(Mistake(problem, (*path, name), key.at))
+        return children
 
     def _bound(self, at: Place, depth: int, size: int) -> None:
         """Refuse too many values or levels. Aliases count at every use, as a few lines could stand for billions."""
         self._nodes += size
         if self._nodes > MOST_NODES:
-            raise UnreadableConfigError(
-                Mistake(f"expected at most {MOST_NODES} values, aliases spelled out, got more", at=at)
-            )
+            problem = f"expected at most {MOST_NODES} values, aliases spelled out, got more"
+            raise UnreadableConfigError(problem, at)
         if depth > DEEPEST:
-            raise UnreadableConfigError(Mistake(f"expected at most {DEEPEST} levels, got more", at=at))
+            raise UnreadableConfigError(f"expected at most {DEEPEST} levels, got more", at)
 
 
-def _collection(value: Any, at: Place, children: dict[str | int, Node], keys: dict[str, Place]) -> Node:
+def _collection(value: Any, at: Place, children: dict[str | int, Node]) -> Node:
     inside = children.values()
     depth = 1 + max((child.depth for child in inside), default=0)
-    return Node(value, at, children, keys, 1 + sum(child.size for child in inside), depth)
+    return Node(value, at, None, children, 1 + sum(child.size for child in inside), depth)
 
 
 def _scalar(event: Any) -> Any:
@@ -130,7 +123,7 @@ def _scalar(event: Any) -> Any:
         event.value.encode()
     except UnicodeEncodeError:
         problem = f"expected characters of Unicode, got {spell(event.value)}"
-        raise UnreadableConfigError(Mistake(problem, at=_place(event))) from None
+        raise UnreadableConfigError(problem, _place(event)) from None
     return resolve(event.value) if event.style is None else event.value
 
 
@@ -145,9 +138,9 @@ def _place(event: Any) -> Place:
 class UnreadableConfigError(Exception):
     """The rest of the text cannot be read."""
 
-    def __init__(self, mistake: Mistake) -> None:
-        self.mistake = mistake
-        super().__init__(mistake.problem)
+    def __init__(self, problem: str, at: Place, path: Path = ()) -> None:
+        self.mistake = Mistake(problem, path, at)
+        super().__init__(problem)
 
 
 def decode(content: bytes) -> str:
@@ -157,9 +150,7 @@ def decode(content: bytes) -> str:
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8-sig", "replace")
         got = f"the byte 0x{content[error.start]:02x}"
-        raise UnreadableConfigError(
-            Mistake(f"expected text in UTF-8, got {got}", at=_end_of(before))
-        ) from None
+        raise UnreadableConfigError(f"expected text in UTF-8, got {got}", _end_of(before)) from None
 
 
 def _end_of(text: str) -> Place:
@@ -175,20 +166,57 @@ def events(text: str) -> Iterator[Any]:
     try:
         yield from YAML(typ="safe", pure=True).parse(text)
     except MarkedYAMLError as error:
-        raise UnreadableConfigError(_syntax(error, text)) from None
+        raise _syntax(error, text) from None
     except ReaderError as error:
         problem = f"expected text, got the character {chr(error.character)!r}, which YAML does not allow"
-        raise UnreadableConfigError(Mistake(problem, at=_end_of(text[: error.position]))) from None
+        raise UnreadableConfigError(problem, _end_of(text[: error.position])) from None
 
 
-def _syntax(error: Any, text: str) -> Mistake:
+def _syntax(error: Any, text: str) -> UnreadableConfigError:
     """Return the message of the parser on one line; name tabs, about which it is vague."""
     mark = error.problem_mark or error.context_mark
     lines = text.splitlines()
     line = lines[mark.line] if mark.line < len(lines) else ""
     at = Place(mark.line + 1, mark.column + 1)
     if "\t" in line[: len(line) - len(line.lstrip())] or line[mark.column : at.column] == "\t":
-        return Mistake("expected spaces, got a tab", at=Place(at.line, line.index("\t") + 1))
+        return UnreadableConfigError("expected spaces, got a tab", Place(at.line, line.index("\t") + 1))
     words = ": ".join(part for part in (error.context, error.problem) if part)
     hint = "; check the indentation, and the quotes and brackets, of this line and those before it"
-    return Mistake(f"expected YAML, got a mistake: {' '.join(words.split())}{hint}", at=at)
+    return UnreadableConfigError(f"expected YAML, got a mistake: {' '.join(words.split())}{hint}", at)
+
+
+_WORDS: dict[str, bool | float | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **{word: float("nan") for word in (".nan", ".NaN", ".NAN")},
+    **{sign + word: float(f"{sign}inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+}
+_WHOLE = re.compile(r"(?P<decimal>[-+]?[0-9]+)|0o(?P<octal>[0-7]+)|0x(?P<hexadecimal>[0-9a-fA-F]+)", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
+_DIGITS_OF_INT64 = 19
+
+
+def resolve(text: str) -> str | bool | int | float | None:
+    """Return the value of a plain (unquoted) scalar."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if whole := _WHOLE.fullmatch(text):
+        return _whole(whole)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def _whole(match: re.Match[str]) -> int | float:
+    """Return a whole number, or beyond 64 bits a float: no count is that large, and parsing its digits is slow."""
+    if digits := match["decimal"]:
+        return int(digits) if len(digits.lstrip("+-0")) < _DIGITS_OF_INT64 else _large(digits)
+    value = int(match["octal"], 8) if match["octal"] else int(match["hexadecimal"], 16)
+    if value < 2**63:
+        return value
+    return float(value) if value.bit_length() < 1024 else float("inf")
+
+
+def _large(digits: str) -> int | float:
+    number = float(digits)
+    exact = int(digits) if abs(number) < 1e20 else 2**64
+    return exact if abs(exact) < 2**63 else number

@@ -6,15 +6,14 @@ A predictor never sees labels. It gets targets: scaled numbers, or 1 in the colu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Spreads, Step, parameter
+from kafeat.contract.step import Sample, Step, Traits, parameter
 from kafeat.types import Array, Floats, State
 
 # Rows that are kept to choose the temperature of probabilities on, and their numbers.
@@ -68,7 +67,7 @@ class Learning(ABC):
 class Predictor(Step):
     """A recipe of a predictor."""
 
-    last_only: ClassVar[bool] = True
+    always: ClassVar[Traits] = Traits(last_only=True, spreads="ignores")
     classes_only: ClassVar[bool] = False
     """True if it predicts classes and no numbers."""
 
@@ -80,22 +79,15 @@ class Predictor(Step):
     )
 
     @property
-    def label_needs(self) -> Mapping[str, str]:
-        return {f"kind: {self.kind}": "to predict"}
-
-    @property
-    def spreads(self) -> Spreads:
-        return "ignores"
-
-    @property
-    def no_exact(self) -> str | None:
-        return f"{self.kind} is a predictor and has no kernel"
+    def traits(self) -> Traits:
+        no_exact = f"{self.kind} is a predictor and has no kernel"
+        return replace(self.always, label_needs={f"kind: {self.kind}": "to predict"}, no_exact=no_exact)
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         raise TypeError(f"{self.kind} is fitted on all rows: call `begin`")
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        raise TypeError(self.no_exact)
+        raise TypeError(self.traits.no_exact)
 
     def check_searches(self) -> None:
         """Raise pydantic's error for a search other than that of numbers for the penalty."""

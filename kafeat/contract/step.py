@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -74,6 +74,60 @@ class Sample:
     times: frozenset[str] = frozenset()
     dtype: np.dtype[Any] = DOUBLE
     rows: Array | None = None
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What others have to know of a recipe. A step of several chains merges those of its steps.
+
+    Attributes:
+        columnwise: True if output column j depends on input column j alone, so that a later error can name the column.
+        last_only: True for a predictor, which can only be the last step of a config.
+        missing: The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none.
+        spreads: The treatment of columns whose spreads differ. It `needs` like ones, as it measures rows as a whole, by
+            distances or dot products; it `evens` them out; it `keeps` them for the next step; or it `ignores` them, as
+            it takes every column by itself, with its unit.
+        refuses_negative: True if there is a bound, 0 or less, below which `fit` and the transform refuse values.
+        needs_coordinates: True if `exact` needs coordinates, as dot products of the inputs do not determine it.
+        keeps_rows: True if the state holds rows of the data that it was fitted on.
+        label_needs: The parameters that make `fit` need a label, by their place in the step, and what it is for.
+        uses_label: True if `fit` learns from a label where there is one.
+        given_rows: Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array.
+        coded_columns: Input columns to read as codes of categories, by name or pattern: true if an unknown one passes,
+            as -1.
+        time_columns: Input columns to read as times, in seconds since 1970 (UTC), by name or pattern.
+        unsaved: The reason why a map with this step cannot be saved, or None if it can.
+        no_exact: The reason why there is no exact kernel, or None if there is one.
+        own_kernel: The parameter that makes the exact kernel that of the features themselves, or None.
+        error_slopes: Slopes at which the error falls with `n_components`, by theorems.
+    """
+
+    columnwise: bool = False
+    last_only: bool = False
+    missing: Literal["refuse", "pass", "fill"] = "refuse"
+    spreads: Spreads = "needs"
+    refuses_negative: bool = False
+    needs_coordinates: bool = True
+    keeps_rows: bool = False
+    label_needs: Mapping[str, str] = field(default_factory=dict)
+    uses_label: bool = False
+    given_rows: Mapping[str, str | Array] = field(default_factory=dict)
+    coded_columns: Mapping[str, bool] = field(default_factory=dict)
+    time_columns: Sequence[str] = ()
+    unsaved: str | None = None
+    no_exact: str | None = None
+    own_kernel: str | None = None
+    error_slopes: ErrorSlopes = NO_THEOREM
+
+    @property
+    def takes_label(self) -> bool:
+        """True if `fit` learns from a label, or needs one."""
+        return self.uses_label or bool(self.label_needs)
+
+    @property
+    def reads_columns(self) -> bool:
+        """True if there are input columns that are features only through this step."""
+        return bool(self.coded_columns or self.time_columns)
 
 
 class Transform(ABC):
@@ -145,65 +199,24 @@ class Step(BaseModel, ABC):
     )
 
     kind: ClassVar[str]
-    columnwise: ClassVar[bool] = False
-    """True if output column j depends on input column j alone, so that a later error can name the column."""
-    last_only: ClassVar[bool] = False
-    """True for a predictor, which can only be the last step of a config."""
-    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "refuse"
-    """The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none."""
+    always: ClassVar[Traits] = Traits()
+    """The traits of every recipe of the kind."""
 
-    error_slopes: ClassVar[ErrorSlopes] = NO_THEOREM
-    """Slopes at which the error falls with `n_components`, by theorems."""
+    @property
+    def traits(self) -> Traits:
+        """The traits of this recipe; a kind whose traits depend on parameters replaces some here."""
+        searched = {
+            f"{name}: validate": "to score by" for name, one in self._searches.items() if "validate" in one
+        }
+        return replace(self.always, label_needs=searched) if searched else self.always
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         cls.kind = cls.__module__.rpartition(".")[2]
 
-    @property
-    def label_needs(self) -> Mapping[str, str]:
-        """The parameters that make `fit` need a label, by their place in the step, and what each needs it for."""
-        return {
-            f"{name}: validate": "to score by" for name, one in self._searches.items() if "validate" in one
-        }
-
-    @property
-    def takes_label(self) -> bool:
-        """True if `fit` learns from a label where there is one."""
-        return bool(self.label_needs)
-
-    @property
-    def refuses_negative(self) -> bool:
-        """True if there is a bound, 0 or less, below which `fit` and the transform refuse values."""
-        return False
-
     def width_warning(self, n_features_in: int) -> str | None:
         """Return a sentence about a width of the output that is valid for this input but may be a mistake, or None."""
         return None
-
-    @property
-    def keeps_rows(self) -> bool:
-        """True if the state holds rows of the data that it was fitted on."""
-        return False
-
-    @property
-    def given_rows(self) -> Mapping[str, str | Array]:
-        """Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array."""
-        return {}
-
-    @property
-    def coded_columns(self) -> Mapping[str, bool]:
-        """Input columns to read as codes of categories, by name or pattern: true if an unknown one passes, as -1."""
-        return {}
-
-    @property
-    def time_columns(self) -> Sequence[str]:
-        """Input columns to read as times, in seconds since 1970 (UTC), by name or pattern."""
-        return ()
-
-    @property
-    def reads_columns(self) -> bool:
-        """True if there are input columns that are features only through this step."""
-        return bool(self.coded_columns or self.time_columns)
 
     def names_out(self, names: Names, state: State) -> Names | None:
         """Return the names of the outputs, or None for a step whose outputs are not input columns.
@@ -214,41 +227,12 @@ class Step(BaseModel, ABC):
 
     def sources(self, state: State, n_features_in: int) -> Array | None:
         """Return the number of the input that each output belongs to, or None if outputs belong to several."""
-        return np.arange(n_features_in) if self.columnwise else None
-
-    @property
-    def spreads(self) -> Spreads:
-        """The treatment of columns whose spreads differ.
-
-        It `needs` like ones, as it measures rows as a whole, by distances or dot products; it `evens` them out; it
-        `keeps` them for the next step; or it `ignores` them, as it takes every column by itself, with its unit.
-        """
-        return "needs"
+        return np.arange(n_features_in) if self.always.columnwise else None
 
     @property
     def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
         """Chains that stand in the step, each with the names of the columns that it sees; None: all."""
         return ()
-
-    @property
-    def unsaved(self) -> str | None:
-        """Return the reason why a map with this step cannot be saved, or None if it can."""
-        return None
-
-    @property
-    def no_exact(self) -> str | None:
-        """Return the reason why there is no exact kernel, or None if there is one."""
-        return None
-
-    @property
-    def own_kernel(self) -> str | None:
-        """Return the parameter that makes the exact kernel that of the features themselves, or None."""
-        return None
-
-    @property
-    def needs_coordinates(self) -> bool:
-        """True if `exact` needs coordinates, as dot products of the inputs do not determine it."""
-        return True
 
     _searches: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
 
@@ -318,7 +302,7 @@ def _build_nested(recipe: object, info: ValidationInfo) -> Step:
     # Handed down by whoever builds the outer step: the registry of kinds stands above the kinds.
     build: Callable[[object], Step] = (info.context or {})["build_step"]
     step = build(recipe)
-    if step.last_only:
+    if step.traits.last_only:
         raise PydanticCustomError(
             "parameter",
             "expected {expected}, got {got}",
@@ -351,9 +335,7 @@ NestedStep = Annotated[
 class Scaler(Step):
     """A step whose output is itself the truth: coordinates in, coordinates out."""
 
-    @property
-    def spreads(self) -> Spreads:
-        return "keeps"
+    always: ClassVar[Traits] = Traits(spreads="keeps")
 
     @abstractmethod
     def scale(self, state: State, X: Floats) -> Floats:
@@ -374,8 +356,8 @@ class Scaler(Step):
 def takes_missing(steps: Iterable[Step]) -> bool:
     """Return True if a chain of these steps accepts NaN: one step fills it and those before pass it."""
     for step in steps:
-        if step.missing != "pass":
-            return step.missing == "fill"
+        if step.traits.missing != "pass":
+            return step.traits.missing == "fill"
     return False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,18 @@ class SparseRows:
 
     def __init__(self, values: Floats, columns: Array, starts: Array, width: int) -> None:
         self.values, self.columns, self.starts, self.width = values, columns, starts, width
+
+    @classmethod
+    def stacked(cls, pieces: Sequence[SparseRows], width: int, dtype: np.dtype[Any]) -> SparseRows:
+        """Return the rows of all pieces in `dtype`, with columns and starts of 64 bits."""
+        ends = np.cumsum([0, *(len(piece.values) for piece in pieces)])
+        starts = [piece.starts[1:] + end for piece, end in zip(pieces, ends[:-1], strict=True)]
+        return cls(
+            np.concatenate([np.empty(0, dtype), *(piece.values for piece in pieces)], dtype=dtype),
+            np.concatenate([np.empty(0, np.int64), *(piece.columns for piece in pieces)]),
+            np.concatenate([np.zeros(1, np.int64), *starts]),
+            width,
+        )
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from kafeat.evaluation.records import Estimate, Summary, estimate_of, known_mean
-from kafeat.evaluation.summary import spell, spell_briefly
+from kafeat.evaluation.records import Summary, estimate_of, known_mean
+from kafeat.evaluation.summary import score_name, spell, spell_briefly, stated_mean
 
 # Short work is run up to five times, for about a tenth of a second.
 _RUNS, _ENOUGH = 5, 0.1
@@ -108,66 +108,85 @@ class PeakMemory:
 _SAME_TIME, _NO_TIME = 2.0, 0.01
 
 
+class TableColumn(NamedTuple):
+    """A head and its cells. Columns with the largest `idle` are dropped first, those with 0 never."""
+
+    head: str
+    cells: Sequence[str]
+    idle: int = 0
+
+
+# The keys of a summary, where they are not those of the machine.
+_KEYS = {
+    "fit": {"map": "fit_seconds"},
+    "made": {"map": "transform_seconds_map", "exact": "kernel_seconds_exact"},
+    "same_rows": {"map": "total_seconds_map_exact_rows", "exact": "total_seconds_exact"},
+}
+
+
 @dataclass(frozen=True)
 class CostRow:
-    """One machine: its name, the width of its input, its score, and its costs, of which None is unknown or absent.
-
-    Attributes:
-        made: Seconds to make the features, or the kernel matrix, of the training rows.
-        total: Seconds to fit, to make and to learn once.
-        same_rows: The same with the training rows of the exact machine only; None for the raw columns.
-        predict: Seconds to predict the test rows.
-    """
+    """One machine: raw, map or exact, its name, the width of its input, and the summary that has its costs."""
 
     which: str
     name: str
     width: int
-    score: Estimate
-    fit: float | None
-    made: float | None
-    learn: float
-    search: float
-    total: float
-    same_rows: float | None
-    predict: float
-    peak_bytes: float | None
-    matrix_bytes: float
+    entry: Summary
+
+    def of(self, cost: str) -> float | None:
+        """Return the mean of a cost; None if it is unknown or absent.
+
+        Beside the costs of the records there are `fit`, `made`, the seconds to make the features or the kernel matrix,
+        and `same_rows`, the total with the training rows of the exact machine only.
+        """
+        key = _KEYS[cost].get(self.which) if cost in _KEYS else f"{cost}_{self.which}"
+        return None if key is None else estimate_of(self.entry, key)["mean"]
 
 
 def cost_rows(summaries: Sequence[Summary]) -> list[CostRow]:
     """Return the rows of a report with a label: raw columns, maps, exact machines; equal ones once."""
-    raws = _distinct([_row(entry, "raw", "raw columns", entry["n_features_in"]) for entry in summaries])
-    maps = [_row(entry, "map", spell_briefly(entry), entry["n_components"]) for entry in summaries]
-    exacts = _distinct([_row(entry, "exact", _exact_of(entry), entry["rows_exact"]) for entry in summaries])
+    raws = _distinct([CostRow("raw", "raw columns", one["n_features_in"], one) for one in summaries])
+    maps = [CostRow("map", spell_briefly(one), one["n_components"], one) for one in summaries]
+    exacts = _distinct([
+        CostRow("exact", f"exact kernel of {spell_briefly(one)}", one["rows_exact"], one) for one in summaries
+    ])  # fmt: skip
     if len(exacts) == 1:
         exacts = [replace(exacts[0], name="exact kernel")]
     return [*raws, *maps, *exacts]
 
 
-def _exact_of(entry: Summary) -> str:
-    return f"exact kernel of {spell_briefly(entry)}"
+def cost_table(summaries: Sequence[Summary], same_rows: str | None) -> list[TableColumn]:
+    """Return what each machine costs. `same_rows` is the head of the total on the rows of the exact machine."""
+    rows = cost_rows(summaries)
+
+    def column(head: str, spell: Callable[[float | None], str], cost: str, idle: int = 0) -> TableColumn:
+        return TableColumn(head, [spell(row.of(cost)) for row in rows], idle)
+
+    return [
+        TableColumn("on", [row.name for row in rows]),
+        TableColumn("columns", [f"{row.width:,}" for row in rows], 3),
+        TableColumn(score_name(summaries[0]), [spell_score_of(row.entry, f"score_{row.which}") for row in rows], 4),
+        column("fit s", spell_seconds, "fit", 2),
+        column("Z or K s", spell_seconds, "made", 2),
+        column("learn s", spell_seconds, "learn_seconds", 2),
+        column("total s", spell_seconds, "total_seconds"),
+        *([] if same_rows is None else [column(same_rows, spell_seconds, "same_rows")]),
+        column("search s", lambda seconds: spell_seconds(seconds or None), "search_seconds", 5),
+        column("predict s", spell_seconds, "predict_seconds"),
+        column("peak MB", spell_megabytes, "peak_bytes", 1),
+        column("Z or K MB", spell_megabytes, "matrix_bytes", 6),
+    ]  # fmt: skip
 
 
-def _row(entry: Summary, which: str, name: str, width: int) -> CostRow:
-    same = {"map": "total_seconds_map_exact_rows", "exact": "total_seconds_exact"}.get(which)
-    made = {"map": "transform_seconds_map", "exact": "kernel_seconds_exact"}.get(which)
-    seconds = {
-        key: known_mean(estimate_of(entry, f"{key}_seconds_{which}"))
-        for key in ("learn", "search", "total", "predict")
-    }
-    fit = entry["fit_seconds"]["mean"] if which == "map" else None
-    return CostRow(
-        which, name, width, estimate_of(entry, f"score_{which}"), fit,
-        None if made is None else known_mean(estimate_of(entry, made)), **seconds,
-        same_rows=None if same is None else known_mean(estimate_of(entry, same)),
-        peak_bytes=estimate_of(entry, f"peak_bytes_{which}")["mean"],
-        matrix_bytes=known_mean(estimate_of(entry, f"matrix_bytes_{which}")),
-    )  # fmt: skip
+def spell_score_of(summary: Summary, key: str) -> str:
+    """Return a score as it is usually stated; empty if it is undefined."""
+    mean = stated_mean(summary, key)
+    return "" if mean is None else f"{mean:.4f}"
 
 
 def _distinct(rows: Sequence[CostRow]) -> list[CostRow]:
     """Return the first of rows with the same width and score, which are one machine."""
-    return list({(row.width, row.score["mean"]): row for row in reversed(rows)}.values())[::-1]
+    return list({(row.width, row.of("score")): row for row in reversed(rows)}.values())[::-1]
 
 
 def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
@@ -175,13 +194,14 @@ def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
 
     Both totals are of the training rows of the exact machine.
     """
-    near, exact = (
-        known_mean(estimate_of(entry, f"total_seconds_{which}")) for which in ("map_exact_rows", "exact")
-    )
-    what = f"to fit, transform and learn once from {entry['rows_exact']:,} rows"
-    yield from _ratio(what, spell(entry) if len(summaries) > 1 else "", near, exact)
-    near, exact = (known_mean(estimate_of(entry, f"predict_seconds_{which}")) for which in ("map", "exact"))
-    yield from _ratio("to predict the test rows", spell(entry) if len(summaries) > 1 else "", near, exact)
+    name = spell(entry) if len(summaries) > 1 else ""
+    learned = f"to fit, transform and learn once from {entry['rows_exact']:,} rows"
+    for what, near, exact in (
+        (learned, "total_seconds_map_exact_rows", "total_seconds_exact"),
+        ("to predict the test rows", "predict_seconds_map", "predict_seconds_exact"),
+    ):
+        seconds = (known_mean(estimate_of(entry, key)) for key in (near, exact))
+        yield from _ratio(what, name, *seconds)
 
 
 def _ratio(what: str, name: str, near: float, exact: float) -> Iterator[str]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafeat.errors import UsageError
-from kafeat.evaluation.notebook import needs_matplotlib, new_axes
-from kafeat.evaluation.records import Estimate, Summary, Table, estimate_of, html_table
-from kafeat.evaluation.summary import scoring_of, spell, stated
-from kafeat.maths.scoring import spell_score
+from kafeat.evaluation.records import Summary, Table, estimate_of
+from kafeat.evaluation.summary import score_name, spell, stated_mean
+from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +85,7 @@ class Evaluation(dict[str, Any]):
             raise UsageError("plot: expected x='columns' without a label, got 'seconds'")
         with needs_matplotlib():
             from kafeat.evaluation.report import comparisons
-            from kafeat.evaluation.report.canvas import STYLES
+            from kafeat.pictures.canvas import STYLES
 
             (axes,) = new_axes()
         axis = comparisons.COLUMNS if x == "columns" else comparisons.SECONDS
@@ -96,8 +95,6 @@ class Evaluation(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         summaries: list[Summary] = self["summary"]
-        first = summaries[0]
-        heads = ["map", "columns", "relative error"]
         scores = {
             "score_map": "",
             "score_model": " of the model's own predictions",
@@ -105,13 +102,14 @@ class Evaluation(dict[str, Any]):
             "score_exact": " of the exact kernel",
         }
         shown = {key: ending for key, ending in scores.items() if any(key in entry for entry in summaries)}
-        heads += [f"{spell_score(scoring_of(first))}{ending}" for ending in shown.values()]
+        name = score_name(summaries[0])
+        heads = ["map", "columns", "relative error", *(f"{name}{ending}" for ending in shown.values())]
         rows = [
             [
                 spell(entry),
                 f"{entry['n_components']:,}",
-                _spelled(entry["relative_frobenius"], ".3g"),
-                *(_spelled(estimate_of(entry, key), ".4f", entry) if key in entry else "–" for key in shown),
+                _spelled(entry, "relative_frobenius", ".3g"),
+                *(_spelled(entry, key, ".4f") if key in entry else "–" for key in shown),
             ]
             for entry in summaries
         ]
@@ -124,12 +122,11 @@ def check_axis(x: str) -> None:
         raise UsageError(f"plot: expected x='columns' or 'seconds', got {x!r}")
 
 
-def _spelled(estimate: Estimate, spec: str, scored: Summary | None = None) -> str:
+def _spelled(entry: Summary, key: str, spec: str) -> str:
     """Spell a mean with its standard error; scores as they are usually stated."""
-    mean, error = estimate["mean"], estimate["standard_error"]
+    mean, error = stated_mean(entry, key), estimate_of(entry, key)["standard_error"]
     if mean is None:
         return "–"
-    mean = mean if scored is None else stated(scored, mean)
     return f"{mean:{spec}}" if not error else f"{mean:{spec}} ± {error:{spec}}"
 
 

@@ -2,55 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from kafeat.chain.chain import Chain
 from kafeat.contract.kernel_inputs import Coordinates, Gram
-from kafeat.errors import DataError
-from kafeat.evaluation.records import ClosedForm, Distortion, KernelError, KernelPca
-from kafeat.maths.units import power_of_two
-from kafeat.model.feature_map import FeatureMap
+from kafeat.maths.kernel_error import error_in_units, relative_size
 from kafeat.types import Floats
 
 _SMALL = 300
 
 
-def relative_frobenius(K: Floats, Z: Floats) -> float:
-    """Return ‖K − ZZᵀ‖_F/‖K‖_F for the exact kernel K (n, n) and features Z (n, D)."""
-    error, K, _ = _in_units(K, Z)
-    return _ratio(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
-
-
-def kernel_error(K: Floats, Z: Floats) -> KernelError:
+def kernel_error(K: Floats, Z: Floats) -> dict[str, float]:
     """Return the errors of K̂ = ZZᵀ, with features Z (n, D), against the exact kernel K (n, n), all float64.
 
     They are relative_frobenius ‖K − K̂‖_F/‖K‖_F, relative_spectral ‖K − K̂‖₂/‖K‖₂, and, over all entries of K̂ − K,
     max_abs_error, mean_abs_error and bias, the signed mean.
     """
-    error, K, unit = _in_units(K, Z)
+    error, K, unit = error_in_units(K, Z)
     return {
-        "relative_frobenius": _ratio(float(np.linalg.norm(error)), float(np.linalg.norm(K))),
-        "relative_spectral": _ratio(spectral_norm(error), spectral_norm(K)),
+        "relative_frobenius": relative_size(float(np.linalg.norm(error)), float(np.linalg.norm(K))),
+        "relative_spectral": relative_size(spectral_norm(error), spectral_norm(K)),
         "max_abs_error": unit * float(np.abs(error).max()),
         "mean_abs_error": unit * float(np.abs(error).mean()),
         "bias": unit * float(error.mean()),
     }
-
-
-def _in_units(K: Floats, Z: Floats) -> tuple[Floats, Floats, float]:
-    """Return K̂ − K and K divided by the size of their largest entry, so that squares fit float64, and this size."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        error = Z @ Z.T
-        error -= K
-    if not np.isfinite(error).all():
-        raise DataError(
-            "expected features whose dot products float64 can hold, got larger ones: scale the input"
-        )
-    unit = float(power_of_two(max(np.abs(error).max(), np.abs(K).max())))
-    return error / unit, K / unit, unit
 
 
 def spectral_norm(symmetric: Floats) -> float:
@@ -63,12 +38,7 @@ def spectral_norm(symmetric: Floats) -> float:
     return float(np.abs(eigsh(symmetric, k=1, which="LM", v0=start, return_eigenvectors=False))[0])
 
 
-def _ratio(error: float, size: float) -> float:
-    # If the kernel is 0 on these rows, a map without error has the relative error 0.
-    return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))
-
-
-def distortion(K: Floats, Z: Floats) -> Distortion:
+def distortion(K: Floats, Z: Floats) -> dict[str, float]:
     """Return the maximum and mean of |‖z(x) − z(y)‖²/‖x − y‖² − 1| over all pairs of rows, and a bound ε.
 
     K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with
@@ -102,64 +72,17 @@ def _squared_distances(G: Floats) -> Floats:
     return np.maximum(norms[:, None] + norms[None, :] - 2.0 * G, 0.0)
 
 
-# The spectrum is drawn to this multiple of the map's last frequency, at so many points.
-_BEYOND, _POINTS = 1.4, 201
-
-
-def before(fm: FeatureMap, index: int, X: Floats) -> Floats:
-    """Return the input of the step with this index."""
-    return X if not index else Chain(fm.chain.steps[:index]).transform(X)
-
-
-def error_curve(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats, Floats] | None:
+def error_curve(chain: Chain, X: Floats) -> tuple[Floats, Floats, Floats] | None:
     """Return log(y/x), the closed-form error of the first homogeneous map there, and the weight of the ratio in X."""
-    for index, fitted in enumerate(fm.chain.steps):
+    for index, fitted in enumerate(chain.steps):
         if fitted.step.kind == "homogeneous":
-            return fitted.step.error_curve(fitted.state, before(fm, index, X))  # type: ignore[attr-defined, no-any-return]  # the kind says so
+            return fitted.step.error_curve(fitted.state, chain.before(index, X))  # type: ignore[attr-defined, no-any-return]  # the kind says so
     return None
 
 
-@dataclass(frozen=True)
-class SignatureCurves:
-    """Signature and spectrum of a homogeneous map beside those of its kernel, and the weight of each ratio y/x."""
-
-    ratios: Floats
-    """log(y/x), from 0 on."""
-    exact: Floats
-    """The signature there."""
-    near: Floats
-    """That of the map."""
-    weights: Floats
-    """Weight of the ratio in the data."""
-    frequencies: Floats
-    """λ, from 0 on; empty if the map has no frequencies."""
-    spectrum: Floats
-    """κ(λ)."""
-    sampled: tuple[Floats, Floats]
-    """The frequencies of the map, and what it has in the place of κ there."""
-
-
-def signature_curves(fm: FeatureMap, X: Floats) -> SignatureCurves | None:
-    """Return the curves of the first homogeneous map for the ratios in rows X; None without such a map."""
-    for index, fitted in enumerate(fm.chain.steps):
-        if fitted.step.kind == "homogeneous":
-            step: Any = fitted.step
-            ratios, _, weights = step.error_curve(fitted.state, before(fm, index, X))
-            exact, near = step.signatures(fitted.state, ratios)
-            sampled = step.sampled_spectrum(fitted.state)
-            if sampled is None:
-                nothing = np.empty(0)
-                return SignatureCurves(ratios, exact, near, weights, nothing, nothing, (nothing, nothing))
-            frequencies = np.linspace(0.0, _BEYOND * sampled[0][-1], _POINTS)
-            return SignatureCurves(
-                ratios, exact, near, weights, frequencies, step.spectrum(frequencies), sampled
-            )
-    return None
-
-
-def closed_form(fm: FeatureMap, X: Floats) -> ClosedForm:
+def closed_form(chain: Chain, X: Floats) -> dict[str, float]:
     """Return the largest and the mean closed-form error of a homogeneous map over the ratios of rows X."""
-    curve = error_curve(fm, X)
+    curve = error_curve(chain, X)
     if curve is None:
         return {}
     _, error, weights = curve
@@ -169,15 +92,15 @@ def closed_form(fm: FeatureMap, X: Floats) -> ClosedForm:
     }
 
 
-def kernel_before_pca(fm: FeatureMap, X: Floats) -> Floats | None:
+def kernel_before_pca(chain: Chain, X: Floats) -> Floats | None:
     """Return the centred exact kernel (n, n) of rows X of the steps before a last step pca; None without a map there.
 
     Principal components of a map's features are those of its kernel, so this is what they stand for.
     """
-    if fm.chain.steps[-1].step.kind != "pca" or fm.chain.outputs is not None:
+    if chain.steps[-1].step.kind != "pca" or chain.outputs is not None:
         return None
     rows = X.astype(np.float64)
-    inputs = Chain(fm.chain.steps[:-1]).exact_pair(Coordinates(rows, rows))
+    inputs = Chain(chain.steps[:-1]).exact_pair(Coordinates(rows, rows))
     if not isinstance(inputs, Gram):
         return None
     K, means = inputs.dots, inputs.dots.mean(axis=0)
@@ -185,14 +108,14 @@ def kernel_before_pca(fm: FeatureMap, X: Floats) -> Floats | None:
     return centred
 
 
-def components(fm: FeatureMap, Z: Floats) -> Floats:
+def components(chain: Chain, Z: Floats) -> Floats:
     """Return components Z (n, r) of pca centred on these rows, and in the units of the kernel where pca whitens."""
-    scaled = Z * fm.chain.steps[-1].state["scale"]
+    scaled = Z * chain.steps[-1].state["scale"]
     centred: Floats = scaled - scaled.mean(axis=0)
     return centred
 
 
-def kernel_pca(K: Floats, Z: Floats) -> KernelPca:
+def kernel_pca(K: Floats, Z: Floats) -> dict[str, float]:
     """Compare components Z (n, r) with exact kernel PCA: of the centred kernel K (n, n) of the same rows.
 
     `kernel_pca_error_least` is the relative Frobenius error of the best matrix of rank r, `kernel_pca_spectrum` is

@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.evaluation.kernel_ridge import KernelRidge
-from kafeat.evaluation.preparation import NO_SCALING, Scaling
-from kafeat.maths.ridge import FOLDS, NormalEquations
+from kafeat.evaluation.preparation import NO_SCALING, Scaling, Truth
+from kafeat.maths.ridge import FOLDS, KernelRidge, NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import Kind, PredictionTask, task_of
 from kafeat.model.predictor import FittedPredictor
@@ -22,7 +21,7 @@ Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
 """Yield the rows in a mask (n,) in blocks: their numbers (r,) and their values (r, width)."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Inputs:
     """A table that can be read repeatedly: raw columns, or features of a map."""
 
@@ -66,15 +65,6 @@ class Model(Protocol):
     def converged(self) -> bool: ...
 
 
-@dataclass(frozen=True)
-class Truth:
-    """The task, the labels (n,) and the folds (n,) of all rows."""
-
-    task: PredictionTask
-    labels: Array
-    folds: Array
-
-
 class Training(Protocol):
     """Rows that a learner is ready to learn from: the search for a penalty, and learning with one, are apart."""
 
@@ -104,15 +94,8 @@ class Learner(ABC):
 
     def linear(self, inputs: Inputs, train: Mask, truth: Truth, penalty: float | None = None) -> Model:
         """Fit a linear model of the inputs; without a penalty, search for one."""
-        return _best(self.on_rows(inputs, train, truth), penalty)
-
-    def exact(self, K: Floats, rows: Array, truth: Truth, penalty: float | None = None) -> Model:
-        """Fit a kernel machine with the kernel K (n, n) of the training rows with these numbers (n,)."""
-        return _best(self.on_kernel(K, rows, truth), penalty)
-
-
-def _best(training: Training, penalty: float | None) -> Model:
-    return training.model(training.search() if penalty is None else penalty)
+        training = self.on_rows(inputs, train, truth)
+        return training.model(training.search() if penalty is None else penalty)
 
 
 # NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this.
@@ -154,12 +137,6 @@ def predictions(model: Model, inputs: Inputs, rows: Mask) -> tuple[Array, Floats
         numbers.append(of_block)
         predicted.append(model(Z.astype(np.float64)))
     return np.concatenate(numbers), np.concatenate(predicted)
-
-
-def score(model: Model, inputs: Inputs, test: Mask, truth: Truth, scoring: ScoringName = "auto") -> float:
-    """Return the score on the test rows."""
-    rows, predicted = predictions(model, inputs, test)
-    return score_of(scoring, truth.task, predicted, truth.labels[rows])
 
 
 FeaturesScorer = Callable[[Floats, Array, int, ScoringName], float]

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.errors import DataError, UsageError, first_line
-from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth
-from kafeat.evaluation.preparation import NO_SCALING, Scaling, scaling_of, unit_scaling_of
+from kafeat.evaluation.learners import Inputs, Learner, Model, Training
+from kafeat.evaluation.preparation import NO_SCALING, Scaling, Truth, scaling_of, unit_scaling_of
 from kafeat.maths.ridge import rounding_of
 from kafeat.maths.task import PredictionTask
 from kafeat.types import Array, Floats, Mask
@@ -95,65 +96,80 @@ class Constant:
 
 @dataclass(frozen=True)
 class HeldRows:
-    """Rows, or a kernel matrix, in memory, for an estimator of scikit-learn."""
+    """Rows Z (n, D), or a kernel matrix (n, n), in memory, for an estimator of scikit-learn.
+
+    Attributes:
+        y: The class numbers or scaled numbers of the rows, (n,).
+        folds: Their folds, (n,).
+    """
 
     make: Make
-    truth: Truth
-    rows: Array
+    task: PredictionTask
     Z: Floats
     y: Array
-    scaling: Scaling
-    part: Callable[[Floats, Array, Array], Floats]
-    every: int = 1
-    """A cost is chosen on every so many rows."""
+    folds: Array
+    scaling: Scaling = NO_SCALING
+    is_kernel: bool = False
 
     def search(self) -> float:
-        some = slice(None, None, self.every)
-        folds = self.truth.folds[self.rows][some]
-        return 1.0 / _best(self.make, self.truth.task, self.Z[some], self.y[some], folds, self.part)
+        return 1.0 / max(COSTS, key=self._mean_score)
+
+    def _mean_score(self, cost: float) -> float:
+        """Return the mean score over the folds; a cost of rows is chosen on some of them."""
+        every = 1 if self.is_kernel else -(-len(self.Z) // _CHOSEN_ON)
+        Z, y, folds = self.Z[::every], self.y[::every], self.folds[::every]
+        scores = []
+        for fold in np.unique(folds):
+            held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+            # R² of a single number is undefined
+            if len(np.unique(y[rest])) > 1 and (self.task.classes is not None or len(held) > 1):
+                known, unseen = (
+                    Z[np.ix_(rows, rest)] if self.is_kernel else Z[rows] for rows in (rest, held)
+                )
+                estimator, _ = _fitted(self.make(cost, self.task), known, y[rest])
+                scores.append(estimator.score(unseen, y[held]))
+        return float(np.mean(scores)) if scores else 0.0
 
     def model(self, penalty: float) -> Model:
-        estimator, converged = _fitted(self.make(1.0 / penalty, self.truth.task), self.Z, self.y)
-        return FittedLearner(estimator, self.truth.task, self.scaling, penalty, converged)
+        estimator, converged = _fitted(self.make(1.0 / penalty, self.task), self.Z, self.y)
+        return FittedLearner(estimator, self.task, self.scaling, penalty, converged)
 
 
 class LinearMachine(Learner):
-    """A linear estimator that holds its rows. Its exact counterpart is a kernel SVM, if no other is given."""
+    """A linear estimator that holds its rows, and its exact counterpart."""
 
-    def __init__(self, name: str, make: Make, exact: Make | None = None) -> None:
-        self.name, self._make, self._exact = name, make, exact or _kernel_svm
+    def __init__(self, name: str, make: Make, exact: Make) -> None:
+        self.name, self._make, self._exact = name, make, exact
         self.probabilities = name == "logistic"
 
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
-        scaling = _scaling(inputs, train)
+        scaling = scaling_of(Z for _, Z in inputs.blocks(train)) if inputs.standardize else NO_SCALING
         rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
-        y = answers(truth, rows)
-        if len(np.unique(y)) == 1:
-            return Constant(truth.task, y[0])
-        return HeldRows(self._make, truth, rows, Z, y, scaling, _rows_of, -(-len(Z) // _CHOSEN_ON))
+        held = HeldRows(self._make, truth.task, Z, truth.answers(rows), truth.folds[rows], scaling)
+        return _training(held, truth.task, held.y)
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
-        y = answers(truth, rows)
-        if len(np.unique(y)) == 1:
-            return Constant(truth.task, y[0])
-        return HeldRows(self._exact, truth, rows, K, y, NO_SCALING, _square_of)
+        y, folds = truth.answers(rows), truth.folds[rows]
+        return _training(HeldRows(self._exact, truth.task, K, y, folds, is_kernel=True), truth.task, y)
+
+
+def _training(training: Training, task: PredictionTask, y: Array) -> Training:
+    """Return the training, or the constant that rows with a single answer y (n,) teach."""
+    return Constant(task, y[0]) if len(np.unique(y)) == 1 else training
 
 
 def learner(name: str, tau: float) -> Learner:
     """Return a learner by its name; `dual_l1` uses τ."""
     if name == "sgd":
-        return OnlineMachine(LinearMachine(name, _linear_svc_hinge))
-    if name == "logistic":
-        return LinearMachine(name, _logistic, _kernel_logistic)
-    if name == "dual_l1":
-        return LinearMachine(
-            name,
-            lambda cost, task: _dual_l1(cost, task, tau),
-            lambda cost, task: _dual_l1_exact(cost, task, tau),
-        )
-    return LinearMachine(name, {
-        "linear_svc": _linear_svc, "linear_svc_hinge": _linear_svc_hinge, "linear_svc_l1": _linear_svc_l1,
-    }[name])  # fmt: skip
+        return OnlineMachine(LinearMachine(name, _linear_svc_hinge, _kernel_svm))
+    make: dict[str, tuple[Make, Make]] = {
+        "logistic": (_logistic, _kernel_logistic),
+        "dual_l1": (partial(_dual_l1, tau=tau), partial(_dual_l1_exact, tau=tau)),
+        "linear_svc": (_linear_svc, _kernel_svm),
+        "linear_svc_hinge": (_linear_svc_hinge, _kernel_svm),
+        "linear_svc_l1": (_linear_svc_l1, _kernel_svm),
+    }
+    return LinearMachine(name, *make[name])
 
 
 def _linear_svc(cost: float, task: PredictionTask) -> Any:
@@ -227,12 +243,6 @@ def _kernel_svm(cost: float, task: PredictionTask) -> Any:
     return make(kernel="precomputed", C=cost, max_iter=_PAIRS)
 
 
-def answers(truth: Truth, rows: Array) -> Array:
-    """Return the class numbers (r,) of these rows, or their scaled numbers."""
-    labels = truth.labels[rows]
-    return truth.task.targets(labels)[:, 0] if truth.task.classes is None else truth.task.numbers(labels)
-
-
 def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
     """Fit an estimator; return it, and True if the solver converged."""
     with warnings.catch_warnings(record=True) as warned:
@@ -240,42 +250,6 @@ def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
         with refusals():
             estimator.fit(Z, y)
     return estimator, not any(issubclass(one.category, ConvergenceWarning) for one in warned)
-
-
-def _best(
-    make: Make,
-    task: PredictionTask,
-    Z: Floats,
-    y: Array,
-    folds: Array,
-    part: Callable[[Floats, Array, Array], Floats],
-) -> float:
-    """Return the cost with the best mean score over the folds."""
-
-    def mean_score(cost: float) -> float:
-        scores = []
-        for fold in np.unique(folds):
-            held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-            # R² of a single number is undefined
-            if len(np.unique(y[rest])) > 1 and (task.classes is not None or len(held) > 1):
-                estimator, _ = _fitted(make(cost, task), part(Z, rest, rest), y[rest])
-                scores.append(estimator.score(part(Z, held, rest), y[held]))
-        return float(np.mean(scores)) if scores else 0.0
-
-    return max(COSTS, key=mean_score)
-
-
-def _rows_of(Z: Floats, rows: Array, _: Array) -> Floats:
-    return Z[rows]
-
-
-def _square_of(K: Floats, rows: Array, columns: Array) -> Floats:
-    part: Floats = K[np.ix_(rows, columns)]
-    return part
-
-
-def _scaling(inputs: Inputs, train: Mask) -> Scaling:
-    return scaling_of(Z for _, Z in inputs.blocks(train)) if inputs.standardize else NO_SCALING
 
 
 @contextmanager
@@ -314,16 +288,14 @@ class OnlineMachine(Learner):
 
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         scaling = unit_scaling_of((Z for _, Z in inputs.blocks(train)), inputs.standardize)
-        labels = answers(truth, np.flatnonzero(train))
-        if len(np.unique(labels)) == 1:
-            return Constant(truth.task, labels[0])
         n = int(train.sum())
         held = n * inputs.width * 4 <= _HELD_BYTES
         blocks = _held(inputs, train, scaling) if held else _scaled(inputs, scaling)
         most = int(np.clip(-(-_ENOUGH_STEPS // n), _FEWEST, _MOST))
         # Rows that are read again for each pass are read for one fold only.
         folds = np.unique(truth.folds[train]) if held else np.zeros(1, truth.folds.dtype)
-        return OnlineTraining(blocks, train, truth, scaling, most, tuple(folds.tolist()))
+        online = OnlineTraining(blocks, train, truth, scaling, most, tuple(folds.tolist()))
+        return _training(online, truth.task, truth.answers(np.flatnonzero(train)))
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
         return self._exact.on_kernel(K, rows, truth)
@@ -399,7 +371,7 @@ class OnlineTraining:
         """Return the error of each on the rows held out: rows of a wrong class, or the squared error."""
         missed = np.zeros(len(estimators))
         for rows, Z in self.blocks(held, 0):
-            y = answers(self.truth, rows)
+            y = self.truth.answers(rows)
             for i, estimator in enumerate(estimators):
                 predicted = estimator.predict(Z)
                 wrong = predicted != y if self.truth.task.classes is not None else (predicted - y) ** 2
@@ -410,7 +382,7 @@ class OnlineTraining:
         classes = self.truth.task.classes
         more = {} if classes is None else {"classes": np.arange(len(classes))}
         for numbers, Z in self.blocks(rows, number):
-            y = answers(self.truth, numbers)
+            y = self.truth.answers(numbers)
             for estimator in estimators:
                 with refusals():
                     estimator.partial_fit(Z, y, **more)

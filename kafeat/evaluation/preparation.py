@@ -1,4 +1,4 @@
-"""Prepare rows for learners: test rows and folds by the hash of the row number, and standardized columns."""
+"""Prepare rows for learners: their labels, test rows and folds by the hash of the row number, and their scaling."""
 
 from __future__ import annotations
 
@@ -10,27 +10,62 @@ import numpy.typing as npt
 
 from kafeat.maths.ridge import FOLDS
 from kafeat.maths.row_sample import Hashes, row_hashes
+from kafeat.maths.task import PredictionTask
 from kafeat.maths.units import power_of_two
-from kafeat.types import Floats
+from kafeat.types import Array, Floats, Mask
 
 # Share of the rows that models are tested on.
 _TEST_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class Split:
-    """The held-out rows `test` (n,), and `hashes` (n,) that order all rows at random."""
+class Truth:
+    """The task, the labels (n,) and the folds (n,) of all rows."""
 
-    test: npt.NDArray[np.bool_]
+    task: PredictionTask
+    labels: Array
+    folds: Array
+
+    def answers(self, rows: Array) -> Array:
+        """Return the class numbers (r,) of these rows, or their scaled numbers, of the first label."""
+        labels = self.labels[rows]
+        return self.task.targets(labels)[:, 0] if self.task.classes is None else self.task.numbers(labels)
+
+
+@dataclass(frozen=True)
+class Split:
+    """The rows of one split of the data.
+
+    Attributes:
+        test: True for the rows that are tested on, (n,).
+        hashes: Numbers (n,) that order all rows at random.
+        seed: Seed of the choice of these rows; None if a column names them.
+        validation: Training rows (n,) that the recommendation is chosen on; None if there is nothing to choose.
+        truth: The labels; None without any.
+    """
+
+    test: Mask
     hashes: Hashes
-    by_column: bool
+    seed: int | None = None
+    validation: Mask | None = None
+    truth: Truth | None = None
+
+    @property
+    def train(self) -> Mask:
+        """The rows that are not tested on, (n,)."""
+        return ~self.test
+
+    @property
+    def held_out(self) -> Mask:
+        """The rows that no recipe is fitted on, (n,)."""
+        return self.test if self.validation is None else self.test | self.validation
 
     @property
     def folds(self) -> npt.NDArray[np.intp]:
         """Return the fold of each row, (n,)."""
         return (self.hashes % np.uint64(FOLDS)).astype(np.intp)
 
-    def some(self, of: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.intp]:
+    def some(self, of: Mask, most: int) -> npt.NDArray[np.intp]:
         """Return at most `most` of these rows, those with the largest hashes, in row order."""
         rows = np.flatnonzero(of)
         if len(rows) > most:
@@ -38,17 +73,17 @@ class Split:
         return rows
 
 
-def split(n: int, seed: int, test: npt.NDArray[np.bool_] | None = None) -> Split:
+def split(n: int, seed: int, test: Mask | None = None) -> Split:
     """Hold out the fifth of n rows with the largest hashes of (seed, row number), or the rows in `test`.
 
     A fit takes the smallest hashes. If it takes less than four fifths of the rows, it has seen no test row.
     """
     hashes = row_hashes(seed, 0, n)
     if test is not None:
-        return Split(test, hashes, True)
+        return Split(test, hashes)
     held = np.zeros(n, dtype=bool)
     held[np.argsort(hashes)[n - max(2, int(_TEST_SHARE * n)) :]] = True
-    return Split(held, hashes, False)
+    return Split(held, hashes, seed)
 
 
 # Entries beyond this many standard deviations are clipped, so that predictions stay finite.

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.calibration import Reliability, reliability
+from kafeat.maths.calibration import reliability
 from kafeat.maths.scoring import check_scoring, figure_names, figure_of, rates, score_of, usual_scoring
 from kafeat.maths.task import PredictionTask, class_numbers
 from kafeat.model.predictor import PredictedLabels
+from kafeat.pictures.figure_data import Curve, ModelFigures
 from kafeat.types import Array, Floats
 
 _RESAMPLES = 100
 _MOST_POINTS = 400
-Curve = tuple[Floats, Floats]
-"""Shares of false and of true positives at falling thresholds."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +78,6 @@ class Scoring:
 
 
 @dataclass(frozen=True)
-class ModelFigures:
-    """The data of the figures of a model: how honest its probabilities are, and where it errs."""
-
-    reliability: Reliability | None = None
-    """Only of classes."""
-    confusion: Array | None = None
-    """Number of rows (k, k) of each true class that were predicted as each; None for numbers."""
-    classes: tuple[str, ...] = ()
-    residuals: tuple[Floats, Floats] | None = None
-    """The predicted numbers and y − ŷ, of the first label; None for classes."""
-
-
-@dataclass(frozen=True)
 class ModelScoring:
     """The task of a model on labels: all classes that it knows and those that the labels have beside, or numbers.
 
@@ -142,13 +128,11 @@ class ModelScoring:
         classes, numbers = class_numbers(labels)
         return np.array([self.model.name_of(one) for one in classes.tolist()], dtype=object)[numbers]
 
-    def figures(self, outputs: Floats, labels: Array, deciding: str) -> dict[str, float]:
+    def figures(self, outputs: Floats, labels: Array, deciding: str) -> dict[str, float | None]:
         """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
         predicted, labels = self.predicted(outputs), self.named(labels)
-        figures: Mapping[str, float] = {
-            name: figure_of(name, self.task, predicted, labels) for name in figure_names(self.task.kind)
-        }
-        figures = {"score": score_of(deciding, self.task, predicted, labels), **figures}
+        scoring = Scoring(self.task, deciding, probabilities=True)
+        figures = {"score": scoring.score(predicted, labels), **scoring.figures(predicted, labels)}
         if self.task.classes is not None:
             figures["calibration_error"] = reliability(predicted, self.task.numbers(labels)).error
         return figures
@@ -162,4 +146,4 @@ class ModelScoring:
             return ModelFigures(residuals=(near, true - near))
         numbers, k = self.task.numbers(self.named(labels)), len(self.task.classes)
         counts = np.bincount(numbers * k + predicted.argmax(axis=1), minlength=k * k).reshape(k, k)
-        return ModelFigures(reliability(predicted, numbers), counts, tuple(map(str, self.task.classes)))
+        return ModelFigures(reliability(predicted, numbers), (counts, tuple(map(str, self.task.classes))))

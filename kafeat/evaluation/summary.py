@@ -12,6 +12,8 @@ import numpy as np
 
 from kafeat.contract.step import NO_THEOREM, ErrorSlopes
 from kafeat.evaluation.records import (
+    COSTS,
+    MACHINES,
     Budget,
     Estimate,
     EvaluationRecord,
@@ -20,8 +22,8 @@ from kafeat.evaluation.records import (
     Summary,
     estimate_of,
     known_mean,
-)  # fmt: skip
-from kafeat.maths.scoring import figure_names, lower_is_better, usual_scoring
+)
+from kafeat.maths.scoring import figure_names, lower_is_better, spell_score, usual_scoring
 from kafeat.registry import step_class
 
 # Kernels whose means differ by more than this share are different kernels.
@@ -29,9 +31,7 @@ _SAME_KERNEL = 0.1
 # Times of one short run that differ by less than this factor are treated as equal.
 _SAME_TIME = 2.0
 
-_MACHINES = ("raw", "map", "exact")
 _SCORES = ("score", "training_score", *figure_names("classification"), *figure_names("regression"))
-_COSTS = ("learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")
 
 FIGURES = (
     "relative_frobenius", "relative_spectral", "max_abs_error",
@@ -40,7 +40,7 @@ FIGURES = (
     "transform_seconds", "exact_seconds", "transform_seconds_map", "kernel_seconds_exact", "score_map_exact_rows",
     "total_seconds_map_exact_rows", "score_constant", "score_raw_validation", "score_map_validation",
     "score_uncertainty_map", "score_uncertainty_map_validation",
-    *(f"{key}_{which}" for key in (*_SCORES, "nonzero", *_COSTS) for which in _MACHINES),
+    *(f"{key}_{which}" for key in (*_SCORES, "nonzero", *COSTS) for which in MACHINES),
     *(f"{key}_model" for key in (*_SCORES, "calibration_error")),
 )  # fmt: skip
 """The keys of records of which a summary has the mean."""
@@ -198,6 +198,17 @@ def stated(summary: Summary, score: float) -> float:
     return -score if lower_is_better(scoring_of(summary)) else score
 
 
+def stated_mean(summary: Summary, key: str) -> float | None:
+    """Return the mean of a figure, and of the score that decides as it is usually stated; None if it is undefined."""
+    mean = estimate_of(summary, key)["mean"]
+    return mean if mean is None or "score" not in key else stated(summary, mean)
+
+
+def score_name(summary: Summary) -> str:
+    """Return the name of the score that decides, for people."""
+    return spell_score(scoring_of(summary))
+
+
 def spread_of(summary: Summary, figure: Estimate) -> float | None:
     """Return what stands behind ± : the deviation over several splits, else the standard error over the seeds."""
     return figure["deviation"] if summary.get("splits", 1) > 1 else figure["standard_error"]
@@ -285,7 +296,7 @@ def _slope(run: Sequence[EvaluationRecord], norm: str) -> float | None:
 
 def _theorem(kinds: Sequence[str]) -> ErrorSlopes:
     """Return what theorems say about the last step that they say anything about."""
-    known = [step_class(kind).error_slopes for kind in kinds]
+    known = [step_class(kind).always.error_slopes for kind in kinds]
     return next((slopes for slopes in reversed(known) if slopes != NO_THEOREM), NO_THEOREM)
 
 

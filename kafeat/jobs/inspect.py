@@ -52,7 +52,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "unit_scale": fm.unit_scale,
         "steps": [{**_step(fitted), **_importance(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
         "predictor": None if fm.predictor is None else _predictor(fm.predictor),
-        "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
+        "contains_training_rows": any(fitted.step.traits.keeps_rows for fitted in fm.chain.steps),
         "reference": fm.chain.exact_kernel_note(),
         "fitted_from": fm.provenance.to_plain(),
     }
@@ -85,7 +85,7 @@ def _step(fitted: FittedStep) -> dict[str, Any]:
             for name, value in fitted.state.items()
             if value.ndim
         },
-        "contains_training_rows": fitted.step.keeps_rows,
+        "contains_training_rows": fitted.step.traits.keeps_rows,
     }
 
 

@@ -10,8 +10,9 @@ from pydantic import BeforeValidator, Field
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import PositiveFloat, Step, parameter, refuse_parameter
 from kafeat.maths.bandwidth import resolve_gamma
-from kafeat.maths.kernel import KernelParameters, find_kernel
-from kafeat.types import Floats
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
+from kafeat.types import Floats, State
 
 Gamma = PositiveFloat | Literal["auto", "scale"]
 Degree = Annotated[int, Field(ge=1, le=64)]
@@ -26,10 +27,20 @@ Coefficients = Annotated[
 ]
 
 GAMMA = parameter("auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)")
-DEGREE = parameter(2, "p, the degree of the kernel")
 COEFFICIENTS = parameter(
     None, "a₀, a₁, … of the series Σ a_n (γ x·y)^n, each at least 0; null: none, for the other kernels"
 )
+
+
+class PolynomialMap(Step):
+    """A map of the polynomial kernel (γ x·y + c₀)^p."""
+
+    degree: Degree = parameter(2, "p, the degree of the kernel")
+    gamma: Gamma = GAMMA
+    coef0: Coef0 = parameter(1.0, "c₀")
+
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
+        return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
 def check_series(step: Step, kernel: object, coefficients: Coefficients | None) -> None:

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from kafeat.contract.step import MONTE_CARLO, N_COMPONENTS, Traits, Width
 from kafeat.contract.tile import SparseRows
+from kafeat.maths.dot_products import PolynomialMap
 from kafeat.types import Array, Floats, State
 
 
@@ -42,31 +45,44 @@ class ExactTerms:
             np.multiply(X, factor, out=carried)
 
 
-def exact_terms(state: State, degree: int, coef0: float) -> ExactTerms | None:
-    """Return the terms that the outputs of a fitted sketch carry; None if the sketch is of the whole kernel."""
-    if "linear" not in state:
-        return None
-    linear = degree * coef0 ** (degree - 1) * float(state["gamma"]) if state["linear"].any() else None
-    return ExactTerms(float(np.sqrt(coef0**degree)), None if linear is None else float(np.sqrt(linear)))
+class PolynomialSketch(PolynomialMap):
+    """A sketch in D outputs, of which the first may carry terms of the kernel exactly."""
 
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
 
-def choose_terms(
-    X: Floats, gamma: float, degree: int, coef0: float, n_components: int, least: int
-) -> dict[str, Array]:
-    """Return the part of a state that tells which terms are carried, empty for none.
+    n_components: Width = N_COMPONENTS
 
-    The rest keeps at least `least` outputs. The variance of a sketch is at most of the size of the mean squared
-    ‖rest(x)‖²‖rest(y)‖² over its outputs; the linear part is carried where that makes it smaller.
-    """
-    d = X.shape[1]
-    if coef0 == 0.0 or n_components - 1 < least:
-        return {}
-    dots = gamma * np.einsum("ij,ij->i", X, X)
-    without_constant = float(((dots + coef0) ** degree - coef0**degree).mean())
-    without_linear = without_constant - float((degree * coef0 ** (degree - 1) * dots).mean())
-    left = n_components - 1 - d
-    linear = left >= least and without_linear**2 * (n_components - 1) < without_constant**2 * left
-    return {"linear": np.array(linear)}
+    def exact_terms(self, state: State) -> ExactTerms | None:
+        """Return the terms that the outputs of a fitted sketch carry; None if the sketch is of the whole kernel."""
+        if "linear" not in state:
+            return None
+        p, c = self.degree, self.coef0
+        linear = p * c ** (p - 1) * float(state["gamma"]) if state["linear"].any() else None
+        return ExactTerms(float(np.sqrt(c**p)), None if linear is None else float(np.sqrt(linear)))
+
+    def n_sketched(self, state: State, n_features_in: int) -> int:
+        """Return the number of outputs that no term takes."""
+        terms = self.exact_terms(state)
+        return self.n_components - (0 if terms is None else terms.count(n_features_in))
+
+    def choose_terms(self, X: Floats, gamma: float, least: int) -> dict[str, Array]:
+        """Return the part of a state that tells which terms are carried, empty for none.
+
+        The rest keeps at least `least` outputs. The variance of a sketch is at most of the size of the mean squared
+        ‖rest(x)‖²‖rest(y)‖² over its outputs; the linear part is carried where that makes it smaller.
+        """
+        p, c, D = self.degree, self.coef0, self.n_components
+        if c == 0.0 or least > D - 1:
+            return {}
+        dots = gamma * np.einsum("ij,ij->i", X, X)
+        without_constant = float(((dots + c) ** p - c**p).mean())
+        without_linear = without_constant - float((p * c ** (p - 1) * dots).mean())
+        left = D - 1 - X.shape[1]
+        linear = left >= least and without_linear**2 * (D - 1) < without_constant**2 * left
+        return {"linear": np.array(linear)}
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.n_components
 
 
 def rest_of_product(factors: Iterable[Array], constants: Sequence[Array], linear: bool) -> Array:

@@ -1,22 +1,19 @@
 """The contract of a kernel: its exact form, and the tile form, frequency distribution and derivative it may have.
 
-One kernel, one name: the file `kernels/additive_chi2.py` holds the class `AdditiveChi2`, found by its name.
+The kernels themselves are in `kernels/`, one file for each family.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-import kafeat.maths.kernels
-from kafeat.contract.discovery import load_class, names_in
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.maths.fourier.spectra import FrequencyDistribution
-from kafeat.maths.kernel_tiles import KernelTile
+from kafeat.maths.kernel_tiles import KernelTile, Landmarks
 from kafeat.types import Floats
 
 
@@ -62,15 +59,8 @@ class TiledKernel(Kernel):
     """True if the tile form divides by a scale, as the kernel has no bound."""
 
     @abstractmethod
-    def tile(
-        self,
-        landmarks: Floats,
-        p: KernelParameters,
-        dtype: np.dtype[Any],
-        scale: float = 1.0,
-        centre: Floats | None = None,
-    ) -> KernelTile:
-        """Return k(·, landmarks)/scale; `centre` (d,) is a point among the rows, None the mean of the landmarks."""
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        """Return k(·, landmarks)/scale."""
 
 
 class ShiftInvariantKernel(Kernel):
@@ -92,20 +82,6 @@ class DifferentiableKernel(Kernel):
 def spelled_out(name: object) -> object:
     """Return the name of a kernel for the short name that scikit-learn has for it, and anything else as it is."""
     return "polynomial" if name == "poly" else name
-
-
-def kernel_names(form: type = Kernel) -> tuple[str, ...]:
-    """Return the names of the kernels that have a form, in alphabetical order."""
-    return tuple(name for name in names_in(kafeat.maths.kernels) if isinstance(find_kernel(name), form))
-
-
-@cache
-def find_kernel(name: str) -> Kernel:
-    """Return the kernel of that name; only its own module is imported."""
-    if name not in names_in(kafeat.maths.kernels):
-        raise KeyError(name)
-    kernel: Kernel = load_class(kafeat.maths.kernels, name, Kernel, "Kernel")()
-    return kernel
 
 
 def as_coordinates(inputs: KernelInputs) -> Coordinates:

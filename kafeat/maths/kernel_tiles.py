@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,22 @@ _MOST_CANCELLED = 1e-6
 # Numbers in the buffer of a block of landmarks: it stays in the third-level cache, and calls take so long that threads
 # seldom wait for each other between them.
 _CACHED = 400_000
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Rows (m, d) to compare others with in `dtype`, and a number that the kernel is divided by."""
+
+    rows: Floats
+    dtype: np.dtype[Any]
+    scale: float = 1.0
+    centre: Floats | None = None
+    """A point (d,) among the rows, for kernels of the distance; None: the mean of the landmarks."""
+
+    @property
+    def doubles(self) -> Floats:
+        """The rows in float64."""
+        return self.rows.astype(np.float64)
 
 
 class KernelTile(ABC):
@@ -63,23 +80,21 @@ class DistanceTile(KernelTile):
 
     def __init__(
         self,
-        landmarks: Floats,
-        dtype: np.dtype[Any],
+        landmarks: Landmarks,
         factor: float,
         finish: Finish,
-        centre: Floats | None,
         profile: Profile | None = None,
         alpha: float = 0.0,
     ) -> None:
-        middle = np.asarray(landmarks, dtype=np.float64).mean(axis=0) if centre is None else centre
-        self._centre = middle.astype(dtype)
-        moved = landmarks.astype(np.float64) - self._centre
+        rows, dtype, centre = landmarks.doubles, landmarks.dtype, landmarks.centre
+        self._centre = (rows.mean(axis=0) if centre is None else centre).astype(dtype)
+        moved = rows - self._centre
         super().__init__(moved, dtype)
         norms = np.einsum("ij,ij->i", moved, moved)
         # four terms of the size c‖l‖² where x is near l, and the kernel is not 0
         cancelled = 4.0 * float(np.finfo(np.float64).eps) * abs(factor) * norms
         self._far = np.flatnonzero(cancelled > (np.inf if centre is None else _MOST_CANCELLED))
-        self._far_rows, self._factor = landmarks[self._far].astype(np.float64), factor
+        self._far_rows, self._factor = rows[self._far], factor
         both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor), factor * norms])
         self._both = np.ascontiguousarray(both, dtype=dtype)
         # rounding must not take r² below 0

@@ -1,8 +1,9 @@
-"""Ridge regression in closed form, from sums over rows.
+"""Ridge regression in closed form, from sums over rows or from a kernel matrix.
 
 The model is min_W ‖Y − 1t − ZW‖² + λ‖W‖², with no penalty on the intercept t. With centred columns,
 W = (ZᵀZ + λ)⁻¹ZᵀY. The penalty is chosen by cross-validation over folds. Each fold has normal equations of its own, and
 the error on a fold follows from its sums, so rows are read once and not held: memory is O(D²) for any number of rows.
+With a kernel matrix K in the place of ZᵀZ, the coefficients α of the training rows are (K + λ)⁻¹Y, both centred.
 Steps that learn from a label compare choices by ridge on a few thousand rows in memory, on rows that neither was
 fitted on.
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
 import numpy as np
@@ -101,16 +102,6 @@ PENALTIES = 10.0 ** np.arange(-7.0, 2.0)
 LEAST = float(np.finfo(np.float64).tiny) * 1e30
 # Total bytes of the matrices that threads factor at the same time.
 _MOST_BYTES = 1 << 30
-
-
-def penalty_of(relative: float, mean_eigenvalue: float, largest: float, size: int) -> float:
-    """Return a penalty relative to the mean eigenvalue, but above the rounding error of a centred matrix (size, size).
-
-    `largest` is the largest entry before centring. If all inputs are equal, the centred matrix is 0 and any penalty
-    serves.
-    """
-    rounding = rounding_of(largest, size)
-    return max(relative * (mean_eigenvalue if mean_eigenvalue > max(rounding, LEAST) else 1.0), rounding)
 
 
 def rounding_of(largest: float, size: int) -> float:
@@ -204,7 +195,7 @@ def total_of(parts: Iterable[RowSums]) -> RowSums:
 
 @dataclass(frozen=True)
 class LinearModel:
-    """ŷ = Zw + intercept, with w (D, k)."""
+    """ŷ = Zw + intercept, with w (D, k); with a kernel, Z are its values between rows and the training rows."""
 
     w: Floats
     intercept: Floats
@@ -219,6 +210,55 @@ class LinearModel:
     def nonzero(self) -> int:
         """Return the number of inputs with a nonzero coefficient."""
         return int((self.w != 0.0).any(axis=1).sum())
+
+
+@dataclass(frozen=True)
+class _System:
+    """Centred equations (A + λ)W = B of so many rows, about the means of the columns of A and of the targets.
+
+    `largest` is the largest entry of A before centring. W is divided by `scale`, that of the columns.
+    """
+
+    A: Floats
+    B: Floats
+    rows: float
+    largest: float
+    means: Floats
+    level: Floats
+    scale: Floats
+
+    @classmethod
+    def of_sums(cls, sums: RowSums, scale: Floats) -> Self:
+        """Return the normal equations with columns divided by `scale`."""
+        z, y = sums.z / sums.n, sums.y / sums.n
+        zz, zy, _ = sums.centred(z, y)
+        largest = float((sums.zz.diagonal() / scale**2).max(initial=0.0))
+        return cls(zz / np.outer(scale, scale), zy / scale[:, None], sums.n, largest, z, y, scale)
+
+    @classmethod
+    def of_kernel(cls, K: Floats, Y: Floats) -> Self:
+        """Return the equations of a kernel matrix K (n, n), which are centred once for all penalties."""
+        means, level = K.mean(axis=0), Y.mean(axis=0)
+        centred = K - means - means[:, None] + means.mean()
+        largest = float(np.abs(K).max(initial=0.0))
+        return cls(centred, Y - level, len(K), largest, means, level, np.ones(1))
+
+    @property
+    def rounding(self) -> float:
+        """Return the rounding error of A."""
+        return rounding_of(self.largest, len(self.A))
+
+    def penalty(self, relative: float) -> float:
+        """Return a penalty relative to the mean eigenvalue, but above the rounding error.
+
+        If all inputs are equal, A is 0 and any penalty serves.
+        """
+        mean = float(np.trace(self.A)) / self.rows
+        return max(relative * (mean if mean > max(self.rounding, LEAST) else 1.0), self.rounding)
+
+    def solved(self, penalty: float) -> Floats:
+        """Return W for unscaled columns."""
+        return solved(self.A, penalty, self.B) / self.scale[:, None]
 
 
 @dataclass
@@ -241,14 +281,14 @@ class LinearRidge:
     def search(self) -> float:
         """Return the penalty with the least squared error over the folds."""
         relative = float(PENALTIES[int(np.argmin(self._errors(lambda _: PENALTIES)[0]))])
-        inner = _System(self.total, self.scale).penalty(relative)
+        inner = _System.of_sums(self.total, self.scale).penalty(relative)
         self.searched = inner * self.unit * self.unit, inner
         return self.searched[0]
 
     @np.errstate(over="ignore")
     def model(self, penalty: float) -> LinearModel:
         """Return the model with this penalty, or the smallest one above rounding errors."""
-        system = _System(self.total, self.scale)
+        system = _System.of_sums(self.total, self.scale)
         if self.searched is not None and self.searched[0] == penalty:
             inner = self.searched[1]
         else:
@@ -257,8 +297,8 @@ class LinearRidge:
 
     def _model(self, system: _System, inner: float) -> LinearModel:
         slopes = system.solved(inner) / self.units[:, None]
-        middle = self.pivot[0] + system.z * self.units
-        intercept = self.pivot[1] + system.y - middle @ slopes
+        middle = self.pivot[0] + system.means * self.units
+        intercept = self.pivot[1] + system.level - middle @ slopes
         return LinearModel(slopes, intercept, inner * self.unit * self.unit)
 
     def scores(self, multiples: Floats) -> Floats:
@@ -270,7 +310,7 @@ class LinearRidge:
     def model_of(self, multiple: float, without: int | None = None) -> LinearModel:
         """Return the model with this multiple of the mean diagonal as penalty, of all rows or of all but a fold's."""
         sums = self.total if without is None else self._without(without)
-        system = _System(sums, self.scale)
+        system = _System.of_sums(sums, self.scale)
         # a matrix of zeros has a factor with any penalty above 0
         return self._model(system, system.penalty(max(multiple, LEAST) * sums.n / len(sums.z)))
 
@@ -297,32 +337,10 @@ class LinearRidge:
         return total_of(sums for j, sums in enumerate(self.folds) if j != fold)
 
 
-class _System:
-    """Centred normal equations, with columns divided by `scale`."""
-
-    def __init__(self, sums: RowSums, scale: Floats) -> None:
-        self.z, self.y = sums.z / sums.n, sums.y / sums.n
-        zz, zy, _ = sums.centred(self.z, self.y)
-        self._zz, self._zy, self._scale = zz / np.outer(scale, scale), zy / scale[:, None], scale
-        self._largest = float((sums.zz.diagonal() / scale**2).max(initial=0.0))
-        self._mean_eigenvalue = float(np.trace(self._zz)) / sums.n
-
-    def penalty(self, relative: float) -> float:
-        return penalty_of(relative, self._mean_eigenvalue, self._largest, len(self._zz))
-
-    @property
-    def rounding(self) -> float:
-        return rounding_of(self._largest, len(self._zz))
-
-    def solved(self, penalty: float) -> Floats:
-        """Return W for unscaled columns."""
-        return solved(self._zz, penalty, self._zy) / self._scale[:, None]
-
-
 def _missed(rest: RowSums, held: RowSums, scale: Floats, jobs: int, relatives: Floats) -> Floats:
     """Return the sum of squared errors on the held-out rows for every penalty."""
-    system = _System(rest, scale)
-    zz, zy, yy = held.centred(system.z, system.y)
+    system = _System.of_sums(rest, scale)
+    zz, zy, yy = held.centred(system.means, system.level)
 
     def missed(relative: float) -> float:
         w = system.solved(system.penalty(relative))
@@ -367,11 +385,6 @@ class NormalEquations:
                 "ridge: expected columns whose squares float64 can hold, got larger ones: scale the input"
             )
 
-    def solve(self, standardize: bool = False) -> LinearModel:
-        """Return the model with the best penalty; `standardize` first divides columns by their standard deviation."""
-        training = self.training(standardize)
-        return training.model(training.search())
-
     @np.errstate(over="ignore")  # columns that are tiny compared with others overflow
     def training(self, standardize: bool = False) -> LinearRidge:
         """Return the summed equations; `standardize` divides columns by their standard deviation."""
@@ -387,3 +400,45 @@ class NormalEquations:
             unit = float(self._units.max())
             scale = unit / self._units  # back to one unit for all columns
         return LinearRidge(self._sums, total, scale, unit, pivot, self._units, self._jobs)
+
+
+class KernelRidge:
+    """A kernel matrix K (n, n) with targets Y (n, k), ready for ridge regression with the penalties of the columns."""
+
+    def __init__(self, K: Floats, Y: Floats, folds: Array, jobs: int = 1) -> None:
+        largest = float(np.abs(K).max(initial=0.0))
+        # a power of two, so that squares of small and large entries fit
+        self._unit = float(power_of_two(largest)) if largest > LEAST else 1.0
+        self._K, self._Y, self._folds, self._jobs = K / self._unit, Y, folds, jobs
+
+    def search(self) -> float:
+        """Return the penalty with the least squared error over the folds."""
+        errors = np.zeros(len(PENALTIES))
+        for fold in range(FOLDS):
+            held, rest = np.flatnonzero(self._folds == fold), np.flatnonzero(self._folds != fold)
+            if len(held) and len(rest):
+                errors += self._errors(held, rest)
+        relative = float(PENALTIES[int(np.argmin(errors))])
+        return _System.of_kernel(self._K, self._Y).penalty(relative) * self._unit
+
+    def _errors(self, held: Array, rest: Array) -> Floats:
+        """Return the sum of squared errors on the held rows for every penalty."""
+        system = _System.of_kernel(self._K[np.ix_(rest, rest)], self._Y[rest])
+        K, Y = self._K[np.ix_(held, rest)], self._Y[held]
+
+        def missed(relative: float) -> float:
+            return float(((_kernel_model(system, system.penalty(relative))(K) - Y) ** 2).sum())
+
+        return np.array(each(missed, PENALTIES, sharing(self._jobs, len(rest))))
+
+    def model(self, penalty: float) -> LinearModel:
+        """Return the model with this penalty, or the smallest one above rounding errors."""
+        best = _kernel_model(_System.of_kernel(self._K, self._Y), penalty / self._unit)
+        return replace(best, w=best.w / self._unit, penalty=best.penalty * self._unit)
+
+
+def _kernel_model(system: _System, penalty: float) -> LinearModel:
+    penalty = max(penalty, system.rounding)
+    # The vector of ones is an eigenvector of the centred matrix, so Σα = 0 and centring new rows adds a constant.
+    alpha = system.solved(penalty)
+    return LinearModel(alpha, system.level - system.means @ alpha, penalty)

@@ -4,53 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from kafeat._version import __version__
-from kafeat.chain.chain import Chain
-from kafeat.chain.tiles import tile_rows
+from kafeat.chain.chain import Chain, FittedStep
+from kafeat.chain.program import Device, Program, What, compile, gives_sparse
 from kafeat.config import Config
 from kafeat.contract.step import Transform
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Reader
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import parse_location
 from kafeat.model import artifact
-from kafeat.model.in_notebooks import InNotebooks
-from kafeat.model.predictions import Predictions
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
-from kafeat.model.serialize import chain_content
-from kafeat.model.unit_variance import UnitVariance
+from kafeat.model.serialize import FORMAT, read_content, refused_content, write_content
+from kafeat.pictures import notebook
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.threads import (
-    REFUSE_BAD_ROWS,
-    FeatureTarget,
-    InMemory,
-    RowPolicy,
-    Transformed,
-    run,
-    run_in_memory,
-)
-from kafeat.types import DType, Floats, TableLike
-
-FORMAT = 2
-"""Format of new files of maps. In format 1 all values are cast to the map's dtype before the first step."""
-
-WITH_PREDICTOR = 3
-"""Format of files of maps that end in a predictor."""
+from kafeat.runtime.run import fill, run
+from kafeat.types import Array, DType, Floats, TableLike
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureMap(Predictions, UnitVariance, InNotebooks):
+class FeatureMap:
     """A map z from rows of numbers to rows of features, with z(x)·z(y) ≈ k(x, y).
 
     `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed.
@@ -79,6 +63,8 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
         The predictor that the map ends in, if its config does.
     format : int
         Format of the file that the map came from, in which it is saved again.
+    device : Device or None
+        What computes the features in the place of the processor.
 
     Examples
     --------
@@ -100,6 +86,13 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
     feature_mean: FeatureMean | None = None
     predictor: FittedPredictor | None = None
     format: int = FORMAT
+    device: Device | None = field(default=None, compare=False)
+
+    _repr_html_ = notebook.table
+    plot_error = notebook.plot_error
+    plot_kernel = notebook.plot_kernel
+    plot_distances = notebook.plot_distances
+    plot_spectrum = notebook.plot_spectrum
 
     def __repr__(self) -> str:
         steps = [fitted.step for fitted in self.chain.steps]
@@ -108,15 +101,10 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
         kinds = " -> ".join(step.kind for step in steps)
         return f"FeatureMap({kinds}: {self.n_features_in} inputs, {self.n_components} features, {self.dtype})"
 
-    @cached_property
-    def transformer(self) -> Transform:
-        """The chain with its derived arrays in the map's dtype, computed once per process."""
-        return self.chain.bind(np.dtype(self.dtype))
-
     @property
     def input_dtype(self) -> np.dtype[Any]:
         """The dtype that input values are read in: float64 if the first step computes in it."""
-        return self.transformer.reads(np.dtype(self.dtype))
+        return self.program().reads
 
     @property
     def n_features_in(self) -> int:
@@ -126,7 +114,82 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
     @property
     def n_components(self) -> int:
         """Width of the output."""
-        return self.transformer.n_features_out
+        return self.chain.n_components
+
+    @property
+    def last_step(self) -> FittedStep | None:
+        """The fitted predictor."""
+        return None if self.predictor is None else self.predictor.fitted
+
+    @property
+    def classes(self) -> Array | None:
+        """The classes (c,) in the order of the probabilities; None if numbers are predicted, or nothing is."""
+        labels = None if self.predictor is None else self.predictor.labels
+        return None if labels is None or labels.classes is None else labels.class_array
+
+    @property
+    def unit_scale(self) -> float | None:
+        """The factor that gives the features a mean variance of about 1; None where the map does not know it."""
+        return None if self.feature_mean is None else self.feature_mean.unit_scale(self.dtype)
+
+    @cached_property
+    def transforms(self) -> Sequence[Transform]:
+        """The transforms of the steps of the chain, computed once per process."""
+        return self.chain.transforms(np.dtype(self.dtype))
+
+    @cached_property
+    def _programs(self) -> dict[tuple[Any, ...], Program]:
+        return {}
+
+    def program(
+        self,
+        what: What = "features",
+        *,
+        unit_variance: bool = False,
+        sparse: bool = False,
+        dtype: np.dtype[Any] | None = None,
+        sums: bool = False,
+    ) -> Program:
+        """Return what turns rows into features or predictions, made once per process; see `compile`."""
+        key = (what, unit_variance, sparse, dtype, sums)
+        if key not in self._programs:
+            if what == "predictions":
+                self.needed_predictor()
+            if sparse and not self.gives_sparse:
+                raise UsageError(
+                    "sparse features: expected a last step that has few (intersection_bins, or projection with "
+                    f"matrix: sparse), got {self.chain.steps[-1].step.kind}"
+                )
+            scale = self.needed_unit_scale() if unit_variance else None
+            self._programs[key] = compile(
+                self, what, scale=scale, dtype=dtype, device=self.device, sparse=sparse, sums=sums
+            )
+        return self._programs[key]
+
+    @property
+    def gives_sparse(self) -> bool:
+        """True if the features can be made as sparse rows."""
+        return gives_sparse(self.chain, np.dtype(self.dtype))
+
+    def needed_unit_scale(self) -> float:
+        """Return `unit_scale`; refuse a map that has none."""
+        scale = self.unit_scale
+        if scale is None:
+            older = self.feature_mean is None
+            got = "one that does not: fit it again" if older else "one whose features do not vary, or hardly"
+            raise UsageError(
+                f"unit variance: expected a map that knows how its features vary in the rows of the fit, got {got}"
+            )
+        return scale
+
+    def needed_predictor(self) -> FittedPredictor:
+        """Return the predictor; refuse a map without one."""
+        if self.predictor is None:
+            raise UsageError(
+                "predict: expected a model that ends in a predictor, got a map: add `- kind: ridge` as the last step "
+                "of its config (kafeat tune --predictor ridge does so) and fit it again with a label"
+            )
+        return self.predictor
 
     @cached_property
     def digest(self) -> str | None:
@@ -134,7 +197,7 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
 
         None for a map that cannot be saved, as its kernel is a Python function.
         """
-        if any(fitted.step.unsaved for fitted in self.chain.steps):
+        if any(fitted.step.traits.unsaved for fitted in self.chain.steps):
             return None
         return hashlib.sha256(self.dumps()).hexdigest()
 
@@ -181,25 +244,7 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
         >>> fm.transform(X[:5]).shape
         (5, 64)
         """
-        source, columns = self._source(X)
-        if source.rows is None:
-            raise TypeError("a source in memory knows its rows")
-        shape = (source.rows, self.n_components)
-        if out is None:
-            out = np.empty(shape, dtype=self.dtype)
-        elif out.shape != shape or out.dtype.kind != "f" or not out.flags.writeable:
-            raise UsageError(
-                f"out: expected a writeable array of floats of shape {shape}, "
-                f"got shape {out.shape} and dtype {out.dtype}"
-            )
-        jobs = count_jobs(jobs)
-        chunks = source.chunks(columns, (), self._height(source.rows, jobs))
-        if isinstance(X, Reader):
-            for _ in self.run(chunks, InMemory(out), jobs, unit_variance=unit_variance):
-                pass
-        else:
-            self._fill(chunks, out, jobs, unit_variance)
-        return out
+        return self._filled(X, self.program(unit_variance=unit_variance), out, jobs)
 
     def transform_sparse(self, X: TableLike | Reader) -> Any:
         """Return the features z(X) as a sparse matrix, without making dense ones first.
@@ -232,40 +277,94 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
         >>> Z.shape, Z.nnz
         ((3, 12), 12)
         """
-        from kafeat.model.sparse_features import sparse_features
+        from scipy.sparse import csr_array, vstack
 
-        source, columns = self._source(X)
-        return sparse_features(self, source.chunks(columns, (), self.chunk_rows))
+        source, columns = self.source(X)
+        chunks = source.chunks(columns, (), self.chunk_rows)
+        done = run(self.program(sparse=True), chunks, None, 1, in_memory=not isinstance(X, Reader))
+        parts = [csr_array((0, self.n_components), dtype=self.dtype), *(one.sparse.csr for one in done)]
+        return vstack(parts, format="csr", dtype=self.dtype)
 
-    def _fill(self, chunks: Iterator[Chunk], out: Floats, jobs: int, unit_variance: bool) -> None:
-        """Write the features of chunks that are in memory."""
-        run_in_memory(
-            self.scaled if unit_variance else self.transformer, np.dtype(self.dtype), chunks, out, jobs
-        )
+    def predict(self, X: TableLike | Reader, jobs: int | None = None) -> Array:
+        """Return the predicted label of each row.
 
-    def _height(self, rows: int, jobs: int) -> int:
-        """Return a height of chunks of which every worker gets about four.
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Rows as for `transform`.
+        jobs : int or None, default None
+            Number of threads; None takes all cores. The result does not depend on it.
 
-        It is a multiple of the tile height, so that the bytes are those of chunks of full height.
+        Returns
+        -------
+        array (n_rows,) or (n_rows, k)
+            Classes in their own type, or numbers in float64: of k labels, a column for each.
+
+        Raises
+        ------
+        kafeat.errors.DataError
+            A column is missing, or a value is not finite or not accepted by a step.
+        kafeat.errors.UsageError
+            The map does not end in a predictor.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = np.where(X[:, 0] ** 2 + X[:, 1] ** 2 < 1.0, "in", "out")
+        >>> config = {"steps": [{"kind": "fourier", "n_components": 64}, {"kind": "ridge"}]}
+        >>> kafeat.fit(config, X, label=y).predict([[0.1, 0.1], [2.0, 0.0]]).tolist()
+        ['in', 'out']
         """
-        height = tile_rows(self.transformer)
-        if self.chunk_rows % height:
-            return self.chunk_rows
-        tiles = -(-rows // (4 * jobs * height))
-        return min(self.chunk_rows, max(1, tiles) * height)
+        outputs = self._filled(X, self.program("predictions"), None, jobs)
+        if self.classes is not None:
+            chosen: Array = self.classes[outputs.argmax(axis=1)]
+            return chosen
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def run(
-        self,
-        chunks: Iterator[Chunk],
-        target: FeatureTarget,
-        jobs: int | None,
-        policy: RowPolicy = REFUSE_BAD_ROWS,
-        *,
-        unit_variance: bool = False,
-    ) -> Iterator[Transformed]:
-        """Transform chunks by `jobs` threads, read by a further one, and yield them in order."""
-        transform = self.scaled if unit_variance else self.transformer
-        return run(transform, np.dtype(self.dtype), chunks, target, count_jobs(jobs), policy)
+    def predict_proba(self, X: TableLike | Reader, jobs: int | None = None) -> Floats:
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Rows as for `transform`.
+        jobs : int or None, default None
+            Number of threads; None takes all cores. The result does not depend on it.
+
+        Returns
+        -------
+        array (n_rows, n_classes) of float64
+            Probabilities in the order of `classes`; every row sums to 1.
+
+        Raises
+        ------
+        kafeat.errors.DataError
+            A column is missing, or a value is not finite or not accepted by a step.
+        kafeat.errors.UsageError
+            The map does not end in a predictor of classes.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> config = {"steps": [{"kind": "fourier", "n_components": 64}, {"kind": "ridge"}]}
+        >>> fm = kafeat.fit(config, X, label=X[:, 0] > 0.0)
+        >>> fm.classes.tolist(), fm.predict_proba(X).shape
+        ([False, True], (200, 2))
+        """
+        self.needed_predictor()
+        if self.classes is None:
+            raise UsageError("predict_proba: expected a model of classes, got one of numbers")
+        return self._filled(X, self.program("predictions"), None, jobs)
+
+    def _filled(
+        self, X: TableLike | Reader, program: Program, out: Floats | None, jobs: int | None
+    ) -> Floats:
+        """Return the results of a program, in `out` if that is given."""
+        source, columns = self.source(X)
+        in_memory = not isinstance(X, Reader)
+        return fill(program, source, columns, self.chunk_rows, out, count_jobs(jobs), in_memory=in_memory)
 
     def inverse_transform(self, Z: Floats) -> Floats:
         """Return rows with the features Z: those of least norm, where several rows have the same features.
@@ -296,22 +395,10 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
         >>> bool(np.allclose(fm.inverse_transform(fm.transform(X)), X))
         True
         """
-        X: Floats = np.asarray(Z, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.n_components:
-            raise UsageError(f"Z: expected the shape (n, {self.n_components}), got {X.shape}")
-        if self.chain.outputs is not None:
-            raise UsageError(
-                "inverse_transform: expected a map with all of its outputs, got one that is pruned"
-            )
-        for fitted in reversed(self.chain.steps):
-            rows = fitted.step.inverse(fitted.state, X, fitted.n_features_in)
-            if rows is None:
-                raise UsageError(
-                    f"inverse_transform: {fitted.step.kind}: expected steps that have an inverse (standardize, robust, "
-                    "minmax without clip, pca, projection, nystroem with preimages: true), got another"
-                )
-            X = rows
-        return X
+        rows: Floats = np.asarray(Z, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_components:
+            raise UsageError(f"Z: expected the shape (n, {self.n_components}), got {rows.shape}")
+        return self.chain.inverse(rows)
 
     def exact_kernel(self, X: TableLike, Y: TableLike | None = None) -> Floats:
         """Return the kernel matrix k(X, Y) that the map approximates.
@@ -375,12 +462,13 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
         >>> fm.matrix(table).tolist()
         [[1.0, 0.0], [2.0, 1.0], [3.0, 2.0]]
         """
-        source, columns = self._source(X)
+        source, columns = self.source(X)
         dtype = self.input_dtype
         parts = [chunk.matrix(dtype) for chunk in source.chunks(columns, (), self.chunk_rows)]
         return np.concatenate([np.empty((0, self.n_features_in), dtype=dtype), *parts])
 
-    def _source(self, X: TableLike | Reader) -> tuple[Reader, Columns]:
+    def source(self, X: TableLike | Reader) -> tuple[Reader, Columns]:
+        """Return a reader of rows in memory, and the columns of it that the map reads."""
         # Imported here: a transform of files does not need it at its start.
         from kafeat.io.readers.memory import reader_of
 
@@ -407,7 +495,7 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
         >>> kafeat.fit(config, [[1.0], [2.0]]).dumps() == kafeat.fit(config, [[1.0], [2.0]]).dumps()
         True
         """
-        return artifact.dumps(self._content())
+        return artifact.dumps(write_content(vars(self)))
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = True, *, fsync: bool = True) -> None:
         """Write the model file, completely or not at all. Loading it runs no code.
@@ -439,26 +527,15 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
         ...     kafeat.load(os.path.join(folder, "map.joblib"))
         FeatureMap(standardize: 1 inputs, 1 features, float32)
         """
-        # Imported here: a model is read without its writer.
-        from kafeat.model.load import from_content
-
         data, place = self.dumps(), f"{os.fspath(path)} (read back before it is put in place)"
-        from_content(artifact.loads(data, place), place)
+        self.from_content(artifact.loads(data, place), place)
         write_bytes(parse_location(path), data, clobber=overwrite, fsync=fsync)
 
-    def _content(self) -> dict[str, Any]:
-        return {
-            "format": self.format,
-            "kafeat": self.version,
-            "config": self.config.to_plain(),
-            "columns": self.columns.to_plain(),
-            "dtype": self.dtype,
-            "chunk_rows": self.chunk_rows,
-            "steps": chain_content(self.chain),
-            **({} if self.format == 1 else {"cast_after": self.chain.cast_after}),
-            **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
-            **({} if self.column_ranges is None else {"seen": self.column_ranges.to_plain()}),
-            **({} if self.feature_mean is None else {"feature_mean": self.feature_mean.to_plain()}),
-            **({} if self.predictor is None else {"predictor": self.predictor.to_plain()}),
-            "provenance": self.provenance.to_plain(),
-        }
+    @classmethod
+    def from_content(cls, content: Mapping[str, Any], place: str) -> FeatureMap:
+        """Build a map from the content of a model file, and check all of it; `place` names it in messages."""
+        with refused_content(place):
+            fm = cls(**read_content(content))
+            # fails if the state has numbers that the dtype cannot hold
+            fm.program("features" if fm.predictor is None else "predictions")
+        return fm

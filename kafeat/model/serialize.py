@@ -1,25 +1,82 @@
-"""Turn fitted steps into builtins and arrays, and back, with full validation."""
+"""Turn the fields of a feature map into builtins and arrays for its file, and back with full validation."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
 
+from kafeat._version import __version__
 from kafeat.chain.chain import Chain, FittedStep
+from kafeat.config import load_config
 from kafeat.contract.checks import check_indices
 from kafeat.contract.describe import spell
-from kafeat.errors import UsageError
+from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
+from kafeat.io.columns.columns import Columns
+from kafeat.model.predictor import FittedPredictor
+from kafeat.model.provenance import Provenance, printable
 from kafeat.registry import build_step
+from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.types import Array
 
+FORMAT = 2
+"""Format of new files of maps. In format 1 all values are cast to the map's dtype before the first step."""
 
-def chain_content(chain: Chain) -> list[dict[str, Any]]:
+WITH_PREDICTOR = 3
+"""Format of files of maps that end in a predictor."""
+
+_LONGEST = 600
+
+
+@contextmanager
+def refused_content(place: str) -> Iterator[None]:
+    """Raise the errors of an untrusted model file as `ArtifactError`: its place, and short printable text."""
+    try:
+        yield
+        return
+    except ValidationError as error:
+        problem = f"provenance.{_first(error)}"
+    except (ValueError, DataError, ConfigError) as error:
+        problem = first_line(error)
+    problem = problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…"
+    raise ArtifactError(f"{place}: {printable(problem)}")
+
+
+def _first(error: ValidationError) -> str:
+    """Return the place of the first entry that pydantic refuses, and why."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def write_content(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of the model file of a `FeatureMap` with these fields, as builtins and arrays."""
+    chain, version = fields["chain"], fields["format"]
+    seen, mean, predictor = (fields[name] for name in ("column_ranges", "feature_mean", "predictor"))
+    return {
+        "format": version,
+        "kafeat": fields["version"],
+        "config": fields["config"].to_plain(),
+        "columns": fields["columns"].to_plain(),
+        "dtype": fields["dtype"],
+        "chunk_rows": fields["chunk_rows"],
+        "steps": _chain_content(chain),
+        **({} if version == 1 else {"cast_after": chain.cast_after}),
+        **({} if chain.outputs is None else {"outputs": chain.outputs}),
+        **({} if seen is None else {"seen": seen.to_plain()}),
+        **({} if mean is None else {"feature_mean": mean.to_plain()}),
+        **({} if predictor is None else {"predictor": predictor.to_plain()}),
+        "provenance": fields["provenance"].to_plain(),
+    }
+
+
+def _chain_content(chain: Chain) -> list[dict[str, Any]]:
     """Return recipe, input width and state of each step."""
     for i, fitted in enumerate(chain.steps):
-        if fitted.step.unsaved is not None:
-            raise UsageError(f"steps[{i}].{fitted.step.unsaved}: such a map cannot be saved")
+        if fitted.step.traits.unsaved is not None:
+            raise UsageError(f"steps[{i}].{fitted.step.traits.unsaved}: such a map cannot be saved")
     return [
         {
             "recipe": fitted.step.recipe(),
@@ -30,7 +87,56 @@ def chain_content(chain: Chain) -> list[dict[str, Any]]:
     ]
 
 
-def read_chain(content: object, n_features_in: int, outputs: object = None, cast_after: object = 0) -> Chain:
+def read_content(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `FeatureMap` of an untrusted model file; raise `ValueError` and others if invalid."""
+    version = content.get("format")
+    if type(version) is not int or not 1 <= version <= WITH_PREDICTOR:
+        raise ValueError(
+            f"format: expected a number from 1 to {WITH_PREDICTOR}, got {spell(version)}: this is kafeat "
+            f"{__version__}, the model was written by {spell(content.get('kafeat'))}"
+        )
+    expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
+    expected |= {"cast_after"} if version > 1 else set()
+    expected |= {"predictor"} if version == WITH_PREDICTOR else set()
+    if set(content) - {"outputs", "seen", "feature_mean"} != expected:
+        raise ValueError(f"expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
+    dtype, chunk_rows, kafeat = content["dtype"], content["chunk_rows"], content["kafeat"]
+    if isinstance(dtype, np.ndarray) or dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype: expected float32 or float64, got {spell(dtype)}")
+    if type(chunk_rows) is not int or not 1 <= chunk_rows <= 1_000_000:
+        raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {spell(chunk_rows)}")
+    if type(kafeat) is not str or not kafeat.isprintable():
+        raise ValueError(f"kafeat: expected a version, got {spell(kafeat)}")
+    columns = Columns.from_plain(content["columns"])
+    width, outputs = columns.n_features, content.get("outputs")
+    chain = _read_chain(content["steps"], width, outputs, content.get("cast_after", 0))
+    D = chain.n_components
+    seen, mean, predictor = (content.get(name) for name in ("seen", "feature_mean", "predictor"))
+    return {
+        "chain": chain,
+        "columns": columns,
+        "dtype": dtype,
+        "chunk_rows": chunk_rows,
+        "config": load_config(content["config"] if isinstance(content["config"], dict) else {}),
+        "provenance": Provenance.model_validate(content["provenance"]),
+        "version": kafeat,
+        "column_ranges": ColumnRanges.from_plain(seen, width) if "seen" in content else None,
+        "feature_mean": FeatureMean.from_plain(mean, D) if "feature_mean" in content else None,
+        "predictor": _read_predictor(predictor, D) if "predictor" in content else None,
+        "format": version,
+    }
+
+
+def _read_predictor(content: object, width: int) -> FittedPredictor:
+    try:
+        return FittedPredictor.from_plain(content, width)
+    except ValidationError as error:
+        raise ValueError(f"predictor.recipe.{_first(error)}") from None
+    except ValueError as error:
+        raise ValueError(f"predictor.{error}") from None
+
+
+def _read_chain(content: object, n_features_in: int, outputs: object, cast_after: object) -> Chain:
     """Return the chain of an untrusted model file; raise `ValueError` with the place of an invalid entry."""
     if not isinstance(content, list) or not content:
         raise ValueError("steps: expected a list of at least one step")
@@ -45,9 +151,7 @@ def read_chain(content: object, n_features_in: int, outputs: object = None, cast
             steps.append(_read_step(entry, width))
             width = steps[-1].n_features_out
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(map(str, first["loc"]))
-            raise ValueError(f"steps[{i}].recipe.{key}: {first['msg']}") from None
+            raise ValueError(f"steps[{i}].recipe.{_first(error)}") from None
         except ValueError as error:
             raise ValueError(f"steps[{i}].{error}") from None
     return Chain(tuple(steps), None if outputs is None else _read_outputs(outputs, width), cast_after)

@@ -1,4 +1,4 @@
-"""Compare a graph's features with the map's: they agree but for rounding."""
+"""Compare the outputs of a graph with those of the map: they agree but for rounding."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ import numpy as np
 
 from kafeat.chain import precision
 from kafeat.chain.chain import Chain, FittedStep
+from kafeat.chain.program import What
 from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.columns import coded, numbers_of
-from kafeat.onnx.model import INPUT, OUTPUT, PREDICTIONS
-from kafeat.onnx.predictor import prediction_rounding, predictions
-from kafeat.runtime.threads import InMemory, RowPolicy
+from kafeat.onnx.model import INPUT
+from kafeat.runtime.run import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask
-
-Run = Callable[[Floats], Floats]
 
 # A step at which float64 itself resolves how far the features move, and draws of it.
 _STEP = 1e-6
@@ -44,20 +42,19 @@ class Agreement:
 
 
 def compare(fm: FeatureMap, data: bytes) -> Agreement:
-    """Run the model on probe rows, and none, and compare it with `transform`."""
-    run, codes = _session(data), probe_rows(fm)
-    Z, G = features(fm, codes), run(as_given(fm.columns, codes))
+    """Compare the model with `transform`, and `predict`, on probe rows and on none."""
+    graph, codes = _session(data), probe_rows(fm)
+    Z, given = features(fm, codes), as_given(fm.columns, codes)
     refused: Mask = np.asarray(np.isnan(Z).any(axis=1))
-    # Of a row that the map refuses the graph has no features either: NaN, or what has overflown.
-    agrees = not np.isfinite(G[refused]).all(axis=1).any()
-    agrees &= G.shape == Z.shape and run(codes[:0]).shape == (0, fm.n_components)
-    difference = np.abs(G[~refused].astype(np.float64) - Z[~refused]).max(axis=1, initial=0.0)
-    difference[np.isnan(difference)] = np.inf
     allowed = rounding(fm, codes[~refused])
+    made, *predicted = graph(given)
+    difference, agrees = _compared(made, Z, refused)
+    agrees &= graph(codes[:0])[0].shape == (0, fm.n_components)
     beyond = difference > allowed
     agrees &= not beyond.any()
     if fm.predictor is not None:
-        agrees &= _predictions_agree(fm, _session(data, PREDICTIONS), codes, Z, refused, allowed)
+        apart, fits = _compared(predicted[0], features(fm, codes, "predictions"), refused)
+        agrees &= fits and bool((apart <= prediction_rounding(fm, Z[~refused], allowed)).all())
     if not len(difference):
         return Agreement(0, len(codes), 0.0, 0.0, agrees)
     worst = int(np.argmax(np.where(beyond, difference, -1.0) if beyond.any() else difference))
@@ -66,17 +63,17 @@ def compare(fm: FeatureMap, data: bytes) -> Agreement:
     )
 
 
-def _predictions_agree(
-    fm: FeatureMap, run: Run, codes: Floats, Z: Floats, refused: Mask, allowed: Floats
-) -> bool:
-    """Compare the predicted numbers of the rows that are not refused; `allowed` is about their features."""
-    P, G = predictions(fm, codes), run(as_given(fm.columns, codes))
-    agrees = G.shape == P.shape and not np.isfinite(G[refused]).all(axis=1).any()
-    apart = np.abs(G[~refused] - P[~refused]).max(axis=1, initial=0.0)
-    return bool(agrees and (apart <= prediction_rounding(fm, Z[~refused], allowed)).all())
+def _compared(G: Floats, Z: Floats, refused: Mask) -> tuple[Floats, bool]:
+    """Return the largest difference in each row that is not refused, and whether shapes and refusals are the same."""
+    # Of a row that the map refuses the graph has no outputs either: NaN, or what has overflown.
+    fits = G.shape == Z.shape and not np.isfinite(G[refused]).all(axis=1).any()
+    difference: Floats = np.abs(G[~refused].astype(np.float64) - Z[~refused]).max(axis=1, initial=0.0)
+    difference[np.isnan(difference)] = np.inf
+    return difference, fits
 
 
-def _session(data: bytes, output: str = OUTPUT) -> Run:
+def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
+    """Return what computes the outputs of a graph, in their order."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -92,20 +89,16 @@ def _session(data: bytes, output: str = OUTPUT) -> Run:
             f"opset: expected a model that onnxruntime {onnxruntime.__version__} runs, got: {error}"
         ) from None
 
-    def run(X: Floats) -> Floats:
-        (Z,) = session.run([output], {INPUT: X})
-        result: Floats = Z
-        return result
-
-    return run
+    return lambda X: session.run(None, {INPUT: X})
 
 
-def features(fm: FeatureMap, codes: Floats) -> Floats:
-    """z of rows whose categories are codes; NaN in a row that is refused."""
+def features(fm: FeatureMap, codes: Floats, what: What = "features") -> Floats:
+    """Return the features or the predicted numbers of rows whose categories are codes; NaN in a row that is refused."""
     read = replace(fm, columns=fm.columns.as_read)
-    out = np.empty((len(codes), fm.n_components), dtype=fm.dtype)
-    source, columns = read._source(codes)
-    for _ in read.run(source.chunks(columns, (), fm.chunk_rows), InMemory(out), 1, RowPolicy(set_aside=True)):
+    program, (source, columns) = read.program(what), read.source(codes)
+    out = np.empty((len(codes), program.width), program.dtype)
+    chunks = source.chunks(columns, (), fm.chunk_rows)
+    for _ in run(program, chunks, InMemory(out), 1, RowPolicy(set_aside=True), in_memory=True):
         pass
     return out
 
@@ -120,7 +113,7 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
     chain = fm.chain
     X: Floats = codes.astype(np.float64)
     moved = float(np.finfo(DOUBLE).eps) * _moved(chain, X)
-    terms = max(_LEAST_TERMS, fm.transformer.widest)
+    terms = max(_LEAST_TERMS, *(transform.widest for transform in fm.transforms))
     eps = float(np.finfo(fm.dtype).eps)
     after_cast = Chain(chain.steps[chain.cast_after :], chain.outputs)
     if after_cast.steps:
@@ -130,6 +123,23 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
     size = np.abs(_doubles(chain, codes.astype(np.float64))).max(axis=1, initial=0.0)
     result: Floats = np.sqrt(terms) * (moved + eps * size)
     return result
+
+
+def prediction_rounding(fm: FeatureMap, Z: Floats, allowed: Floats) -> Floats:
+    """Bound the movement of predicted numbers, (n,), if the features Z (n, D) of a row move by `allowed` (n,).
+
+    A score moves by Σ|w| times as much, and by the rounding of its product, √D times ε of Σ|wz| as a random walk. A
+    probability moves by at most twice the largest move of a score, divided by the temperature.
+    """
+    state = fm.needed_predictor().fitted.state
+    w, eps = np.abs(state["weights"]), float(np.finfo(DOUBLE if state["wide"] else fm.dtype).eps)
+    rounding = eps * np.sqrt(len(w)) * (np.abs(Z.astype(DOUBLE)) @ w)
+    moved: Floats = (allowed[:, None] * w.sum(axis=0) + rounding).max(axis=1)
+    size = np.abs(state["intercept"]).max()
+    if "temperature" in state:
+        moved, size = 2.0 * moved / float(state["temperature"]), 1.0
+    bound: Floats = moved + 16.0 * float(np.finfo(DOUBLE).eps) * size
+    return bound
 
 
 def _doubles(chain: Chain, X: Floats) -> Floats:

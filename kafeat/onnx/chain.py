@@ -14,9 +14,9 @@ import kafeat.onnx.steps
 from kafeat.chain.chain import Chain, FittedStep
 from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
-from kafeat.onnx.graph import Graph, Value
+from kafeat.onnx.graph import Value
 
-Emit = Callable[[Graph, FittedStep, Value], Value]
+Emit = Callable[[FittedStep, Value], Value]
 """Adds the operators of one fitted step that turn x (n, d) into its image; it refuses what no operator computes."""
 
 
@@ -25,35 +25,35 @@ def convertible() -> tuple[str, ...]:
     return tuple(sorted(_emitters()))
 
 
-def emit_chain(graph: Graph, chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
+def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
     """The outputs of a chain that are kept, (n, D), in the dtype of the graph; x is of `dtype`.
 
     As in `transform`, steps before the cast compute in float64.
     """
+    graph = x.graph
     for i, fitted in enumerate(chain.steps):
         kind = fitted.step.kind
         computes = DOUBLE if i < chain.cast_after else graph.dtype
         with graph.inside(f"steps[{i}]/{kind}"):
             try:
-                x = _cast(graph, x, dtype, fitted.bind(computes).reads(computes))
+                x = _cast(x, dtype, fitted.bind(computes).reads(computes))
                 with graph.computing_in(computes):
-                    x, dtype = _emitter(kind)(graph, fitted, x), computes
+                    x, dtype = _emitter(kind)(fitted, x), computes
             except UsageError as error:
                 raise UsageError(f"steps[{i}].{error}") from None
     if dtype != graph.dtype:
-        x = graph.cast(x, graph.dtype)
-    return x if chain.outputs is None else graph.columns(x, chain.outputs)
+        x = x.cast(graph.dtype)
+    return x if chain.outputs is None else x.columns(chain.outputs)
 
 
-def _cast(graph: Graph, x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
+def _cast(x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
     """x of `dtype` as a step wants it; a row with a number that this cannot hold is refused."""
     if dtype == wanted:
         return x
     if wanted != DOUBLE:
-        with graph.computing_in(dtype):
-            highest = float(np.finfo(wanted).max)
-            graph.refuse(graph.op("Not", graph.op("LessOrEqual", graph.op("Abs", x), highest)))
-    return graph.cast(x, wanted)
+        with x.graph.computing_in(dtype):
+            x.graph.refuse(~(abs(x) <= float(np.finfo(wanted).max)))
+    return x.cast(wanted)
 
 
 @cache
@@ -64,8 +64,6 @@ def _emitters() -> dict[str, Emit]:
         for name, member in vars(import_module(module.name)).items():
             if name.startswith("emit_") and member.__module__ == module.name:
                 emitters[name.removeprefix("emit_")] = member
-            elif name == "emit":  # a file of one kind
-                emitters[module.name.rpartition(".")[2]] = member
     return emitters
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kafeat.io.columns.categories import Categories
 from kafeat.io.columns.columns import Columns
-from kafeat.onnx.graph import Graph, Value
+from kafeat.onnx.graph import Value, beside
 from kafeat.types import Array
 
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -57,43 +57,42 @@ def category_metadata(columns: Columns) -> dict[str, Any]:
     }
 
 
-def emit_columns(graph: Graph, columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
+def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
     """The rows as the first step sees them, in `dtype`; those that a reader refuses are refused."""
-    categories = coded(columns)
+    categories, graph = coded(columns), x.graph
     with graph.computing_in(dtype), graph.inside("columns"):
-        bad = graph.op("Not", _finite(graph, x))
+        bad = ~_finite(x)
         if columns.missing:
-            bad = graph.op("And", bad, graph.op("Not", graph.op("IsNaN", x)))
+            bad = bad & ~x.op("IsNaN")
         if not categories:
             graph.refuse(bad)
             return x
         plain = np.array([j not in categories for j in range(columns.n_features)])
-        graph.refuse(graph.op("And", bad, plain[None, :]))
+        graph.refuse(bad & plain[None, :])
         parts, start = [], 0
         for j, column in [*categories.items(), (columns.n_features, None)]:
             if start < j:
-                parts.append(graph.span(x, start, j))
+                parts.append(x.span(start, j))
             if column is not None:
-                parts.append(_code(graph, graph.span(x, j, j + 1), column))
+                parts.append(_code(x.span(j, j + 1), column))
             start = j + 1
-        return graph.beside(parts)
+        return beside(parts)
 
 
-def _code(graph: Graph, x: Value, categories: Categories) -> Value:
+def _code(x: Value, categories: Categories) -> Value:
     """The code of each number (n, 1); −1 of an unknown or a missing one, which is refused unless it is let through."""
-    numbers = numbers_of(categories)
+    numbers, graph = numbers_of(categories), x.graph
     # A one in the place of the category, times the places from 1 on.
-    hits = graph.cast(graph.op("Equal", x, numbers[None, :]), graph.dtype)
-    code = graph.op("Sub", graph.matmul(hits, np.arange(1.0, len(numbers) + 1)[:, None]), 1.0)
+    hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)
+    code = hits.matmul(np.arange(1.0, len(numbers) + 1)[:, None]) - 1.0
     if not categories.lenient:
-        graph.refuse(graph.op("Less", code, 0.0))
+        graph.refuse(code < 0.0)
         return code
-    whole = graph.op("Equal", x, graph.op("Round", x))
-    known = graph.op("And", whole, _finite(graph, x))
-    graph.refuse(graph.op("Not", graph.op("Or", graph.op("IsNaN", x), known)))
+    known = x.op("Equal", x.op("Round")) & _finite(x)
+    graph.refuse(~(x.op("IsNaN") | known))
     return code
 
 
-def _finite(graph: Graph, x: Value) -> Value:
+def _finite(x: Value) -> Value:
     """Return True where an entry is a finite number."""
-    return graph.op("LessOrEqual", graph.op("Abs", x), float(np.finfo(graph.dtype).max))
+    return abs(x) <= float(np.finfo(x.graph.dtype).max)

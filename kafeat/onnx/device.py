@@ -1,24 +1,24 @@
-"""A map whose features and predictions a device computes: its graph, run by an execution provider of onnxruntime."""
+"""A device that computes features and predictions: a graph that an execution provider of onnxruntime runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from kafeat.chain.program import What, Worker
+from kafeat.chain.tiles import Made
 from kafeat.contract.casts import all_finite
 from kafeat.contract.checks import round_to
 from kafeat.contract.tile import Rows, dense
 from kafeat.errors import SystemRefusedError, first_line
-from kafeat.io.readers.base import Chunk
+from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.agreement import as_given
 from kafeat.onnx.model import INPUT, OUTPUT, PREDICTIONS, to_model
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.ordered_map import prefetch
-from kafeat.runtime.threads import REFUSE_BAD_ROWS, FeatureTarget, InMemory, RowPolicy, Transformed
 from kafeat.types import Floats
 
 _SUFFIX = "ExecutionProvider"
@@ -26,89 +26,40 @@ _CPU = "cpu"
 _GPU = "pip install 'kafeat[gpu]' in an environment without onnxruntime brings cuda, and needs NVIDIA's libraries"
 
 
-@dataclass(frozen=True, repr=False)
-class DeviceMap(FeatureMap):
-    """A feature map whose features and predictions come from a session of onnxruntime, chunk after chunk.
+@dataclass(frozen=True)
+class OnnxDevice:
+    """A session of onnxruntime, and the columns of its input."""
 
-    A chunk with a row that the graph has none for is computed by the processor, which refuses or accepts it.
-    """
+    session: Any
+    columns: Columns
 
-    session: Any = None
-
-    def _height(self, rows: int, jobs: int) -> int:
-        return self.chunk_rows
-
-    def _fill(self, chunks: Iterator[Chunk], out: Floats, jobs: int, unit_variance: bool) -> None:
-        for _ in self.run(chunks, InMemory(out), jobs, unit_variance=unit_variance):
-            pass
-
-    def run(
-        self,
-        chunks: Iterator[Chunk],
-        target: FeatureTarget,
-        jobs: int | None,
-        policy: RowPolicy = REFUSE_BAD_ROWS,
-        *,
-        unit_variance: bool = False,
-    ) -> Iterator[Transformed]:
-        """Transform chunks on the device, read ahead by a thread, and yield them in order."""
-        scale = self.needed_unit_scale() if unit_variance else 1.0
-        for chunk in prefetch(chunks, 2):
-            done = self._on_device(scale, chunk, target, policy)
-            if done is None:
-                one = iter([chunk])
-                yield from super().run(one, target, jobs, policy, unit_variance=unit_variance)
-            else:
-                yield done
-
-    def run_predictions(
-        self, chunks: Iterator[Chunk], jobs: int | None, policy: RowPolicy = REFUSE_BAD_ROWS
-    ) -> Iterator[Transformed]:
-        """Predict chunks on the device, read ahead by a thread, and yield them in order."""
-        for chunk in prefetch(chunks, 2):
-            done = self._predicted(chunk, policy)
-            if done is None:
-                yield from super().run_predictions(iter([chunk]), jobs, policy)
-            else:
-                yield done
-
-    def _on_device(
-        self, scale: float, chunk: Chunk, target: FeatureTarget, policy: RowPolicy
-    ) -> Transformed | None:
-        """Return None if a row has no features."""
-        made = self._outputs_of_graph(chunk, OUTPUT)
-        if made is None:
-            return None
-        rows, (Z,) = made
-        if scale != 1.0:
-            with np.errstate(over="ignore"):
-                Z = Z * scale
-        out = target.buffer(chunk.start, chunk.rows)
-        if round_to(Z, out) is not None:
-            return None
-        target.filled(chunk.start, out)
-        return policy.observe(Transformed(chunk=chunk, features=out, clipped=0), rows)
-
-    def _predicted(self, chunk: Chunk, policy: RowPolicy) -> Transformed | None:
-        """Return None if a row has no predictions."""
-        made = self._outputs_of_graph(chunk, PREDICTIONS, *([OUTPUT] if policy.sums else []))
-        if made is None:
-            return None
-        rows, (P, *features) = made
-        done = replace(policy, sums=False).observe(Transformed(chunk=chunk, features=P, clipped=0), rows)
-        return replace(done, total=features[0].sum(axis=0, dtype=np.float64)) if features else done
-
-    def _outputs_of_graph(self, chunk: Chunk, *names: str) -> tuple[Rows, list[Floats]] | None:
-        """Return the rows of a chunk and outputs of the graph; None if one is not finite."""
-        rows, sound = chunk.decode(self.input_dtype)
-        if not sound:
-            return None
-        X = np.ascontiguousarray(as_given(self.columns, dense(rows)))
-        made = self.session.run(list(names), {INPUT: X})
-        return (rows, made) if all(map(all_finite, made)) else None
+    def worker(self, processor: Callable[[], Worker], what: What, factor: float | None, sums: bool) -> Worker:
+        """Return a worker; chunks with a row that the graph has nothing for go to the processor."""
+        names = [OUTPUT] if what == "features" else [PREDICTIONS, *([OUTPUT] if sums else [])]
+        return _Worker(self, processor(), names, factor)
 
 
-def on_device(fm: FeatureMap, device: str, jobs: int | None = None) -> DeviceMap:
+class _Worker:
+    """Chunks go through the graph. It counts no values that a step clips."""
+
+    def __init__(self, device: OnnxDevice, processor: Worker, names: list[str], factor: float | None) -> None:
+        self._device, self._processor, self._names, self._factor = device, processor, names, factor
+        self.rows = processor.rows
+
+    def __call__(self, X: Rows, out: Floats) -> Made:
+        given = np.ascontiguousarray(as_given(self._device.columns, dense(X)))
+        made = self._device.session.run(self._names, {INPUT: given})
+        if all(map(all_finite, made)):
+            Z = made[0] if len(made) == 1 else np.concatenate(made, axis=1)
+            if self._factor is not None:
+                with np.errstate(over="ignore"):
+                    Z = Z * self._factor
+            if round_to(Z, out) is None:
+                return Made(out, None)
+        return self._processor(X, out)
+
+
+def on_device(fm: FeatureMap, device: str, jobs: int | None = None) -> FeatureMap:
     """Return the map with features that a device computes.
 
     They differ from those of `transform` by rounding, as `export` tests it. Values that a step clips are not counted.
@@ -124,8 +75,8 @@ def on_device(fm: FeatureMap, device: str, jobs: int | None = None) -> DeviceMap
 
     Returns
     -------
-    DeviceMap
-        A feature map.
+    FeatureMap
+        The same map on the device.
 
     Raises
     ------
@@ -152,7 +103,7 @@ def on_device(fm: FeatureMap, device: str, jobs: int | None = None) -> DeviceMap
             f"--device {device}: expected {provider} to start, got an onnxruntime that left it out: is there such a "
             f"device, and are its libraries? {_GPU}"
         )
-    return DeviceMap(**{one.name: getattr(fm, one.name) for one in fields(FeatureMap)}, session=session)
+    return replace(fm, device=OnnxDevice(session, fm.columns))
 
 
 def _provider(device: str) -> tuple[Any, str]:

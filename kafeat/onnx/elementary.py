@@ -2,132 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from kafeat.maths.fourier.structured import StructuredAngles
-from kafeat.onnx.graph import Graph, Value
-from kafeat.types import Array, Floats, State
+from kafeat.onnx.graph import Value, beside, where
+from kafeat.types import Array, Floats
 
 
-def log1p(graph: Graph, x: Value) -> Value:
+def log1p(x: Value) -> Value:
     """log(1 + x) to the last digits also for tiny x: log(u)·x/(u − 1) with u = fl(1 + x), and x where u is 1.
 
     The rounding of u is in both factors and cancels (Kahan; Higham 2002, section 1.14.1).
     """
-    u = graph.op("Add", x, 1.0)
-    less = graph.op("Sub", u, 1.0)
-    tiny = graph.op("Equal", less, 0.0)
-    divisor = graph.op("Where", tiny, 1.0, less)
-    return graph.op("Where", tiny, x, graph.op("Mul", graph.op("Log", u), graph.op("Div", x, divisor)))
+    u = x + 1.0
+    less = u - 1.0
+    tiny = less.op("Equal", 0.0)
+    divisor = where(tiny, 1.0, less)
+    return where(tiny, x, u.op("Log") * (x / divisor))
 
 
-def positive_or_one(graph: Graph, x: Value) -> Value:
+def positive_or_one(x: Value) -> Value:
     """x where it is above 0, and 1 elsewhere: what norms divide by."""
-    return graph.op("Where", graph.op("Greater", x, 0.0), x, 1.0)
+    return where(x > 0.0, x, 1.0)
 
 
-def refuse_negative(graph: Graph, x: Value) -> None:
+def refuse_negative(x: Value) -> None:
     """Histogram kernels are defined for x ≥ 0."""
-    graph.refuse(graph.op("Less", x, 0.0))
+    x.graph.refuse(x < 0.0)
 
 
-def same_in_all_rows(graph: Graph, x: Value, values: Array) -> Value:
+def same_in_all_rows(x: Value, values: Array) -> Value:
     """A matrix with a row of `values` for every row of x."""
-    rows = graph.op("Gather", graph.op("Shape", x), np.array([0]), axis=0)
-    return graph.op("Expand", values[None, :], graph.op("Concat", rows, np.array([len(values)]), axis=0))
+    rows = x.op("Shape").op("Gather", np.array([0]), axis=0)
+    return x.graph.op("Expand", values[None, :], rows.op("Concat", np.array([len(values)]), axis=0))
 
 
-def flattened(graph: Graph, x: Value, width: int) -> Value:
+def flattened(x: Value, width: int) -> Value:
     """(n, ...) as (n, width)."""
-    return graph.op("Reshape", x, np.array([-1, width]))
+    return x.op("Reshape", np.array([-1, width]))
 
 
-def product(graph: Graph, x: Value, matrix: Floats) -> Value:
+def product(x: Value, matrix: Floats) -> Value:
     """x Mᵀ of a matrix M (m, d)."""
-    return graph.matmul(x, np.ascontiguousarray(matrix.T))
+    return x.matmul(np.ascontiguousarray(matrix.T))
 
 
-Complex = tuple[Value, Value]
-"""The real and the imaginary part."""
-
-
-def linear_form(graph: Graph, x: Value, matrix: Array, n_features: int) -> Value:
-    """M [x, 1] of a real matrix M (m, n_features + 1), or M x of one without the last column."""
-    dots = product(graph, x, matrix[:, :n_features])
-    return graph.op("Add", dots, matrix[:, -1]) if matrix.shape[1] > n_features else dots
-
-
-def complex_product(graph: Graph, x: Value, matrices: Sequence[Array], n_features: int) -> Complex:
-    """The entrywise product of the forms of complex matrices."""
-    total: Complex | None = None
-    for matrix in matrices:
-        re, im = (
-            linear_form(graph, x, np.ascontiguousarray(part), n_features)
-            for part in (matrix.real, matrix.imag)
-        )
-        total = (re, im) if total is None else _times(graph, total, (re, im))
-    if total is None:
-        raise ValueError("expected at least one factor")
-    return total
-
-
-def _times(graph: Graph, a: Complex, b: Complex) -> Complex:
-    def mul(u: Value, v: Value) -> Value:
-        return graph.op("Mul", u, v)
-
-    re = graph.op("Sub", mul(a[0], b[0]), mul(a[1], b[1]))
-    return re, graph.op("Add", mul(a[0], b[1]), mul(a[1], b[0]))
-
-
-def emit_cosines(
-    graph: Graph, state: State, n_features: int, x: Value, input_scale: Floats | None = None
-) -> Value:
-    """√a_j [cos ω_j·x, sin ω_j·x], or √(2a_j) cos(ω_j·x + b_j) where there are phases b."""
-    frequencies = _frequencies(graph, state, n_features)
-    m = len(frequencies)
-    weights = state["weights"] if "weights" in state else np.array(1.0 / m)
-    angles = product(graph, x, frequencies if input_scale is None else frequencies * input_scale)
-    if "phases" in state:
-        angles = graph.op("Add", angles, state["phases"])
-        return graph.op("Mul", graph.cos(angles), np.sqrt(2.0 * weights))
-    both = graph.beside([graph.cos(angles), graph.op("Sin", angles)])
-    return graph.op("Mul", both, np.sqrt(np.tile(weights, 2) if weights.ndim else weights))
-
-
-def _frequencies(graph: Graph, state: State, n_features: int) -> Floats:
-    if "frequencies" in state:
-        return state["frequencies"]
-    graph.reserve(len(state["radii"]), n_features)
-    return StructuredAngles.matrix(state, n_features)
-
-
-def expm1(graph: Graph, x: Value) -> Value:
+def expm1(x: Value) -> Value:
     """e^x − 1 to the last digits also for tiny x: (u − 1)·x/log(u) with u = fl(e^x), and x where u is 1.
 
     Below −80 it is −1 to the last digit, and log(u) is no number soon.
     """
-    x = graph.op("Max", x, -80.0)
-    u = graph.op("Exp", x)
-    less = graph.op("Sub", u, 1.0)
-    tiny = graph.op("Equal", less, 0.0)
-    divisor = graph.op("Where", tiny, 1.0, graph.op("Log", u))
-    return graph.op("Where", tiny, x, graph.op("Mul", less, graph.op("Div", x, divisor)))
+    x = x.op("Max", -80.0)
+    u = x.op("Exp")
+    less = u - 1.0
+    tiny = less.op("Equal", 0.0)
+    divisor = where(tiny, 1.0, u.op("Log"))
+    return where(tiny, x, less * (x / divisor))
 
 
-def normal_quantile(graph: Graph, p: Value, most: float) -> Value:
+def normal_quantile(p: Value, most: float) -> Value:
     """Φ⁻¹(p), from −`most` to `most`; p below 1.4e-11 counts as that. Source: Wichura 1988, algorithm AS 241."""
-    centred = graph.op("Sub", p, 0.5)
-    middle = graph.op("Sub", 0.425**2, graph.op("Mul", centred, centred))
-    near = graph.op("Mul", centred, _ratio(graph, graph.op("Max", middle, 0.0), _NEAR))
-    tail = graph.op("Max", graph.op("Min", p, graph.op("Sub", 1.0, p)), float(np.exp(-25.0)))
-    distance = graph.op("Sub", graph.op("Sqrt", graph.op("Neg", graph.op("Log", tail))), 1.6)
-    far = graph.op("Mul", _ratio(graph, distance, _FAR), graph.op("Sign", centred))
-    value = graph.op("Where", graph.op("Greater", graph.op("Abs", centred), 0.425), far, near)
-    value = graph.op("Where", graph.op("LessOrEqual", p, 0.0), -most, value)
-    value = graph.op("Where", graph.op("GreaterOrEqual", p, 1.0), most, value)
-    return graph.op("Clip", value, -most, most)
+    centred = p - 0.5
+    middle = 0.425**2 - centred * centred
+    near = centred * _ratio(middle.op("Max", 0.0), _NEAR)
+    tail = p.op("Min", 1.0 - p).op("Max", float(np.exp(-25.0)))
+    distance = (-tail.op("Log")).op("Sqrt") - 1.6
+    far = _ratio(distance, _FAR) * centred.op("Sign")
+    value = where(abs(centred) > 0.425, far, near)
+    value = where(p <= 0.0, -most, value)
+    value = where(p >= 1.0, most, value)
+    return value.op("Clip", -most, most)
 
 
 # Numerators and denominators, from the constant on.
@@ -153,13 +98,104 @@ _FAR = (
 )  # fmt: skip
 
 
-def _ratio(graph: Graph, x: Value, coefficients: tuple[Sequence[float], Sequence[float]]) -> Value:
-    return graph.op("Div", *(_polynomial(graph, x, one) for one in coefficients))
+def _ratio(x: Value, coefficients: tuple[Sequence[float], Sequence[float]]) -> Value:
+    above, below = (_polynomial(x, one) for one in coefficients)
+    return above / below
 
 
-def _polynomial(graph: Graph, x: Value, coefficients: Sequence[float]) -> Value:
+def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     """By Horner's rule; coefficients from the constant on."""
-    total = graph.constant(coefficients[-1])
+    total = x.graph.constant(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
-        total = graph.op("Add", graph.op("Mul", total, x), coefficient)
+        total = total * x + coefficient
     return total
+
+
+# Numbers that a row takes in each operator: what a batch needs of memory is some of these per row.
+_NUMBERS = 4096
+
+
+def blocks(rows: Floats) -> Iterator[Floats]:
+    """The rows of a matrix (m, d), as many at a time as an operator takes."""
+    some = max(1, _NUMBERS // rows.shape[1])
+    return (rows[start : start + some] for start in range(0, len(rows), some))
+
+
+Parts = list[Value | None]
+"""Sums over sets of some of the columns each, (n, rows, columns); None: 0. Halves of the columns are merged."""
+Merge = Callable[[Parts, Parts], Parts]
+"""The sums over sets of the columns of both."""
+
+
+def sets_of_size(x: Value, rows: Floats, size: int) -> Value:
+    """Σ_{|S| = size} Π_{i ∈ S} x_i r_i of every row r of a matrix (m, d), (n, m)."""
+    return _merged(x, rows, 0.0, lambda term: [term, *[None] * (size - 1)], _of_sizes)
+
+
+def larger_sets(x: Value, rows: Floats, least: int) -> Value:
+    """Σ_{|S| ≥ least} Π_{i ∈ S} x_i r_i, least = 1 or 2, (n, m)."""
+    if least == 1:
+        return _merged(x, rows, 0.0, lambda term: [term], _of_one)
+    return _merged(x, rows, 0.0, lambda term: [term, None], _of_two)
+
+
+def all_sets(x: Value, rows: Floats, share: float = 1.0) -> Value:
+    """Π_i (share + x_i r_i), (n, m)."""
+    return _merged(x, rows, share, lambda term: [term], lambda a, b: [_times(a[0], b[0])])
+
+
+def _merged(x: Value, rows: Floats, share: float, start: Callable[[Value], Parts], merge: Merge) -> Value:
+    """The last part of all columns."""
+    x, sums = x.with_axis(1), []
+    for block in blocks(rows):
+        terms = x * block
+        parts, width = start(terms + share if share else terms), rows.shape[1]
+        while width > 1:
+            half = width // 2
+            merged = merge(_span(parts, 0, half), _span(parts, half, 2 * half))
+            if width % 2:
+                rests = _span(parts, width - 1, width)
+                merged = [_beside(one, rest) for one, rest in zip(merged, rests, strict=True)]
+            parts, width = merged, width - half
+        last = parts[-1] or terms * 0.0
+        sums.append(last.op("Squeeze", np.array([2])))
+    return beside(sums)
+
+
+def _of_sizes(a: Parts, b: Parts) -> Parts:
+    sums: Parts = []
+    for q in range(len(a)):
+        total = _plus(a[q], b[q])
+        for s in range(q):
+            total = _plus(total, _times(a[s], b[q - 1 - s]))
+        sums.append(total)
+    return sums
+
+
+def _of_one(a: Parts, b: Parts) -> Parts:
+    return [_plus(_plus(a[0], b[0]), _times(a[0], b[0]))]
+
+
+def _of_two(a: Parts, b: Parts) -> Parts:
+    """Single columns, and sets of two or more: those of one half, and any of one beside any of the other."""
+    of_both = _times(_plus(a[0], a[1]), _plus(b[0], b[1]))
+    return [_plus(a[0], b[0]), _plus(_plus(a[1], b[1]), of_both)]
+
+
+def _plus(a: Value | None, b: Value | None) -> Value | None:
+    return a + b if a and b else a or b
+
+
+def _times(a: Value | None, b: Value | None) -> Value | None:
+    return a * b if a and b else None
+
+
+def _span(parts: Parts, start: int, stop: int) -> Parts:
+    return [part and part.span(start, stop, axis=2) for part in parts]
+
+
+def _beside(part: Value | None, rest: Value | None) -> Value | None:
+    """Both side by side, the rest being one column; where it has nothing, 0."""
+    if part is None:
+        return None  # no half had any, and then one column has none
+    return part.op("Concat", rest or part.span(0, 1, axis=2) * 0.0, axis=2)

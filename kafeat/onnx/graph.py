@@ -1,9 +1,9 @@
-"""One ONNX graph while it is built: nodes, constants, and the rows that it refuses."""
+"""One ONNX graph while it is built: values and their formulas, constants, and the rows that it refuses."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -13,9 +13,6 @@ from onnx import helper, numpy_helper
 
 from kafeat.errors import UsageError
 from kafeat.types import Array
-
-Value: TypeAlias = str
-"""The name of a tensor of the graph."""
 
 MOST_BYTES = (1 << 31) - (1 << 20)
 """Of all constants together: protocol buffers end at 2 GiB, and the nodes want some of it."""
@@ -39,25 +36,26 @@ class Graph:
         self._bytes = 0
         self._refused: list[Value] = []
 
-    def op(self, kind: str, *inputs: Value | Array | float, **attributes: Any) -> Value:
+    def op(self, kind: str, *inputs: Operand, **attributes: Any) -> Value:
         """The output of one operator."""
-        names = [x if isinstance(x, str) else self.constant(x) for x in inputs]
+        names = [(x if isinstance(x, Value) else self.constant(x)).name for x in inputs]
         output = f"{self._place}{kind.lower()}_{len(self._nodes)}"
         self._nodes.append(helper.make_node(kind, names, [output], name=output, **attributes))
-        return output
+        return Value(self, output)
 
-    def constant(self, values: Array | float, dtype: np.dtype[Any] | None = None) -> Value:
-        """An array as a constant, reals in `dtype` or that of the graph."""
+    def constant(self, values: Array | float) -> Value:
+        """An array as a constant, reals in the dtype of the graph."""
         array = np.asarray(values)
         if array.dtype.kind == "f":
             with np.errstate(over="ignore", under="ignore"):
-                array = array.astype(dtype or self.dtype)
+                array = array.astype(self.dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
             self._check_size(array.nbytes)
             self._bytes += array.nbytes
-            self._constants[key] = f"{self._place}constant_{len(self._tensors)}"
-            self._tensors.append(numpy_helper.from_array(array, self._constants[key]))
+            name = f"{self._place}constant_{len(self._tensors)}"
+            self._constants[key] = Value(self, name)
+            self._tensors.append(numpy_helper.from_array(array, name))
         return self._constants[key]
 
     def reserve(self, *lengths: int) -> None:
@@ -90,57 +88,124 @@ class Graph:
         finally:
             self.dtype = outer
 
-    def cast(self, x: Value, dtype: np.dtype[Any]) -> Value:
-        """The same numbers in another type."""
-        return self.op("Cast", x, to=helper.np_dtype_to_tensor_dtype(dtype))
-
-    def matmul(self, x: Value, matrix: Array) -> Value:
-        """x (n, d) times a matrix (d, m).
-
-        As a Gemm: onnxruntime melts a scalar beside a MatMul into it, rounded to float32 in float64 graphs, too.
-        """
-        return self.op("Gemm", x, matrix)
-
-    def cos(self, x: Value) -> Value:
-        """cos x; in float64 as 1 − 2 sin²(x/2): onnxruntime has a Sin of doubles, a Cos of them since lately only."""
-        if self.dtype == _FLOAT32:
-            return self.op("Cos", x)
-        half = self.op("Sin", self.op("Mul", x, 0.5))
-        return self.op("Sub", 1.0, self.op("Mul", self.op("Mul", half, half), 2.0))
-
-    def along_rows(self, reduction: str, x: Value) -> Value:
-        """ReduceSum or ReduceMax of every row, (n, 1). Axis 1 and not −1, with which onnxruntime errs on no rows."""
-        if reduction == "ReduceSum" or self.opset >= 18:
-            return self.op(reduction, x, np.array([1]), keepdims=1)
-        return self.op(reduction, x, axes=[1], keepdims=1)
-
-    def columns(self, x: Value, indices: Array) -> Value:
-        """Some columns of x, in that order."""
-        return self.op("Gather", x, indices.astype(np.int64), axis=1)
-
-    def span(self, x: Value, start: int, stop: int) -> Value:
-        """The columns of x from `start` to before `stop`."""
-        return self.op("Slice", x, np.array([start]), np.array([stop]), np.array([1]))
-
-    def beside(self, parts: list[Value]) -> Value:
-        """Matrices side by side."""
-        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=1)
-
     def refuse(self, bad: Value) -> None:
         """Features of a row become NaN where `bad` (n, k) holds for any of its entries: a graph has no errors."""
-        self._refused.append(self.along_rows("ReduceMax", self.cast(bad, _FLOAT32)))
+        self._refused.append(bad.cast(_FLOAT32).row_max())
 
     def features(self, z: Value) -> Value:
         """z (n, D), NaN in the rows that were refused."""
         if not self._refused:
             return z
-        bad = self._refused[0] if len(self._refused) == 1 else self.op("Max", *self._refused)
-        return self.op("Where", self.op("Greater", bad, self.constant(0.5, _FLOAT32)), np.nan, z)
+        with self.computing_in(_FLOAT32):
+            bad = (self._refused[0] if len(self._refused) == 1 else self.op("Max", *self._refused)) > 0.5
+        return where(bad, np.nan, z)
 
-    def proto(
-        self, name: str, inputs: list[onnx.ValueInfoProto], outputs: dict[Value, onnx.ValueInfoProto]
-    ) -> onnx.GraphProto:
-        """The graph; `outputs` say which values are handed out, and under which names."""
+    def proto(self, given: onnx.ValueInfoProto, outputs: dict[Value, onnx.ValueInfoProto]) -> onnx.GraphProto:
+        """The graph with the input `given`; `outputs` say which values are handed out, and under which names."""
         for value, info in outputs.items():
-            self._nodes.append(helper.make_node("Identity", [value], [info.name], name=info.name))
-        return helper.make_graph(self._nodes, name, inputs, list(outputs.values()), self._tensors)
+            self._nodes.append(helper.make_node("Identity", [value.name], [info.name], name=info.name))
+        return helper.make_graph(self._nodes, "kafeat", [given], list(outputs.values()), self._tensors)
+
+
+def _operator(kind: str, *, reflected: bool = False) -> Callable[[Value, Operand], Value]:
+    """Return the method of an operator of Python; a reflected one has the value on its right."""
+
+    def method(x: Value, other: Operand) -> Value:
+        return x.graph.op(kind, other, x) if reflected else x.graph.op(kind, x, other)
+
+    return method
+
+
+class Value:
+    """A tensor of a graph; a formula of values, arrays and numbers adds its operators to the graph."""
+
+    __array_ufunc__ = None  # NumPy leaves `array * value` to the value
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    def op(self, kind: str, *others: Operand, **attributes: Any) -> Value:
+        """The output of one operator whose first input is this value."""
+        return self.graph.op(kind, self, *others, **attributes)
+
+    __add__ = _operator("Add")
+    __sub__ = _operator("Sub")
+    __mul__ = _operator("Mul")
+    __truediv__ = _operator("Div")
+    __radd__ = _operator("Add", reflected=True)
+    __rsub__ = _operator("Sub", reflected=True)
+    __rmul__ = _operator("Mul", reflected=True)
+    __rtruediv__ = _operator("Div", reflected=True)
+    __lt__ = _operator("Less")
+    __le__ = _operator("LessOrEqual")
+    __gt__ = _operator("Greater")
+    __ge__ = _operator("GreaterOrEqual")
+    __and__ = _operator("And")
+    __or__ = _operator("Or")
+
+    def __neg__(self) -> Value:
+        return self.op("Neg")
+
+    def __abs__(self) -> Value:
+        return self.op("Abs")
+
+    def __invert__(self) -> Value:
+        return self.op("Not")
+
+    def cast(self, dtype: np.dtype[Any]) -> Value:
+        """The same numbers in another type."""
+        return self.op("Cast", to=helper.np_dtype_to_tensor_dtype(dtype))
+
+    def matmul(self, matrix: Array) -> Value:
+        """x (n, d) times a matrix (d, m).
+
+        As a Gemm: onnxruntime melts a scalar beside a MatMul into it, rounded to float32 in float64 graphs, too.
+        """
+        return self.op("Gemm", matrix)
+
+    def cos(self) -> Value:
+        """cos x; in float64 as 1 − 2 sin²(x/2): onnxruntime has a Sin of doubles, a Cos of them since lately only."""
+        if self.graph.dtype == _FLOAT32:
+            return self.op("Cos")
+        half = (self * 0.5).op("Sin")
+        return 1.0 - half * half * 2.0
+
+    def row_sum(self) -> Value:
+        """The sum of every row, (n, 1)."""
+        return self.sum(1, keepdims=1)
+
+    def row_max(self) -> Value:
+        """The largest entry of every row, (n, 1). Axis 1 and not −1, with which onnxruntime errs on no rows."""
+        if self.graph.opset >= 18:
+            return self.op("ReduceMax", np.array([1]), keepdims=1)
+        return self.op("ReduceMax", axes=[1], keepdims=1)
+
+    def sum(self, axis: int, keepdims: int = 0) -> Value:
+        """The sums along an axis."""
+        return self.op("ReduceSum", np.array([axis]), keepdims=keepdims)
+
+    def with_axis(self, axis: int) -> Value:
+        """The same numbers with a new axis of length 1."""
+        return self.op("Unsqueeze", np.array([axis]))
+
+    def columns(self, indices: Array) -> Value:
+        """Some columns of x, in that order."""
+        return self.op("Gather", indices.astype(np.int64), axis=1)
+
+    def span(self, start: int, stop: int, axis: int = 1) -> Value:
+        """The columns of x from `start` to before `stop`."""
+        return self.op("Slice", np.array([start]), np.array([stop]), np.array([axis]))
+
+
+Operand: TypeAlias = Value | Array | float
+"""What an operator takes: arrays and numbers become constants."""
+
+
+def where(condition: Value, x: Operand, y: Operand) -> Value:
+    """x where the condition holds, and y elsewhere."""
+    return condition.op("Where", x, y)
+
+
+def beside(parts: Sequence[Value]) -> Value:
+    """Matrices side by side."""
+    return parts[0] if len(parts) == 1 else parts[0].op("Concat", *parts[1:], axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,13 +12,14 @@ from onnx import helper
 
 from kafeat._version import __version__
 from kafeat.chain.bound_chain import PREDICTION_DTYPE
+from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.onnx.chain import emit_chain
 from kafeat.onnx.columns import category_metadata, emit_columns
-from kafeat.onnx.graph import Graph
-from kafeat.onnx.predictor import emit_predictor, predictor_metadata
+from kafeat.onnx.elementary import product
+from kafeat.onnx.graph import Graph, Value
 
 INPUT, OUTPUT, PREDICTIONS = "X", "Z", "P"
 LOWEST_OPSET, OPSET = 13, 17
@@ -50,21 +52,17 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
         raise UsageError(f"opset: expected {LOWEST_OPSET} to {highest}, got {opset}")
     fm = model if isinstance(model, FeatureMap) else load(model)
     # Bound first: numbers that the map's dtype cannot hold are refused there.
-    d, D, dtype = fm.n_features_in, fm.transformer.n_features_out, np.dtype(fm.dtype)
-    graph, reads = Graph(opset, dtype), fm.input_dtype
-    x = emit_columns(graph, fm.columns, INPUT, reads)
-    z = graph.features(emit_chain(graph, fm.chain, x, reads))
-    inputs = helper.make_tensor_value_info(INPUT, helper.np_dtype_to_tensor_dtype(reads), ["N", d])
-    made = helper.make_tensor_value_info(OUTPUT, helper.np_dtype_to_tensor_dtype(dtype), ["N", D])
-    opsets = [helper.make_opsetid("", opset)]
-    outputs = {z: made}
+    reads = fm.input_dtype
+    d, D, dtype = fm.n_features_in, fm.n_components, np.dtype(fm.dtype)
+    graph = Graph(opset, dtype)
+    x = emit_columns(fm.columns, Value(graph, INPUT), reads)
+    z = graph.features(emit_chain(fm.chain, x, reads))
+    outputs = {z: _info(OUTPUT, dtype, D)}
     if fm.predictor is not None:
-        shape: list[str | int | None] = ["N", fm.predictor.n_outputs]
-        outputs[emit_predictor(graph, fm, z)] = helper.make_tensor_value_info(
-            PREDICTIONS, helper.np_dtype_to_tensor_dtype(PREDICTION_DTYPE), shape
-        )
+        outputs[emit_predictor(fm, z)] = _info(PREDICTIONS, PREDICTION_DTYPE, fm.predictor.n_outputs)
+    opsets = [helper.make_opsetid("", opset)]
     proto = helper.make_model(
-        graph.proto("kafeat", [inputs], outputs),
+        graph.proto(_info(INPUT, reads, d), outputs),
         opset_imports=opsets,
         # The lowest that goes with the operators, for the sake of old programs.
         ir_version=helper.find_min_ir_version_for(opsets),
@@ -74,6 +72,28 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     )
     helper.set_model_props(proto, _metadata(fm))
     return proto
+
+
+def _info(name: str, dtype: np.dtype[Any], width: int) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), ["N", width])
+
+
+def emit_predictor(fm: FeatureMap, z: Value) -> Value:
+    """Wᵀz + b, or its softmax for classes, (n, k) in float64; the product is in the dtype that the map has it in."""
+    state, graph = fm.needed_predictor().fitted.state, z.graph
+    dtype = DOUBLE if state["wide"] else graph.dtype
+    with graph.inside("predictor"):
+        x = z if dtype == graph.dtype else z.cast(dtype)
+        with graph.computing_in(dtype):
+            x = product(x, state["weights"].T)
+        x = x if dtype == DOUBLE else x.cast(DOUBLE)
+        with graph.computing_in(DOUBLE):
+            scores = x + state["intercept"]
+            if "temperature" not in state:
+                return scores
+            scores = scores - scores.row_max()
+            shares = (scores / state["temperature"]).op("Exp")
+            return shares / shares.row_sum()
 
 
 def _description(fm: FeatureMap) -> str:
@@ -94,7 +114,8 @@ def _metadata(fm: FeatureMap) -> dict[str, str]:
         "kafeat.version": fm.version,
         "kafeat.map_sha256": fm.digest or "",
         "kafeat.columns": json.dumps(fm.columns.names),
-        **predictor_metadata(fm),
     }
+    if fm.predictor is not None:
+        metadata["kafeat.labels"] = json.dumps(fm.predictor.labels.to_plain())
     special = {"categories": category_metadata(fm.columns), "times": sorted(fm.columns.times)}
     return {**metadata, **{f"kafeat.{key}": json.dumps(values) for key, values in special.items() if values}}

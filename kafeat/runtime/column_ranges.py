@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np
 
-from kafeat.chain.tiles import TileLoop
+from kafeat.chain.tiles import run_tiles
 from kafeat.contract.step import Transform
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.maths.mean_test import MOST_ROWS, p_value, statistic, traces
@@ -103,13 +104,22 @@ class FeatureMean:
         """Transform rows X (n, d), or some of them if they are many; None if squares of the features overflow."""
         if len(X) > MOST_ROWS:
             X = X[np.sort(rng.choice(len(X), size=MOST_ROWS, replace=False))]
-        features = np.empty((len(X), transform.n_features_out), dtype=dtype)
-        TileLoop(transform, dtype)(X, features)
+        features = run_tiles(transform, X, dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             mean, powers = features.mean(axis=0, dtype=np.float64), traces(features, rng)
         if not (np.isfinite(mean).all() and np.isfinite(powers).all()):
             return None
         return cls(mean, powers, len(X))
+
+    def unit_scale(self, dtype: str) -> float | None:
+        """Return √(D / tr Σ), with the covariance Σ of the features of fitted rows.
+
+        Times it, the D features have a mean variance of about 1. None if the features do not vary, or if `dtype` does
+        not hold it.
+        """
+        trace, limits = float(self.traces[0]), np.finfo(dtype)
+        scale = sqrt(len(self.mean)) / sqrt(trace) if trace else 0.0
+        return scale if limits.tiny < scale < limits.max else None
 
     def test(self, total: Array, rows: int) -> DriftTest | None:
         """Compare with `rows` rows whose features have the sum `total` (D,); None if there are no rows."""

@@ -1,7 +1,4 @@
-"""A bounded, ordered map over items by threads: the numbers of items read ahead and of waiting results are limited.
-
-Work on items in memory is done by the calling thread and helpers, and nothing is read ahead.
-"""
+"""A bounded, ordered map over items by threads: the numbers of items read ahead and of waiting results are limited."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -57,11 +55,14 @@ def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
         reader.join(_PATIENCE_SECONDS)
 
 
-def ordered_map(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> Iterator[R]:
+def ordered_map(
+    make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int, *, joining: bool = False
+) -> Iterator[R]:
     """Yield `worker(item)` for every item, in order, by `jobs` threads that each make their own worker.
 
     At most jobs + 1 items are in progress at any time. The first error in the order of the items is raised, be it a
-    worker's or the reader's. Items after it are not started.
+    worker's or the reader's. Items after it are not started. With `joining`, the calling thread is one of the workers,
+    so a single job starts no thread.
     """
     own = threading.local()
 
@@ -72,8 +73,11 @@ def ordered_map(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T],
         worker: Callable[[T], R] = own.worker
         return worker(item)
 
-    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="kafeat-worker")
-    waiting: deque[Future[R]] = deque()
+    if joining and jobs == 1:
+        yield from map(run, items)
+        return
+    pool = ThreadPoolExecutor(max_workers=jobs - joining, thread_name_prefix="kafeat-worker")
+    waiting: deque[_Task[T, R]] = deque()
     try:
         unread: Exception | None = None
         while True:
@@ -84,78 +88,34 @@ def ordered_map(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T],
             except Exception as error:  # raised after the results of all items before it
                 unread = error
                 break
-            waiting.append(pool.submit(run, item))
+            waiting.append(_Task(item, pool.submit(run, item)))
             if len(waiting) > jobs:
-                yield waiting.popleft().result()
+                yield _first(waiting, run if joining else None)
         while waiting:
-            yield waiting.popleft().result()
+            yield _first(waiting, run if joining else None)
         if unread is not None:
             raise unread
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-_END = object()
+@dataclass
+class _Task(Generic[T, R]):
+    """An item, and what will be its result."""
+
+    item: T
+    result: Future[R]
 
 
-def share_work(make_worker: Callable[[], Callable[[T], object]], items: Iterator[T], jobs: int) -> None:
-    """Call `worker(item)` for every item, by `jobs` threads that each make their own worker.
-
-    The calling thread is one of them, so a single job starts no thread. The first error in the order of the items is
-    raised, be it a worker's or that of the items. No item is started after an error is seen.
-    """
-    work = _Work(items)
-    helpers = [
-        threading.Thread(target=work.do, args=(make_worker,), name=f"kafeat-worker-{i}", daemon=True)
-        for i in range(1, jobs)
-    ]
-    for helper in helpers:
-        helper.start()
-    try:
-        work.do(make_worker)
-    finally:
-        work.stop()  # the user may have interrupted this thread
-        for helper in helpers:
-            helper.join()
-    if work.error is not None:
-        raise work.error
-
-
-class _Work(Generic[T]):
-    """Items that threads take in turn, and the first error."""
-
-    def __init__(self, items: Iterator[T]) -> None:
-        self._items = items
-        self._taken = 0
-        self._lock = threading.Lock()
-        self._stopped = False
-        self._failed_at = 0
-        self.error: Exception | None = None
-
-    def stop(self) -> None:
-        """Give out no more items."""
-        self._stopped = True
-
-    def do(self, make_worker: Callable[[], Callable[[T], object]]) -> None:
-        """Take items until there are no more."""
-        place = 0
+def _first(waiting: deque[_Task[T, R]], help_by: Callable[[T], R] | None) -> R:
+    """Return the oldest result. Until it is there, do the newest items that no thread has begun by `help_by`."""
+    while help_by is not None and not waiting[0].result.done():
+        free = next((task for task in reversed(waiting) if task.result.cancel()), None)
+        if free is None:
+            break
+        free.result = Future()
         try:
-            worker = make_worker()
-            while True:
-                with self._lock:
-                    if self._stopped:
-                        return
-                    place = self._taken
-                    item = next(self._items, _END)
-                    self._taken += 1
-                if item is _END:
-                    return
-                worker(item)  # type: ignore[arg-type]  # anything but the end is a T
-        except Exception as error:
-            self._fail(place, error)
-
-    def _fail(self, place: int, error: Exception) -> None:
-        with self._lock:
-            self._stopped = True
-            if self.error is None or place < self._failed_at:
-                self.error, self._failed_at = error, place
+            free.result.set_result(help_by(free.item))
+        except Exception as error:  # raised when its turn comes
+            free.result.set_exception(error)
+    return waiting.popleft().result.result()

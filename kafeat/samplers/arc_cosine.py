@@ -12,18 +12,18 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     MONTE_CARLO,
     N_COMPONENTS,
-    ErrorSlopes,
     Sample,
     Step,
+    Traits,
     Transform,
     Width,
     parameter,
     refuse_odd,
 )
 from kafeat.contract.tile import is_feature_major, shaped
-from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
+from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.arc_cosine import ArcCosineKernel
+from kafeat.maths.kernels.dot_products import ArcCosineKernel
 from kafeat.types import Floats, Shape, State
 
 
@@ -38,7 +38,7 @@ class ArcCosine(Step):
     Source: Cho & Saul 2009, equations 1 to 3 and section 2.2; Yu et al. 2016 (orthogonal).
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
 
     order: Literal[0, 1] = parameter(1, "0 for steps, 1 for rectified linear units")
     n_components: Width = N_COMPONENTS
@@ -54,10 +54,6 @@ class ArcCosine(Step):
     @property
     def _directions(self) -> int:
         return self.n_components // 2 if self.features == "paired" else self.n_components
-
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         return {"directions": draw_directions(self.directions, self._directions, sample.X.shape[1], rng)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,10 +14,10 @@ from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import (
     MONTE_CARLO,
     N_COMPONENTS,
-    ErrorSlopes,
     PositiveFloat,
     Sample,
     Step,
+    Traits,
     Transform,
     Width,
     parameter,
@@ -38,7 +39,8 @@ from kafeat.maths.fourier.features import (
 )
 from kafeat.maths.fourier.structured import STRUCTURED_DTYPES
 from kafeat.maths.fourier.transform import Features
-from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
+from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
+from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.types import Shape, State
 
 _DIRECTIONS = ("orthogonal", "structured", "fastfood")
@@ -55,6 +57,9 @@ LengthScales = Annotated[
 ]
 
 
+_SUPERVISED = "frequencies: supervised"
+
+
 class Fourier(Step):
     """Random Fourier features: z(x)·z(y) ≈ k(x − y) = E_ω[cos ω·(x − y)].
 
@@ -67,7 +72,7 @@ class Fourier(Step):
     (fastfood); Avron et al. 2016 (qmc); weights, learning and supervision: this project.
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO)
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")
     gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")
@@ -85,6 +90,19 @@ class Fourier(Step):
     features: Features = FEATURES
     weights: Weights = WEIGHTS
 
+    @property
+    def traits(self) -> Traits:
+        supervised = self.frequencies == "supervised"
+        traits = super().traits
+        return replace(
+            traits,
+            label_needs={**traits.label_needs, **({_SUPERVISED: "to train for"} if supervised else {})},
+            own_kernel=_SUPERVISED if supervised else None,
+            needs_coordinates=self._exact.needs_coordinates
+            or isinstance(self.length_scale, tuple)
+            or supervised,
+        )
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         refuse_odd_pairs(self)
@@ -95,23 +113,6 @@ class Fourier(Step):
                 repr(self.frequencies),
             )
         return self
-
-    @property
-    def needs_coordinates(self) -> bool:
-        return (
-            self._exact.needs_coordinates
-            or isinstance(self.length_scale, tuple)
-            or self.frequencies == "supervised"
-        )
-
-    @property
-    def label_needs(self) -> Mapping[str, str]:
-        own = {"frequencies: supervised": "to train for"} if self.frequencies == "supervised" else {}
-        return {**super().label_needs, **own}
-
-    @property
-    def own_kernel(self) -> str | None:
-        return "frequencies: supervised" if self.frequencies == "supervised" else None
 
     @property
     def _exact(self) -> ShiftInvariantKernel:
@@ -159,7 +160,7 @@ class Fourier(Step):
         return bind_random_features(state, n_features_in, dtype, input_scale=scales)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        if self.own_kernel:
+        if self.traits.own_kernel:
             if not isinstance(pair, Coordinates):
                 raise TypeError("the kernel of supervised frequencies needs coordinates")
             chain = Chain((FittedStep(self, state, pair.x.shape[1]),))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -11,12 +12,12 @@ from pydantic import Field, model_validator
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
-from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
+from kafeat.contract.step import PositiveFloat, Sample, Step, Traits, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import is_feature_major, runs, shaped
-from kafeat.maths.homogeneous import windows
-from kafeat.maths.homogeneous.additive import additive_kernel, additive_names, spectral_kernel
-from kafeat.maths.homogeneous.windows import ratio_weights, widest_ratio
+from kafeat.maths import windows
 from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.histograms import ADDITIVE, spectral_kernel
+from kafeat.maths.windows import ratio_weights, widest_ratio
 from kafeat.types import Floats, Shape, State
 
 # Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
@@ -34,7 +35,7 @@ _MOST_ENTRIES = 1 << 26
 if TYPE_CHECKING:
     KernelName = str
 else:
-    KernelName = Literal[additive_names()]
+    KernelName = Literal[tuple(ADDITIVE)]
 
 
 class Homogeneous(Step):
@@ -50,6 +51,8 @@ class Homogeneous(Step):
 
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """
+
+    always: ClassVar[Traits] = Traits(spreads="ignores")
 
     kernel: KernelName = parameter("chi2", "the additive kernel to approximate")
     order: Annotated[int, Field(ge=0, le=1000)] | None = parameter(
@@ -73,6 +76,10 @@ class Homogeneous(Step):
         "error", "refuse negative inputs, or map them to -Ψ(|x|)"
     )
 
+    @property
+    def traits(self) -> Traits:
+        return replace(super().traits, refuses_negative=self.negative == "error")
+
     @model_validator(mode="after")
     def _hellinger_has_one_feature(self) -> Self:
         if self.kernel == "hellinger":
@@ -88,14 +95,6 @@ class Homogeneous(Step):
         if self.order is None:
             return 0 if self.kernel == "hellinger" else 1
         return self.order
-
-    @property
-    def spreads(self) -> Spreads:
-        return "ignores"
-
-    @property
-    def refuses_negative(self) -> bool:
-        return self.negative == "error"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         if self.negative == "error":
@@ -156,7 +155,7 @@ class Homogeneous(Step):
         """𝒦(ω) and k̂(ω) of the map at ω = `ratios`."""
         waves = np.cos(np.outer(ratios, state["frequencies"])) @ state["coefficients"][1:]
         near: Floats = state["coefficients"][0] + 2.0 * waves
-        return additive_kernel(self.kernel).signature(ratios), near
+        return ADDITIVE[self.kernel].signature(ratios), near
 
     def sampled_spectrum(self, state: State) -> tuple[Floats, Floats] | None:
         """The frequencies jL, 0 first, and κ_j/L, which stands for κ(jL); None for an order of 0."""
@@ -187,7 +186,7 @@ class Homogeneous(Step):
         return _HomogeneousLoop(self, state, n_features_in, dtype, run)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return additive_kernel(self.kernel).gram(pair, KernelParameters(homogeneity=self.homogeneity))
+        return ADDITIVE[self.kernel].gram(pair, KernelParameters(homogeneity=self.homogeneity))
 
 
 def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:

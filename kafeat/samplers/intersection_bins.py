@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Spreads, Step, Transform, parameter
+from kafeat.contract.step import Sample, Step, Traits, Transform, parameter
 from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.intersection import IntersectionKernel
+from kafeat.maths.kernels.histograms import IntersectionKernel
 from kafeat.types import Array, Floats, Mask, Shape, State
 
 
@@ -29,15 +29,9 @@ class IntersectionBins(Step):
     Source: Maji & Berg 2009, "Max-margin additive classifiers for detection", section 3.
     """
 
+    always: ClassVar[Traits] = Traits(spreads="ignores", refuses_negative=True)
+
     n_bins: Annotated[int, Field(ge=1, le=10_000)] = parameter(10, "N, outputs per input")
-
-    @property
-    def spreads(self) -> Spreads:
-        return "ignores"
-
-    @property
-    def refuses_negative(self) -> bool:
-        return True
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         refuse_negative(sample.X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,8 +19,8 @@ from kafeat.contract.step import (
     PositiveFloat,
     PositiveInt,
     Sample,
-    Spreads,
     Step,
+    Traits,
     Transform,
     Width,
     parameter,
@@ -28,19 +29,13 @@ from kafeat.contract.step import (
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.dot_products import COEFFICIENTS, Coefficients, check_series
-from kafeat.maths.kernel import (
-    DifferentiableKernel,
-    KernelParameters,
-    TiledKernel,
-    find_kernel,
-    kernel_names,
-    spelled_out,
-)
+from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, spelled_out
+from kafeat.maths.kernels import find_kernel, kernel_names
+from kafeat.maths.kernels.column_sets import degree_warning
 from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
 from kafeat.maths.nystroem.projection import fitted, leading, learn_preimages, trapezoid, whitening
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
-from kafeat.maths.subsets import degree_warning
 from kafeat.maths.task import MOST_CLASSES, count_classes
 from kafeat.types import Array, Floats, Shape, State
 
@@ -55,6 +50,13 @@ Function = Annotated[Callable[..., Any], Described("a Python function k(X, Y)", 
 Rows = Annotated[Given, Described("a mapping with the key 'given'", "mappings")]
 
 
+_UNSAVED = "kernel: expected a kernel that a model file can hold, got a Python function"
+_NO_EXACT = (
+    "nystroem: kernel precomputed: there is no exact kernel beyond the given columns; `kafeat evaluate --config` takes "
+    "a recipe with this as its first step, and the square kernel matrix of all rows"
+)
+
+
 class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
@@ -67,8 +69,11 @@ class Nystroem(Step):
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
 
+    always: ClassVar[Traits] = Traits(
+        error_slopes=ErrorSlopes(frobenius=(-0.25, -0.5), spectral=(-0.5, -1.0))
+    )
+
     # Drineas & Mahoney 2005; with an eigengap Mahdavi, Yang & Jin 2012 (Frobenius), Jin et al. 2013 (spectral).
-    error_slopes: ClassVar[ErrorSlopes] = ErrorSlopes(frobenius=(-0.25, -0.5), spectral=(-0.5, -1.0))
 
     kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly is polynomial")
     gamma: PositiveFloat | Rule = parameter(
@@ -119,6 +124,26 @@ class Nystroem(Step):
     preimages: bool = parameter(
         False, "learn the way back from features to rows by ridge, for inverse_transform: D·d numbers more"
     )
+
+    @property
+    def traits(self) -> Traits:
+        traits, kernel = super().traits, None if self._named is None else find_kernel(self._named)
+        non_negative = kernel is not None and kernel.non_negative
+        by_label = {f"landmarks: {self._selector}": "to choose rows by"} if self._selector in OF_LABEL else {}
+        return replace(
+            traits,
+            label_needs={**traits.label_needs, **by_label},
+            uses_label=self.landmarks == "auto" and self._selector == "kmeans",
+            needs_coordinates=kernel is None or kernel.needs_coordinates,
+            spreads="ignores" if kernel is None or non_negative else "needs",
+            refuses_negative=non_negative,
+            keeps_rows=not self._precomputed and self._selector not in ("kmeans", "learned"),
+            given_rows={self.landmarks.key: self.landmarks.given}
+            if isinstance(self.landmarks, Given)
+            else {},
+            unsaved=None if isinstance(self.kernel, str) else _UNSAVED,
+            no_exact=_NO_EXACT if self._precomputed else None,
+        )
 
     @field_validator("kernel", mode="before")
     @classmethod
@@ -196,10 +221,6 @@ class Nystroem(Step):
             return self.landmarks
         return "kmeans" if self._named else "rpcholesky"
 
-    @property
-    def takes_label(self) -> bool:
-        return super().takes_label or (self.landmarks == "auto" and self._selector == "kmeans")
-
     def settled(self, sample: Sample) -> Self:
         if self.landmarks != "auto" or self._selector != "kmeans" or sample.label is None:
             return self
@@ -208,46 +229,6 @@ class Nystroem(Step):
             self.model_copy(update={"landmarks": "residual"})
             if n_classes is None or 2 <= n_classes <= MOST_CLASSES
             else self
-        )
-
-    @property
-    def needs_coordinates(self) -> bool:
-        return self._named is None or find_kernel(self._named).needs_coordinates
-
-    @property
-    def label_needs(self) -> Mapping[str, str]:
-        own = {f"landmarks: {self._selector}": "to choose rows by"} if self._selector in OF_LABEL else {}
-        return {**super().label_needs, **own}
-
-    @property
-    def spreads(self) -> Spreads:
-        return "ignores" if not self._named or find_kernel(self._named).non_negative else "needs"
-
-    @property
-    def refuses_negative(self) -> bool:
-        return self._named is not None and find_kernel(self._named).non_negative
-
-    @property
-    def keeps_rows(self) -> bool:
-        return not self._precomputed and self._selector not in ("kmeans", "learned")
-
-    @property
-    def given_rows(self) -> Mapping[str, str | Array]:
-        return {self.landmarks.key: self.landmarks.given} if isinstance(self.landmarks, Given) else {}
-
-    @property
-    def unsaved(self) -> str | None:
-        if isinstance(self.kernel, str):
-            return None
-        return "kernel: expected a kernel that a model file can hold, got a Python function"
-
-    @property
-    def no_exact(self) -> str | None:
-        if not self._precomputed:
-            return None
-        return (
-            "nystroem: kernel precomputed: there is no exact kernel beyond the given columns; `kafeat evaluate "
-            "--config` takes a recipe with this as its first step, and the square kernel matrix of all rows"
         )
 
     def width_warning(self, n_features_in: int) -> str | None:
@@ -355,7 +336,7 @@ class Nystroem(Step):
             name = "n_landmarks" if self.n_landmarks else "n_components"
             wanted = f"{name} = {least}" if exactly else f"at least n_components = {least}"
             raise DataError(f"nystroem: landmarks: {landmarks.key}: expected {wanted} rows, got {len(rows)}")
-        if self.refuses_negative and rows.min() < 0.0:
+        if self.traits.refuses_negative and rows.min() < 0.0:
             raise DataError(
                 f"nystroem: landmarks: {landmarks.key}: expected values of at least 0, got {rows.min():g}"
             )
@@ -475,6 +456,6 @@ class Nystroem(Step):
         return self.root == "triangular" and len(projection) == projection.shape[1]
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        if self.no_exact:
-            raise UsageError(self.no_exact)
+        if self.traits.no_exact:
+            raise UsageError(self.traits.no_exact)
         return self.landmark_kernel(float(state["gamma"])).gram(pair)

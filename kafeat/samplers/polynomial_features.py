@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import comb, lgamma, log
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, parameter
+from kafeat.contract.step import Sample, Traits, Transform, parameter
 from kafeat.errors import DataError
-from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.dot_products import Coef0, PolynomialMap, fit_gamma
 from kafeat.types import Floats, Shape, State
 
 MAX_WIDTH = 100_000
 
 
-class PolynomialFeatures(Step):
+class PolynomialFeatures(PolynomialMap):
     """Every monomial: z(x)·z(y) = (γ x·y + c₀)^p, exactly.
 
     The multinomial theorem: an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p, by
@@ -27,13 +26,9 @@ class PolynomialFeatures(Step):
     Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
     """
 
-    degree: Degree = DEGREE
-    gamma: Gamma = GAMMA
-    coef0: Coef0 = parameter(1.0, "c₀; 0 leaves the monomials of degree p only")
+    always: ClassVar[Traits] = Traits(needs_coordinates=False)
 
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
+    coef0: Coef0 = parameter(1.0, "c₀; 0 leaves the monomials of degree p only")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         try:
@@ -66,9 +61,6 @@ class PolynomialFeatures(Step):
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _MonomialTransform(self, float(state["gamma"]), n_features_in, dtype)
-
-    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
 def count_monomials(d: int, q: int) -> int:

@@ -13,9 +13,9 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     MONTE_CARLO,
     N_COMPONENTS,
-    ErrorSlopes,
     Sample,
     Step,
+    Traits,
     Transform,
     Width,
     parameter,
@@ -24,9 +24,9 @@ from kafeat.contract.step import (
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma
-from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
+from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.exponential import ExponentialKernel
+from kafeat.maths.kernels.dot_products import ExponentialKernel
 from kafeat.types import Floats, Shape, State
 
 # Enough for a median; the tilt is flat around its best value.
@@ -45,7 +45,7 @@ class PositiveExponential(Step):
     Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
 
     gamma: Gamma = GAMMA
     n_components: Width = N_COMPONENTS
@@ -58,10 +58,6 @@ class PositiveExponential(Step):
         if self.features == "hyperbolic":
             refuse_odd(self.n_components, "for hyperbolic features")
         return self
-
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
 
     @property
     def _directions(self) -> int:

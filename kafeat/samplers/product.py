@@ -18,7 +18,7 @@ from kafeat.chain.parallel import (
     map_buffers,
 )
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import MONTE_CARLO, ErrorSlopes, Sample, Transform, Width, parameter, total_clipped
+from kafeat.contract.step import MONTE_CARLO, Sample, Traits, Transform, Width, parameter, total_clipped
 from kafeat.errors import DataError
 from kafeat.types import Array, Floats, Shape, State
 
@@ -37,7 +37,7 @@ class Product(ParallelChains):
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (products); Kar & Karnick 2012, lemma 7 (signs).
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO)
 
     maps: Annotated[tuple[ChainOnColumns, ...], Field(min_length=1), AS_TUPLE] = parameter(
         ..., "chains whose kernels are multiplied: each with steps, and with columns if asked"

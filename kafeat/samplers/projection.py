@@ -12,7 +12,7 @@ from pydantic import Field
 from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
-from kafeat.contract.step import MONTE_CARLO, ErrorSlopes, Sample, Step, Transform, Width, parameter
+from kafeat.contract.step import MONTE_CARLO, Sample, Step, Traits, Transform, Width, parameter
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import DataError, counted
 from kafeat.maths.hadamard import (
@@ -24,7 +24,7 @@ from kafeat.maths.hadamard import (
     written_out,
 )
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.linear import LinearKernel
+from kafeat.maths.kernels.dot_products import LinearKernel
 from kafeat.types import Floats, Scratch, Shape, State
 
 
@@ -41,7 +41,7 @@ class Projection(Step):
     Tropp 2011 (srht).
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
 
     matrix: Literal["gaussian", "sparse", "srht"] = parameter("gaussian", "the law of the matrix")
     n_components: Width | Literal["auto"] = parameter("auto", "D, or from eps and the number of rows")
@@ -51,10 +51,6 @@ class Projection(Step):
     density: Annotated[float, Field(gt=0, le=1)] | Literal["auto"] = parameter(
         "auto", "share of entries that are not 0 in a sparse matrix; auto is 1/√d"
     )
-
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         d = sample.X.shape[1]

@@ -12,16 +12,7 @@ from pydantic import field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import (
-    MONTE_CARLO,
-    N_COMPONENTS,
-    ErrorSlopes,
-    Sample,
-    Step,
-    Transform,
-    Width,
-    parameter,
-)
+from kafeat.contract.step import MONTE_CARLO, N_COMPONENTS, Sample, Step, Traits, Transform, Width, parameter
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import (
@@ -37,8 +28,7 @@ from kafeat.maths.dot_products import (
     polynomial,
 )
 from kafeat.maths.kernel import KernelParameters, spelled_out
-from kafeat.maths.kernels.exponential import ExponentialKernel
-from kafeat.maths.kernels.series import SeriesKernel
+from kafeat.maths.kernels.dot_products import ExponentialKernel, SeriesKernel
 from kafeat.types import Array, Floats, Shape, State
 
 _PAIRS = 1_000
@@ -60,7 +50,7 @@ class RandomMaclaurin(Step):
     Source: Kar & Karnick 2012, algorithm 1 and section 6 (H0/1).
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
 
     kernel: Literal["polynomial", "exponential", "series"] = parameter(
         "polynomial", "the kernel to approximate; series: the one with these coefficients"
@@ -80,10 +70,6 @@ class RandomMaclaurin(Step):
     def _of_its_kernel(self) -> Self:
         check_series(self, self.kernel, self.coefficients)
         return self
-
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_pairs, of_degrees, of_signs = rng.spawn(4)

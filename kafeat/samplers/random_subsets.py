@@ -12,17 +12,18 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     MONTE_CARLO,
     N_COMPONENTS,
-    ErrorSlopes,
     Sample,
     Step,
+    Traits,
     Transform,
     Width,
     parameter,
     refuse_parameter,
 )
 from kafeat.maths.dot_products import GAMMA, Degree, Gamma, fit_gamma
-from kafeat.maths.kernel import KernelParameters, find_kernel
-from kafeat.maths.subsets import all_sets, degree_warning, larger_sets, sets_of_size
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
+from kafeat.maths.kernels.column_sets import all_sets, degree_warning, larger_sets, sets_of_size
 from kafeat.types import Array, Floats, Shape, State
 
 # Numbers in a buffer: rows and outputs that are taken at a time, so that sums stay in the second-level cache.
@@ -40,7 +41,7 @@ class RandomSubsets(Step):
     Source: Shawe-Taylor & Cristianini 2004, section 9.2 (kernels); Atarashi, Maji & Oyama 2019 (features).
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO)
 
     kernel: Literal["anova", "all_subsets"] = parameter(
         "anova", "sets of `degree` columns, or sets of any size"

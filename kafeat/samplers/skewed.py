@@ -12,11 +12,10 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     MONTE_CARLO,
     N_COMPONENTS,
-    ErrorSlopes,
     PositiveFloat,
     Sample,
-    Spreads,
     Step,
+    Traits,
     Transform,
     Width,
     parameter,
@@ -34,8 +33,7 @@ from kafeat.maths.fourier.features import (
 )
 from kafeat.maths.fourier.transform import Features, log_warp
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.skewed_chi2 import SkewedChi2Kernel
-from kafeat.maths.kernels.skewed_intersection import SkewedIntersectionKernel
+from kafeat.maths.kernels.skewed import SkewedChi2Kernel, SkewedIntersectionKernel
 from kafeat.types import Shape, State
 
 
@@ -50,7 +48,7 @@ class Skewed(Step):
     Source: Li, Ionescu & Sminchisescu 2010, section 3.
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, spreads="ignores", refuses_negative=True)
 
     kernel: Literal["chi2", "intersection"] = parameter("chi2", "the skewed kernel to approximate")
     skewedness: PositiveFloat = parameter(1.0, "c, added to every input; inputs must be above -c")
@@ -67,14 +65,6 @@ class Skewed(Step):
     @property
     def _exact(self) -> SkewedChi2Kernel | SkewedIntersectionKernel:
         return SkewedChi2Kernel() if self.kernel == "chi2" else SkewedIntersectionKernel()
-
-    @property
-    def spreads(self) -> Spreads:
-        return "ignores"
-
-    @property
-    def refuses_negative(self) -> bool:
-        return True
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         logs = np.empty_like(sample.X)

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
-from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import (
-    MONTE_CARLO,
-    N_COMPONENTS,
-    ErrorSlopes,
-    Sample,
-    Step,
-    Transform,
-    Width,
-    parameter,
-    refuse_parameter,
-)
+from kafeat.contract.step import Sample, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major
-from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
-from kafeat.maths.exact_terms import ExactTerms, choose_terms, exact_terms, rest_of_product
-from kafeat.maths.sketch_loop import SketchLoop, sketch_loop
-from kafeat.maths.spectrum import Spectrum, spectrum_for
+from kafeat.maths.dot_products import fit_gamma
+from kafeat.maths.exact_terms import ExactTerms, PolynomialSketch, rest_of_product
+from kafeat.maths.sketch_loop import SketchLoop, Spectrum, sketch_loop, spectrum_for
 from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.
@@ -35,7 +23,7 @@ _STRIP = 128
 _MOST_BUCKETS = 10_000_000
 
 
-class TensorSketch(Step):
+class TensorSketch(PolynomialSketch):
     """TensorSketch: z(x)·z(y) ≈ (γ x·y + c₀)^p, unbiased.
 
     The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed. To this end, count
@@ -49,12 +37,6 @@ class TensorSketch(Step):
     Source: Pham & Pagh 2013, algorithm 1.
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
-
-    degree: Degree = DEGREE
-    gamma: Gamma = GAMMA
-    coef0: Coef0 = parameter(1.0, "c₀")
-    n_components: Width = N_COMPONENTS
     domain: Literal["frequency", "time"] = parameter(
         "frequency", "outputs are the spectrum of the sketch, or the sketch itself, which costs one more FFT"
     )
@@ -68,17 +50,13 @@ class TensorSketch(Step):
             )
         return self
 
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
-
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         d = sample.X.shape[1]
         gamma = fit_gamma(self.gamma, sample.X, rng)
-        carried = choose_terms(sample.X, gamma, self.degree, self.coef0, self.n_components, least=1)
+        carried = self.choose_terms(sample.X, gamma, least=1)
         state: dict[str, Array] = {**carried, "gamma": np.array(gamma)}
         if self.domain == "frequency":
-            state["length"] = np.array(spectrum_for(self._n_sketched(state, d)).length)
+            state["length"] = np.array(spectrum_for(self.n_sketched(state, d)).length)
         shape = (self.degree, d + 1)
         return {
             **state,
@@ -86,26 +64,17 @@ class TensorSketch(Step):
             "signs": rng.choice(np.array([-1, 1], dtype=np.int8), size=shape),
         }
 
-    def exact_terms(self, state: State) -> ExactTerms | None:
-        """The terms that the first outputs carry; None: the sketch is of the whole kernel."""
-        return exact_terms(state, self.degree, self.coef0)
-
     def spectrum(self, state: State, n_features_in: int) -> Spectrum:
         """The numbers that are outputs, of a transform of how many buckets.
 
         Sketches of the first formats, of scikit-learn and those in time have as many as there are buckets, but for a
         few outputs that stay 0 where the FFT asks for it.
         """
-        sketched = self._n_sketched(state, n_features_in)
+        sketched = self.n_sketched(state, n_features_in)
         if "length" in state:
             return Spectrum(sketched, int(state["length"]))
         length = sketched if self.exact_terms(state) is None else fast_length(sketched)
         return Spectrum(length, length)
-
-    def _n_sketched(self, state: State, n_features_in: int) -> int:
-        """The number of outputs that no term takes."""
-        terms = self.exact_terms(state)
-        return self.n_components - (0 if terms is None else terms.count(n_features_in))
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         shape = (self.degree, n_features_in + 1)
@@ -128,9 +97,6 @@ class TensorSketch(Step):
             )
         check_indices("state.buckets", state["buckets"], spectrum.length)
 
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
-
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         factors = self._factors(state)
         spectrum, terms = self.spectrum(state, n_features_in), self.exact_terms(state)
@@ -144,9 +110,6 @@ class TensorSketch(Step):
         scale[-1] = np.sqrt(self.coef0)
         factors: Floats = state["signs"] * scale
         return factors
-
-    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
 @dataclass(frozen=True)
@@ -206,20 +169,16 @@ class _SketchLoopTransform(Transform):
     def scratch(self, rows: int) -> Floats:
         return self._loop.scratch()
 
-    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        self._write(X, out, scratch)
-
     @property
     def takes_sparse(self) -> bool:
         return True
 
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Floats) -> None:
-        self._write(X, out, scratch)
-
-    def _write(self, X: Rows, out: Floats, scratch: Floats) -> None:
+    def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
         self._sketch.carry(X, out)
         if not self._loop.write(X, out[:, self._sketch.outputs], scratch):
             refuse_infinite(out)
+
+    apply_sparse = apply
 
 
 class _SketchTransform(Transform):
@@ -250,29 +209,31 @@ class _SketchTransform(Transform):
         # The last input is the constant 1, which carries c₀.
         return np.ones((self.n_features_in + 1, min(rows, _STRIP)), dtype=self._dtype)
 
-    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
         # Transforms along the outputs, in their memory order: nothing is transposed after them.
         axis = 0 if is_feature_major(out) else 1
         self._sketch.carry(X, out)
         for start in range(0, len(X), _STRIP):
             strip, part = X[start : start + _STRIP], out[start : start + _STRIP, self._sketch.outputs]
-            inputs = scratch[:, : len(strip)]
-            inputs[:-1] = strip.T
-            sketched = (self._sketches @ inputs).reshape(*self._shape, -1)
-            self._finish(sketched.swapaxes(1, 2) if axis else sketched, part, axis)
+            if isinstance(strip, SparseRows):
+                sketched = self._counted(strip, axis)
+            else:
+                sketched = self._multiplied(strip, axis, scratch)
+            self._finish(sketched, part, axis)
         refuse_infinite(out)
 
-    @property
-    def takes_sparse(self) -> bool:
-        return True
+    apply_sparse = apply
 
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Floats) -> None:
-        axis = 0 if is_feature_major(out) else 1
-        self._sketch.carry(X, out)
-        for start in range(0, len(X), _STRIP):
-            strip, part = X[start : start + _STRIP], out[start : start + _STRIP, self._sketch.outputs]
-            self._finish(self._counted(strip, axis), part, axis)
-        refuse_infinite(out)
+    def _multiplied(self, X: Floats, axis: int, scratch: Floats) -> Floats:
+        """The sketches of dense rows, by one product."""
+        inputs = scratch[:, : len(X)]
+        inputs[:-1] = X.T
+        sketched: Floats = (self._sketches @ inputs).reshape(*self._shape, -1)
+        return sketched.swapaxes(1, 2) if axis else sketched
 
     def _counted(self, X: SparseRows, axis: int) -> Floats:
         """The sketches of sparse rows: each entry is added to its bucket, and the constant to its own."""

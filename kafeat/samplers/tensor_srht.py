@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import (
-    MONTE_CARLO,
-    N_COMPONENTS,
-    ErrorSlopes,
-    Sample,
-    Step,
-    Transform,
-    Width,
-    parameter,
-    refuse_odd,
-)
-from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
-from kafeat.maths.exact_terms import ExactTerms, choose_terms, exact_terms, rest_of_product
+from kafeat.contract.step import Sample, Transform, parameter, refuse_odd
+from kafeat.maths.dot_products import fit_gamma
+from kafeat.maths.exact_terms import PolynomialSketch, rest_of_product
 from kafeat.maths.hadamard import (
     HadamardBuffers,
     SampledHadamard,
@@ -37,7 +26,7 @@ _REAL = np.array([1.0, -1.0])
 _COMPLEX = np.array([1.0, 1.0j, -1.0, -1.0j])
 
 
-class TensorSrht(Step):
+class TensorSrht(PolynomialSketch):
     """Products of randomised Hadamard projections: z(x)·z(y) ≈ (γ x·y + c₀)^p, unbiased.
 
     An output is √(1/m) Π_q (H F_q u)_{r_q}, with u = [√γ x, √c₀] padded to a power of two, H of entries ±1, F_q
@@ -50,12 +39,6 @@ class TensorSrht(Step):
     Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
-
-    degree: Degree = DEGREE
-    gamma: Gamma = GAMMA
-    coef0: Coef0 = parameter(1.0, "c₀")
-    n_components: Width = N_COMPONENTS
     complex_to_real: bool = parameter(True, "complex signs, half as many products: a lower variance")
 
     @model_validator(mode="after")
@@ -64,18 +47,8 @@ class TensorSrht(Step):
             refuse_odd(self.n_components, "with complex_to_real")
         return self
 
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
-
-    def exact_terms(self, state: State) -> ExactTerms | None:
-        """The terms that the first outputs carry; None: the products are of the whole kernel."""
-        return exact_terms(state, self.degree, self.coef0)
-
     def _shapes(self, state: State, n_features: int) -> tuple[Shape, Shape]:
-        terms = self.exact_terms(state)
-        left = self.n_components - (0 if terms is None else terms.count(n_features))
-        m = max(0, left) // 2 if self.complex_to_real else max(0, left)
+        m = max(0, self.n_sketched(state, n_features)) // (2 if self.complex_to_real else 1)
         # Without c₀ there is no constant to carry, which matters where d is a power of two.
         width = n_features + (self.coef0 > 0)
         return (self.degree, count_blocks(m, width), width), (self.degree, m)
@@ -83,7 +56,7 @@ class TensorSrht(Step):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         gamma = fit_gamma(self.gamma, sample.X, rng)
         least = 2 if self.complex_to_real else 1
-        carried = choose_terms(sample.X, gamma, self.degree, self.coef0, self.n_components, least)
+        carried = self.choose_terms(sample.X, gamma, least)
         state = {**carried, "gamma": np.array(gamma)}
         of_turns, (_, m) = self._shapes(state, sample.X.shape[1])
         turns = rng.integers(4 if self.complex_to_real else 2, size=of_turns, dtype=np.int8)
@@ -107,14 +80,8 @@ class TensorSrht(Step):
         check_indices("state.turns", state["turns"], 4 if self.complex_to_real else 2)
         check_indices("state.rows", state["rows"], padded_width(state["turns"].shape[-1]))
 
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
-
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _SrhtTransform(self, state, n_features_in, dtype)
-
-    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
 class _Buffers(NamedTuple):

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from kafeat.contract.step import Sample, Scaler, parameter
-from kafeat.types import Floats, Shape, State
+from kafeat.contract.step import Sample, Traits, parameter
+from kafeat.scalers._columns import ColumnScaler
+from kafeat.types import Floats, State
 
 Share = Annotated[float, Field(ge=0.0, le=0.5)]
 
 
-class Clip(Scaler):
+class Clip(ColumnScaler):
     """z = min(max(x, a), b), with the quantiles a and b of each column of the fit sample.
 
     `share` of the sample lies below a, and as much above b. With a share of 0, a and b are the smallest and the largest
     value of the sample.
     """
 
-    columnwise: ClassVar[bool] = True
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="keeps")
+    learned: ClassVar[tuple[str, ...]] = ("low", "high")
 
     share: Share = parameter(0.005, "share of the sample that is clipped at each end")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         low, high = np.quantile(sample.X, (self.share, 1.0 - self.share), axis=0).astype(np.float64)
         return {"low": low, "high": high}
-
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {"low": (n_features_in,), "high": (n_features_in,)}
 
     def scale(self, state: State, X: Floats) -> Floats:
         clipped: Floats = np.clip(X, state["low"], state["high"])

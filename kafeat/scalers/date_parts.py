@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kafeat.contract.checks import check_indices
 from kafeat.contract.name_patterns import ColumnNames, as_tuple, places_of
-from kafeat.contract.step import Names, Sample, Scaler, parameter, refuse_parameter
+from kafeat.contract.step import Names, Sample, Scaler, Traits, parameter, refuse_parameter
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Shape, State
 
@@ -43,7 +44,7 @@ class DateParts(Scaler):
     steps that keep them may come before it.
     """
 
-    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "pass"
+    always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
 
     columns: ColumnNames = parameter((), "the columns of times, by name or pattern")
     parts: Annotated[tuple[Part, ...], Field(min_length=1), BeforeValidator(as_tuple)] = parameter(
@@ -51,16 +52,16 @@ class DateParts(Scaler):
     )
     cyclic: bool = parameter(False, "make cosine and sine of each part that comes again")
 
+    @property
+    def traits(self) -> Traits:
+        return replace(super().traits, time_columns=self.columns)
+
     @model_validator(mode="after")
     def _without_repeats(self) -> Self:
         for part in self.parts:
             if self.parts.count(part) > 1:
                 refuse_parameter("parts", "every part once", part)
         return self
-
-    @property
-    def time_columns(self) -> Sequence[str]:
-        return self.columns
 
     @property
     def _width(self) -> int:

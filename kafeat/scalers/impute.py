@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from kafeat.contract.step import Names, Sample, Scaler, parameter
+from kafeat.contract.step import Names, Sample, Traits, parameter
 from kafeat.errors import InvalidValueError
-from kafeat.types import Floats, Shape, State
+from kafeat.scalers._columns import ColumnScaler
+from kafeat.types import Floats, State
 
 
-class Impute(Scaler):
+class Impute(ColumnScaler):
     """x, or where it is missing the column's fill = its mean or median in the fit sample, or a constant.
 
     Missing is what the file leaves out: a null, an empty field, or NaN. Where `impute` comes first, the reader lets
@@ -20,8 +20,8 @@ class Impute(Scaler):
     median and is refused.
     """
 
-    columnwise: ClassVar[bool] = True
-    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "fill"
+    always: ClassVar[Traits] = Traits(columnwise=True, missing="fill", spreads="keeps")
+    learned: ClassVar[tuple[str, ...]] = ("fill",)
 
     strategy: Literal["mean", "median", "constant"] = parameter("mean", "what a missing number becomes")
     value: float = parameter(0.0, "the constant of strategy constant")
@@ -43,9 +43,6 @@ class Impute(Scaler):
 
     def names_out(self, names: Names, state: State) -> Names:
         return names
-
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {"fill": (n_features_in,)}
 
     def scale(self, state: State, X: Floats) -> Floats:
         filled: Floats = np.where(np.isnan(X), state["fill"], X)

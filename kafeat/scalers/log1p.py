@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from kafeat.contract.step import Sample, Scaler
+from kafeat.contract.step import Sample, Traits
 from kafeat.errors import InvalidValueError
-from kafeat.types import Floats, Shape, State
+from kafeat.scalers._columns import ColumnScaler
+from kafeat.types import Floats, State
 
 
-class Log1p(Scaler):
+class Log1p(ColumnScaler):
     """z = log(1 + x), exact also where x is tiny: 0 stays 0, and counts of any size get comparable.
 
     An entry of −1 or less has no image and is refused.
     """
 
-    columnwise: ClassVar[bool] = True
-    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "pass"
-
-    @property
-    def refuses_negative(self) -> bool:
-        return True
+    always: ClassVar[Traits] = Traits(columnwise=True, missing="pass", refuses_negative=True, spreads="keeps")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         _refuse(sample.X)
-        return {}
-
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {}
 
     def scale(self, state: State, X: Floats) -> Floats:

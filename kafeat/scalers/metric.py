@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from dataclasses import replace
+from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.contract.step import (
-    Sample,
-    Scaler,
-    Spreads,
-    Width,
-    parameter,
-    refuse_parameter,
-)
+from kafeat.contract.step import Sample, Scaler, Traits, Width, parameter, refuse_parameter
 from kafeat.errors import DataError
 from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
 from kafeat.maths.task import targets_to_learn
@@ -34,25 +28,24 @@ class Metric(Scaler):
     predicted better by more than noise. Source: Radhakrishnan et al., Science 2024; Beaglehole et al. 2025 (xRFM).
     """
 
+    always: ClassVar[Traits] = Traits(spreads="needs")
+
     alpha: float = parameter(1.0, "α, the power of M; 0.5 is milder", gt=0.0, le=2.0)
     iterations: int = parameter(5, "maximum number of estimates of M", ge=1, le=20)
     rank: Width | None = parameter(None, "number of directions to keep; null: all")
     diagonal: bool = parameter(False, "one weight for each column and no rotation, for many columns")
     fit_rows: int = parameter(6000, "maximum number of rows to learn from", ge=LEAST_ROWS)
 
+    @property
+    def traits(self) -> Traits:
+        traits = super().traits
+        return replace(traits, label_needs={**traits.label_needs, "kind: metric": "to learn from"})
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.diagonal and self.rank is not None:
             refuse_parameter("rank", "null with diagonal", self.rank)
         return self
-
-    @property
-    def label_needs(self) -> Mapping[str, str]:
-        return {**super().label_needs, "kind: metric": "to learn from"}
-
-    @property
-    def spreads(self) -> Spreads:
-        return "needs"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         if sample.label is None:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.step import Names, Sample, Scaler, parameter
+from kafeat.contract.step import Names, Sample, Scaler, Traits, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -22,7 +22,7 @@ class MissingIndicator(Scaler):
     column has one. A category has none: `one_hot` with `unknown: ignore` makes a missing one all zeros.
     """
 
-    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "pass"
+    always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
 
     columns: Literal["missing", "all"] = parameter(
         "missing", "the columns with an indicator: those with a missing number in the fit sample, or all"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import PositiveFloat, Sample, Scaler, parameter
+from kafeat.contract.step import PositiveFloat, Sample, Scaler, Traits, parameter
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.cosine import CosineKernel
+from kafeat.maths.kernels.dot_products import CosineKernel
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -21,12 +22,14 @@ class Normalize(Scaler):
     k(x, x) = 1, and with `homogeneous` one of any homogeneity γ, the same in both.
     """
 
+    always: ClassVar[Traits] = Traits(spreads="keeps")
+
     norm: Literal["l1", "l2", "max", "homogeneous"] = parameter("l2", "the norm that becomes 1")
     homogeneity: PositiveFloat = parameter(1.0, "γ of the norm homogeneous")
 
     @property
-    def needs_coordinates(self) -> bool:
-        return self.norm != "l2"
+    def traits(self) -> Traits:
+        return replace(super().traits, needs_coordinates=self.norm != "l2")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         return {}

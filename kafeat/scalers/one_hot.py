@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from kafeat.contract.checks import check_indices
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import Names, PositiveInt, Sample, Scaler, Transform, parameter
+from kafeat.contract.step import Names, PositiveInt, Sample, Scaler, Traits, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 _MOST_CATEGORIES = 10_000
@@ -30,7 +31,7 @@ class OneHot(Scaler):
     It reads input columns by name, so only steps that keep them may come before it.
     """
 
-    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "pass"
+    always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
     unknown: Literal["error", "ignore"] = parameter(
@@ -42,8 +43,9 @@ class OneHot(Scaler):
     )
 
     @property
-    def coded_columns(self) -> Mapping[str, bool]:
-        return dict.fromkeys(self.columns, self.unknown == "ignore")
+    def traits(self) -> Traits:
+        coded = dict.fromkeys(self.columns, self.unknown == "ignore")
+        return replace(super().traits, coded_columns=coded)
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         columns = places_of(self.kind, self.columns, sample.names)

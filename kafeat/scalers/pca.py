@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from kafeat.contract.checks import count_rows
-from kafeat.contract.step import Sample, Scaler, Spreads, Width, parameter
+from kafeat.contract.step import Sample, Scaler, Traits, Width, parameter
 from kafeat.errors import DataError
 from kafeat.types import Floats, Shape, State
 
@@ -23,12 +24,10 @@ class Pca(Scaler):
     components of z are those of its kernel. A direction whose variance is no more than rounding is 0.
     """
 
+    always: ClassVar[Traits] = Traits(spreads="needs")
+
     n_components: Width | None = parameter(None, "components to keep; null: as many as there are")
     whiten: bool = parameter(False, "scale every component to unit variance")
-
-    @property
-    def spreads(self) -> Spreads:
-        return "needs"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n, d = sample.X.shape

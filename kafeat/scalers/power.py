@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
 from kafeat.contract.casts import ScalerLoop
-from kafeat.contract.step import DOUBLE, Sample, Scaler, Spreads, Transform
-from kafeat.types import Floats, Shape, State
+from kafeat.contract.step import DOUBLE, Sample, Traits, Transform
+from kafeat.scalers._columns import ColumnScaler
+from kafeat.types import Floats, State
 
 _MOST_ROWS = 10_000
 """Rows on which the exponent is fitted: its standard error is far below what any learner notices."""
@@ -19,7 +19,7 @@ _CHANCE = 5.4
 """Half of the 0.999 quantile of χ² with one degree of freedom: by so much a log-likelihood grows by chance."""
 
 
-class Power(Scaler):
+class Power(ColumnScaler):
     """(y(x) − μ)/σ, with y = ((1 + x)^λ − 1)/λ for x ≥ 0 and −((1 − x)^{2−λ} − 1)/(2 − λ) below.
 
     λ of each column maximizes the likelihood of normal values on the fit sample. μ and σ are the mean and the standard
@@ -27,11 +27,8 @@ class Power(Scaler):
     columns and heavy tails become nearly symmetric. Source: Yeo & Johnson 2000.
     """
 
-    columnwise: ClassVar[bool] = True
-
-    @property
-    def spreads(self) -> Spreads:
-        return "evens"
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
+    learned: ClassVar[tuple[str, ...]] = ("exponent", "mean", "scale")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         X = sample.X
@@ -44,9 +41,6 @@ class Power(Scaler):
             if spread > 10.0 * np.finfo(np.float64).eps * abs(mean[j]):
                 scale[j] = spread
         return {"exponent": exponents, "mean": mean, "scale": scale}
-
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return dict.fromkeys(("exponent", "mean", "scale"), (n_features_in,))
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         run = loop("power", DOUBLE, ARRAY, SIZE, SIZE, ARRAY, ARRAY, ARRAY, ARRAY, result=FLAG)

@@ -11,7 +11,7 @@ from pydantic import Field
 from kafeat.compiled.library import ARRAY, REAL, SIZE, Loop, address, loop
 from kafeat.contract.casts import ScalerLoop
 from kafeat.contract.checks import count_rows
-from kafeat.contract.step import DOUBLE, PositiveFloat, Sample, Scaler, Spreads, Transform, parameter
+from kafeat.contract.step import DOUBLE, PositiveFloat, Sample, Scaler, Traits, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 _CELLS = 2048
@@ -26,17 +26,13 @@ class Quantile(Scaler):
     distances between values tell. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
     """
 
-    columnwise: ClassVar[bool] = True
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
 
     output: Literal["normal", "uniform"] = parameter("normal", "distribution of the output columns")
     n_quantiles: Annotated[int, Field(ge=2, le=10_000)] = parameter(
         1000, "quantiles that F is drawn by, at most as many as there are rows in the sample"
     )
     clip: PositiveFloat = parameter(3.0, "largest size of normal values, in standard deviations")
-
-    @property
-    def spreads(self) -> Spreads:
-        return "evens"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n = len(sample.X)

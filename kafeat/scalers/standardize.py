@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 
-from kafeat.contract.step import Sample, Scaler, Spreads
+from kafeat.contract.step import Sample
 from kafeat.maths.units import power_of_two
-from kafeat.types import Floats, Shape, State
+from kafeat.scalers._columns import AffineScaler
+from kafeat.types import State
 
 
-class Standardize(Scaler):
+class Standardize(AffineScaler):
     """(x − μ)/σ, with mean μ and standard deviation σ of each column of the fit sample.
 
     A column that varies in the sample by no more than rounding is only centred. Both numbers are computed in float64.
     """
 
-    columnwise: ClassVar[bool] = True
-
-    @property
-    def spreads(self) -> Spreads:
-        return "evens"
+    learned: ClassVar[tuple[str, ...]] = ("mean", "scale")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         X = sample.X
@@ -40,15 +36,3 @@ class Standardize(Scaler):
             scale[j] = unit * np.sqrt(np.mean((moved / unit) ** 2))
         constant = scale <= 10.0 * np.finfo(X.dtype).eps * np.abs(mean)
         return {"mean": mean, "scale": np.where(constant, 1.0, scale)}
-
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {"mean": (n_features_in,), "scale": (n_features_in,)}
-
-    def scale(self, state: State, X: Floats) -> Floats:
-        centred: Floats = X - state["mean"]
-        centred /= state["scale"]
-        return centred
-
-    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        rows: Floats = state["mean"] + Z * state["scale"]
-        return rows

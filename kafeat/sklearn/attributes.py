@@ -37,7 +37,6 @@ class Attributes:
         return DataError(f"{self.kind}: {name}: expected {expected}, got {_brief(got)}")
 
     def width(self) -> int:
-        """Return the number of inputs."""
         width = self.whole("n_features_in_")
         if not 1 <= width <= MOST_INPUTS:
             raise self.refuse("n_features_in_", f"a number from 1 to {MOST_INPUTS:,}", width)
@@ -76,14 +75,12 @@ class Attributes:
         return number
 
     def whole(self, name: str, default: float | None = None) -> int:
-        """Return a whole number."""
         value = self.number(name, default)
         if not value.is_integer():
             raise self.refuse(name, "a whole number, which kafeat requires here", value)
         return int(value)
 
     def flag(self, name: str) -> bool:
-        """Return a bool."""
         if not isinstance(self[name], bool | np.bool_):
             raise self.refuse(name, "a bool", self[name])
         return bool(self[name])
@@ -100,15 +97,11 @@ class Attributes:
         value = self[name]
         if type(value) is not np.ndarray or value.dtype.kind not in "fiu":
             raise self.refuse(name, "a dense array of numbers", type(value).__name__)
-        fits = len(shape) == value.ndim and all(
-            n in (None, m) for n, m in zip(shape, value.shape, strict=False)
-        )
-        if not fits:
-            raise self.refuse(
-                name,
-                f"the shape ({', '.join('any' if n is None else str(n) for n in shape)})",
-                value.shape,
-            )
+        if len(shape) != value.ndim or any(
+            n not in (None, m) for n, m in zip(shape, value.shape, strict=True)
+        ):
+            spelled = ", ".join("any" if n is None else str(n) for n in shape)
+            raise self.refuse(name, f"the shape ({spelled})", value.shape)
         return value
 
     def floats(self, name: str, shape: tuple[int | None, ...]) -> Floats:

@@ -15,14 +15,12 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from kafeat.config import Config
 from kafeat.errors import UsageError
 from kafeat.io.columns.selection import match
-from kafeat.jobs.fit.fit import columns_of, fit_reader
-from kafeat.jobs.fit.sample import SampledFit
+from kafeat.jobs.fit.fit import columns_of
+from kafeat.jobs.fit.labels import check_label_array
+from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
-
-# The name of the rows of several batches in errors.
-_PLACE = "<partial_fit>"
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -63,10 +61,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         Fitted map, which can be saved for the command line.
     component_indices_ : ndarray of int
         Row numbers of the landmarks of a Nyström step, counted over all batches; only where landmarks are rows.
-    n_features_in_ : int
-        Number of input columns.
-    feature_names_in_ : ndarray of str
-        Names of the input columns, if the input has names.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of input columns, and their names if the input has names.
 
     Raises
     ------
@@ -99,26 +95,15 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         random_state: Any = None,
         sparse_output: bool = False,
     ) -> None:
-        self.steps = steps
-        self.config = config
-        self.seed = seed
-        self.dtype = dtype
-        self.fit_rows = fit_rows
-        self.chunk_rows = chunk_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        super().__init__(
+            steps, config=config, seed=seed, dtype=dtype, fit_rows=fit_rows, chunk_rows=chunk_rows, n_jobs=n_jobs,
+            random_state=random_state,
+        )  # fmt: skip
         self.sparse_output = sparse_output
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the steps on rows X (n, d), with labels y (n,) if a step needs them."""
-        with as_value_errors():
-            config = self._config()
-        source = self._source(X, config, reset=True)
-        config = self._with_landmarks_of(self._with_dtype(config, source), source.rows)
-        with as_value_errors(source.rows):
-            self._map: FittedMap | None = fit_reader(
-                config, source, self._labels(y, config), listener=self._listener
-            )
+        self._fit(X, y)
         self._sampled: SampledFit | None = None
         return self
 
@@ -141,17 +126,21 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         with as_value_errors(source.rows):
             if sampled is None:
                 config = self._with_dtype(config, source)
-                sampled, before = SampledFit.empty(config, columns_of(config, source)), ""
+                sampled = SampledFit.empty(config, columns_of(config, source))
+                sampled.place = "<partial_fit>"
             else:
-                sampled, before = sampled.copy(), self._digest
-            sampled.read(source, match(source, sampled.columns, ()), given_labels=self._labels(y, config))
-        self._digest: str = hashlib.sha256(f"{before}{source.digest()}".encode()).hexdigest()
-        self._sampled, self._map = sampled, None
+                sampled = sampled.copy()
+            labels = self._labels(y, config)
+            if labels is not None:
+                labels = check_label_array(labels, source.rows)
+            sampled.read(TrainingData(source, labels), match(source, sampled.columns, ()))
+        sampled.digest = hashlib.sha256(f"{sampled.digest}{source.digest()}".encode()).hexdigest()
+        self._sampled = sampled
+        self.__dict__.pop("_map", None)
         return self
 
     def transform(self, X: Any) -> Floats:
         """Return the features z(X), (n, n_components)."""
-        check_is_fitted(self)
         fm = self.feature_map_
         source = self._source(X, fm.config, reset=False)
         with as_value_errors():
@@ -162,22 +151,22 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
 
     def inverse_transform(self, X: Any) -> Floats:
         """Return rows (n, d) with the features X (n, n_components), of least norm, if all steps have an inverse."""
-        check_is_fitted(self)
         with as_value_errors():
             return self.feature_map_.inverse_transform(check_array(X))
 
     @property
     def feature_map_(self) -> FittedMap:
-        """Return the fitted map."""
+        """Return the fitted map; after batches of rows, it is learned here."""
         check_is_fitted(self)
-        if self._map is None and self._sampled is not None:
+        if not hasattr(self, "_map") and self._sampled is not None:
             n_rows, config = self._sampled.chosen.n_rows, self._sampled.config
             with as_value_errors(n_rows):
                 sampled = replace(self._sampled, config=self._with_landmarks_of(config, n_rows))
-                self._map = sampled.learn(_PLACE, self._digest, final=False)
-        if self._map is None:
-            raise TypeError("a fitted estimator has a map, or rows to learn it from")
+                self._map = sampled.learn(final=False)
         return self._map
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_map") or getattr(self, "_sampled", None) is not None
 
     @property
     def component_indices_(self) -> Array:
@@ -196,8 +185,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         return self.feature_map_.n_components
 
     def _labels(self, y: Any, config: Config) -> Array | None:
-        """Return `y` if a step learns from labels: one a row, or several numbers."""
-        takes = config.needs_label or any(step.takes_label for step in config.map_steps)
+        takes = config.needs_label or any(step.traits.takes_label for step in config.map_steps)
         return None if not takes or (y is None and not config.needs_label) else checked_labels(y)
 
     def _config(self) -> Config:

@@ -22,30 +22,224 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 
 from kafeat.chain.chain import Chain, leading_scalers
 from kafeat.config import load_config
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import ConfigError, DataError
 from kafeat.io.columns.columns import Columns
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
+from kafeat.maths.kernels.histograms import spectral_kernel
+from kafeat.maths.nystroem.kernel import LandmarkKernel
+from kafeat.maths.nystroem.transform import gain_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance
-from kafeat.sklearn import maps
 from kafeat.sklearn.attributes import Attributes
 from kafeat.sklearn.map_estimator import as_value_errors
-from kafeat.sklearn.maps import Learned
-from kafeat.types import DType
+from kafeat.types import DType, Floats, State
 
-MAPS: dict[type, Callable[[Attributes, int], Learned]] = {
-    RBFSampler: maps.rbf_sampler,
-    Nystroem: maps.nystroem,
-    AdditiveChi2Sampler: maps.additive_chi2_sampler,
-    SkewedChi2Sampler: maps.skewed_chi2_sampler,
-    PolynomialCountSketch: maps.polynomial_count_sketch,
-    GaussianRandomProjection: maps.gaussian_random_projection,
-    SparseRandomProjection: maps.sparse_random_projection,
+Learned = tuple[dict[str, Any], State]
+"""A recipe and a state of kafeat, which a function below makes of a fitted estimator with d inputs."""
+
+
+def rbf_sampler(of: Attributes, d: int) -> Learned:
+    """√(2/D) cos(ω_j·x + b_j)."""
+    gamma = of.number("_gamma" if of.says("gamma", "scale") else "gamma")
+    recipe, state = _cosines(of, d)
+    return {"kind": "fourier", "kernel": "rbf", "gamma": gamma, **recipe}, {"gamma": np.array(gamma), **state}
+
+
+def skewed_chi2_sampler(of: Attributes, d: int) -> Learned:
+    """√(2/D) cos(ω_j·log(x + c) + b_j)."""
+    recipe, state = _cosines(of, d)
+    return {"kind": "skewed", "skewedness": of.number("skewedness"), **recipe}, state
+
+
+def _cosines(of: Attributes, d: int) -> Learned:
+    frequencies = of.floats("random_weights_", (d, None)).T
+    D = len(frequencies)
+    recipe = {"n_components": D, "frequencies": "iid", "features": "offset", "weights": "uniform"}
+    phases = of.floats("random_offset_", (D,))
+    return recipe, {"frequencies": np.ascontiguousarray(frequencies), "phases": phases}
+
+
+# scikit-learn's intervals for 1, 2 and 3 steps
+_INTERVALS = {1: 0.8, 2: 0.5, 3: 0.4}
+# as many as an order of 1000 has
+_MOST_STEPS = 1001
+
+
+def additive_chi2_sampler(of: Attributes, d: int) -> Learned:
+    """√x [√L, √(2L sech(πjL)) cos(jL log x), … sin …]; `sample_steps` is the order plus 1."""
+    steps = of.whole("sample_steps")
+    if not 1 <= steps <= _MOST_STEPS:
+        raise of.refuse("sample_steps", f"a number from 1 to {_MOST_STEPS}", steps)
+    interval = of.number("sample_interval", _INTERVALS.get(steps))
+    if not 0.0 < interval <= 2.0 * np.pi:
+        raise of.refuse("sample_interval", "a number above 0, at most 2π", interval)
+    frequencies = interval * np.arange(steps)
+    recipe = {
+        "kind": "homogeneous",
+        "kernel": "chi2",
+        "order": steps - 1,
+        "window": "uniform",
+        "period": max(1.0, 2.0 * np.pi / interval),
+    }
+    return recipe, {
+        "frequencies": frequencies[1:],
+        "coefficients": interval * spectral_kernel("chi2").spectrum(frequencies),
+    }
+
+
+def polynomial_count_sketch(of: Attributes, d: int) -> Learned:
+    """The count sketch in the time domain."""
+    gamma, coef0, degree = of.number("gamma"), of.number("coef0"), of.whole("degree")
+    # With c₀ = 0 scikit-learn hashes no constant. Ours is multiplied by √c₀ = 0, so any bucket serves.
+    constant = 1 if coef0 else 0
+    buckets = of.whole_numbers("indexHash_", (degree, d + constant))
+    signs = of.whole_numbers("bitHash_", (degree, d + constant))
+    if not np.isin(signs, (-1, 1)).all():
+        raise of.refuse("bitHash_", "signs", signs)
+    if not constant:
+        buckets = np.pad(buckets, ((0, 0), (0, 1)))
+        signs = np.pad(signs, ((0, 0), (0, 1)), constant_values=1)
+    recipe = {
+        "kind": "tensor_sketch",
+        "degree": degree,
+        "gamma": gamma,
+        "coef0": coef0,
+        "n_components": of.whole("n_components"),
+        "domain": "time",
+    }
+    return recipe, {"buckets": buckets, "signs": signs.astype(np.int8), "gamma": np.array(gamma)}
+
+
+# Kernels by their scikit-learn names: our name, the default of γ (None: 1/d), and the parameters.
+_KERNELS: dict[str, tuple[str, float | None, tuple[str, ...]]] = {
+    "rbf": ("rbf", None, ("gamma",)),
+    "laplacian": ("laplacian", None, ("gamma",)),
+    "linear": ("linear", None, ()),
+    "poly": ("polynomial", None, ("gamma", "degree", "coef0")),
+    "polynomial": ("polynomial", None, ("gamma", "degree", "coef0")),
+    "sigmoid": ("sigmoid", None, ("gamma", "coef0")),
+    "cosine": ("cosine", None, ()),
+    "chi2": ("chi2", 1.0, ("gamma",)),
 }
-SCALERS: dict[type, Callable[[Attributes, int], Learned]] = {
-    StandardScaler: maps.standard_scaler,
-    MinMaxScaler: maps.min_max_scaler,
-    Normalizer: maps.normalizer,
-    PCA: maps.pca,
+
+
+def nystroem(of: Attributes, d: int) -> Learned:
+    """k(x, L) K^{−½}, the symmetric root. scikit-learn's additive_chi2, −Σ(x − y)²/(x + y), is not kafeat's."""
+    kernel, default, has = _KERNELS[of.one_of("kernel", tuple(_KERNELS))]
+    if not of.has_none("kernel_params"):
+        raise of.refuse("kernel_params", "none: use gamma, degree and coef0 instead", of["kernel_params"])
+    gamma = of.number("gamma", 1.0 / d if default is None else default) if "gamma" in has else 1.0
+    degree = of.whole("degree", 3) if "degree" in has else 2
+    coef0 = of.number("coef0", 1.0) if "coef0" in has else 1.0
+    landmarks = of.floats("components_", (None, d))
+    m = len(landmarks)
+    exact = LandmarkKernel(kernel, KernelParameters(gamma=gamma, degree=max(degree, 1), coef0=coef0))
+    scale = exact.scale(
+        find_kernel(kernel).gram(Coordinates(landmarks, landmarks[:0]), exact.parameters).squared_norms[0]
+    )
+    root: Floats = np.ascontiguousarray(of.floats("normalization_", (m, m)).T) * scale
+    recipe = {
+        "kind": "nystroem",
+        "kernel": kernel,
+        "gamma": gamma,
+        "degree": degree,
+        "coef0": coef0,
+        "n_components": m,
+        "landmarks": "uniform",
+        "root": "symmetric",
+        "rcond": 1e-12,
+    }
+    centre = exact.centre(landmarks)
+    return recipe, {
+        **({} if centre is None else {"centre": centre}),
+        "landmarks": landmarks,
+        "projection": root,
+        "gain": np.array(gain_of(root) / scale),
+        "gamma": np.array(gamma),
+        "scale": np.array(scale),
+        "rank": np.array(m),
+    }
+
+
+def gaussian_random_projection(of: Attributes, d: int) -> Learned:
+    """A x."""
+    matrix = of.floats("components_", (None, d))
+    return {"kind": "projection", "matrix": "gaussian", "n_components": len(matrix)}, {"matrix": matrix}
+
+
+def sparse_random_projection(of: Attributes, d: int) -> Learned:
+    """A x, with A in CSR form; scikit-learn stores a dense array for density 1."""
+    components, density = of["components_"], of.number("density_")
+    recipe = {"kind": "projection", "matrix": "sparse", "density": density}
+    if type(components) is np.ndarray:
+        matrix = of.floats("components_", (None, d))
+        D = len(matrix)
+        return {**recipe, "n_components": D}, {
+            "values": matrix.ravel(),
+            "columns": np.tile(np.arange(d), D),
+            "starts": np.arange(D + 1) * d,
+        }
+    if getattr(components, "format", None) != "csr" or components.shape[1:] != (d,):
+        raise of.refuse("components_", f"a CSR matrix of {d} columns", type(components).__name__)
+    # Read the arrays directly: SciPy trusts the indices, so it must not compute with them before the check.
+    parts = Attributes(components)
+    return {**recipe, "n_components": components.shape[0]}, {
+        "values": parts.floats("data", (None,)),
+        "columns": parts.whole_numbers("indices", (None,)),
+        "starts": parts.whole_numbers("indptr", (None,)),
+    }
+
+
+def standard_scaler(of: Attributes, d: int) -> Learned:
+    """(x − μ)/σ, or one of both."""
+    mean = of.floats("mean_", (d,)) if of.flag("with_mean") else np.zeros(d)
+    scale = of.floats("scale_", (d,)) if of.flag("with_std") else np.ones(d)
+    return {"kind": "standardize"}, {"mean": mean, "scale": scale}
+
+
+def min_max_scaler(of: Attributes, d: int) -> Learned:
+    """(x − min)/(max − min)·(b − a) + a = (x − low)/width."""
+    width = 1.0 / of.floats("scale_", (d,))
+    low = -of.floats("min_", (d,)) * width
+    if of.flag("clip") and not of.is_pair("feature_range", (0, 1)):
+        raise of.refuse("clip", "False, as kafeat clips to (0, 1) only", of["feature_range"])
+    return {"kind": "minmax", "clip": of.flag("clip")}, {"low": low, "width": width}
+
+
+def normalizer(of: Attributes, d: int) -> Learned:
+    """x/‖x‖."""
+    return {"kind": "normalize", "norm": of.one_of("norm", ("l1", "l2", "max"))}, {}
+
+
+def pca(of: Attributes, d: int) -> Learned:
+    """(x − μ)V, divided by σ if whitened."""
+    components = of.floats("components_", (None, d))
+    k, whiten = len(components), of.flag("whiten")
+    scale = np.ones(k)
+    if whiten:
+        variance = of.array("explained_variance_", (k,))
+        scale = np.maximum(np.sqrt(variance.astype(np.float64)), np.finfo(variance.dtype).eps)
+    recipe = {"kind": "pca", "n_components": k, "whiten": whiten}
+    return recipe, {"mean": of.floats("mean_", (d,)), "components": components, "scale": scale}
+
+
+Convert = Callable[[Attributes, int], Learned]
+MAPS: dict[type, Convert] = {
+    RBFSampler: rbf_sampler,
+    Nystroem: nystroem,
+    AdditiveChi2Sampler: additive_chi2_sampler,
+    SkewedChi2Sampler: skewed_chi2_sampler,
+    PolynomialCountSketch: polynomial_count_sketch,
+    GaussianRandomProjection: gaussian_random_projection,
+    SparseRandomProjection: sparse_random_projection,
+}
+SCALERS: dict[type, Convert] = {
+    StandardScaler: standard_scaler,
+    MinMaxScaler: min_max_scaler,
+    Normalizer: normalizer,
+    PCA: pca,
 }
 SUPPORTED = {**MAPS, **SCALERS}
 SPARSE = (csr_matrix, csr_array)
@@ -122,9 +316,8 @@ def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | 
 
 def _parts(estimator: Any, seen: set[int]) -> Iterator[Any]:
     """Yield the estimators of nested pipelines; refuse unsupported types."""
-    if (
-        id(estimator) in seen
-    ):  # thirty nested pipelines that each contain one pipeline twice would have 2^30 steps
+    # thirty nested pipelines that each contain one pipeline twice would have 2^30 steps
+    if id(estimator) in seen:
         raise DataError("Pipeline: steps: expected each estimator once, got one of them twice")
     seen.add(id(estimator))
     if type(estimator) is Pipeline:

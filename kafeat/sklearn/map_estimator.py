@@ -10,33 +10,41 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
+import joblib
+import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from kafeat.config import Config
+from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
-from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError
+from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError, quoted, spell_row
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
+from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.search import limit_landmarks
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.model.load import loads
 from kafeat.registry import build_step
-from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
-from kafeat.sklearn.refused_rows import explained, refuse_other_columns
+from kafeat.sklearn.named_steps import changed, parameters, plain, recipes_of, seed_of
 from kafeat.types import Array
 
 _NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
+
+_REMEDIES = {
+    "text": "name it in a one_hot step, leave it out, or take TunedFeatureMap",
+    "date": "name it in a date_parts step, leave it out, or take TunedFeatureMap",
+    "list": "make a column of each of its numbers",
+}
 
 
 class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator that is made of the steps of a config."""
 
-    _default_steps: ClassVar[Any] = DEFAULT_STEPS
-    _map: FittedMap | None
+    _default_steps: ClassVar[Any] = {"kind": "nystroem"}
+    _map: FittedMap
 
     def __init__(
         self,
@@ -86,11 +94,57 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self._default_steps if self.steps is None else self.steps
 
     def _config(self) -> Config:
-        """Return the recipe; its dtype is float64 if it depends on the rows."""
-        parameters = self.get_params(deep=False)
+        """Return the checked recipe; `ConfigError` lists every mistake. The default dtype is float64."""
+        own = self.get_params(deep=False)
         if self.config is None:
-            parameters["steps"] = self._steps
-        return config_of(parameters, type(self)().get_params(deep=False))
+            return load_config(
+                plain(
+                    {
+                        "seed": self.seed if self.random_state is None else seed_of(self.random_state),
+                        "dtype": "float64" if self.dtype is None else self.dtype,
+                        "fit_rows": self.fit_rows,
+                        "chunk_rows": self.chunk_rows,
+                        "steps": recipes_of(self._steps, list(own)),
+                    }
+                )
+            )
+        defaults = type(self)().get_params(deep=False)
+        repeated = [
+            name
+            for name in ("steps", "seed", "dtype", "fit_rows", "chunk_rows")
+            if own[name] is not defaults[name] and own[name] != defaults[name]
+        ]
+        if repeated:
+            raise UsageError(
+                f"config: expected it without {', '.join(repeated)}, which the config sets, got both"
+            )
+        config = load_config(self.config)
+        if self.random_state is None:
+            return config
+        seed = type(self)(random_state=self.random_state)._config().seed
+        return config.model_copy(update={"seed": seed})
+
+    def _fit(self, X: Any, y: Any) -> Self:
+        with as_value_errors():
+            config = self._config()
+        source = self._source(X, config, reset=True)
+        config = self._with_landmarks_of(self._with_dtype(config, source), source.rows)
+        with as_value_errors(source.rows):
+            labels, jobs = self._labels(y, config), joblib.effective_n_jobs(self.n_jobs)
+            listener = Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
+            self._map = fit_reader(config, source, labels, jobs=jobs, listener=listener)
+        return self
+
+    def _labels(self, y: Any, config: Config) -> Array | None:
+        """Return the labels that a fit of this config uses."""
+        labels: Array | None = y
+        return labels
+
+    @property
+    def feature_map_(self) -> FittedMap:
+        """Return the fitted map."""
+        check_is_fitted(self)
+        return self._map
 
     def _with_dtype(self, config: Config, source: Reader) -> Config:
         """Set the dtype to that of the rows if no dtype was given."""
@@ -114,14 +168,9 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             )
         return config.model_copy(update={"steps": tuple(build_step(recipe) for recipe in recipes)})
 
-    @property
-    def _listener(self) -> Listener:
-        """Return callbacks of a fit that pass its warnings on."""
-        return Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
-
     def _source(self, X: Any, config: Config, reset: bool) -> Reader:
         """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
-        reads_columns = any(step.reads_columns for step in config.map_steps)
+        reads_columns = any(step.traits.reads_columns for step in config.map_steps)
         if reads_columns and hasattr(X, "__arrow_c_stream__"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             with as_value_errors():
@@ -132,14 +181,14 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             rows = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
         except (TypeError, ValueError, NotImplementedError) as error:
             with as_value_errors():
-                refuse_other_columns(X)
+                _refuse_other_columns(X)
             if not isinstance(error, ValueError):
                 raise
-            raise ValuesRefusedError(explained(error, X)) from error
+            raise ValuesRefusedError(_explained(error, X)) from error
         # The data frames of pandas keep other types; those of other libraries make numbers of times.
         if rows.dtype == object or not hasattr(X, "iloc"):
             with as_value_errors():
-                refuse_other_columns(X)
+                _refuse_other_columns(X)
         names = getattr(self, "feature_names_in_", None)
         if issparse(rows) or names is None:
             return reader_of(rows)
@@ -155,10 +204,10 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         except KafeatError:  # reported by `fit`
             return tags
         tags.input_tags.allow_nan = takes_missing(config.map_steps)
-        reads_columns = any(step.reads_columns for step in config.map_steps)
+        reads_columns = any(step.traits.reads_columns for step in config.map_steps)
         tags.input_tags.string = tags.input_tags.categorical = reads_columns
         tags.input_tags.sparse = not reads_columns
-        tags.input_tags.positive_only = config.map_steps[0].refuses_negative
+        tags.input_tags.positive_only = config.map_steps[0].traits.refuses_negative
         tags.target_tags.required = config.needs_label
         return tags
 
@@ -175,6 +224,30 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         super().__setstate__(state)
         if isinstance(state.get("_map"), bytes):
             self._map = loads(state["_map"], "<pickle>")
+
+
+def _refuse_other_columns(X: Any) -> None:
+    """Refuse a data frame with a column that holds no numbers. The errors of scikit-learn do not name it."""
+    for field in reader_of(X).fields if hasattr(X, "__arrow_c_stream__") else ():
+        if field.kind != "number":
+            kind = "date" if field.kind == "timestamp" else field.kind
+            raise DataError(
+                f"column {quoted(field.name)}: expected numbers, got {'text' if kind == 'text' else field.spelled}: "
+                f"{_REMEDIES.get(kind, 'convert it to numbers, or leave it out')}"
+            )
+
+
+def _explained(error: Exception, X: Any) -> str:
+    """Return the message of an error of scikit-learn's checks, with the place in X (n, d) and a remedy if known."""
+    message = str(error)
+    if message.startswith("Input X contains NaN") and not issparse(X):
+        row, column = np.argwhere(np.isnan(check_array(X, ensure_all_finite="allow-nan")))[0]
+        name = quoted(str(X.columns[column])) if hasattr(X, "columns") else column
+        return (
+            f"Input X contains NaN: {spell_row(row)}, column {name}: expected a finite number, got nan; impute as the "
+            "first step fills in missing values"
+        )
+    return message
 
 
 def checked_labels(y: Any) -> Array:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.config import Config, load_config
 from kafeat.errors import UsageError
 from kafeat.registry import kinds, step_class
 
@@ -82,7 +81,7 @@ def recipes_of(steps: object, taken: Sequence[str]) -> list[Any]:
                 f"steps: expected names that are not parameters and do not contain '__', got {name!r:.100}: "
                 "give the step another name, as in [('name', {'kind': …})]"
             )
-    return [plain(recipe) for recipe in recipes.values()]
+    return list(recipes.values())
 
 
 def plain(value: Any) -> Any:
@@ -105,37 +104,3 @@ def seed_of(random_state: Any) -> Any:
     copy = np.random.RandomState()
     copy.set_state(random_state.get_state())
     return int(copy.randint(2**31 - 1))
-
-
-DEFAULT_STEPS = {"kind": "nystroem"}
-
-
-def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Config:
-    """Return the checked config; `ConfigError` lists every mistake. The default dtype is float64."""
-    state = parameters["random_state"]
-    if parameters["config"] is None:
-        steps, dtype = parameters["steps"], parameters["dtype"]
-        return load_config(
-            {
-                "seed": plain(parameters["seed"]) if state is None else seed_of(state),
-                "dtype": "float64" if dtype is None else plain(dtype),
-                "fit_rows": plain(parameters["fit_rows"]),
-                "chunk_rows": plain(parameters["chunk_rows"]),
-                "steps": recipes_of(DEFAULT_STEPS if steps is None else steps, list(parameters)),
-            }
-        )
-    repeated = [
-        name
-        for name in ("steps", "seed", "dtype", "fit_rows", "chunk_rows")
-        if parameters[name] is not defaults[name] and parameters[name] != defaults[name]
-    ]
-    if repeated:
-        raise UsageError(
-            f"config: expected it without {', '.join(repeated)}, which the config sets, got both"
-        )
-    config = load_config(parameters["config"])
-    if state is None:
-        return config
-    return config.model_copy(
-        update={"seed": load_config({"seed": seed_of(state), "steps": [DEFAULT_STEPS]}).seed}
-    )

@@ -9,13 +9,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from kafeat.config import Config
 from kafeat.contract.step import Step
 from kafeat.errors import UsageError
-from kafeat.jobs.fit.fit import fit_reader
-from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.registry import build_step
 from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
@@ -26,16 +24,6 @@ class _PredictingEstimator(MapEstimator):
 
     _default_steps: ClassVar[Any] = ["standardize", "nystroem", "ridge"]
     _task: ClassVar[Literal["classification", "regression"]]
-
-    def _fit(self, X: Any, y: Array) -> Self:
-        with as_value_errors():
-            config = self._config()
-        source = self._source(X, config, reset=True)
-        config = self._with_landmarks_of(self._with_dtype(config, source), source.rows)
-        with as_value_errors(source.rows):
-            jobs = joblib.effective_n_jobs(self.n_jobs)
-            self._map = fit_reader(config, source, y, jobs=jobs, listener=self._listener)
-        return self
 
     def _config(self) -> Config:
         """Return the recipe, for this task; without a predictor it ends in ridge."""
@@ -53,14 +41,6 @@ class _PredictingEstimator(MapEstimator):
         with as_value_errors():
             return fm.predict(source, jobs=joblib.effective_n_jobs(self.n_jobs))
 
-    @property
-    def feature_map_(self) -> FittedMap:
-        """Return the fitted map, which ends in the predictor."""
-        check_is_fitted(self)
-        if self._map is None:
-            raise TypeError("a fitted estimator has a map")
-        return self._map
-
 
 class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A linear classifier on explicit kernel features, with probabilities.
@@ -70,21 +50,10 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
     steps : str, dict or list, optional
         Steps as for `FeatureMap`, with a predictor last: `ridge` or `logistic`. Without one, `ridge` is added. The
         default is `standardize`, `nystroem` with 512 features (at most one for each row), and `ridge`.
-    config : dict, str or os.PathLike, optional
-        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs` and
-        `random_state`.
-    seed : int, default 0
-        Seed of every random draw.
-    dtype : {"float32", "float64"}, optional
-        Type of the features. The default is float32 for float32 input and float64 for other input.
     fit_rows : int or "all", default 100_000
         Number of rows that the map is fitted on; the predictor is fitted on all.
-    chunk_rows : int, default 8192
-        Number of rows transformed at once.
-    n_jobs : int, optional
-        Number of threads (default: 1; -1: all cores). Predictions do not depend on it.
-    random_state : int or RandomState, optional
-        Seed as scikit-learn spells it, in the place of `seed`, also that of `config`.
+    config, seed, dtype, chunk_rows, n_jobs, random_state : optional
+        As for `FeatureMap`; predictions do not depend on `n_jobs`.
 
     Attributes
     ----------
@@ -92,10 +61,8 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
         Classes, in the order of the probabilities.
     feature_map_ : kafeat.FeatureMap
         Fitted map with its predictor, which can be saved for `kafeat predict`.
-    n_features_in_ : int
-        Number of input columns.
-    feature_names_in_ : ndarray of str
-        Names of the input columns, if the input has names.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of input columns, and their names if the input has names.
 
     Raises
     ------
@@ -139,30 +106,17 @@ class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore
     steps : str, dict or list, optional
         Steps as for `FeatureMap`, with the predictor `ridge` last; it is added where it is missing. The default is
         `standardize`, `nystroem` with 512 features (at most one for each row), and `ridge`.
-    config : dict, str or os.PathLike, optional
-        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs` and
-        `random_state`.
-    seed : int, default 0
-        Seed of every random draw.
-    dtype : {"float32", "float64"}, optional
-        Type of the features. The default is float32 for float32 input and float64 for other input.
     fit_rows : int or "all", default 100_000
         Number of rows that the map is fitted on; the predictor is fitted on all.
-    chunk_rows : int, default 8192
-        Number of rows transformed at once.
-    n_jobs : int, optional
-        Number of threads (default: 1; -1: all cores). Predictions do not depend on it.
-    random_state : int or RandomState, optional
-        Seed as scikit-learn spells it, in the place of `seed`, also that of `config`.
+    config, seed, dtype, chunk_rows, n_jobs, random_state : optional
+        As for `FeatureMap`; predictions do not depend on `n_jobs`.
 
     Attributes
     ----------
     feature_map_ : kafeat.FeatureMap
         Fitted map with its predictor, which can be saved for `kafeat predict`.
-    n_features_in_ : int
-        Number of input columns.
-    feature_names_in_ : ndarray of str
-        Names of the input columns, if the input has names.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of input columns, and their names if the input has names.
 
     Raises
     ------

@@ -7,6 +7,7 @@ import io
 import math
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -73,8 +74,9 @@ def _load(data: bytes, place: str) -> Any:
         raise UsageError(f"{place}: expected skops, got: {error}; pip install 'kafeat[sklearn]'") from error
     trusted = [*SUPPORTED, *SPARSE]
     try:
-        refuse_bombs(data)
-        refuse_sharing(data)
+        _refuse_bombs(data)
+        parts = list(_parts(data))
+        _refuse_sharing(parts)
         unknown = set(get_untrusted_types(data=data)) - {
             f"{kind.__module__}.{kind.__name__}" for kind in trusted
         }
@@ -82,7 +84,8 @@ def _load(data: bytes, place: str) -> Any:
             raise ArtifactError(
                 f"expected scikit-learn's maps and scalers only, got {', '.join(map(repr, sorted(unknown)))}"
             )
-        refuse_other_parts(data)
+        for part in parts:
+            _check_part(part)
         return loads(data, trusted=trusted)
     except ArtifactError as error:
         raise ArtifactError(f"{place}: {error}") from None
@@ -112,7 +115,7 @@ _LOADERS = frozenset(
 _CONTAINERS = ("DictNode", "ListNode", "ObjectNode", "TupleNode")
 
 
-def refuse_bombs(data: bytes) -> None:
+def _refuse_bombs(data: bytes) -> None:
     """Refuse members that unfold to far more than the file, and arrays larger than their member."""
     most, total = max(_ALWAYS, _MOST_UNFOLDED * len(data)), 0
     for archive in _archives(data):
@@ -127,7 +130,7 @@ def refuse_bombs(data: bytes) -> None:
             raise ArtifactError(f"expected a file of numbers, got {len(data)} bytes that unfold to {total}")
 
 
-def _archives(data: bytes) -> Iterator[zipfile.ZipFile]:
+def _archives(data: bytes, depth: int = 2) -> Iterator[zipfile.ZipFile]:
     """Yield the file and then each archive in it; a sparse matrix is an archive.
 
     The members of an archive are read when the next archive is requested, so check their sizes before.
@@ -137,11 +140,8 @@ def _archives(data: bytes) -> Iterator[zipfile.ZipFile]:
         for member in archive.infolist():
             content = archive.read(member)
             _check_array(member.filename, content)
-            if zipfile.is_zipfile(io.BytesIO(content)):
-                with zipfile.ZipFile(io.BytesIO(content)) as inner:
-                    yield inner
-                    for part in inner.infolist():
-                        _check_array(part.filename, inner.read(part))
+            if depth > 1 and zipfile.is_zipfile(io.BytesIO(content)):
+                yield from _archives(content, depth - 1)
 
 
 def _check_array(name: str, content: bytes) -> None:
@@ -159,21 +159,11 @@ def _check_array(name: str, content: bytes) -> None:
         )
 
 
-def refuse_sharing(data: bytes) -> None:
+def _refuse_sharing(parts: list[dict[str, Any]]) -> None:
     """Refuse containers inside several others: skops follows every path, 2^n paths for n nested containers."""
-    seen: set[Any] = set()
-    parts = list(_parts(data))
-    containers = {str(part.get("__id__")) for part in parts if part.get("__loader__") in _CONTAINERS}
-    for number in (str(part.get("__id__")) for part in parts):
-        if number in seen and number in containers:
-            raise ArtifactError("expected each list, dict and estimator once, got one of them twice")
-        seen.add(number)
-
-
-def refuse_other_parts(data: bytes) -> None:
-    """Refuse parts that no map or scaler contains, and arrays of objects with more than one dimension."""
-    for part in _parts(data):
-        _check_part(part)
+    met = Counter(str(part.get("__id__")) for part in parts)
+    if any(met[str(part.get("__id__"))] > 1 for part in parts if part.get("__loader__") in _CONTAINERS):
+        raise ArtifactError("expected each list, dict and estimator once, got one of them twice")
 
 
 def _parts(data: bytes) -> Iterator[dict[str, Any]]:
@@ -190,6 +180,7 @@ def _parts(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _check_part(part: dict[str, Any]) -> None:
+    """Refuse a part that no map or scaler contains, and an array of objects with more than one dimension."""
     loader = part.get("__loader__")
     if isinstance(loader, str) and loader not in _LOADERS:
         raise ArtifactError(

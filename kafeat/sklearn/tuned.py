@@ -60,10 +60,8 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Result of the search, with its score and its table; None if there were too few rows.
     feature_map_ : kafeat.FeatureMap
         Fitted map, which can be saved for the command line.
-    n_features_in_ : int
-        Number of input columns.
-    feature_names_in_ : ndarray of str
-        Names of the input columns, if the input has names.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of input columns, and their names if the input has names.
 
     Raises
     ------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from kafeat.errors import DataError
 from kafeat.jobs.inspect import inspect
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
-from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import samplers, step_class
 from tests.io.tables import every_format
@@ -28,14 +26,6 @@ N = 300
 FOURIER = {"kind": "fourier", "n_components": 32}
 NYSTROEM = {"kind": "nystroem", "n_components": 32}
 STANDARDIZE, MINMAX, PCA = {"kind": "standardize"}, {"kind": "minmax"}, {"kind": "pca"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _short_learning() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frequency_fit, "_STEPS", 20)
-        patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
-        yield
 
 
 def normal(d: int = 4) -> np.ndarray:
@@ -313,7 +303,7 @@ def test_what_counts_as_agreement() -> None:
 def test_refused_rows_have_no_features_and_others_do() -> None:
     X = np.abs(normal())
     X[[3, 4, 290], 1] = -1.0
-    transform = fit([{"kind": "homogeneous"}], np.abs(normal()), "float64").transformer
+    transform = fit([{"kind": "homogeneous"}], np.abs(normal()), "float64").chain.bind(np.dtype(np.float64))
     Z = features(transform, X, np.arange(N), np.dtype(float))
     assert np.flatnonzero(~np.isfinite(Z).all(axis=1)).tolist() == [3, 4, 290]
     assert not np.isfinite(features(transform, -X, np.array([7, 8]), np.dtype(float))).any()

@@ -131,14 +131,12 @@ EVALUATE = "about: a\ndata: b\noptions: {seeds: 1, rows: 20, exact_rows: 50}\nma
         ("tune --from pipe.yaml x.csv best.yaml --label y --trials 1 --columns 4", FIT),
     ],
 )
-def test_a_config_from_a_pipe_is_read_once(tmp_path, words, content):
+@pytest.mark.timeout(60)  # a pipe that is opened again waits for another writer
+def test_a_config_from_a_pipe_is_read_once(tmp_path, in_process, words, content):
     os.mkfifo(tmp_path / "pipe.yaml")
     rows = "".join(f"{i % 7},{i % 11},{i % 5}\n" for i in range(100))
     (tmp_path / "x.csv").write_text("x,z,y\n" + rows)
     writer = Thread(target=(tmp_path / "pipe.yaml").write_text, args=(content,), daemon=True)
     writer.start()
-    done = subprocess.run(
-        [KAFEAT, *words.split(), "-q"][: None if "--check" not in words else -1],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    done = in_process(*words.split(), *([] if "--check" in words else ["-q"]), cwd=tmp_path)
     assert done.returncode == 0, done.stderr

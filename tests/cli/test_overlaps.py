@@ -54,7 +54,7 @@ MORE = {
 }
 NO_FILES = {
     "color", "device", "max_bad_rows", "split", "sweeps", "prefix", "delimiter", "engine", "scheduler",
-    "seconds",
+    "time",
 }  # fmt: skip
 """Options that are text, and the name of no file."""
 

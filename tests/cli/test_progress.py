@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 from kafeat.config import load_config
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.transform.options import InputOptions
 from tests.cli.terminal import on_terminal
 
 WORK = """

@@ -29,9 +29,9 @@ def folder(tmp_path_factory):
         ("transform --model m.joblib x.csv o.csv -v", 0),
         ("transform --model m.joblib x.csv o.csv -v --log-format json", 0),
         ("transfor", 2),
-        ("transform --bogus --log-format json", 2),
-        ("transform --model m.joblib x.csv o.csv --keep c", 3),
-        ("transform --model x.csv x.csv o.csv", 4),
+        pytest.param("transform --bogus --log-format json", 2, marks=pytest.mark.slow),
+        pytest.param("transform --model m.joblib x.csv o.csv --keep c", 3, marks=pytest.mark.slow),
+        pytest.param("transform --model x.csv x.csv o.csv", 4, marks=pytest.mark.slow),
         ("inspect nothing", 5),
     ],
 )

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 import kafeat
-from kafeat.cli.evaluate_tables import TableColumn, fitting, show
+from kafeat.cli.evaluate_tables import fitting, show
+from kafeat.evaluation.costs import TableColumn
 
 MAPS = TableColumn("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
 FIGURES = [

@@ -145,7 +145,9 @@ def test_they_end_with_the_process_that_started_them() -> None:
     assert wait_until_gone("killed", 5.0)
 
 
-@pytest.mark.parametrize("fate", ["done", "terminated", "interrupted", "full disk"])
+@pytest.mark.parametrize(
+    "fate", ["done", pytest.param("terminated", marks=pytest.mark.slow), "interrupted", "full disk"]
+)
 def test_a_command_leaves_no_process_and_says_no_more_than_it_must(fate: str, tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(200, 3))
     (tmp_path / "in").mkdir()

@@ -11,8 +11,8 @@ from kafeat.evaluation.kernel_error import (
     error_curve,
     kernel_before_pca,
     kernel_pca,
-    signature_curves,
 )
+from kafeat.pictures.figure_data import signature_curves
 
 
 @pytest.fixture(scope="module", name="X")
@@ -27,7 +27,7 @@ def test_pca_of_exact_features_of_the_same_rows_is_kernel_pca(X, whiten):
          "steps": [{"kind": "polynomial_features", "degree": 2}, {"kind": "pca", "n_components": 4, "whiten": whiten}]},
         X,
     )  # fmt: skip
-    K, Z = kernel_before_pca(fm, X), components(fm, fm.transform(X))
+    K, Z = kernel_before_pca(fm.chain, X), components(fm.chain, fm.transform(X))
     from sklearn.decomposition import KernelPCA
 
     before = kafeat.fit({"dtype": "float64", "steps": [{"kind": "polynomial_features", "degree": 2}]}, X)
@@ -60,21 +60,21 @@ def test_the_closed_form_error_is_that_of_the_kernel_at_the_ratios():
     """k̂(x, y) − k(x, y) of single columns is √(xy)·error(log y/x)."""
     X = np.random.default_rng(0).uniform(0.0, 1.0, (90, 1))
     fm = kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": "chi2", "order": 1}], "dtype": "float64"}, X)
-    ratios, error, weights = error_curve(fm, X)
+    ratios, error, weights = error_curve(fm.chain, X)
     ones, others = np.ones((1, 1)), np.exp(ratios)[:, None]
     off = fm.transform(ones) @ fm.transform(others).T - fm.exact_kernel(ones, others)
     np.testing.assert_allclose(off[0] / np.sqrt(others[:, 0]), error, atol=1e-12)
-    found = closed_form(fm, X)
+    found = closed_form(fm.chain, X)
     assert found["closed_form_error_max"] == np.abs(error).max()
     assert found["closed_form_error_mean"] == pytest.approx(np.average(np.abs(error), weights=weights))
-    assert closed_form(kafeat.fit({"steps": [{"kind": "fourier"}]}, X), X) == {}
+    assert closed_form(kafeat.fit({"steps": [{"kind": "fourier"}]}, X).chain, X) == {}
 
 
 @pytest.mark.parametrize("kernel", ["chi2", "intersection", "jensen_shannon"])
 def test_a_uniform_window_has_points_of_the_spectrum_and_both_give_the_signature(X, kernel):
     step = {"kind": "homogeneous", "kernel": kernel, "order": 2, "window": "uniform"}
     fm = kafeat.fit({"dtype": "float64", "steps": [{"kind": "minmax"}, step]}, X)
-    curves = signature_curves(fm, X)
+    curves = signature_curves(fm.chain, X)
     at, points = curves.sampled
     assert len(at) == 3
     # samples of κ itself; the curve between them is interpolated linearly, so off by h²/8·max|κ''| < 0.01
@@ -86,7 +86,7 @@ def test_a_uniform_window_has_points_of_the_spectrum_and_both_give_the_signature
     whole = [2.0 * np.trapezoid(kappa * np.cos(w * long), long) for w in omega]
     # the rest of intersection's spectrum, of (1/2π)/λ², is at most 2·(1/2π)/200
     np.testing.assert_allclose(curves.exact[::100], whole, atol=2e-3)
-    ratios, error, weights = error_curve(fm, X)
+    ratios, error, weights = error_curve(fm.chain, X)
     np.testing.assert_array_equal(curves.near - curves.exact, error)
     np.testing.assert_array_equal(curves.weights, weights)
     assert ratios[0] >= 0.0
@@ -94,7 +94,9 @@ def test_a_uniform_window_has_points_of_the_spectrum_and_both_give_the_signature
 
 def test_hellinger_has_a_signature_and_no_spectrum(X):
     fm = kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": "hellinger"}]}, X)
-    curves = signature_curves(fm, X)
+    curves = signature_curves(fm.chain, X)
     assert not len(curves.frequencies)
     np.testing.assert_array_equal(curves.near, curves.exact)
-    assert signature_curves(kafeat.fit({"steps": [{"kind": "fourier", "n_components": 8}]}, X), X) is None
+    assert (
+        signature_curves(kafeat.fit({"steps": [{"kind": "fourier", "n_components": 8}]}, X).chain, X) is None
+    )

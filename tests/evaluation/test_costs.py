@@ -20,7 +20,7 @@ from kafeat.evaluation.costs import (
 
 
 @pytest.fixture
-def clock(monkeypatch):
+def clock(monkeypatch, timed_once):
     """A clock that only work moves."""
 
     class Clock:
@@ -31,6 +31,7 @@ def clock(monkeypatch):
             return seconds
 
     clock = Clock()
+    monkeypatch.setattr(kafeat.evaluation.costs, "_ENOUGH", timed_once)
     monkeypatch.setattr(kafeat.evaluation.costs.time, "perf_counter", lambda: clock.now)
     return clock
 
@@ -97,8 +98,8 @@ def test_rows_of_costs_name_every_machine_once():
     assert [(row.name, row.width) for row in same] == [
         ("raw columns", 4), ("a", 16), ("b", 16), ("exact kernel", 100),
     ]  # fmt: skip
-    assert [row.fit for row in same] == [None, 0.1, 0.1, None]
-    assert [row.made for row in same] == [None, 0.02, 0.02, 0.04]
+    assert [row.of("fit") for row in same] == [None, 0.1, 0.1, None]
+    assert [row.of("made") for row in same] == [None, 0.02, 0.02, 0.04]
     other = cost_rows([entry("a"), entry("b", exact_score=0.7)])
     assert [row.name for row in other[3:]] == ["exact kernel of a", "exact kernel of b"]
 

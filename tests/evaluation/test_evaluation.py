@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.kernel_ridge import KernelRidge
+from sklearn.kernel_ridge import KernelRidge as TheirKernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from kafeat.errors import DataError
 from kafeat.evaluation.kernel_error import distortion, jl_eps, kernel_error
-from kafeat.evaluation.kernel_ridge import kernel_ridge
 from kafeat.evaluation.preparation import FOLDS, scaling_of, split
-from kafeat.maths.ridge import PENALTIES, NormalEquations
+from kafeat.maths.ridge import PENALTIES, KernelRidge, NormalEquations
 from kafeat.maths.task import task_of
 
 
@@ -59,6 +58,11 @@ def chosen_by_hand(X, Y, folds):
     return PENALTIES[int(np.argmin(errors))] * ((X - X.mean(axis=0)) ** 2).sum() / len(X)
 
 
+def solved(training):
+    """The model with the best penalty."""
+    return training.model(training.search())
+
+
 @pytest.mark.parametrize("width", [7, 150])  # fewer and more columns than rows
 @pytest.mark.parametrize("offset", [0.0, 1e4])  # sums about 0 would lose eight digits to the means
 @pytest.mark.parametrize("height", [11, 120])
@@ -68,7 +72,7 @@ def test_normal_equations_are_scikit_learns_ridge(width, offset, height):
     for start in range(0, len(X), height):
         piece = slice(start, start + height)
         equations.add(X[piece], Y[piece], folds[piece])
-    model = equations.solve()
+    model = solved(equations.training())
     assert model.penalty == pytest.approx(chosen_by_hand(X, Y, folds), rel=1e-6)
     theirs = Ridge(alpha=model.penalty).fit(X, Y)
     # The system's condition is below 1e9, and at the offset X itself has 12 digits: six are left of sixteen.
@@ -84,7 +88,7 @@ def test_standardized_columns_have_no_units():
     for columns, standardize in ((scaled, False), (X * units, True)):
         equations = NormalEquations(6, 2)
         equations.add(columns, Y, folds)
-        found.append(equations.solve(standardize)(columns))
+        found.append(solved(equations.training(standardize))(columns))
     np.testing.assert_allclose(found[1], found[0], atol=1e-8)
 
 
@@ -93,17 +97,17 @@ def test_a_constant_column_does_no_harm():
     X[:, 1] = 7.0
     equations = NormalEquations(3, 2)
     equations.add(X, Y, folds)
-    assert np.isfinite(equations.solve(standardize=True)(X)).all()
+    assert np.isfinite(solved(equations.training(standardize=True))(X)).all()
 
 
 @pytest.mark.parametrize("width", [7, 150])
 def test_kernel_ridge_is_ridge_on_the_features_of_the_kernel(width):
     X, Y, folds = problem(width)
     train = 90
-    model = kernel_ridge(X[:train] @ X[:train].T, Y[:train], folds[:train])
+    model = solved(KernelRidge(X[:train] @ X[:train].T, Y[:train], folds[:train]))
     equations = NormalEquations(width, 2)
     equations.add(X[:train], Y[:train], folds[:train])
-    features = equations.solve()
+    features = solved(equations.training())
     assert model.penalty == pytest.approx(features.penalty, rel=1e-6)
     np.testing.assert_allclose(model(X[train:] @ X[:train].T), features(X[train:]), atol=1e-6)
 
@@ -111,8 +115,8 @@ def test_kernel_ridge_is_ridge_on_the_features_of_the_kernel(width):
 def test_kernel_ridge_is_scikit_learns_on_centred_features():
     X, Y, folds = problem(5)
     centred = X - X.mean(axis=0)
-    model = kernel_ridge(X @ X.T, Y, folds)
-    theirs = KernelRidge(alpha=model.penalty, kernel="linear").fit(centred, Y - Y.mean(axis=0))
+    model = solved(KernelRidge(X @ X.T, Y, folds))
+    theirs = TheirKernelRidge(alpha=model.penalty, kernel="linear").fit(centred, Y - Y.mean(axis=0))
     np.testing.assert_allclose(model(X @ X.T), theirs.predict(centred) + Y.mean(axis=0), atol=1e-6)
 
 
@@ -209,7 +213,7 @@ def test_the_size_of_columns_does_not_matter_to_ridge(size, standardize):
     for unit in (1.0, size):
         equations = NormalEquations(4, 2)
         equations.add(X * unit, Y, folds)
-        found.append(equations.solve(standardize)(X * unit))
+        found.append(solved(equations.training(standardize))(X * unit))
     np.testing.assert_array_equal(found[1], found[0])  # a power of two changes no digit
 
 
@@ -220,9 +224,9 @@ def test_columns_of_all_sizes_are_met_alike():
     for columns in (X, X * units):
         equations = NormalEquations(4, 2)
         equations.add(columns, Y, folds)
-        found.append(equations.solve(standardize=True)(columns))
+        found.append(solved(equations.training(standardize=True))(columns))
         # of features, those that are small count as nothing
-        assert np.isfinite(equations.solve()(columns)).all()
+        assert np.isfinite(solved(equations.training())(columns)).all()
     np.testing.assert_array_equal(found[1], found[0])
 
 
@@ -242,14 +246,14 @@ def test_a_row_far_out_leaves_a_system_that_can_be_solved():
     X[7] = 1e15
     equations = NormalEquations(5, 2)
     equations.add(X, Y, folds)
-    assert np.isfinite(equations.solve()(X)).all()
+    assert np.isfinite(solved(equations.training())(X)).all()
 
 
 @pytest.mark.parametrize("size", [2.0**-830, 2.0**830])
 def test_the_size_of_a_kernel_does_not_matter_to_ridge(size):
     X, Y, folds = problem(5)
     K = X @ X.T
-    found = [kernel_ridge(K * unit, Y, folds)(K * unit) for unit in (1.0, size)]
+    found = [solved(KernelRidge(K * unit, Y, folds))(K * unit) for unit in (1.0, size)]
     np.testing.assert_array_equal(found[1], found[0])
 
 
@@ -257,7 +261,7 @@ def test_the_size_of_a_kernel_does_not_matter_to_ridge(size):
 def test_a_kernel_that_hardly_varies_can_be_solved(near):
     X, Y, folds = problem(5)
     K = 1.0 - near * ((X[:, None] - X[None]) ** 2).sum(axis=-1)
-    assert np.isfinite(kernel_ridge(K, Y, folds)(K)).all()
+    assert np.isfinite(solved(KernelRidge(K, Y, folds))(K)).all()
 
 
 @pytest.mark.parametrize("jobs", [2, 5])
@@ -267,7 +271,7 @@ def test_ridge_does_not_depend_on_the_number_of_threads(jobs):
     for threads in (1, jobs):
         equations = NormalEquations(30, 2, threads)
         equations.add(X, Y, folds)
-        found.append((equations.solve().w, kernel_ridge(X @ X.T, Y, folds, threads).alpha))
+        found.append((solved(equations.training()).w, solved(KernelRidge(X @ X.T, Y, folds, threads)).w))
     for one, many in zip(*found, strict=True):
         np.testing.assert_array_equal(one, many)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kafeat.errors import UsageError
-from kafeat.evaluation.choose_learner import LEARNERS, learner_of
-from kafeat.evaluation.learners import Inputs, Truth, features_score, score
-from kafeat.evaluation.preparation import split, unit_scaling_of
+from kafeat.evaluation.learners import Inputs, features_score, predictions
+from kafeat.evaluation.preparation import Truth, split, unit_scaling_of
+from kafeat.jobs.evaluate.machines import LEARNERS, learner_of
 from kafeat.maths.task import task_of
 
 
@@ -22,6 +22,16 @@ def inputs(Z, height=37, standardize=False):
                 yield found, Z[found]
 
     return Inputs(Z.shape[1], blocks, standardize)
+
+
+def score(model, inputs, test, truth):
+    rows, predicted = predictions(model, inputs, test)
+    return truth.task.score(predicted, truth.labels[rows])
+
+
+def exact_machine(learner, K, rows, truth, penalty=None):
+    training = learner.on_kernel(K, rows, truth)
+    return training.model(training.search() if penalty is None else penalty)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +59,7 @@ def test_a_quadric_is_learned_from_its_features_and_not_from_raw_columns(ring, n
     assert found["map"] > 0.9
     rows = np.flatnonzero(~held.test)
     # The kernel of a quadric, which no line in X has.
-    exact = learner.exact((Z @ Z.T)[np.ix_(rows, rows)], rows, truth)
+    exact = exact_machine(learner, (Z @ Z.T)[np.ix_(rows, rows)], rows, truth)
     tests = np.flatnonzero(held.test)
     assert truth.task.score(exact((Z @ Z.T)[np.ix_(tests, rows)]), truth.labels[tests]) > 0.9
     assert 0 < exact.nonzero <= len(rows)
@@ -68,7 +78,7 @@ def test_a_line_is_learned(name):
     assert score(learner.linear(table, ~held.test, truth), table, held.test, truth) > least
     rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
     K = X @ X.T
-    exact = learner.exact(K[np.ix_(rows, rows)], rows, truth)
+    exact = exact_machine(learner, K[np.ix_(rows, rows)], rows, truth)
     assert truth.task.score(exact(K[np.ix_(tests, rows)]), y[tests]) > 0.95
 
 
@@ -168,7 +178,7 @@ def test_tau_acts_for_classes_as_the_cost_divided_by_one_minus_tau(ring):
     dual, hinge = learner_of("dual_l1", tau=0.6), learner_of("linear_svc_hinge")
     for learn in (
         lambda learner, penalty: learner.linear(inputs(Z), ~held.test, truth, penalty)(Z),
-        lambda learner, penalty: learner.exact(K, rows, truth, penalty)(K),
+        lambda learner, penalty: exact_machine(learner, K, rows, truth, penalty)(K),
     ):
         np.testing.assert_array_equal(learn(dual, 1.0), learn(hinge, 0.4))
         assert (learn(dual, 1.0) != learn(hinge, 1.0)).any()
@@ -197,7 +207,10 @@ def test_a_given_penalty_is_used_and_the_penalty_of_the_search_gives_its_model_a
     K = (Z @ Z.T)[np.ix_(rows, rows)]
     for fit, tests in (
         (lambda penalty=None: learner.linear(table, ~held.test, truth, penalty), Z[held.test]),
-        (lambda penalty=None: learner.exact(K, rows, truth, penalty), (Z @ Z.T)[np.ix_(held.test, rows)]),
+        (
+            lambda penalty=None: exact_machine(learner, K, rows, truth, penalty),
+            (Z @ Z.T)[np.ix_(held.test, rows)],
+        ),
     ):
         searched = fit()
         again = fit(searched.penalty)
@@ -221,7 +234,7 @@ def test_ridge_with_a_given_penalty_is_that_of_scikit_learn():
     # The intercept is free: kernel ridge of scikit-learn has none, so its kernel and targets are centred.
     around, middle = X - X.mean(axis=0), units.mean(axis=0)
     centred = KernelRidge(alpha=2.5).fit(around, units - middle).predict(around) + middle
-    exact = learner_of("ridge").exact(X @ X.T, np.arange(60), truth, 2.5)
+    exact = exact_machine(learner_of("ridge"), X @ X.T, np.arange(60), truth, 2.5)
     np.testing.assert_allclose(exact(X @ X.T), centred, rtol=1e-7, atol=1e-9)
 
 
@@ -232,7 +245,7 @@ def test_the_hinge_is_that_of_the_kernel_machine(ring):
     rows = np.flatnonzero(~held.test)
     learner = learner_of("linear_svc_hinge")
     linear = learner.linear(inputs(Z), ~held.test, truth, 1.0).estimator
-    exact = learner.exact((Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 1.0).estimator
+    exact = exact_machine(learner, (Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 1.0).estimator
     slopes, same = linear.coef_[0], exact.dual_coef_[0] @ Z[rows[exact.support_]]
     # Both solvers stop at 1e-3, and liblinear penalizes the intercept: the slopes differ by less than two hundredths.
     assert np.linalg.norm(slopes - same) < 0.02 * np.linalg.norm(same)
@@ -244,7 +257,9 @@ def test_the_exact_machine_of_logistic_is_kernel_logistic_regression(ring):
     rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
     learner = learner_of("logistic")
     linear = learner.linear(inputs(Z), ~held.test, truth, 0.5)(Z[tests])
-    exact = learner.exact((Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 0.5)((Z @ Z.T)[np.ix_(tests, rows)])
+    exact = exact_machine(learner, (Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 0.5)(
+        (Z @ Z.T)[np.ix_(tests, rows)]
+    )
     np.testing.assert_allclose(exact.sum(axis=1), 1.0)
     np.testing.assert_allclose(exact, linear, atol=1e-3)  # both stop at a gradient of 1e-4
 

@@ -8,9 +8,8 @@ import pytest
 
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, UsageError
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import parse_location
-from tests.io.tables import read
+from tests.io.tables import open_reader, read
 
 GOOD = b"x1,x2\n" + b"".join(b"%d,1.5\n" % i for i in range(7))
 HERE = r"row 8 \(index 7\)"
@@ -88,10 +87,16 @@ NAN = np.array([1, 2, 3, 4, np.nan, np.inf]).tobytes()
         (b"", "expected an NPY file"),
         (b"not at all", "expected an NPY file"),
         (b"PK\x03\x04" + bytes(50), "expected an NPY file"),
-        (npy((2, 3))[:-1], "expected an NPY file of numbers, got mmap length is greater than file size"),
+        (
+            npy((2, 3))[:-1],
+            r"expected an NPY file of numbers, got 175 bytes, and a header that claims the shape \(2, 3\) of float64",
+        ),
         (npy((2, 3))[:20], "expected an NPY file"),
         (npy("(2, 3),# "), "expected an NPY file of numbers, got .*multi-line"),
-        (npy((2**40, 2**40)), "expected an NPY file of numbers, got array is too big"),
+        (
+            npy((2**40, 2**40)),
+            r"expected an NPY file of numbers, got 176 bytes, and a header that claims the shape \(1099511627776, ",
+        ),
         (npy((10**6, 10**6)), "expected an NPY file"),
         (npy((-1, 3)), "expected an NPY file"),
         (npy("__import__('os')"), "expected an NPY file"),
@@ -196,7 +201,7 @@ def test_what_the_machine_refuses(tmp_path):
         open_reader(parse_location("a.xyz"))
     with pytest.raises(
         UsageError,
-        match="a.csv: expected a format of csv, parquet, npy, arrow, libsvm, npz, jsonl, got 'xls'",
+        match="a.csv: expected a format of csv, parquet, npy, arrow, jsonl, libsvm, npz, got 'xls'",
     ):
         open_reader(parse_location("a.csv"), "xls")
     with pytest.raises(UsageError, match="expected CSV, Arrow or LIBSVM on standard input, got npy"):

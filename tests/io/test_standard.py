@@ -7,10 +7,10 @@ import time
 import pytest
 
 READ = (
-    "import numpy as np; from kafeat.io.readers.open import open_reader\n"
+    "import numpy as np; from kafeat.io.options import InputOptions\n"
     "from kafeat.io.storage.location import parse_location\n"
     "from kafeat.io.columns.selection import choose\n"
-    "s = open_reader(parse_location('-')); c = choose(s, None, [], ())\n"
+    "s = InputOptions().open_file(parse_location('-')); c = choose(s, None, [], ())\n"
     "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
 )
 WRITE = (

@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 
 from kafeat.errors import DataError
 from kafeat.maths.bandwidth import resolve_gamma
-from kafeat.maths.kernel import find_kernel
+from kafeat.maths.kernels import find_kernel
 from kafeat.registry import build_step
 
 

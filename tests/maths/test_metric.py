@@ -25,7 +25,7 @@ def test_the_product_is_that_of_finite_differences():
     np.testing.assert_allclose(mean_squared_gradients(X, frequencies, weights), np.diag(expected), rtol=1e-7)
 
 
-def one_direction(n=1500, d=12, noise=0.1, seed=0):
+def one_direction(n=800, d=12, noise=0.1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     direction = np.zeros(d)
@@ -61,7 +61,7 @@ def test_diagonal_weighs_columns():
     assert found.root.max() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_a_label_of_noise_leaves_the_identity(seed):
     rng = np.random.default_rng(seed)
     X, Y = rng.normal(size=(600, 8)), rng.normal(size=(600, 1))

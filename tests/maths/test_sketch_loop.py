@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 
 from kafeat.compiled.library import vector_bytes
 from kafeat.contract.tile import SparseRows
-from kafeat.maths.sketch_loop import SketchLoop, places, sketch_loop
-from kafeat.maths.spectrum import Spectrum
+from kafeat.maths.sketch_loop import SketchLoop, Spectrum, places, sketch_loop
 from kafeat.samplers.tensor_sketch import constant_spectra
 from kafeat.types import Floats
 

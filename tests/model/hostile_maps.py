@@ -12,7 +12,7 @@ import numpy as np
 import kafeat
 from kafeat.errors import ArtifactError, KafeatError
 from kafeat.model import artifact
-from kafeat.model.load import from_content
+from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import build_step
 
 Content = dict[str, Any]
@@ -202,14 +202,14 @@ def _holder(content: Content, path: tuple[Any, ...]) -> Any:
 def outcome(content: Content, X: np.ndarray) -> str:
     """`refused`, or what the map makes of rows: `numbers`, or `an error` of kafeat. Anything else is raised."""
     try:
-        fm = from_content(content, "x")
+        fm = FeatureMap.from_content(content, "x")
     except ArtifactError as error:
         if len(str(error)) > 1000 or not str(error).isprintable():
             raise ValueError("expected a short line") from error
         return "refused"
     try:
         Z = fm.chain.transform(X.astype(fm.dtype))
-        if not fm.chain.steps[0].step.no_exact:
+        if not fm.chain.steps[0].step.traits.no_exact:
             fm.exact_kernel(X)
     except KafeatError:
         return "an error"

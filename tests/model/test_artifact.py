@@ -29,7 +29,8 @@ from kafeat.errors import ArtifactError
 from kafeat.io.readers.base import damage
 from kafeat.io.readers.npy import _no_array
 from kafeat.model import artifact
-from kafeat.model.feature_map import FORMAT, WITH_PREDICTOR, FeatureMap
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.serialize import FORMAT, WITH_PREDICTOR
 
 MAGIC = b"KAFEAT-SHA256\n"
 
@@ -388,7 +389,7 @@ def test_what_a_file_claims_is_not_allocated(tmp_path: Path) -> None:
 # --- damaged files
 
 
-@pytest.mark.parametrize("where", ["kafeat.model.array_pickle.read", "kafeat.model.load.read_chain"])
+@pytest.mark.parametrize("where", ["kafeat.model.array_pickle.read", "kafeat.model.serialize._read_chain"])
 def test_a_model_that_memory_is_too_small_for_is_not_called_bad(
     where, good, tmp_path, in_process, monkeypatch
 ) -> None:

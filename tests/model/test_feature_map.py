@@ -12,6 +12,7 @@ import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.load import loads
+from kafeat.runtime.run import shared_height
 
 
 @pytest.mark.parametrize("chunk_rows", [1000, 2560, 8192])
@@ -23,7 +24,9 @@ def test_bytes_do_not_depend_on_how_rows_in_memory_are_shared(tmp_path: Path, ch
     np.save(tmp_path / "x.npy", X)
     transform_file(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"))
     want = np.load(tmp_path / "z.npy")
-    assert len({fm._height(len(X), jobs) for jobs in (1, 3, 8)}) == (1 if chunk_rows == 1000 else 3)
+    assert len({shared_height(fm.program(), chunk_rows, len(X), jobs) for jobs in (1, 3, 8)}) == (
+        1 if chunk_rows == 1000 else 3
+    )
     for jobs in (1, 3, 8):
         assert (fm.transform(X, jobs=jobs) == want).all()
 

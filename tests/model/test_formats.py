@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.model.feature_map import FORMAT
+from kafeat.model.serialize import FORMAT
 
 FOLDERS = sorted((Path(__file__).parent / "formats").iterdir())
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, KafeatError, SystemRefusedError
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
@@ -63,7 +63,7 @@ def test_the_session_computes_them(fm: FeatureMap) -> None:
             asked.append(len(given["X"]))
             return [np.full((len(given["X"]), 64), 0.5, np.float32)]
 
-    object.__setattr__(device, "session", Session())
+    object.__setattr__(device.device, "session", Session())
     assert (device.transform(rows()) == 0.5).all()
     assert asked == [256, 256, 188]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafeat.runtime.ordered_map import share_work
+from kafeat.runtime.ordered_map import ordered_map
 
 JOBS = (1, 2, 4)
 
@@ -21,12 +21,18 @@ def no_thread_is_left() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("jobs", JOBS)
-def test_every_item_is_done_once(jobs: int) -> None:
+def test_every_item_is_done_once_and_in_order(jobs: int) -> None:
     done: list[int] = []
-    share_work(lambda: done.append, iter(range(100)), jobs)
+
+    def work(i: int) -> int:
+        done.append(i)
+        return i * i
+
+    assert list(ordered_map(lambda: work, iter(range(100)), jobs, joining=True)) == [
+        i * i for i in range(100)
+    ]
     assert sorted(done) == list(range(100))
-    share_work(lambda: done.append, iter(()), jobs)
-    assert len(done) == 100
+    assert list(ordered_map(lambda: work, iter(()), jobs, joining=True)) == []
 
 
 def test_every_thread_makes_one_worker_and_the_calling_thread_is_one_of_them() -> None:
@@ -37,9 +43,15 @@ def test_every_thread_makes_one_worker_and_the_calling_thread_is_one_of_them() -
         made.append(threading.get_ident())
         return lambda i: together.wait() if i < 3 else None
 
-    share_work(worker, iter(range(20)), 3)
+    list(ordered_map(worker, iter(range(20)), 3, joining=True))
     assert len(set(made)) == len(made) == 3
     assert threading.get_ident() in made
+
+
+def test_a_single_job_starts_no_thread() -> None:
+    used: set[int] = set()
+    list(ordered_map(lambda: lambda i: used.add(threading.get_ident()), iter(range(5)), 1, joining=True))
+    assert used == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("jobs", JOBS)
@@ -54,7 +66,7 @@ def test_the_first_error_in_the_order_of_the_items_is_raised(jobs: int, slow: in
             raise ValueError(f"item {i}")
 
     with pytest.raises(ValueError, match="item 2"):
-        share_work(lambda: work, iter(range(100)), jobs)
+        list(ordered_map(lambda: work, iter(range(100)), jobs, joining=True))
     assert max(started) < 99  # a busy machine may start some before the error is seen
 
 
@@ -71,9 +83,9 @@ def test_an_error_of_the_items_comes_after_those_of_items_before_it(jobs: int) -
             raise ValueError("the second is bad")
 
     with pytest.raises(OSError, match="third"):
-        share_work(lambda: work, items(False), jobs)
+        list(ordered_map(lambda: work, items(False), jobs, joining=True))
     with pytest.raises(ValueError, match="second"):
-        share_work(lambda: work, items(True), jobs)
+        list(ordered_map(lambda: work, items(True), jobs, joining=True))
 
 
 @pytest.mark.parametrize("jobs", JOBS)
@@ -82,16 +94,22 @@ def test_a_worker_that_cannot_be_made_says_why(jobs: int) -> None:
         raise MemoryError("no room for its buffers")
 
     with pytest.raises(MemoryError, match="no room for its buffers"):
-        share_work(worker, iter(range(30)), jobs)
+        list(ordered_map(worker, iter(range(30)), jobs, joining=True))
 
 
 def test_an_interrupted_thread_waits_for_its_helpers_and_starts_nothing_more() -> None:
     caller = threading.get_ident()
     both = threading.Barrier(2, timeout=10)
     done: list[int] = []
+    lock = threading.Lock()
+    begun = 0
 
     def work(i: int) -> None:
-        if i < 2:
+        nonlocal begun
+        with lock:
+            begun += 1
+            first = begun <= 2
+        if first:
             both.wait()
         if threading.get_ident() == caller:
             raise KeyboardInterrupt
@@ -99,5 +117,5 @@ def test_an_interrupted_thread_waits_for_its_helpers_and_starts_nothing_more() -
         done.append(i)
 
     with pytest.raises(KeyboardInterrupt):
-        share_work(lambda: work, iter(range(100)), 2)
+        list(ordered_map(lambda: work, iter(range(100)), 2, joining=True))
     assert len(done) == 1

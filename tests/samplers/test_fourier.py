@@ -69,6 +69,7 @@ def test_largest_error_is_within_hoeffdings_bound(features, kind: str) -> None:
     assert error.max() <= c * np.sqrt(2 * np.log(2 * pairs / p) / m)
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize("kind", FEATURES)
 @pytest.mark.parametrize("frequencies", ["iid", "orthogonal"])
 def test_unbiased(features, kind: str, frequencies: str) -> None:
@@ -104,6 +105,7 @@ def test_orthogonal_frequencies_have_a_lower_variance(features) -> None:
     assert orthogonal < 0.25 * iid
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize("kind", FEATURES)
 @pytest.mark.parametrize("frequencies", ["iid", "orthogonal"])
 def test_error_halves_when_outputs_quadruple(features, kind: str, frequencies: str) -> None:

@@ -17,7 +17,8 @@ import kafeat
 from kafeat.errors import ConfigError, UsageError
 from kafeat.jobs.inspect import inspect
 from kafeat.maths.fourier import supervised
-from kafeat.maths.kernel import ShiftInvariantKernel, kernel_names
+from kafeat.maths.kernel import ShiftInvariantKernel
+from kafeat.maths.kernels import kernel_names
 from kafeat.sklearn import FeatureMap
 
 D = 20

@@ -12,9 +12,9 @@ import kafeat
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
-from kafeat.maths.homogeneous.additive import additive_kernel, spectral_kernel
-from kafeat.maths.homogeneous.windows import ratio_weights
 from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.histograms import ADDITIVE, spectral_kernel
+from kafeat.maths.windows import ratio_weights
 from kafeat.samplers.homogeneous import Homogeneous
 
 PERIOD = {
@@ -163,6 +163,7 @@ def test_uniform_window_is_scikit_learns_at_the_same_step(features) -> None:
     np.testing.assert_allclose(ours, peer, rtol=0, atol=100 * EPS * np.abs(peer).max())
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize("n", [1, 2, 4, 9, pytest.param(20, marks=pytest.mark.slow), 60])
 @pytest.mark.parametrize("window", ["uniform", "rectangular", "minimax", "fitted"])
 def test_coefficients_are_sound_at_every_order(window: str, n: int) -> None:
@@ -191,7 +192,7 @@ SPECTRAL = ("chi2", "intersection", "jensen_shannon")
 
 def entry(kernel: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The exact kernel of single numbers, (n, m)."""
-    return additive_kernel(kernel).gram(Coordinates(x[:, None], y[:, None]), KernelParameters()).dots
+    return ADDITIVE[kernel].gram(Coordinates(x[:, None], y[:, None]), KernelParameters()).dots
 
 
 def error(step: Homogeneous, w: np.ndarray, X: np.ndarray | None = None) -> np.ndarray:
@@ -260,6 +261,7 @@ FALLING = [
 ]
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize(("window", "kernel"), FALLING)
 def test_error_falls_with_the_order(kernel: str, window: str) -> None:
     """Relative to max(x, y), over all ratios; VLFeat's rectangular errors are not even monotone."""
@@ -275,6 +277,7 @@ def test_error_falls_with_the_order(kernel: str, window: str) -> None:
         assert (np.diff(errors) < 0).all()
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_minimax_is_least_among_the_windows(kernel: str, n: int) -> None:
@@ -313,6 +316,7 @@ def test_weights_of_ratios_are_those_of_all_pairs() -> None:
         np.testing.assert_allclose(weights, want, rtol=0, atol=1e-10 * want.sum())
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("n", [1, 2])
 def test_fitted_to_the_mean_is_best_on_pairs_of_entries(kernel: str, n: int) -> None:
@@ -348,6 +352,7 @@ def test_against_scikit_learn_on_a_square(n: int, share: float) -> None:
     assert ours(Homogeneous(order=n, window="fitted")) < share * theirs
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize("n", [1, 2])
 def test_auto_is_the_largest_error_unless_that_is_dear(n: int) -> None:
     """Dear: the kernel among rows of the sample errs more than 1.6 times as much as after `mean`."""
@@ -382,6 +387,7 @@ def test_fitted_window_of_a_sample_that_shows_nothing_is_the_data_free_one() -> 
     assert np.abs(np.exp(-w / 2) * error(step, w, np.ones((5, 2)))).max() < 0.05
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("n", [1, 2])
 def test_ratios_that_the_sample_does_not_show_stay_sane(kernel: str, n: int) -> None:

@@ -15,7 +15,8 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
 from kafeat.jobs.inspect import inspect
-from kafeat.maths.kernel import KernelParameters, find_kernel
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
 from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.projection import fitted, whitening
 from kafeat.model import artifact
@@ -210,6 +211,7 @@ def test_rcond_cuts_small_eigenvalues() -> None:
     assert fm.chain.steps[0].state["rank"] == np.count_nonzero(values > 1e-2 * values[-1])
 
 
+@pytest.mark.one_core
 def test_directions_that_the_fit_sample_hardly_has_do_not_decide_on_new_rows() -> None:
     # 36 columns of four bands: neighbours differ by rounding in the fit sample, and more in new rows. In five tables of
     # 1,000 new rows each, some 550 and 440 are wrong. The two differ in fewer than 400 rows, so 110 is 5 deviations.
@@ -357,7 +359,7 @@ def test_precomputed_columns_are_landmarks() -> None:
         inner = np.linalg.inv(K[np.ix_(columns, columns)])
         want = C[:, columns] @ inner @ C[:, columns].T
         np.testing.assert_allclose(Z @ Z.T, want, rtol=0, atol=rounding(K[np.ix_(columns, columns)]))
-    assert not fm.chain.steps[0].step.keeps_rows
+    assert not fm.chain.steps[0].step.traits.keeps_rows
 
 
 def test_precomputed_is_saved_and_a_column_out_of_range_refused(tmp_path: Path) -> None:
@@ -375,7 +377,7 @@ def test_precomputed_is_saved_and_a_column_out_of_range_refused(tmp_path: Path) 
 def test_precomputed_has_no_exact_kernel_and_says_so() -> None:
     K = pairwise.rbf_kernel(rows(30, 4))
     fm = fit(K, kernel="precomputed", n_components=5)
-    assert fm.chain.steps[0].step.no_exact
+    assert fm.chain.steps[0].step.traits.no_exact
     with pytest.raises(UsageError, match="precomputed: there is no exact kernel beyond the given columns"):
         fm.exact_kernel(K)
 

@@ -20,6 +20,7 @@ def rows(n: int, d: int) -> np.ndarray:
     return np.random.default_rng(7).standard_normal((n, d))
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize(
     ("matrix", "density"), [("gaussian", "auto"), ("sparse", "auto"), ("sparse", 1 / 3), ("sparse", 1.0)]
 )

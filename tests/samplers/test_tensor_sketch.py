@@ -78,6 +78,7 @@ def test_is_the_hashed_outer_product(features, degree: int, D: int, coef0: float
     np.testing.assert_allclose(features(step, X, 3), want, rtol=0, atol=8 * degree * EPS * scale)
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize("coef0", [0.0, 1.0])
 @pytest.mark.parametrize("degree", [2, 3])
 def test_unbiased(features, degree: int, coef0: float) -> None:
@@ -90,6 +91,7 @@ def test_unbiased(features, degree: int, coef0: float) -> None:
     assert (np.abs(K.mean(axis=0) - exact) <= 5 * K.std(axis=0, ddof=1) / np.sqrt(seeds)).all()
 
 
+@pytest.mark.one_core
 @pytest.mark.parametrize("degree", [2, 3])
 def test_variance_is_within_the_bound(features, degree: int) -> None:
     X, seeds, D = rows(2, 4), 800, 32

@@ -11,7 +11,7 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.hellinger import HellingerKernel
+from kafeat.maths.kernels.histograms import HellingerKernel
 from kafeat.scalers.pca import Pca
 
 EPS = np.finfo(float).eps

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from kafeat.evaluation.costs import cost_rows
-from kafeat.evaluation.records import Summary, estimate_of, known_mean
-from kafeat.evaluation.report.canvas import Style, cycle, legend
-from kafeat.evaluation.report.figure_data import MapFigures
-from kafeat.evaluation.summary import is_number, scoring_of, spell, spread_of, stated
-from kafeat.maths.scoring import spell_score
+from kafeat.evaluation.records import Summary, estimate_of
+from kafeat.evaluation.summary import is_number, score_name, spell, spread_of, stated, stated_mean
+from kafeat.pictures.canvas import Style, cycle, legend
+from kafeat.pictures.figure_data import MapFigures
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def error_over(
     for (name, entries), hue in zip(axis.lines(summaries).items(), cycle(style), strict=False):
         _bars(axes, axis, entries, "relative_frobenius", hue, name)
         if "relative_spectral" in entries[0]:
-            spectral = [_stated(entry, "relative_spectral") for entry in entries]
+            spectral = [_mean(entry, "relative_spectral") for entry in entries]
             axes.plot([axis.of(entry) for entry in entries], spectral, "--", lw=1.2, color=hue)
         first = entries[0]["relative_frobenius"]["mean"]
         if first and (top is None or first > top[1]):
@@ -103,7 +103,7 @@ def score_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axi
         _exact(axes, style, lines, axis, f"exact kernel, {summaries[0]['rows_exact']:,} rows")
     if axis in (COLUMNS, SECONDS):
         _points(axes, style, summaries, axis)
-    axes.set(ylabel=spell_score(scoring_of(summaries[0])))
+    axes.set(ylabel=score_name(summaries[0]))
     _along(axes, axis, summaries)
     legend(axes, style)
 
@@ -113,41 +113,39 @@ def _points(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) 
     rows, exact = cost_rows(summaries), f"kernel machine on {summaries[0]['rows_exact']:,} rows"
     for which, mark, label in (("raw", "s", "linear machine on raw columns"), ("exact", "D", exact)):
         points = [row for row in rows if row.which == which]
-        x = [row.width if axis == COLUMNS else row.total for row in points]
-        y = [
-            np.nan if row.score["mean"] is None else stated(summaries[0], row.score["mean"]) for row in points
+        x = [
+            row.width if axis == COLUMNS else _mean(row.entry, f"total_seconds_{row.which}") for row in points
         ]
+        y = [_mean(row.entry, f"score_{row.which}") for row in points]
         axes.scatter(x, y, marker=mark, s=36, color=style.ink, label=label, zorder=3)
+
+
+def _curves(
+    style: Style, exhibits: Sequence[MapFigures], of: str
+) -> Iterator[tuple[str, Sequence[Any], str, str]]:
+    """Yield the name, points, dash and colour of every map, and of the raw columns and exact kernel of the first."""
+    for one, hue in zip(exhibits, cycle(style), strict=False):
+        yield spell(one.record), getattr(one.learning, of)["map"], "-", hue
+    first = getattr(exhibits[0].learning, of)
+    for which, name, dash in (("raw", "raw columns", "--"), ("exact", "exact kernel", "-.")):
+        if which in first:
+            yield name, first[which], dash, style.ink
 
 
 def predictions_over(axes: Axes, style: Style, exhibits: Sequence[MapFigures]) -> None:
     """Plot the seconds to predict over the number of rows."""
-    first = exhibits[0].learning.predictions or {}
-    known = [(spell(one.record), one.learning.predictions) for one in exhibits]
-    lines = [(name, predictions["map"]) for name, predictions in known if predictions]
-    others = [(name, first[which]) for which, name in _MACHINES if which in first]
-    for (name, points), hue in zip(lines, cycle(style), strict=False):
-        axes.plot(*zip(*points, strict=True), "-", marker="o", ms=4, color=hue, label=name)
-    for (name, points), dash in zip(others, ("--", "-."), strict=False):
-        axes.plot(*zip(*points, strict=True), dash, marker="o", ms=3, color=style.ink, label=name)
+    for name, points, dash, hue in _curves(style, exhibits, "predictions"):
+        size = 4 if dash == "-" else 3
+        axes.plot(*zip(*points, strict=True), dash, marker="o", ms=size, color=hue, label=name)
     axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds to predict")
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_minor_formatter(NullFormatter())
     legend(axes, style)
 
 
-_MACHINES = (("raw", "raw columns"), ("exact", "exact kernel"))
-
-
 def rates_of(axes: Sequence[Axes], style: Style, exhibits: Sequence[MapFigures]) -> None:
     """Plot true over false positives, and the miss rate over false positives on logarithmic axes."""
-    first = exhibits[0].learning.rates
-    curves = [(spell(one.record), one.learning.rates["map"], "-") for one in exhibits if one.learning.rates]
-    hues = [hue for _, hue in zip(curves, cycle(style), strict=False)]
-    curves += [
-        (name, first[which], dash) for (which, name), dash in zip(_MACHINES, ("--", "-."), strict=True)
-    ]
-    for (name, (false, true), dash), hue in zip(curves, [*hues, style.ink, style.ink], strict=True):
+    for name, (false, true), dash, hue in _curves(style, exhibits, "rates"):
         axes[0].plot(false, true, dash, lw=1.4, color=hue, label=name, drawstyle="steps-post")
         missed, some = 1.0 - true, (false > 0.0) & (true < 1.0)
         axes[1].plot(false[some], missed[some], dash, lw=1.4, color=hue, drawstyle="steps-post")
@@ -160,7 +158,7 @@ def rates_of(axes: Sequence[Axes], style: Style, exhibits: Sequence[MapFigures])
 def _exact(axes: Axes, style: Style, lines: Mapping[str, Sequence[Summary]], axis: Axis, label: str) -> None:
     """Plot the score of the exact kernel: one line for all maps, or one per map if their kernels differ."""
     points_of: dict[str, list[tuple[float, float]]] = {
-        name: [(axis.of(entry), _stated(entry, "score_exact")) for entry in entries]
+        name: [(axis.of(entry), _mean(entry, "score_exact")) for entry in entries]
         for name, entries in lines.items()
     }
     scores = {score for points in points_of.values() for _, score in points}
@@ -187,7 +185,7 @@ def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
         D = [COLUMNS.of(entry) for entry in entries]
         for key, dash, label in (("transform_seconds", "-", name), ("total_seconds_map", "--", None)):
             if key in entries[0]:
-                seconds = [known_mean(estimate_of(entry, key)) for entry in entries]
+                seconds = [_mean(entry, key) for entry in entries]
                 axes.plot(D, seconds, dash, marker="o", ms=4, color=hue, label=label)
     axes.set(yscale="log", ylabel="seconds")
     _along(axes, COLUMNS, summaries)
@@ -197,7 +195,7 @@ def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 def _bars(
     axes: Axes, axis: Axis, entries: Sequence[Summary], key: str, hue: str, label: str, line: str = "-"
 ) -> None:
-    means = [_stated(entry, key) for entry in entries]
+    means = [_mean(entry, key) for entry in entries]
     errors = [spread_of(entry, estimate_of(entry, key)) or 0.0 for entry in entries]
     axes.errorbar(
         [axis.of(entry) for entry in entries], means, yerr=errors,
@@ -205,12 +203,10 @@ def _bars(
     )  # fmt: skip
 
 
-def _stated(entry: Summary, key: str) -> float:
+def _mean(entry: Summary, key: str) -> float:
     """Return a mean as it is usually stated, NaN if it is undefined."""
-    mean = estimate_of(entry, key)["mean"]
-    if mean is None:
-        return float("nan")
-    return stated(entry, mean) if key.startswith("score") else mean
+    mean = stated_mean(entry, key)
+    return float("nan") if mean is None else mean
 
 
 def _along(axes: Axes, axis: Axis, summaries: Sequence[Summary]) -> None:
@@ -234,3 +230,33 @@ def _few_ticks(axes: Axes) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def score_over_columns(axes: Axes, style: Style, curve: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Plot the scores with their standard errors, and mark the chosen number of columns."""
+    widths = [row["columns"] for row in curve]
+    axes.errorbar(
+        widths, [row["score"] for row in curve], yerr=[row["standard_error"] for row in curve],
+        marker="o", ms=4, lw=1.5, capsize=2, color=style.hues[0], label="the chosen map",
+    )  # fmt: skip
+    for row in curve:
+        if row["chosen"]:
+            axes.plot(
+                row["columns"], row["score"], "o", ms=11, mew=1.8, mfc="none", color=style.hues[1],
+                label=f"chosen: {row['columns']:,} columns", ls="none",
+            )  # fmt: skip
+    axes.set(xscale="log", xlabel="columns D", ylabel=name)
+    axes.set_xticks(widths, [f"{width:,}" for width in widths])
+    axes.xaxis.set_minor_locator(NullLocator())
+    legend(axes, style)
+
+
+def score_over_seconds(axes: Axes, style: Style, trials: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Plot the score of every trial over its seconds, and mark the first one, which was chosen."""
+    seconds, scores = [row["seconds"] for row in trials], [row["score"] for row in trials]
+    axes.plot(seconds, scores, "o", ms=4, color=style.hues[0], label="trials")
+    axes.plot(
+        seconds[0], scores[0], "o", ms=11, mew=1.8, mfc="none", color=style.hues[1], label="the chosen map"
+    )
+    axes.set(xlabel="seconds of the trial", ylabel=name)
+    legend(axes, style)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, cast
 
-from kafeat.evaluation.costs import cost_rows, findings, spell_megabytes, spell_seconds
+from kafeat.evaluation.costs import cost_table, findings
 from kafeat.evaluation.recommendation import choose
-from kafeat.evaluation.records import EvaluationRecord, Report, Summary, estimate_of, known_mean
-from kafeat.evaluation.report.canvas import Picture
+from kafeat.evaluation.records import MACHINES, EvaluationRecord, Report, Summary, estimate_of
 from kafeat.evaluation.report.document import document, figures, table
-from kafeat.evaluation.summary import scoring_of, spell, spell_briefly, spelled_rate, spread_of, stated
+from kafeat.evaluation.summary import score_name, spell, spell_briefly, spelled_rate, spread_of, stated_mean
 from kafeat.maths.scoring import spell_score
+from kafeat.pictures.canvas import Picture
 
 # Columns in the order of a reader's questions: errors, scores, costs.
 _WORDS = {
@@ -62,21 +62,18 @@ def _answer(report: Report) -> str:
     if lost is not None:
         answer += f" Against the exact kernel its matrix is off by {100.0 * lost:.2g} %."
     if "score_map" in best:
-        known = {which: estimate_of(best, f"score_{which}")["mean"] for which in ("map", "raw", "exact")}
-        scores = {which: stated(best, mean) for which, mean in known.items() if mean is not None}
-        if len(scores) == len(known):
-            name = spell_score(scoring_of(best))
+        scores = {which: stated_mean(best, f"score_{which}") for which in MACHINES}
+        if None not in scores.values():
+            name = score_name(best)
             answer += f" {name[0].upper()}{name[1:]}: {scores['raw']:.4f} on the raw columns, {scores['map']:.4f} on "
             answer += "the features"
-            constant = best["score_constant"]["mean"]
-            answer += (
-                "." if constant is None else f"; a constant prediction has {stated(best, constant):z.4f}."
-            )
-            same, rows = best["score_map_exact_rows"]["mean"], report["records"][0]["rows_exact"]
+            constant = stated_mean(best, "score_constant")
+            answer += "." if constant is None else f"; a constant prediction has {constant:z.4f}."
+            same, rows = stated_mean(best, "score_map_exact_rows"), report["records"][0]["rows_exact"]
             if same is not None:
                 answer += (
                     f" Trained on the same {rows:,} rows: {scores['exact']:.4f} with the exact kernel, "
-                    f"{stated(best, same):.4f} on the features."
+                    f"{same:.4f} on the features."
                 )
     return answer
 
@@ -156,21 +153,10 @@ def _costs(report: Report) -> Iterator[str]:
     entries = report["summary"]
     if "score_map" not in entries[0]:
         return
-    rows = [
-        (row.name, f"{row.width:,}",
-         "" if row.score["mean"] is None else f"{stated(entries[0], row.score['mean']):.4f}",
-         *map(spell_seconds, (row.fit, row.made, row.learn, row.total, row.same_rows, row.search or None, row.predict)),
-         spell_megabytes(row.peak_bytes), spell_megabytes(row.matrix_bytes))
-        for row in cost_rows(entries)
-    ]  # fmt: skip
-    heads = ("on", "columns", spell_score(scoring_of(entries[0])), "fit s", "Z or K s", "learn s", "total s",
-             "on K's rows", "search s", "predict s", "peak MB", "Z or K MB")  # fmt: skip
+    columns = cost_table(entries, "on K's rows")
+    rows = [list(map(escape, row)) for row in zip(*(column.cells for column in columns), strict=True)]
     yield "<h2>Costs</h2>"
-    yield '<div class="wide"><table><thead><tr>' + "".join(f"<th>{head}</th>" for head in heads)
-    yield "</tr></thead><tbody>"
-    for row in rows:
-        yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-    yield "</tbody></table></div>"
+    yield from table([column.head for column in columns], rows)
     said = list(findings(entries, choose(entries) or entries[0]))
     said = [text[0].upper() + text[1:] + "." for text in said]
     yield f"<p>{escape(' '.join([_COSTS, *said]))}</p>"
@@ -188,7 +174,7 @@ def _known(figure: Any) -> bool:
 
 
 def _head(entry: Summary, key: str) -> str:
-    return escape(spell_score(scoring_of(entry))) if key == "score_map" else _WORDS[key][0]
+    return escape(score_name(entry)) if key == "score_map" else _WORDS[key][0]
 
 
 def _cell(entry: Summary, key: str) -> str:
@@ -197,11 +183,10 @@ def _cell(entry: Summary, key: str) -> str:
         return ""
     if not isinstance(figure, Mapping):
         return format(figure, form)
-    estimate = estimate_of(entry, key)
-    error, mean = spread_of(entry, estimate), known_mean(estimate)
+    error = spread_of(entry, estimate_of(entry, key))
     # below the mean, because the table would otherwise be wider than a screen
     beside = f" <small>± {error:.1g}</small>" if error and head not in _PLAIN else ""
-    return format(stated(entry, mean) if "score" in key else mean, form) + beside
+    return format(stated_mean(entry, key), form) + beside
 
 
 def _budgets(report: Report) -> Iterator[str]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafeat.evaluation.recommendation import choose, same_but
-from kafeat.evaluation.records import Named, Rate, Summary
-from kafeat.evaluation.report import comparisons, portraits
-from kafeat.evaluation.report.canvas import Picture, drawn
-from kafeat.evaluation.report.figure_data import MapFigures
-from kafeat.evaluation.scores import ModelFigures
+from kafeat.evaluation.records import Rate, Summary
+from kafeat.evaluation.report import comparisons
 from kafeat.evaluation.summary import spell
+from kafeat.pictures import portraits
+from kafeat.pictures.canvas import Picture, Style, drawn
+from kafeat.pictures.figure_data import MapFigures, same_map
 
 
 def pictures(
@@ -91,11 +92,7 @@ def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) 
     for name in dict.fromkeys(exhibit.record["map"] for exhibit in exhibits):
         own = [entry for entry in summaries if entry["map"] == name]
         best = overall if overall in own else choose(own) or max(own, key=lambda one: one["n_components"])
-        yield next(one for one in exhibits if _key(one.record) == _key(best))
-
-
-def _key(record: Named) -> tuple[str, str]:
-    return record["map"], repr(record["setting"])
+        yield next(one for one in exhibits if same_map(one.record, best))
 
 
 def _line(exhibit: MapFigures, exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
@@ -134,95 +131,97 @@ def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
     return [family[i] for i in sorted(evenly - {nearest} | {wanted})]
 
 
-def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
-    """Draw what one map predicts, its kernel, and what its fit has found, in the order of the report."""
-    name, what = _slug(exhibit.record["map"]), spell(exhibit.record)
-    if exhibit.learning.surface is not None:
-        yield drawn(
-            f"surface-{name}", "png", f"Decision surfaces: {what}",
-            "What each machine predicts in the plane of the two columns. Points are test rows in the colours of their "
-            "labels.",
-            lambda axes, style: portraits.surface(axes, style, exhibit), columns=3,
-        )  # fmt: skip
-    yield from _of_kernel(exhibit, name, what)
-    if exhibit.learning.model is not None:
-        yield from _of_model(exhibit.learning.model, name, what)
-    yield from _of_fit(exhibit, name, what)
+class _Portrait(NamedTuple):
+    """A picture of one map: what it is drawn from, None if a map has none, and how."""
+
+    name: str
+    kind: str
+    title: str
+    caption: str
+    of: Callable[[MapFigures], Any]
+    draw: Callable[[Any, Style, Any], None]
+    columns: int = 1
 
 
-def _of_kernel(exhibit: MapFigures, name: str, what: str) -> Iterator[Picture]:
-    """Compare the kernel of a map with the exact one."""
-    yield drawn(
-        f"gram-{name}", "png", f"Gram matrices: {what}",
+_PORTRAITS = (
+    _Portrait(
+        "surface", "png", "Decision surfaces",
+        "What each machine predicts in the plane of the two columns. Points are test rows in the colours of their "
+        "labels.",
+        lambda one: one.learning.surface, portraits.surface, 3,
+    ),
+    _Portrait(
+        "gram", "png", "Gram matrices",
         "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",
-        lambda axes, style: portraits.gram(axes, style, exhibit), columns=3,
-    )  # fmt: skip
-    yield drawn(
-        f"entries-{name}", "png", f"Entries: {what}",
+        lambda one: one, portraits.gram, 3,
+    ),
+    _Portrait(
+        "entries", "png", "Entries",
         "Left, the approximate against the exact value of random pairs: on the line where they agree. Right, how the "
         "errors are distributed.",
-        lambda axes, style: portraits.entries(axes, style, exhibit), columns=2,
-    )  # fmt: skip
-    yield drawn(
-        f"distances-{name}", "png", f"Distances: {what}",
+        lambda one: one, portraits.entries, 2,
+    ),
+    _Portrait(
+        "distances", "png", "Distances",
         "Distance of random pairs in the kernel's space, before, and between their features, after.",
-        lambda axes, style: portraits.distances(axes, style, exhibit),
-    )  # fmt: skip
-    yield drawn(
-        f"spectrum-{name}", "svg", f"Spectra: {what}",
+        lambda one: one, portraits.distances,
+    ),
+    _Portrait(
+        "spectrum", "svg", "Spectra",
         "Eigenvalues of the kernel matrix, exact and approximate. Where the exact ones fall fast, few landmarks do.",
-        lambda axes, style: portraits.spectra(axes, style, exhibit),
-    )  # fmt: skip
-    if exhibit.signature is not None:
-        yield drawn(
-            f"signature-{name}", "svg", f"Signature, spectrum and distortion: {what}", _OF_SIGNATURES,
-            partial(portraits.signature, curves=exhibit.signature), columns=3,
-        )  # fmt: skip
+        lambda one: one, portraits.spectra,
+    ),
+    _Portrait(
+        "signature", "svg", "Signature, spectrum and distortion",
+        "Left, the kernel of two entries by the ratio of them, k(x, y)/√(xy) with ω = log(y/x), and what the map makes "
+        "of it. Middle, the spectrum of the kernel, and the points that the map has in its place. Right, the "
+        "difference of the curves on the left: the error of one entry in closed form; the shade is how often the data "
+        "have that ratio. Of a kernel of homogeneity γ, √(xy) is √((xy)^γ).",
+        lambda one: one.signature, portraits.signature, 3,
+    ),
+    _Portrait(
+        "reliability", "svg", "Reliability",
+        "Share of right predictions over the probability of the predicted class, of the test rows in bins: on the "
+        "line where probabilities are honest. Bars are the shares of the rows.",
+        lambda one: one.learning.model.reliability, portraits.reliability,
+    ),
+    _Portrait(
+        "confusion", "png", "Confusion matrix",
+        "Test rows of each class, and the share of them that was predicted as each.",
+        lambda one: one.learning.model.confusion, portraits.confusion,
+    ),
+    _Portrait(
+        "residuals", "png", "Residuals",
+        "The true minus the predicted number of the test rows, over the latter; of several labels, the first.",
+        lambda one: one.learning.model.residuals, portraits.residuals,
+    ),
+    _Portrait(
+        "importance", "svg", "Columns that weigh most",
+        "Their shares in the metric that was learned from the label: how much the label changes along them.",
+        lambda one: one.importance, portraits.importance,
+    ),
+    _Portrait(
+        "landmarks", "png", "Landmarks",
+        "Rows and landmarks, in the plane that shows most of the rows.",
+        lambda one: one.landmarks, portraits.landmarks,
+    ),
+)  # fmt: skip
 
 
-def _of_fit(exhibit: MapFigures, name: str, what: str) -> Iterator[Picture]:
-    """Draw the columns that weigh most, and the landmarks, of a map that has learned them."""
-    if exhibit.importance is not None:
-        yield drawn(
-            f"importance-{name}", "svg", f"Columns that weigh most: {what}",
-            "Their shares in the metric that was learned from the label: how much the label changes along them.",
-            partial(portraits.importance, shares=exhibit.importance),
-        )  # fmt: skip
-    if exhibit.landmarks is not None:
-        yield drawn(
-            f"landmarks-{name}", "png", f"Landmarks: {what}",
-            "Rows and landmarks, in the plane that shows most of the rows.",
-            lambda axes, style: portraits.landmarks(axes, style, exhibit),
-        )  # fmt: skip
+def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
+    """Draw what one map predicts, its kernel, and what its fit has found."""
+    name, what = _slug(exhibit.record["map"]), spell(exhibit.record)
+    for one in _PORTRAITS:
+        data = one.of(exhibit)
+        if data is not None:
+            draw = partial(_draw, one.draw, data)
+            yield drawn(
+                f"{one.name}-{name}", one.kind, f"{one.title}: {what}", one.caption, draw, one.columns
+            )
 
 
-_OF_SIGNATURES = (
-    "Left, the kernel of two entries by the ratio of them, k(x, y)/√(xy) with ω = log(y/x), and what the map makes of "
-    "it. Middle, the spectrum of the kernel, and the points that the map has in its place. Right, the difference of "
-    "the curves on the left: the error of one entry in closed form; the shade is how often the data have that ratio. "
-    "Of a kernel of homogeneity γ, √(xy) is √((xy)^γ)."
-)
-
-
-def _of_model(model: ModelFigures, name: str, what: str) -> Iterator[Picture]:
-    if model.reliability is not None:
-        yield drawn(
-            f"reliability-{name}", "svg", f"Reliability: {what}",
-            "Share of right predictions over the probability of the predicted class, of the test rows in bins: on the "
-            "line where probabilities are honest. Bars are the shares of the rows.",
-            partial(portraits.reliability, model=model),
-        )  # fmt: skip
-        yield drawn(
-            f"confusion-{name}", "png", f"Confusion matrix: {what}",
-            "Test rows of each class, and the share of them that was predicted as each.",
-            partial(portraits.confusion, model=model),
-        )  # fmt: skip
-    if model.residuals is not None:
-        yield drawn(
-            f"residuals-{name}", "png", f"Residuals: {what}",
-            "The true minus the predicted number of the test rows, over the latter; of several labels, the first.",
-            partial(portraits.residuals, model=model),
-        )  # fmt: skip
+def _draw(draw: Callable[[Any, Style, Any], None], data: Any, axes: Any, style: Style) -> None:
+    draw(axes, style, data)
 
 
 def _slug(name: str) -> str:

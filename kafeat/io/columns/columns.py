@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ class Column:
     width: int | None
     categories: Categories | Vocabulary | None = None
     times: bool = False
+
+    @property
+    def special(self) -> bool:
+        """True for categories and times, which other values than numbers are read as."""
+        return self.times or self.categories is not None
 
     @property
     def n_features(self) -> int:
@@ -46,6 +52,14 @@ class Columns:
     def n_features(self) -> int:
         """Number of features that the columns hold. A list counts by its length."""
         return sum(column.n_features for column in self.features)
+
+    @property
+    def places(self) -> list[slice]:
+        """The positions of the features of each column."""
+        stops = accumulate(column.n_features for column in self.features)
+        return [
+            slice(stop - column.n_features, stop) for column, stop in zip(self.features, stops, strict=True)
+        ]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,23 +92,20 @@ class Columns:
 
     def use(self, X: Floats) -> None:
         """Record the categories in the rows (n, d) of the fit sample, if that is not all rows."""
-        at = 0
-        for column in self.features:
+        for column, place in zip(self.features, self.places, strict=True):
             if isinstance(column.categories, Vocabulary):
-                column.categories.use(X[:, at])
-            at += column.n_features
+                column.categories.use(X[:, place.start])
 
     def settled(self, X: Floats) -> Columns:
         """Sort the vocabularies after every row has been read. Update the codes in `X` (n, d)."""
-        features, at = [], 0
-        for column in self.features:
-            categories = column.categories
+        features = []
+        for column, place in zip(self.features, self.places, strict=True):
+            categories, at = column.categories, place.start
             if isinstance(categories, Vocabulary):
                 categories, final = categories.settled()
                 known = X[:, at] >= 0.0
                 X[known, at] = final[X[known, at].astype(np.intp)]
             features.append(replace(column, categories=categories))
-            at += column.n_features
         return replace(self, features=tuple(features))
 
     def to_plain(self) -> dict[str, Any]:

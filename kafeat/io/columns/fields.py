@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Literal
 from unicodedata import category
 
 from kafeat.contract.describe import near
@@ -48,22 +48,29 @@ class Field:
         return self.kind in ("number", "text", "date", "timestamp") and self.spelled != "bool"
 
 
-class Table(Protocol):
-    """The columns of an input. Readers are tables; this package does not import them.
-
-    `location` names the input in messages. `positional` means that columns have no names of their own. `untyped` means
-    that the kinds are guessed from the first rows. `rows` is the number of rows if it is known.
-    """
+class Table:
+    """The columns of an input. Readers are tables."""
 
     location: str
+    """Name of the input in messages."""
     fields: tuple[Field, ...]
-    positional: bool
-    untyped: bool
-    rows: int | None
+    positional: bool = False
+    """Columns have no names of their own: they are called c0, c1, ... by position."""
+    untyped: bool = False
+    """The kinds of `fields` are a guess from the first rows."""
+    rows: int | None = None
+    """Number of rows, if it is known."""
+    row_names: frozenset[str] = frozenset()
+    """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
 
     @property
-    def row_names(self) -> frozenset[str]:
-        """Names of the columns that name the rows."""
+    def width(self) -> int:
+        """The number of values in a row, as far as it is known."""
+        return sum(field.width or 1 for field in self.fields)
+
+    def refusal(self, column: str, problem: str) -> DataError:
+        """Return the error for a column."""
+        return DataError(f"{self.location}: column {quoted(column)}: {problem}")
 
 
 def require(table: Table, requested: Iterable[str], origin: str | None = None) -> None:
@@ -142,9 +149,9 @@ def indices_of(table: Table, requested: Iterable[str]) -> list[int]:
     counts = Counter(field.name for field in table.fields)
     for name in names:
         if counts[name] != 1:
-            raise DataError(
-                f"{table.location}: column {quoted(name)}: expected one column of that name, "
-                f"got {counts[name]}; rename one{_advice(list(counts.elements()))}"
+            advice = _advice(list(counts.elements()))
+            raise table.refusal(
+                name, f"expected one column of that name, got {counts[name]}; rename one{advice}"
             )
     places = {field.name: i for i, field in enumerate(table.fields)}
     return [places[name] for name in names]

@@ -39,7 +39,9 @@ def choose(
         require(table, include, "columns.include")
     coded = _special(table, coded or {}, include, left_out, "one_hot")
     timed = _special(table, dict.fromkeys(times, True), include, left_out, "date_parts")
-    _refuse_two_readings(table, coded, timed)
+    for name in timed:
+        if name in coded:
+            raise table.refusal(name, "expected one_hot or date_parts to name it, got both")
     special = {*coded, *timed}
     fields = _numeric(table, left_out, special) if include is None else fields_of(table, include)
     fields_of(table, (field.name for field in fields))
@@ -82,20 +84,13 @@ def _special(
     for request, names in expansions:
         features = [n for n in names if n not in left_out and (included is None or n in included)]
         if not features:
-            raise DataError(
-                f"{table.location}: column {quoted(names[0])}: expected a feature, as {kind} names it, got a column "
-                "that is left out, or is the label, the weight or the split"
+            raise table.refusal(
+                names[0],
+                f"expected a feature, as {kind} names it, got a column that is left out, or is the label, the weight "
+                "or the split",
             )
         special |= dict.fromkeys(features, requested[request])
     return special
-
-
-def _refuse_two_readings(table: Table, coded: Mapping[str, bool], timed: Mapping[str, bool]) -> None:
-    both = next((name for name in timed if name in coded), None)
-    if both is not None:
-        raise DataError(
-            f"{table.location}: column {quoted(both)}: expected one_hot or date_parts to name it, got both"
-        )
 
 
 def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]:
@@ -110,21 +105,19 @@ def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]
 
 def _check_feature(table: Table, field: Field, coded: bool, timed: bool) -> None:
     """Refuse a column that cannot be read as the feature that it is to be."""
-    place = f"{table.location}: column {quoted(field.name)}"
     if is_harmful(field.name):
-        raise DataError(f"{place}: expected a name without control characters")
-    if coded:
-        _check_codable(table, field)
-    elif timed:
-        _check_timed(table, field)
+        raise table.refusal(field.name, "expected a name without control characters")
+    if coded or timed:
+        _check_special(table, field, coded)
     elif field.kind == "list" and field.width is None:
-        raise DataError(
-            f"{place}: expected lists of numbers in the first rows, got none; leave it out with columns.exclude"
+        raise table.refusal(
+            field.name,
+            "expected lists of numbers in the first rows, got none; leave it out with columns.exclude",
         )
     elif not field.numeric:
         advice = f"; one_hot codes {field.kind}s" if field.codable else ""
         advice += "; date_parts makes numbers of it" if field.kind in ("date", "timestamp") else ""
-        raise DataError(f"{place}: expected numbers, got {field.spelled}{advice}")
+        raise table.refusal(field.name, f"expected numbers, got {field.spelled}{advice}")
 
 
 def _feature(table: Table, field: Field, coded: Mapping[str, bool], timed: Mapping[str, bool]) -> Column:
@@ -142,25 +135,23 @@ def _refuse_one_name(table: Table, columns: Columns) -> None:
             (f"{column.name}[{i}]" for i in range(column.width or 0) if f"{column.name}[{i}]" in single), None
         )
         if name is not None:
-            raise DataError(
-                f"{table.location}: column {quoted(name)}: expected another name than that of an element of the list "
-                f"column {quoted(column.name)}, got the same; rename one"
+            raise table.refusal(
+                name,
+                f"expected another name than that of an element of the list column {quoted(column.name)}, got the "
+                "same; rename one",
             )
 
 
-def _check_codable(table: Table, field: Field) -> None:
-    if not field.codable:
-        raise DataError(
-            f"{table.location}: column {quoted(field.name)}: expected text, numbers, dates or categories, "
-            f"got {field.spelled}; cast it to a date or to text"
+def _check_special(table: Table, field: Field, coded: bool) -> None:
+    """Refuse a column that cannot be read as categories, or as times if not `coded`."""
+    if coded and not field.codable:
+        raise table.refusal(
+            field.name,
+            f"expected text, numbers, dates or categories, got {field.spelled}; cast it to a date or to text",
         )
-
-
-def _check_timed(table: Table, field: Field) -> None:
-    if not field.timed:
-        raise DataError(
-            f"{table.location}: column {quoted(field.name)}: expected timestamps, dates, ISO text or seconds since "
-            f"1970, got {field.spelled}"
+    if not coded and not field.timed:
+        raise table.refusal(
+            field.name, f"expected timestamps, dates, ISO text or seconds since 1970, got {field.spelled}"
         )
 
 
@@ -218,32 +209,25 @@ def _with_special(table: Table, matched: Columns, columns: Columns) -> Columns:
         raise DataError(
             f"{table.location}: expected one column for every feature, as some are {some}, got lists"
         )
-    pairs = zip(matched.features, columns.features, strict=True)
-    for column, field in zip(
-        columns.features, fields_of(table, (c.name for c in matched.features)), strict=True
-    ):
-        if column.times:
-            _check_timed(table, field)
-        elif column.categories is None and not _readable(table, field):
-            raise DataError(
-                f"{table.location}: column {quoted(field.name)}: expected numbers, got {field.spelled}"
-            )
-    features = (replace(one, categories=other.categories, times=other.times) for one, other in pairs)
+    features = []
+    fields = fields_of(table, (column.name for column in matched.features))
+    for column, field in zip(columns.features, fields, strict=True):
+        if column.special:
+            _check_special(table, field, column.categories is not None)
+        elif not _readable(table, field):
+            raise table.refusal(field.name, f"expected numbers, got {field.spelled}")
+        features.append(replace(column, name=field.name))
     return replace(matched, features=tuple(features))
 
 
 def _by_name(table: Table, columns: Columns) -> Columns:
     fields = fields_of(table, (column.name for column in columns.features))
     for column, field in zip(columns.features, fields, strict=True):
-        if column.categories is not None:
-            _check_codable(table, field)
-        elif column.times:
-            _check_timed(table, field)
+        if column.special:
+            _check_special(table, field, column.categories is not None)
         elif not _fits(table, field, column):
             got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
-            raise DataError(
-                f"{table.location}: column {quoted(column.name)}: expected {_spell(column)}, got {got}"
-            )
+            raise table.refusal(column.name, f"expected {_spell(column)}, got {got}")
     return Columns(columns.features, table.positional, _width(table), columns.missing)
 
 
@@ -264,9 +248,7 @@ def _column(field: Field) -> Column:
 
 
 def _width(table: Table) -> int | None:
-    if not table.positional:
-        return None
-    return sum(field.width or 1 for field in table.fields)
+    return table.width if table.positional else None
 
 
 def _spell(column: Column) -> str:

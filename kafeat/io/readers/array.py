@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Self
 
@@ -34,28 +35,21 @@ def check_array(location: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
         )
 
 
+@dataclass(eq=False)
 class ArrayChunk(Chunk):
-    """Some rows of an array. `features` are the feature columns, `passthrough` the passthrough columns by name."""
+    """Some rows of an array. `features` are the feature columns, `keep` the passthrough columns by name."""
 
-    def __init__(
-        self,
-        location: str,
-        start: int,
-        block: Array,
-        columns: Columns,
-        features: list[int],
-        passthrough: dict[str, int],
-    ) -> None:
-        super().__init__(location, start, len(block), columns)
-        self._block, self._features, self._passthrough = block, features, passthrough
+    block: Array
+    features: list[int]
+    keep: dict[str, int]
 
     @cached_property
     def passthrough(self) -> pa.Table | None:
-        if not self._passthrough:
+        if not self.keep:
             return None
-        native = self._block.dtype.newbyteorder("=")
-        arrays = [pa.array(self._block[:, i].astype(native)) for i in self._passthrough.values()]
-        return pa.Table.from_arrays(arrays, names=list(self._passthrough))
+        native = self.block.dtype.newbyteorder("=")
+        arrays = [pa.array(self.block[:, i].astype(native)) for i in self.keep.values()]
+        return pa.Table.from_arrays(arrays, names=list(self.keep))
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
         block, coded = self._numbers(), self._coded()
@@ -73,31 +67,24 @@ class ArrayChunk(Chunk):
         block, coded = self._numbers(), self._coded()
         for row, column in first_of_rows(self._bad(X, coded)):
             known = coded.get(column)
-            value = (block[row, column] if known is None else self._block[row, self._features[column]]).item()
+            value = (block[row, column] if known is None else self.block[row, self.features[column]]).item()
             problem = spell_problem(value, None, 0, X.dtype) if known is None else known.problem(value)
             yield InvalidValueError(row, column, problem)
 
     def head(self, rows: int) -> Self:
-        return type(self)(
-            self.location, self.start, self._block[:rows], self.columns, self._features, self._passthrough
-        )
+        return replace(self, rows=rows, block=self.block[:rows])
 
     def cells(self, row: int) -> list[Any]:
-        return [self._block[row, column].item() for column in self._features]
+        return [self.block[row, column].item() for column in self.features]
 
     def _numbers(self) -> Array:
         """Return the feature columns as numbers that can be cast."""
-        block = self._block
-        if self._features != list(range(block.shape[1])):
-            block = block[:, self._features]
-        wide = block.dtype.kind == "f" and block.dtype.itemsize > 8
-        return block.astype(np.float64) if wide else block
+        every = self.features == list(range(self.block.shape[1]))
+        return self.block if every else self.block[:, self.features]
 
     def _as_it_is(self, column: int) -> pa.Array:
         """Return a feature column in its own type: floats would lose digits of whole numbers and names of booleans."""
-        values = self._block[:, self._features[column]]
-        if values.dtype.kind == "f" and values.dtype.itemsize > 8:
-            values = values.astype(np.float64)
+        values = self.block[:, self.features[column]]
         return pa.array(values.astype(values.dtype.newbyteorder("=")))
 
     def _coded(self) -> dict[int, Categories | Vocabulary]:
@@ -133,15 +120,15 @@ class ArrayReader(Reader):
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough, set_aside
         features = indices_of(self, (column.name for column in columns.features))
-        passthrough = dict(zip(keep, indices_of(self, keep), strict=True))
+        kept = dict(zip(keep, indices_of(self, keep), strict=True))
         stop = self.first + (self.rows or 0)
         for start in range(self.first, stop, height):
             block = self._window(start, min(start + height, stop))
-            yield ArrayChunk(self.location, start, block, columns, features, passthrough)
+            if block.dtype.kind == "f" and block.dtype.itemsize > 8:
+                block = block.astype(np.float64)
+            yield ArrayChunk(self.location, start, len(block), columns, block, features, kept)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        del typed
         kind = pa.from_numpy_dtype(self._dtype.newbyteorder("="))
         return pa.schema([(self.fields[i].name, kind) for i in indices_of(self, keep)])

@@ -5,17 +5,18 @@ A file is a stream between two marks, so a file that comes through a pipe is rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from kafeat.errors import DataError
-from kafeat.io.readers.base import damage, pipe_read_again
-from kafeat.io.readers.table import ArrowReader, fields_from
-from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
+from kafeat.io.readers.base import damage
+from kafeat.io.readers.table import ArrowReader
+from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, TextInput, TextReader
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full
 
@@ -52,7 +53,7 @@ class ArrowFileReader(ArrowReader):
             failing.callback(self.close)
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
             self.schema, self.rows = reader.schema, self._count(reader)
-            self.fields = fields_from(self.schema, self._peek)
+            self._describe()
             failing.pop_all()
 
     def _count(self, reader: Any) -> int:
@@ -63,12 +64,7 @@ class ArrowFileReader(ArrowReader):
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
         return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
 
-    def _peek(self, index: int) -> pa.Array:
-        batch = next(self.pieces([index], 0), None)
-        return pa.array([], self.schema.field(index).type) if batch is None else batch.column(0)
-
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
-        del height
         options = pa.ipc.IpcReadOptions(included_fields=indices or [0])
         with _damage(self.location):
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
@@ -77,36 +73,30 @@ class ArrowFileReader(ArrowReader):
                 batch = _sound(reader.get_batch(number))
                 yield batch.select([order.index(index) for index in indices])
 
-    def digest(self) -> str:
-        return self._place.digest()
-
     def close(self) -> None:
         self._file.close()
 
 
-class ArrowStreamReader(ArrowReader):
+class ArrowStreamReader(TextReader, ArrowReader):
     """A reader of an Arrow IPC stream in a file, a pipe or standard input (`-`)."""
 
     def __init__(self, location: Location, raw: HashingStream | None = None) -> None:
-        self._place, self.location = location, location.source
-        self._read_once = location.kind() != "file"
-        self._bytes = DecompressedStream(self.location, raw or HashingStream(location))
+        self.location, self._text = location.source, TextInput(location, raw)
+        self._files = ExitStack()
+        self._files.callback(self._text.close)
         with ExitStack() as failing, _damage(self.location):
             failing.callback(self.close)
-            self._stream = _Stream(self.location, self._bytes)
+            self._stream = _Stream(self.location, self._files.enter_context(self._text.opened()))
             self.schema = self._stream.schema
             self._first = next(self._stream.batches(), None)
-            self.fields = fields_from(self.schema, self._peek)
+            self._describe()
             failing.pop_all()
         self._fresh = True
 
-    def _peek(self, index: int) -> pa.Array:
-        return (
-            pa.array([], self.schema.field(index).type) if self._first is None else self._first.column(index)
-        )
+    def _peek(self, index: int) -> Iterable[pa.Scalar]:
+        return () if self._first is None else self._first.column(index)
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
-        del height
         with _damage(self.location):
             for batch in self._all():
                 yield batch.select(indices)
@@ -117,22 +107,13 @@ class ArrowStreamReader(ArrowReader):
             if first is not None:
                 yield first
                 yield from self._stream.batches()
-        elif self._read_once:
-            raise pipe_read_again(self.location)
         else:
-            with closing(DecompressedStream(self.location, HashingStream(self._place))) as stream:
-                yield from _Stream(self.location, stream).batches()
-
-    @property
-    def rereadable(self) -> bool:
-        return not self._read_once
-
-    def digest(self) -> str:
-        return self._bytes.raw.digest() if self._read_once else self._place.digest()
+            with self._text.opened() as text:
+                yield from _Stream(self.location, text).batches()
 
     def close(self) -> None:
         self._first = None
-        self._bytes.close()
+        self._files.close()
 
 
 class _Stream:
@@ -183,15 +164,17 @@ class _Stream:
             )
 
 
-class _FullReads:
+class _FullReads(io.RawIOBase):
     """A file whose reads return all requested bytes: Arrow's reader takes fewer for the end."""
 
-    closed = False
     ended = False
     """A read returned fewer bytes than requested."""
 
     def __init__(self, text: DecompressedStream) -> None:
         self._text = text
+
+    def readable(self) -> bool:
+        return True
 
     def read(self, size: int = -1) -> bytes:
         data = self._text.read() if size < 0 else read_full(self._text, size)
@@ -204,9 +187,6 @@ class _FullReads:
         while data := read_full(self._text, 1 << 20):
             length, tail = length + len(data), (tail + data)[-_TAIL:]
         return length, tail
-
-    def close(self) -> None:
-        self.closed = True
 
 
 def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:

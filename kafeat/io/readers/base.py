@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from types import TracebackType
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,9 +15,10 @@ import numpy as np
 from kafeat.contract.tile import Rows, dense
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import Field
+from kafeat.io.columns.fields import Table
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
+from kafeat.io.storage.object_store import is_of_transport, unreachable
 from kafeat.types import Array, Floats
 
 if TYPE_CHECKING:
@@ -31,31 +33,21 @@ def wrong_count(location: str, promised: int, got: int) -> DataError:
     )
 
 
-def pipe_read_again(location: str) -> UsageError:
-    """Return the error of a second pass over a pipe."""
-    return UsageError(
-        f"{location}: expected a file, which can be read again, got a pipe; save it to a file first"
-    )
-
-
+@dataclass(eq=False)
 class Chunk(ABC):
     """Consecutive rows of a reader, not yet decoded. `matrix` decodes them, in the thread that calls it."""
 
+    location: str
     start: int
     """Row number of the first row, from 0."""
     rows: int
-    before: int = 0
+    columns: Columns
+    before: int = field(default=0, kw_only=True)
     """Rows of earlier parts of a data set. They count for `start`, but not for row numbers in messages."""
-
-    def __init__(self, location: str, start: int, rows: int, columns: Columns) -> None:
-        self.location, self.start, self.rows, self.columns = location, start, rows, columns
 
     def shift(self, rows: int) -> Self:
         """Return the chunk in a data set whose earlier parts have so many rows."""
-        shifted = copy(self)
-        shifted.start += rows
-        shifted.before += rows
-        return shifted
+        return replace(self, start=self.start + rows, before=self.before + rows)
 
     @property
     def first_row(self) -> int:
@@ -97,7 +89,6 @@ class Chunk(ABC):
 
     def broken_text(self, row: int) -> str | None:
         """Return the text of a row that breaks the format, else None. Such a row has no cells."""
-        del row
         return None
 
     @property
@@ -106,34 +97,22 @@ class Chunk(ABC):
         """The passthrough columns, or None if none were requested."""
 
 
-class Reader(ABC):
+class Reader(Table, ABC):
     """A table that is read in chunks. It is a context manager."""
 
-    location: str
-    fields: tuple[Field, ...]
-    positional: bool = False
-    """Columns have no names of their own: they are called c0, c1, ... by position."""
     seekable: bool = False
     """Rows can be found without reading earlier ones: `select_rows` and `blocks` work."""
-    untyped: bool = False
-    """The kinds of `fields` are a guess from the first rows."""
     sparse: bool = False
     """Rows are decoded as sparse ones."""
-    rows: int | None = None
     first: int = 0
     """Number of the first row to read."""
+    limit: int | None = None
+    """Largest number of rows to read."""
     origin: tuple[Location, str] | None = None
     """Location and stamp of the file when it was listed or opened. None for a stream or data in memory."""
-
-    @property
-    def row_names(self) -> frozenset[str]:
-        """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
-        return frozenset()
-
-    @property
-    def notes(self) -> Mapping[str, str]:
-        """Metadata that kafeat has written to the file, such as `map`, the SHA-256 of the map."""
-        return {}
+    notes: Mapping[str, str] = MappingProxyType({})
+    """Metadata that kafeat has written to the file, such as `map`, the SHA-256 of the map."""
+    _place: Location
 
     @property
     def rereadable(self) -> bool:
@@ -142,7 +121,22 @@ class Reader(ABC):
 
     def estimated_rows(self) -> int | None:
         """Return the number of rows, estimated if it is not known. None if it cannot be estimated."""
+        rows = self._estimated_rows()
+        return rows if rows is None or self.limit is None else min(rows, self.limit)
+
+    def _estimated_rows(self) -> int | None:
         return self.rows
+
+    def limited(self, limit: int) -> Self:
+        """Return a view of the first rows, for a trial.
+
+        Its chunks are those of all rows, of which the last one is cut. The output of a row does not depend on later
+        rows, so the output is the beginning of the complete one. The digest is that of the complete input.
+        """
+        view = copy(self)
+        view.limit, view.seekable = limit, False
+        view.rows = None if self.rows is None else min(self.rows, limit)
+        return view
 
     def select_rows(self, start: int, stop: int) -> Self:
         """Return a view of the rows from `start` to `stop` (exclusive), which keep their numbers.
@@ -166,7 +160,6 @@ class Reader(ABC):
 
         A file of some kilobytes may repeat a long text in every row. The view shares the open file with this reader.
         """
-        del names
         return self
 
     def settled(self) -> Self:
@@ -190,16 +183,24 @@ class Reader(ABC):
         `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type. With
         `set_aside`, a row that breaks the format is a row with an invalid value, if its end is known.
         """
-        promised, got = self.rows, 0
+        promised, got = self._promised_rows(), 0
         for chunk in self._chunks(
             columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
         ):
+            if self.limit is not None and chunk.rows > self.limit - got:
+                chunk = chunk.head(self.limit - got)
             got += chunk.rows
             if promised is not None and got > promised:
                 break
             yield chunk
+            if got == self.limit:  # before the reader makes a chunk that is not needed
+                return
         if promised not in (None, got):
             raise wrong_count(self.location, promised, got)
+
+    def _promised_rows(self) -> int | None:
+        """Return the number of rows that the chunks must have, if it is known."""
+        return self.rows
 
     @abstractmethod
     def _chunks(
@@ -215,9 +216,9 @@ class Reader(ABC):
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         """Return the schema of the passthrough columns, in the requested order."""
 
-    @abstractmethod
     def digest(self) -> str:
         """Return the SHA-256 of the bytes, in hex."""
+        return self._place.digest()
 
     def check_unchanged(self) -> None:
         """Refuse a file that has changed since it was listed or opened."""
@@ -258,11 +259,8 @@ def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) 
             isinstance(error, MemoryError) and MemoryError not in kinds
         ):  # Arrow's own is one of its exceptions
             raise
-        if isinstance(error, OSError) and "://" in str(location):
-            from kafeat.io.storage.object_store import is_of_transport, unreachable
-
-            if is_of_transport(error):
-                raise unreachable(location, error) from error
+        if isinstance(error, OSError) and "://" in str(location) and is_of_transport(error):
+            raise unreachable(location, error) from error
         if isinstance(error, OSError) and error.errno:  # of the system; damage has no number
             raise refused(location, error) from error
         raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -18,19 +16,18 @@ import pyarrow.csv as pa_csv
 from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import indices_of
-from kafeat.io.readers.base import Chunk, Reader, pipe_read_again
-from kafeat.io.readers.csv_quotes import CheckedText
-from kafeat.io.readers.csv_sniff import ARROW, Type, inferred, sniff, typed
-from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
-from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, Utf8Only, first_not_utf8
-from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.readers.base import Chunk
+from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
+from kafeat.io.readers.csv_sniff import inferred, sniff, typed
+from kafeat.io.readers.table import TableChunk, TakePassthrough, cut
+from kafeat.io.readers.text_stream import HEAD, HashingStream, TextInput, TextReader
+from kafeat.io.storage.base import Location
 
 # A shell hands these two on as they are written.
 _TABS = ("\\t", "tab")
 
 
-class CsvReader(Reader):
+class CsvReader(TextReader):
     """A reader of a CSV file or object, or of standard input (`-`), which can be read once."""
 
     untyped = True
@@ -46,25 +43,16 @@ class CsvReader(Reader):
         delimiter = "\t" if delimiter in _TABS else delimiter
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
-        self._place, self.location = location, location.source
+        self.location, self._text = location.source, TextInput(location, raw)
         self.positional, self._delimiter = not header, delimiter
-        text = self._open() if raw is None else DecompressedStream(self.location, raw)
-        self._sniffed = sniff(self.location, text, delimiter, header)
+        with self._text.peeked() as text:
+            self._sniffed = sniff(self.location, text, delimiter, header)
         self.fields = self._sniffed.fields
         self.rows = 0 if self._sniffed.empty else None
-        self._raw = text.raw
-        # A pipe cannot be opened twice: keep the stream, which returns its first bytes again.
-        self._read_once = not _can_reopen(location)
-        self._text: DecompressedStream | None = text if self._read_once else None
-        self._types: dict[int, Type] = {}
-        if not self._read_once:
-            text.close()
-
-    @property
-    def row_names(self) -> frozenset[str]:
-        """The first column, if it alone has no name: pandas and R write row names so."""
+        self._types: dict[int, pa.DataType] = {}
+        # The first column, if it alone has no name: pandas and R write row names so.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
-        return frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
+        self.row_names = frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
@@ -77,13 +65,10 @@ class CsvReader(Reader):
             if passthrough
             else None
         )
-        ragged = WrongWidthRows() if set_aside else None
+        ragged = WrongWidthRows(self._sniffed.skip) if set_aside else None
+        broken = {} if ragged is None else ragged.problems
         for start, table in cut(self._pieces(indices, ragged), height):
-            yield TableChunk(self.location, start, table, columns, take_passthrough, self._broken(ragged))
-
-    def _broken(self, ragged: WrongWidthRows | None) -> Broken | None:
-        skip = self._sniffed.skip
-        return None if ragged is None else lambda row: ragged.problems.get(row + skip)
+            yield TableChunk(self.location, start, table.num_rows, columns, table, take_passthrough, broken)
 
     def _take_passthrough(
         self, where: list[int], names: Sequence[str], typed_passthrough: bool
@@ -93,63 +78,39 @@ class CsvReader(Reader):
         types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
         return lambda table, start: typed(self.location, table.select(where), types, start)
 
-    def _type(self, index: int) -> Type:
+    def _type(self, index: int) -> pa.DataType:
         """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
         if index not in self._types:
             self._types[index] = inferred(self._sniffed.values[index])
         return self._types[index]
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        kinds = [ARROW[self._type(i)] for i in indices_of(self, keep)]
+        kinds = [self._type(i) for i in indices_of(self, keep)]
         return pa.schema(
             [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
         )
 
-    @property
-    def rereadable(self) -> bool:
-        return not self._read_once
-
-    def estimated_rows(self) -> int | None:
-        """Estimate the rows from the first 8 MiB. The bytes are counted apart, as the CSV parser reads ahead."""
-        if self.rows is not None or self._read_once:
-            return self.rows
-        with closing(self._open()) as text:
-            head = _QUOTED.sub(b"", text.look(_HEAD))
-            share = text.raw.n_bytes / max(1, self._place.size() or 0)
-        return max(0, round(head.count(b"\n") / max(share, 1e-12)) - self._sniffed.skip)
-
-    def digest(self) -> str:
-        return self._raw.digest() if self._read_once else self._place.digest()
-
-    def close(self) -> None:
-        self._raw.close()
-
-    def _open(self) -> DecompressedStream:
-        return DecompressedStream(self.location, HashingStream(self._place))
+    def _estimated_rows(self) -> int | None:
+        lines = None if self.rows == 0 else self._text.estimated_lines(_without_quoted)
+        return self.rows if lines is None else max(0, lines - self._sniffed.skip)
 
     def _pieces(self, indices: list[int], ragged: WrongWidthRows | None) -> Iterator[pa.RecordBatch]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
-        text, self._text = self._text if self._read_once else self._open(), None
-        if text is None:
-            raise pipe_read_again(self.location)
         done, skip = 0, self._sniffed.skip
-        # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
-        whole = text if ragged is None else Utf8Only(self.location, text)
-        checked = CheckedText(self.location, whole, self._delimiter)
-        try:
-            batches = self._reader(checked, indices, ragged)
-            for batch in batches if ragged is None else ragged.with_null_rows(batches):
+        with self._text.opened() as text:
+            # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
+            checked = CheckedText(self.location, text, self._delimiter, utf8=ragged is not None)
+            try:
+                batches = self._reader(checked, indices, ragged)
+                for batch in batches if ragged is None else ragged.with_null_rows(batches):
+                    checked.check()
+                    yield batch.slice(skip)
+                    done += max(0, batch.num_rows - skip)
+                    skip = max(0, skip - batch.num_rows)
                 checked.check()
-                yield batch.slice(skip)
-                done += max(0, batch.num_rows - skip)
-                skip = max(0, skip - batch.num_rows)
-            checked.check()
-        except pa.ArrowInvalid as error:
-            checked.check()
-            raise self._damage(str(error), done) from error
-        finally:
-            if not self._read_once:
-                text.close()
+            except pa.ArrowInvalid as error:
+                checked.check()
+                raise self._damage(str(error), done) from error
 
     def _reader(
         self, text: CheckedText, indices: list[int], ragged: WrongWidthRows | None
@@ -193,56 +154,44 @@ class CsvReader(Reader):
 
     def _stray_return(self) -> str:
         """Return a hint if the first 8 MiB end rows by LF, and some by a CR alone, which is probably in a value."""
-        if self._read_once:
+        if self._text.read_once:
             return ""
-        with closing(self._open()) as text:
-            head = _QUOTED.sub(b"", text.look(_HEAD))
+        with self._text.opened() as text:
+            head = _without_quoted(text.look(HEAD))
         if b"\n" not in head or not _STRAY_RETURN.search(head):
             return ""
         return "; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes"
 
     def _not_utf8(self, done: int) -> str:
         """Describe the first bytes that are not UTF-8, or for a stream the number of rows before them."""
-        if not self._read_once:
-            with closing(self._open()) as text:
+        if not self._text.read_once:
+            with self._text.opened() as text:
                 invalid = first_not_utf8(text)
             if invalid is not None:
-                return str(invalid)
+                return invalid
         return f"after {done} rows: expected UTF-8 text, got other bytes"
 
 
-_HEAD = 8 << 20
-_QUOTED = re.compile(rb'"[^"]*"')
 _STRAY_RETURN = re.compile(rb"\r(?![\r\n])")
 
 
-def _can_reopen(location: Location) -> bool:
-    if isinstance(location, LocalPath):
-        return location.kind() == "file"
-    return not isinstance(location, StandardStream)
-
-
-class _Invalid(Protocol):
-    """An invalid row, as Arrow's parser reports it. `number` counts all rows from 1."""
-
-    number: int
-    expected_columns: int
-    actual_columns: int
-    text: str
+def _without_quoted(text: bytes) -> bytes:
+    return re.sub(rb'"[^"]*"', b"", text)
 
 
 class WrongWidthRows:
     """Collects rows of another width, and replaces them by rows of nulls."""
 
-    def __init__(self) -> None:
+    def __init__(self, headers: int = 0) -> None:
+        self._headers = headers
         self.problems: dict[int, tuple[str, str]] = {}
-        """The problem and the text of each such row, by its number from 0 with the headers."""
+        """The problem and the text of each such row, by its number from 0."""
         self._waiting: deque[int] = deque()
 
-    def take(self, row: _Invalid) -> str:
-        """Record a row; called by Arrow's parser."""
+    def take(self, row: pa_csv.InvalidRow) -> str:
+        """Record a row, whose number counts all rows from 1. Called by Arrow's parser."""
         problem = f"expected {row.expected_columns} fields, got {row.actual_columns}"
-        self.problems[row.number - 1] = problem, row.text
+        self.problems[row.number - 1 - self._headers] = problem, row.text
         self._waiting.append(row.number - 1)
         return "skip"
 
@@ -253,17 +202,13 @@ class WrongWidthRows:
             null = pa.RecordBatch.from_arrays(
                 [pa.nulls(1, f.type) for f in batch.schema], schema=batch.schema
             )
-            done = 0
-            while done < batch.num_rows or (self._waiting and self._waiting[0] == row):
-                if self._waiting and self._waiting[0] == row:
-                    self._waiting.popleft()
-                    yield null
-                    row += 1
-                    continue
-                most = batch.num_rows - done
-                run = min(most, self._waiting[0] - row) if self._waiting else most
-                yield batch.slice(done, run)
-                done, row = done + run, row + run
+            while self._waiting and self._waiting[0] <= row + batch.num_rows:
+                above = self._waiting.popleft() - row
+                yield batch.slice(0, above)
+                yield null
+                batch, row = batch.slice(above), row + above + 1
+            yield batch
+            row += batch.num_rows
         while null is not None and self._waiting:
             self._waiting.popleft()
             yield null

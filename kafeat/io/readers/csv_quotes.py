@@ -1,7 +1,8 @@
-"""Check the quotes of CSV text on its way to Arrow's reader, and never split a line end."""
+"""Check the quotes and the UTF-8 of CSV text on its way to Arrow's reader, and never split a line end."""
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 
@@ -11,6 +12,7 @@ from kafeat.errors import DataError
 from kafeat.io.storage.files import read_full
 
 _QUOTE, _LF, _CR = b'"\n\r'
+_LINE_END = b"\n"
 _MOST_HELD = 4
 _BOM = b"\xef\xbb\xbf"
 
@@ -22,8 +24,9 @@ class CheckedText(io.RawIOBase):
     eight of them no file can be read (pyarrow 26).
     """
 
-    def __init__(self, location: str, text: io.RawIOBase, delimiter: str) -> None:
-        self._location, self._text, self._quotes = location, text, Quotes(delimiter)
+    def __init__(self, location: str, text: io.RawIOBase, delimiter: str, utf8: bool = False) -> None:
+        self._location, self._text = location, text
+        self._checks: list[Utf8 | Quotes] = [*([Utf8()] if utf8 else []), Quotes(delimiter)]
         self._held = b""
         self._error: Exception | None = None
 
@@ -49,9 +52,10 @@ class CheckedText(io.RawIOBase):
         data = self._held + new
         cut = _cut(data) if ahead else len(data)
         data, self._held = data[:cut], data[cut:] + ahead
-        problem = self._quotes.problem(data)
-        if problem is not None:
-            raise DataError(f"{self._location}: {problem}")
+        for check in self._checks:
+            problem = check.problem(data)
+            if problem is not None:
+                raise DataError(f"{self._location}: {problem}")
         return data
 
 
@@ -67,6 +71,42 @@ def _cut(data: bytes) -> int:
         if byte >= 0xC0:  # the first byte of a character
             return len(data) - (held if held < 2 + (byte >= 0xE0) + (byte >= 0xF0) else 0)
     return len(data)
+
+
+class Utf8:
+    """Checks that a text is UTF-8, piece by piece."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._line, self._offset, self._rest = 1, 0, b""
+
+    def problem(self, data: bytes) -> str | None:
+        """Check the next piece, and describe the first invalid bytes, if any. An empty piece ends the text."""
+        whole = self._rest + data
+        try:
+            self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            return (
+                f"line {self._line + whole.count(_LINE_END, 0, error.start)}, byte {self._offset + error.start}: "
+                f"expected UTF-8 text, got {whole[error.start : error.start + 4]!r}; convert it: "
+                "iconv -f LATIN1 -t UTF-8, or whatever it is"
+            )
+        # The decoder holds the bytes of a character that continues in the next piece.
+        end = len(whole) - len(self._decoder.getstate()[0])
+        self._rest = whole[end:]
+        self._line += whole.count(_LINE_END, 0, end)
+        self._offset += end
+        return None
+
+
+def first_not_utf8(text: io.RawIOBase) -> str | None:
+    """Describe the first bytes of a text that are not UTF-8. Return None if there are none."""
+    check = Utf8()
+    while True:
+        data = text.read(1 << 20) or b""
+        problem = check.problem(data)
+        if problem is not None or not data:
+            return problem
 
 
 class Quotes:

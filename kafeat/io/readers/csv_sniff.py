@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +16,12 @@ import pyarrow.compute as pc
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import NOT_FINITE, to_doubles
+from kafeat.io.formats import format_of_bytes
 from kafeat.io.readers.text_stream import DecompressedStream
 
 LOOK = 1 << 20
 LONGEST = 1 << 28
 """Largest size of a row in bytes. A longer one has an open quote."""
-BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
 
 
 @dataclass(frozen=True)
@@ -80,11 +79,11 @@ def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tupl
 
 
 def _refuse_binary(location: str, head: bytes) -> None:
-    for magic, name in BINARY.items():
-        if head.startswith(magic):
-            raise DataError(
-                f"{location}: expected CSV, but this looks like {name}: --input-format {name.lower()}"
-            )
+    other = format_of_bytes(head)
+    if other is not None:
+        raise DataError(
+            f"{location}: expected CSV, but this looks like {other.title}: --input-format {other.name}"
+        )
     if b"\0" in head[:LOOK]:
         raise DataError(
             f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "
@@ -122,12 +121,6 @@ def _is_word(text: str) -> bool:
     return text.strip().lower().lstrip("+-") not in NOT_FINITE
 
 
-Type = Literal["int64", "float64", "string"]
-
-
-ARROW: dict[Type, pa.DataType] = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
-
-
 # A double holds every number of at most 15 digits.
 _SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
 
@@ -146,45 +139,32 @@ _MOST_DIGITS = 767
 """Largest number of significant decimal digits of a double."""
 
 
-def inferred(values: Sequence[str]) -> Type:
+def inferred(values: Sequence[str]) -> pa.DataType:
     """Return the narrowest type that loses nothing of these values. Empty values are null in it."""
     text = _present(pa.chunked_array([pa.array(values, pa.string())]))
-    numbers: tuple[Type, ...] = ("int64", "float64") if text.null_count < len(text) else ()
-    return next((kind for kind in numbers if _as(text, kind) is not None), "string")
+    numbers = (pa.int64(), pa.float64()) if text.null_count < len(text) else ()
+    return next((kind for kind in numbers if _as(text, kind) is not None), pa.string())
 
 
-def typed(location: str, table: pa.Table, types: dict[str, Type], start: int) -> pa.Table:
+def typed(location: str, table: pa.Table, types: dict[str, pa.DataType], start: int) -> pa.Table:
     """Convert the text columns of `table` to `types`. Refuse a value that does not fit, with its row."""
     columns = [_typed(location, table.column(i), name, types[name], start) for i, name in enumerate(types)]
-    return pa.Table.from_arrays(
-        columns, schema=pa.schema([(name, ARROW[kind]) for name, kind in types.items()])
-    )
+    return pa.Table.from_arrays(columns, schema=pa.schema(list(types.items())))
 
 
-def _typed(location: str, text: pa.ChunkedArray, name: str, kind: Type, start: int) -> pa.ChunkedArray:
-    if kind == "string":
+def _typed(location: str, text: pa.ChunkedArray, name: str, kind: pa.DataType, start: int) -> pa.ChunkedArray:
+    if kind == pa.string():
         return text
     present = _present(text)
     numbers = _as(present, kind)
     if numbers is not None:
         return numbers
-    row = _first_unlike(present, kind)
+    row = next(row for row in range(len(present)) if _as(present.slice(row, 1), kind) is None)
+    expected = np.dtype(kind.to_pandas_dtype())
     raise DataError(
-        f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected {kind} as in the first rows, "
+        f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected {expected} as in the first rows, "
         f"got {present[row].as_py()[:60]!r}; a CSV output keeps it as it is"
     )
-
-
-def _first_unlike(text: pa.ChunkedArray, kind: Type) -> int:
-    """Return the position of the first value that the type cannot hold. There is one."""
-    first, rows = 0, len(text)
-    while rows > 1:
-        half = rows // 2
-        if _as(text.slice(first, half), kind) is None:
-            rows = half
-        else:
-            first, rows = first + half, rows - half
-    return first
 
 
 def _present(text: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -192,14 +172,14 @@ def _present(text: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.case_when(pc.make_struct(pc.not_equal(text, "")), text)
 
 
-def _as(text: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray | None:
+def _as(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
     """Return the values as numbers, or None if one of them would lose something."""
     try:
-        numbers = text.cast(ARROW[kind])
+        numbers = text.cast(kind)
     except pa.ArrowInvalid:
         return None
     same = pc.equal(numbers.cast(pa.string()), text)
-    if kind == "int64":
+    if kind == pa.int64():
         return numbers if pc.all(same).as_py() is not False else None
     unlike = text.filter(pc.invert(pc.or_(same, pc.match_substring_regex(text, _SHORT))))
     return numbers if all(map(_is_double, unlike.to_pylist())) else None

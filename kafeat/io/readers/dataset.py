@@ -1,11 +1,10 @@
-"""Reader of a data set of many files: the rows of its parts, in the order of their names."""
+"""Read a data set of many files, whose rows are read in the order of their names."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -13,12 +12,10 @@ import numpy as np
 
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import Field
 from kafeat.io.columns.selection import match
+from kafeat.io.data_set import Part
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.data_set import Part, is_data_set, list_parts
 from kafeat.types import Array
 
 if TYPE_CHECKING:
@@ -26,67 +23,33 @@ if TYPE_CHECKING:
 
 EDGE = 1 << 16
 """Bytes at each end of a part that the digest of the data set covers."""
-
-
-def open_data(
-    location: Location,
-    format: str | None = None,
-    *,
-    delimiter: str = ",",
-    header: bool = True,
-    stamp: str | None = None,
-) -> Reader:
-    """Open a file or a data set. `stamp` is the expected stamp of a file."""
-    if is_data_set(location):
-        return DatasetReader(location, format, delimiter, header)
-    return open_reader(location, format, delimiter=delimiter, header=header, stamp=stamp)
-
-
-def _width(fields: Sequence[Field]) -> int:
-    return sum(field.width or 1 for field in fields)
-
-
-@dataclass(frozen=True)
-class _ReadOptions:
-    format: str | None
-    delimiter: str
-    header: bool
-
-    def open(self, part: Part) -> Reader:
-        return open_reader(
-            part.location, self.format, delimiter=self.delimiter, header=self.header, stamp=part.stamp
-        )
+OpenFile = Callable[[Location, str], Reader]
+"""Opens a file that has a stamp."""
 
 
 class DatasetReader(Reader):
     """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
-    def __init__(self, location: Location, format: str | None, delimiter: str, header: bool) -> None:
-        self.location, self._options = str(location), _ReadOptions(format, delimiter, header)
+    def __init__(self, location: str, parts: Sequence[Part], open_file: OpenFile) -> None:
+        self.location, self._parts, self._open_file = location, parts, open_file
         self._coded: tuple[str, ...] = ()
-        self._parts = list_parts(location, format).parts
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
             self.sparse = first.sparse
-            self._notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
-            self._row_names = first.row_names
+            self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
+            self.row_names = first.row_names
+
+    def _part(self, part: Part) -> Reader:
+        return self._open_file(part.location, part.stamp)
 
     def _first(self) -> Reader:
         """Open the first part with rows, as a part without rows shows no types. If none has rows, open the first."""
         for part in self._parts:
-            reader = self._options.open(part)
+            reader = self._part(part)
             if reader.rows != 0:
                 return reader
             reader.close()
-        return self._options.open(self._parts[0])
-
-    @property
-    def row_names(self) -> frozenset[str]:
-        return self._row_names
-
-    @property
-    def notes(self) -> dict[str, str]:
-        return dict(self._notes)
+        return self._part(self._parts[0])
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]  # counted when it is asked for
@@ -98,7 +61,7 @@ class DatasetReader(Reader):
         """The number of the first row of each part, and the number of all rows."""
         starts = [0]
         for part in self._parts:
-            with self._options.open(part) as reader:
+            with self._part(part) as reader:
                 if reader.rows is None:
                     return None
                 starts.append(starts[-1] + reader.rows)
@@ -115,21 +78,15 @@ class DatasetReader(Reader):
             return self
         view = copy(self)
         for part in self._parts:
-            with self._options.open(part) as reader:
-                view.fields = max(view.fields, reader.settled().fields, key=_width)
+            with self._part(part) as reader:
+                settled = reader.settled()
+                view.fields = settled.fields if settled.width > view.width else view.fields
         return view
 
-    def chunks(
-        self,
-        columns: Columns,
-        keep: Sequence[str],
-        height: int,
-        *,
-        typed_passthrough: bool = True,
-        set_aside: bool = False,
-    ) -> Iterator[Chunk]:
-        # Each part checks its own rows. To know their sum, all parts would have to be opened first.
-        return self._chunks(columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside)
+    def _promised_rows(self) -> int | None:
+        return (
+            None  # each part checks its own rows; to know their sum, all parts would have to be opened first
+        )
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
@@ -153,7 +110,7 @@ class DatasetReader(Reader):
     ) -> Iterator[Chunk] | None:
         """Return chunks of only the blocks that hold these rows (ascending), or None if rows cannot be found."""
         starts = self._starts
-        if starts is None or not self._seekable:
+        if starts is None or not self._seekable or self.limit is not None:
             return None
         return self._blocks_with(columns, keep, height, rows_wanted, starts)
 
@@ -175,7 +132,7 @@ class DatasetReader(Reader):
                 reader.check_unchanged()
 
     def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Reader:
-        reader = self._options.open(part)
+        reader = self._part(part)
         try:
             if reader.rows != 0:
                 self._check(reader, columns, keep)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,10 @@ import pyarrow as pa
 from kafeat.errors import DataError, InvalidValueError, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
-from kafeat.io.readers.base import Chunk, Reader, pipe_read_again
+from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
 from kafeat.io.readers.sparse_matrix import Entries, SparseChunk, features_field, refuse_to_copy
-from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
+from kafeat.io.readers.text_stream import DecompressedStream, TextInput, TextReader
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.types import Array, Mask
@@ -33,7 +34,7 @@ EXACT = 2.0**53
 """Labels are read as doubles: from this number on, two whole numbers may have the same double."""
 
 
-class LibsvmReader(Reader):
+class LibsvmReader(TextReader):
     """A reader of two columns: `label`, which is not a feature, and `features`, whose width depends on all rows."""
 
     positional = True
@@ -41,21 +42,13 @@ class LibsvmReader(Reader):
     sparse = True
 
     def __init__(self, location: Location) -> None:
-        self._place, self.location = location, location.source
-        self._read_once = location.kind() != "file"
-        text = self._open()
-        self._raw = text.raw
+        self.location, self._text = location.source, TextInput(location)
         self._files = ExitStack()
-        self._files.callback(self._raw.close)
-        self._copy: IO[bytes] | None = None
-        with ExitStack() as failing:
-            failing.callback(self.close)
+        self._files.callback(self._text.close)
+        self._copy: TextInput | None = None
+        with self._text.peeked() as text:
             self._look(text)
-            failing.pop_all()
         self.fields = self._fields(None)
-        self._text: DecompressedStream | None = text if self._read_once else None
-        if not self._read_once:
-            text.close()
 
     def _look(self, text: DecompressedStream) -> None:
         head = text.look(LOOK)
@@ -73,13 +66,9 @@ class LibsvmReader(Reader):
     def _fields(self, width: int | None) -> tuple[Field, ...]:
         return Field(LABEL, "other", None, "the label"), features_field(width, "sparse rows")
 
-    @property
-    def rereadable(self) -> bool:
-        return not self._read_once
-
     def settled(self) -> Self:
         view, width, row = copy(self), 0, 0
-        if self._read_once:
+        if self._text.read_once and self._copy is None:
             view._copy = self._spooled()
         for lines, rows in cut(view._pieces(), 1 << 14):
             entries = parsed(lines).entries
@@ -92,23 +81,18 @@ class LibsvmReader(Reader):
         view.fields = self._fields(width or None)
         return view
 
-    def _spooled(self) -> IO[bytes]:
+    def _spooled(self) -> TextInput:
         """Copy a stream to a temporary file, to read it twice. It is closed with the reader."""
-        if self._copy is not None:
-            return self._copy
-        if self._text is None:
-            raise pipe_read_again(self.location)
-        text, self._text = self._text, None
-        copied = tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".libsvm")  # noqa: SIM115
-        file = self._files.enter_context(copied)
-        shutil.copyfileobj(text, file)
-        file.flush()
-        return file
+        with self._text.opened() as text:
+            copied = tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".libsvm")  # noqa: SIM115
+            file = self._files.enter_context(copied)
+            shutil.copyfileobj(text, file)
+            file.flush()
+            return TextInput(LocalPath(file.name))
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough
         indices_of(self, (column.name for column in columns.features))
         passthrough = self.passthrough_schema(keep)
         start = 0
@@ -117,39 +101,19 @@ class LibsvmReader(Reader):
             start += rows
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        del typed
         indices_of(self, keep)
         refuse_to_copy(self.location, list(keep))
         return pa.schema([(name, self._kind) for name in keep])
 
-    def estimated_rows(self) -> int | None:
-        if self._read_once:
-            return None
-        with closing(self._open()) as text:
-            head = text.look(8 << 20)
-            share = text.raw.n_bytes / max(1, self._place.size() or 0)
-        return round(tidied(head).count(b"\n") / max(share, 1e-12))
-
-    def digest(self) -> str:
-        return self._raw.digest() if self._read_once else self._place.digest()
+    def _estimated_rows(self) -> int | None:
+        return self._text.estimated_lines(tidied)
 
     def close(self) -> None:
         self._files.close()
 
-    def _open(self) -> DecompressedStream:
-        return DecompressedStream(self.location, HashingStream(self._place))
-
     def _pieces(self) -> Iterator[bytes]:
         """Yield whole lines without comments."""
-        if self._copy is not None:
-            text = DecompressedStream(self.location, HashingStream(LocalPath(self._copy.name)))
-        elif self._read_once:
-            if self._text is None:
-                raise pipe_read_again(self.location)
-            text, self._text = self._text, None
-        else:
-            text = self._open()
-        try:
+        with (self._copy or self._text).opened() as text:
             rest = b""
             while data := text.read(BLOCK):
                 data = rest + data
@@ -162,66 +126,55 @@ class LibsvmReader(Reader):
                 yield tidied(data[:end])
             if rest:
                 yield tidied(rest + b"\n")
-        finally:
-            if text.raw is not self._raw or not self._read_once:
-                text.close()
 
 
+@dataclass(eq=False)
 class LibsvmChunk(SparseChunk):
-    """Some lines of a LIBSVM file."""
+    """Some lines of a LIBSVM file. `kept` is the schema of the passthrough columns."""
 
-    def __init__(
-        self,
-        location: str,
-        start: int,
-        rows: int,
-        columns: Columns,
-        lines: bytes,
-        passthrough: pa.Schema,
-        strict: bool,
-    ) -> None:
-        super().__init__(location, start, rows, columns)
-        self._lines, self._passthrough, self._strict = lines, passthrough, strict
+    lines: bytes
+    kept: pa.Schema
+    strict: bool
+    """A row that breaks the format has no label."""
+    first_column = 1
 
     @cached_property
     def _parsed(self) -> LabelledEntries:
-        return parsed(self._lines)
+        return parsed(self.lines)
 
     def head(self, rows: int) -> Self:
-        lines = b"".join(line + b"\n" for line in self._lines.split(b"\n", rows)[:rows])
-        return type(self)(
-            self.location, self.start, rows, self.columns, lines, self._passthrough, self._strict
-        )
+        lines = b"".join(line + b"\n" for line in self.lines.split(b"\n", rows)[:rows])
+        return replace(self, rows=rows, lines=lines)
 
     def read(self) -> Entries:
         return self._parsed.entries
 
     @cached_property
     def passthrough(self) -> pa.Table | None:
-        if not len(self._passthrough):
+        if not len(self.kept):
             return None
-        parsed_rows = self._parsed
-        if self._strict and parsed_rows.entries.broken:
-            first = min(parsed_rows.entries.broken)
-            raise self.located(InvalidValueError(first, None, parsed_rows.entries.broken[first][0]))
-        kind = self._passthrough.field(0).type
+        labels, problems = self._parsed.labels, self._parsed.entries.broken
+        if self.strict and problems:
+            first = min(problems)
+            raise self.located(InvalidValueError(first, None, problems[first][0]))
+        kind = self.kept.field(0).type
         broken = np.zeros(self.rows, bool)
-        broken[list(parsed_rows.entries.broken)] = True
+        broken[list(problems)] = True
         whole = pa.types.is_integer(kind)
-        odd = ~_whole(parsed_rows.labels) if whole else np.abs(parsed_rows.labels) >= EXACT
+        odd = ~_whole(labels) if whole else np.abs(labels) >= EXACT
         for row in np.flatnonzero(~broken & odd):
-            written = label_of(self._lines, int(row))
-            if whole or _lost(written, parsed_rows.labels[row]):
-                large = np.isfinite(parsed_rows.labels[row]) and abs(parsed_rows.labels[row]) >= EXACT
+            written = label_of(self.lines, int(row))
+            if whole or _lost(written, labels[row]):
+                large = np.isfinite(labels[row]) and abs(labels[row]) >= EXACT
                 raise DataError(
                     f"{self.location}: {spell_row(self.first_row + int(row))}, column 'label': expected a whole number "
                     f"{'below 2**53' if large or not whole else 'as in the first rows'}, got {written[:60]}"
                 )
-        numbers = np.where(broken, 0.0, parsed_rows.labels)
+        numbers = np.where(broken, 0.0, labels)
         return pa.table(
             [pa.array(numbers.astype(kind.to_pandas_dtype()), kind, mask=broken if broken.any() else None)]
-            * len(self._passthrough),
-            self._passthrough,
+            * len(self.kept),
+            self.kept,
         )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +14,7 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.fields import Field
 from kafeat.io.readers.array import ArrayReader
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.table import PEEK, ArrowReader, cut, fields_from
+from kafeat.io.readers.table import PEEK, ArrowReader, cut
 from kafeat.types import Array
 
 DIGEST_ROWS = 1 << 16
@@ -86,10 +88,12 @@ class TableReader(ArrowReader):
 
     def __init__(self, table: pa.Table, location: str = "<table>") -> None:
         self.location, self.schema, self.rows, self._table = location, table.schema, table.num_rows, table
-        self.fields = fields_from(table.schema, lambda index: table.column(index).slice(0, PEEK))
+        self._describe()
+
+    def _peek(self, index: int) -> pa.ChunkedArray:
+        return self._table.column(index).slice(0, PEEK)
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
-        del height
         yield from self._table.select(indices).to_batches()
 
     def digest(self) -> str:
@@ -106,10 +110,12 @@ class BatchReader(ArrowReader):
 
     def __init__(self, location: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
         self.location, self.schema, self._batches = location, schema, batches
-        self.fields = fields_from(schema, lambda _: pa.nulls(0))
+        self._describe()
+
+    def _peek(self, index: int) -> tuple[()]:
+        return ()
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
-        del height
         for batch in self._batches:
             yield batch.select(indices)
 
@@ -117,20 +123,15 @@ class BatchReader(ArrowReader):
         raise TypeError("batches that are read once have no digest")
 
 
-class _Hash:
+class _Hash(io.RawIOBase):
     """A file that keeps only the hash of its bytes."""
-
-    closed = False
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
 
-    def write(self, data: bytes) -> int:
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
         self.digest.update(data)
         return len(data)
-
-    def flush(self) -> None:
-        return
-
-    def close(self) -> None:
-        self.closed = True

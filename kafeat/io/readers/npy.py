@@ -6,10 +6,11 @@ They are read and not mapped: if a mapped file is truncated or its disk fails, t
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import IO, Any
 
 import numpy as np
 
@@ -18,10 +19,13 @@ from kafeat.io.readers.array import ArrayReader
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.object_store import unreachable
 from kafeat.types import Array
 
 _BLOCK = 256
 """Rows that are read at once if only some rows are needed."""
+_HEAD = 1 << 16
+"""More bytes than any header of a numeric array needs. The length that the header claims is not trusted."""
 
 
 class NpyReader(ArrayReader):
@@ -30,19 +34,30 @@ class NpyReader(ArrayReader):
     seekable = True
 
     def __init__(self, location: Location) -> None:
-        self._place, name = location, location.source
-        if not isinstance(location, LocalPath):
-            with _no_array(name):
-                there = RemoteNpy(location)
-            self._offset, self._by_rows = there.offset, there.by_rows
-            super().__init__(name, there.shape, there.dtype, self._rows)
-            self._file: RemoteNpy | io.FileIO = there
-            return
-        location.open_random().close()
-        mapped = _mapped(location)
-        self._offset, self._by_rows = int(mapped.offset), bool(mapped.flags.c_contiguous)  # type: ignore[attr-defined]  # NumPy has no stub of it
-        super().__init__(name, mapped.shape, mapped.dtype, self._rows)
+        self._place, self.location = location, location.source
         self._file = location.open_random()
+        with ExitStack() as failing:
+            failing.callback(self.close)
+            with _no_array(self.location):
+                shape, dtype = self._read_header()
+            super().__init__(self.location, shape, dtype, self._rows)
+            failing.pop_all()
+
+    def _read_header(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Return shape and dtype, if the file is long enough for them."""
+        local = isinstance(self._place, LocalPath)
+        size = os.fstat(self._file.fileno()).st_size if local else int(self._file.size())
+        head = np.empty(min(_HEAD, size), np.uint8)
+        self._fill(head, 0)
+        file = io.BytesIO(head.data)
+        shape, by_columns, dtype = read_header(file)
+        if dtype.hasobject:
+            raise ValueError("Python objects")
+        self._offset, self._by_rows = file.tell(), not by_columns
+        whole = all(type(n) is int and n >= 0 for n in shape)  # NumPy accepts True as a length
+        if not whole or size < self._offset + math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"{size:,} bytes, and a header that claims the shape {shape} of {dtype}")
+        return shape, dtype
 
     def _rows(self, start: int, stop: int) -> Array:
         rows, width, size = stop - start, len(self.fields), self._dtype.itemsize
@@ -57,14 +72,8 @@ class NpyReader(ArrayReader):
 
     def _fill(self, block: Array, at: int) -> None:
         rest = block.reshape(-1).view(np.uint8)
-        if isinstance(self._file, RemoteNpy):
-            self._file.fill(rest, at)
-            return
         while len(rest):
-            try:
-                done = os.preadv(self._file.fileno(), [rest.data], at)
-            except OSError as error:
-                raise refused(self.location, error) from error
+            done = self._read(rest, at)
             if not done:
                 raise DataError(
                     f"{self.location}: expected {len(rest):,} more bytes at byte {at:,}, got the end of the file: "
@@ -72,21 +81,32 @@ class NpyReader(ArrayReader):
                 )
             rest, at = rest[done:], at + done
 
+    def _read(self, out: Array, at: int) -> int:
+        """Read bytes from position `at` on, and return their number. Any number of threads may read."""
+        local = isinstance(self._place, LocalPath)
+        try:
+            if local:
+                return os.preadv(self._file.fileno(), [out.data], at)
+            data = self._file.read_at(len(out), at)
+        except OSError as error:
+            raise refused(self.location, error) if local else unreachable(self.location, error) from error
+        out[: len(data)] = np.frombuffer(data, np.uint8)
+        return len(data)
+
     def blocks(self) -> Array:
         return np.append(np.arange(0, self._n_rows, _BLOCK), self._n_rows)
-
-    def digest(self) -> str:
-        return self._place.digest()
 
     def close(self) -> None:
         self._file.close()
 
 
-def _mapped(location: LocalPath) -> Array:
-    """Map the array after the header."""
-    with _no_array(location):
-        array: np.memmap[Any, Any] = np.lib.format.open_memmap(location.path, mode="r")
-    return array
+def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, true for an array in Fortran order, and dtype. Raise NumPy's exceptions for an invalid header."""
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"an NPY header of version {version}, and not from 1.0 to 3.0")
+    first = version == (1, 0)
+    return (np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0)(file)
 
 
 @contextmanager
@@ -101,52 +121,3 @@ def _no_array(location: object) -> Iterator[None]:
         raise refused(location, error) from error
     except Exception as error:  # NumPy parses the header, which is not trusted, with Python's own tools
         raise DataError(f"{location}: expected an NPY file of numbers, got {first_line(error)}") from error
-
-
-# More than any header of a numeric array needs. The length that the header claims is not trusted.
-_HEAD = 1 << 16
-
-
-class RemoteNpy:
-    """An NPY object with random access. Raise NumPy's exceptions for an invalid header."""
-
-    def __init__(self, location: Location) -> None:
-        from kafeat.io.storage.object_store import unreachable
-
-        self._location, self._refused = location, unreachable
-        self._file = location.open_random()
-        size = int(self._file.size())
-        head = io.BytesIO(self._at(0, min(_HEAD, size)))
-        version = np.lib.format.read_magic(head)
-        if version not in ((1, 0), (2, 0)):
-            raise ValueError(f"format version {version}, expected 1.0 or 2.0")
-        read = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
-        self.shape, by_columns, self.dtype = read(head)
-        if self.dtype.hasobject:
-            raise ValueError("Python objects")
-        self.offset, self.by_rows = head.tell(), not by_columns
-        needed = self.offset + int(np.prod([int(n) for n in self.shape], dtype=object)) * self.dtype.itemsize
-        if size < needed:
-            raise ValueError(f"{size:,} bytes, and a header that claims {needed:,}")
-
-    def fill(self, block: Array, at: int) -> None:
-        """Fill a flat array of bytes, from byte `at` of the object on."""
-        data = self._at(at, len(block))
-        if len(data) < len(block):
-            raise DataError(
-                f"{self._location}: expected {len(block):,} bytes at byte {at:,}, got {len(data):,}: "
-                "it was cut short while it was read"
-            )
-        block[:] = np.frombuffer(data, np.uint8)
-
-    def _at(self, at: int, n: int) -> Any:
-        try:
-            return self._file.read_at(n, at)
-        except OSError as error:
-            raise self._refused(self._location, error) from error
-
-    def close(self) -> None:
-        """Close the object."""
-        self._file.close()

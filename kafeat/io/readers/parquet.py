@@ -15,7 +15,7 @@ from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.numbers import is_text, storage_of
 from kafeat.io.readers.base import Chunk, damage, wrong_count
-from kafeat.io.readers.table import PEEK, ArrowReader, fields_from
+from kafeat.io.readers.table import ArrowReader
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.types import Array
@@ -47,7 +47,7 @@ class ParquetReader(ArrowReader):
             self.schema = self._file.schema_arrow
             self.rows = self._file.metadata.num_rows
             self._check_rows()
-            self.fields = fields_from(self.schema, self._peek)
+            self._describe()
 
     def _check_rows(self) -> None:
         rows, blocks = self.rows, self.blocks()
@@ -55,10 +55,6 @@ class ParquetReader(ArrowReader):
             raise DataError(
                 f"{self.location}: expected {rows:,} rows in its row groups, as the footer says, got {blocks[-1]:,}"
             )
-
-    def _peek(self, index: int) -> pa.Array:
-        batch = next(self.pieces([index], PEEK), None)
-        return pa.array([], self.schema.field(index).type) if batch is None else batch.column(0)
 
     def coding(self, names: Iterable[str]) -> Self:
         schema = self.schema
@@ -128,19 +124,9 @@ class ParquetReader(ArrowReader):
 
     def _groups(self) -> tuple[list[int], int]:
         """Return the row groups that hold the rows to read, and the number of rows in them before these."""
-        groups: list[int] = []
-        skip = start = 0
-        for group in range(self._file.metadata.num_row_groups):
-            stop = start + self._file.metadata.row_group(group).num_rows
-            if start < self.first + (self.rows or 0) and stop > self.first:
-                if not groups:
-                    skip = self.first - start
-                groups.append(group)
-            start = stop
-        return groups, skip
-
-    def digest(self) -> str:
-        return self._place.digest()
+        edges, stop = self.blocks(), self.first + (self.rows or 0)
+        groups = np.flatnonzero((edges[:-1] < stop) & (edges[1:] > self.first)).tolist()
+        return groups, self.first - int(edges[groups[0]]) if groups else 0
 
     def close(self) -> None:
         for file in self._files:

@@ -7,9 +7,9 @@ import zipfile
 import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import spell_problem
 from kafeat.io.readers.base import Chunk, Reader, damage
+from kafeat.io.readers.npy import read_header
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full
 from kafeat.types import Array
@@ -46,10 +47,8 @@ def features_field(width: int | None, spelled: str) -> Field:
 class SparseChunk(Chunk):
     """Some sparse rows. Their width is that of the columns, and a wider row is invalid."""
 
-    def __init__(self, location: str, start: int, rows: int, columns: Columns, first: int = 1) -> None:
-        super().__init__(location, start, rows, columns)
-        self._first = first
-        """The number of the first column in the format."""
+    first_column: ClassVar[int]
+    """The number of the first column in the format."""
 
     @abstractmethod
     def read(self) -> Entries:
@@ -65,8 +64,10 @@ class SparseChunk(Chunk):
         row_of = np.repeat(np.arange(self.rows), np.diff(entries.starts))
         broken = dict(entries.broken)
         for row in np.unique(row_of[beyond]).tolist():
-            last = int(entries.columns[entries.starts[row + 1] - 1]) + self._first
-            problem = f"expected no index above {width - 1 + self._first}, the width of the map, got {last}"
+            last = int(entries.columns[entries.starts[row + 1] - 1]) + self.first_column
+            problem = (
+                f"expected no index above {width - 1 + self.first_column}, the width of the map, got {last}"
+            )
             broken[row] = problem, self._spelled(entries, row)
         keep = ~np.isin(row_of, list(broken))
         counts = np.bincount(row_of[keep], minlength=self.rows)
@@ -108,7 +109,7 @@ class SparseChunk(Chunk):
     def _spelled(self, entries: Entries, row: int) -> str:
         part = slice(entries.starts[row], entries.starts[row + 1])
         pairs = zip(entries.columns[part].tolist(), entries.values[part].tolist(), strict=True)
-        return " ".join(f"{column + self._first}:{value!r}" for column, value in pairs)
+        return " ".join(f"{column + self.first_column}:{value!r}" for column, value in pairs)
 
 
 def refuse_to_copy(location: str, names: list[str]) -> None:
@@ -158,55 +159,43 @@ class CsrReader(Reader):
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough, set_aside
         indices_of(self, (column.name for column in columns.features))
         self.passthrough_schema(keep)
         for number, (values, places, starts) in enumerate(self._blocks(height)):
-            yield CsrChunk(self.location, number * height, columns, values, places, starts, self._width)
+            rows = len(starts) - 1
+            yield CsrChunk(self.location, number * height, rows, columns, values, places, starts, self._width)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        del typed
         indices_of(self, keep)
         refuse_to_copy(self.location, list(keep))
         return pa.schema([])
 
 
+@dataclass(eq=False)
 class CsrChunk(SparseChunk):
-    """Some rows. Entries at the same position are added, as SciPy does."""
+    """Some rows of `width` columns. Entries at the same position are added, as SciPy does."""
 
-    def __init__(
-        self,
-        location: str,
-        start: int,
-        columns: Columns,
-        values: Array,
-        places: Array,
-        starts: Array,
-        width: int,
-    ) -> None:
-        super().__init__(location, start, len(starts) - 1, columns, first=0)
-        self._csr = values, places, starts
-        self._width = width
+    values: Array
+    places: Array
+    starts: Array
+    width: int
+    first_column = 0
 
     @property
     def passthrough(self) -> pa.Table | None:
         return None
 
     def head(self, rows: int) -> Self:
-        values, places, starts = self._csr
-        ends = starts[: rows + 1]
-        entries = slice(0, int(ends[-1]))
-        return type(self)(
-            self.location, self.start, self.columns, values[entries], places[entries], ends, self._width
-        )
+        starts = self.starts[: rows + 1]
+        last = int(starts[-1])
+        return replace(self, rows=rows, values=self.values[:last], places=self.places[:last], starts=starts)
 
     def read(self) -> Entries:
         from scipy.sparse import csr_array
 
-        values, places, starts = self._csr
         with np.errstate(invalid="ignore"):  # a NaN of any bits is refused later
-            values = values.astype(np.float64)
-        rows = csr_array((values, places, starts), shape=(self.rows, self._width))
+            values = self.values.astype(np.float64)
+        rows = csr_array((values, self.places, self.starts), shape=(self.rows, self.width))
         if not rows.has_canonical_format:
             rows = rows.copy()  # sum_duplicates works in place, and the indices belong to the reader
             rows.sum_duplicates()
@@ -308,9 +297,6 @@ class NpzReader(CsrReader):
                 f"got {starts.size:,}, {places.size:,} and {values.size:,}"
             )
 
-    def digest(self) -> str:
-        return self._place.digest()
-
     def close(self) -> None:
         self._file.close()
 
@@ -321,11 +307,7 @@ class _Member:
     def __init__(self, location: str, archive: zipfile.ZipFile, name: str) -> None:
         self._location, self._name = location, name
         self._file = archive.open(f"{name}.npy")
-        version = np.lib.format.read_magic(self._file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        if version not in read:
-            raise DataError(f"{location}: {name}: expected an NPY header of version 1 or 2, got {version}")
-        self.shape, _, self.dtype = read[version](self._file)
+        self.shape, _, self.dtype = read_header(self._file)
         whole = all(type(n) is int and n >= 0 for n in self.shape)  # NumPy accepts True as a length
         if self.dtype.hasobject or len(self.shape) > 1 or not whole:
             raise DataError(

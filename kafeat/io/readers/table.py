@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -32,8 +33,6 @@ from kafeat.io.storage.json_text import parse_json
 from kafeat.types import Floats, Mask
 
 TakePassthrough = Callable[[pa.Table, int], pa.Table]
-Broken = Callable[[int], tuple[str, str] | None]
-"""Return the problem and the text of a row that breaks the format, else None."""
 
 
 def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterator[tuple[int, pa.Table]]:
@@ -57,41 +56,31 @@ def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterat
         yield start, pa.Table.from_batches(waiting)
 
 
+@dataclass(eq=False)
 class TableChunk(Chunk):
     """A chunk whose feature columns are the first in `table`, in the order of `columns`."""
 
-    def __init__(
-        self,
-        location: str,
-        start: int,
-        table: pa.Table,
-        columns: Columns,
-        take_passthrough: TakePassthrough | None,
-        broken: Broken | None = None,
-    ) -> None:
-        super().__init__(location, start, table.num_rows, columns)
-        self._table, self._take_passthrough, self._broken = table, take_passthrough, broken
+    table: pa.Table
+    take_passthrough: TakePassthrough | None
+    broken: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    """Problem and text of the rows that break the format, by their numbers in the file."""
 
     @cached_property
     def passthrough(self) -> pa.Table | None:
-        return None if self._take_passthrough is None else self._take_passthrough(self._table, self.first_row)
+        return None if self.take_passthrough is None else self.take_passthrough(self.table, self.first_row)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
         # A single list column is row-major in Arrow. Scalar columns are feature-major.
         lists = len(self.columns.features) == 1 and self.columns.features[0].width is not None
         out = np.empty((self.rows, self.columns.n_features), dtype, order="C" if lists else "F")
-        finite, at = True, 0
-        for index, column in enumerate(self.columns.features):
-            finite &= self._read(index, column, out[:, at : at + column.n_features])
-            at += column.n_features
+        finite = True
+        for index, place in enumerate(self.columns.places):
+            finite &= self._read(index, self.columns.features[index], out[:, place])
         return out, finite and not self._broken_rows()
 
-    def _broken_rows(self) -> dict[int, tuple[str, str]]:
-        """Return problem and text of the rows that break the format, by their numbers within the chunk."""
-        if self._broken is None:
-            return {}
-        problems = ((row, self._broken(self.first_row + row)) for row in range(self.rows))
-        return {row: problem for row, problem in problems if problem is not None}
+    def _broken_rows(self) -> list[int]:
+        """Return the rows that break the format, by their numbers within the chunk."""
+        return [row for row in range(self.rows if self.broken else 0) if self.first_row + row in self.broken]
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
         """Decode a column. Return false at the first piece with an invalid entry; `out` is then filled in part."""
@@ -102,7 +91,7 @@ class TableChunk(Chunk):
 
     def _pieces(self, index: int) -> Iterator[tuple[pa.Array, slice]]:
         row = 0
-        for piece in self._table.column(index).chunks:
+        for piece in self.table.column(index).chunks:
             stored = piece.storage if isinstance(piece, pa.ExtensionArray) else piece
             yield stored, slice(row, row + len(piece))
             row += len(piece)
@@ -115,41 +104,35 @@ class TableChunk(Chunk):
     def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
         X = dense(X)
         # Decoding stopped at the first invalid value of a column. The first one of a row may be in another column.
-        bad, at = np.zeros(X.shape, dtype=bool), 0
-        for index, column in enumerate(self.columns.features):
-            block = slice(at, at + column.n_features)
+        bad = np.zeros(X.shape, dtype=bool)
+        for index, place in enumerate(self.columns.places):
+            column = self.columns.features[index]
             for piece, rows in self._pieces(index):
-                _decode(column, piece, X[rows, block])
-                bad[rows, block] = self._bad(column, piece, X[rows, block])
-            at = block.stop
+                _decode(column, piece, X[rows, place])
+                bad[rows, place] = self._bad(column, piece, X[rows, place])
         broken = self._broken_rows()
-        bad[list(broken)] = True
+        bad[broken] = True
         for row, feature in first_of_rows(bad):
             if row in broken:
-                yield InvalidValueError(row, None, broken[row][0])
+                yield InvalidValueError(row, None, self.broken[self.first_row + row][0])
             else:
                 yield InvalidValueError(row, feature, self._problem(row, feature, X.dtype))
 
     def head(self, rows: int) -> Self:
-        table = self._table.slice(0, rows)
-        return type(self)(
-            self.location, self.start, table, self.columns, self._take_passthrough, self._broken
-        )
+        return replace(self, rows=rows, table=self.table.slice(0, rows))
 
     def cells(self, row: int) -> list[Any]:
-        return [self._table.column(index)[row].as_py() for index in range(len(self.columns.features))]
+        return [self.table.column(index)[row].as_py() for index in range(len(self.columns.features))]
 
     def broken_text(self, row: int) -> str | None:
-        broken = None if self._broken is None else self._broken(self.first_row + row)
+        broken = self.broken.get(self.first_row + row)
         return None if broken is None else broken[1]
 
     def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:
-        index, element = 0, feature
-        while element >= self.columns.features[index].n_features:
-            element -= self.columns.features[index].n_features
-            index += 1
-        column = self.columns.features[index]
-        value = self._table.column(index)[row].as_py()
+        places = self.columns.places
+        index = next(index for index, place in enumerate(places) if feature < place.stop)
+        column, element = self.columns.features[index], feature - places[index].start
+        value = self.table.column(index)[row].as_py()
         if column.categories is not None:
             return column.categories.problem(value)
         return (
@@ -180,16 +163,26 @@ class ArrowReader(Reader):
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         """Yield record batches of the columns at `indices`, in that order."""
 
-    @property
-    def notes(self) -> Mapping[str, str]:
-        return {key: note for key, note in self._noted(b"kafeat").items() if isinstance(note, str)}
-
-    @property
-    def row_names(self) -> frozenset[str]:
+    def _describe(self) -> None:
+        """Take the fields, the notes and the names of the row names from the schema."""
+        self.fields = tuple(self._field(index) for index in range(len(self.schema)))
+        self.notes = {key: note for key, note in self._noted(b"kafeat").items() if isinstance(note, str)}
         index = self._noted(b"pandas").get("index_columns")
         # A range index is not a column: pandas describes it by a mapping.
         names = (name for name in index if isinstance(name, str)) if isinstance(index, list) else ()
-        return frozenset(names) & set(self.schema.names)
+        self.row_names = frozenset(names) & set(self.schema.names)
+
+    def _field(self, index: int) -> Field:
+        column, width = self.schema.field(index), None
+        kind = storage_of(column.type)
+        if is_list(kind) and not pa.types.is_fixed_size_list(kind):
+            width = next((len(value) for value in self._peek(index) if value.is_valid and len(value)), None)
+        return field_from(column, width)
+
+    def _peek(self, index: int) -> Iterable[pa.Scalar]:
+        """Return the first values of a column."""
+        batch = next(self.pieces([index], PEEK), None)
+        return () if batch is None else batch.column(0)
 
     def _noted(self, program: bytes) -> dict[str, Any]:
         """Return the JSON object that a program has put into the schema. Its content is not trusted."""
@@ -201,26 +194,13 @@ class ArrowReader(Reader):
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough, set_aside
         features = indices_of(self, (column.name for column in columns.features))
         passthrough = indices_of(self, keep)
         indices = list(dict.fromkeys([*features, *passthrough]))
         where = [indices.index(i) for i in passthrough]
         take_passthrough = (lambda table, _start: table.select(where)) if passthrough else None
         for start, table in cut(self.pieces(indices, height), height, self.first):
-            yield TableChunk(self.location, start, table, columns, take_passthrough)
+            yield TableChunk(self.location, start, table.num_rows, columns, table, take_passthrough)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        del typed
         return pa.schema([self.schema.field(i) for i in indices_of(self, keep)])
-
-
-def fields_from(schema: pa.Schema, peek: Callable[[int], pa.Array | pa.ChunkedArray]) -> tuple[Field, ...]:
-    """Return the fields of a schema. `peek` returns first values of a list column of variable length."""
-    fields = []
-    for index, field in enumerate(schema):
-        width, kind = None, storage_of(field.type)
-        if is_list(kind) and not pa.types.is_fixed_size_list(kind):
-            width = next((len(value) for value in peek(index) if value.is_valid and len(value)), None)
-        fields.append(field_from(field, width))
-    return tuple(fields)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import io
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 
 import pyarrow as pa
 
-from kafeat.errors import DataError
-from kafeat.io.storage.base import Location
+from kafeat.errors import DataError, UsageError
+from kafeat.io.readers.base import Reader
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import read_full, refused
+from kafeat.io.storage.local_path import LocalPath
 
+HEAD = 8 << 20
+"""Bytes from which properties of a whole text are estimated."""
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 """After a byte from 0x50 to 0x5f: a frame that decoders skip."""
@@ -32,8 +36,9 @@ class HashingStream(io.RawIOBase):
         self._lock = threading.Lock()
         self.ended = False
         self.n_bytes = 0
-        self._ahead = self._take(4)
+        self._ahead = self._take(6)
         self.magic = self._ahead
+        """The first bytes, which show the format and the compression."""
 
     def readable(self) -> bool:
         return True
@@ -120,73 +125,88 @@ class DecompressedStream(io.RawIOBase):
         super().close()
 
 
-@dataclass(frozen=True)
-class NotUtf8:
-    """Bytes that are not UTF-8, with their line, from 1, and their offset in the text."""
+class TextInput:
+    """A text that a reader reads: a file or an object, which can be opened again, or a pipe, which is read once."""
 
-    line: int
-    offset: int
-    data: bytes
-
-    def __str__(self) -> str:
-        return (
-            f"line {self.line}, byte {self.offset}: expected UTF-8 text, got {self.data!r}; convert it: "
-            "iconv -f LATIN1 -t UTF-8, or whatever it is"
+    def __init__(self, location: Location, raw: HashingStream | None = None) -> None:
+        self._place, self._name = location, location.source
+        local = isinstance(location, LocalPath)
+        self.read_once = location.kind() != "file" if local else isinstance(location, StandardStream)
+        # A pipe returns the bytes that were looked at again.
+        self._pipe = (
+            DecompressedStream(self._name, raw or HashingStream(location)) if self.read_once else None
         )
+        self._raw = None if self._pipe is None else self._pipe.raw
+
+    @contextmanager
+    def peeked(self) -> Iterator[DecompressedStream]:
+        """Open the text to look at its first bytes. A pipe is closed only if this fails."""
+        if self._pipe is None:
+            with closing(self._open()) as text:
+                yield text
+            return
+        with ExitStack() as failing:
+            failing.callback(self.close)
+            yield self._pipe
+            failing.pop_all()
+
+    @contextmanager
+    def opened(self) -> Iterator[DecompressedStream]:
+        """Open the text at its first byte. Refuse a second pass over a pipe."""
+        if not self.read_once:
+            with closing(self._open()) as text:
+                yield text
+            return
+        pipe, self._pipe = self._pipe, None
+        if pipe is None:
+            raise UsageError(
+                f"{self._name}: expected a file, which can be read again, got a pipe; save it to a file first"
+            )
+        yield pipe
+
+    def _open(self) -> DecompressedStream:
+        return DecompressedStream(self._name, HashingStream(self._place))
+
+    def estimated_lines(self, tidied: Callable[[bytes], bytes]) -> int | None:
+        """Estimate the lines of a file from its first 8 MiB, without what `tidied` removes. None for a pipe.
+
+        The bytes are counted apart, as a parser reads ahead.
+        """
+        if self.read_once:
+            return None
+        with self.opened() as text:
+            head = tidied(text.look(HEAD))
+            share = text.raw.n_bytes / max(1, self._place.size() or 0)
+        return round(head.count(b"\n") / max(share, 1e-12))
+
+    def digest(self) -> str:
+        """Return the SHA-256 of all bytes."""
+        return self._place.digest() if self._raw is None else self._raw.digest()
+
+    def close(self) -> None:
+        """Close a pipe."""
+        if self._raw is not None:
+            self._raw.close()
 
 
-class Utf8:
-    """A check of a text, piece by piece."""
+class TextReader(Reader):
+    """A reader of a text, or of bytes that come like one."""
 
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._line, self._offset, self._rest = 1, 0, b""
+    _text: TextInput
 
-    def problem(self, data: bytes) -> NotUtf8 | None:
-        """Return the first invalid bytes up to the end of the next piece, if any. An empty piece ends the text."""
-        whole = self._rest + data
-        try:
-            self._decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            line = self._line + whole[: error.start].count(b"\n")
-            return NotUtf8(line, self._offset + error.start, whole[error.start : error.start + 4])
-        # the decoder holds the bytes of a character that continues in the next piece
-        held = len(self._decoder.getstate()[0])
-        self._rest = whole[len(whole) - held :]
-        self._line += whole[: len(whole) - held].count(b"\n")
-        self._offset += len(whole) - held
-        return None
+    @property
+    def rereadable(self) -> bool:
+        return not self._text.read_once
 
+    def digest(self) -> str:
+        return self._text.digest()
 
-def first_not_utf8(text: DecompressedStream) -> NotUtf8 | None:
-    """Return the first bytes of a text that are not UTF-8, or None if there are none."""
-    look = Utf8()
-    while True:
-        data = text.read(1 << 20)
-        invalid = look.problem(data)
-        if invalid is not None or not data:
-            return invalid
-
-
-class Utf8Only(io.RawIOBase):
-    """A text that raises an error at bytes that are not UTF-8."""
-
-    def __init__(self, location: str, text: io.RawIOBase) -> None:
-        self._location, self._text, self._look = location, text, Utf8()
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._text.read(size)
-        invalid = self._look.problem(data)
-        if invalid is not None:
-            raise DataError(f"{self._location}: {invalid}")
-        return data
+    def close(self) -> None:
+        self._text.close()
 
 
 def _packing(magic: bytes) -> str | None:
     if magic.startswith(GZIP):
         return "gzip"
-    skippable = len(magic) == 4 and magic[0] & 0xF0 == 0x50 and magic[1:] == ZSTD_SKIPPABLE
+    skippable = len(magic) > 3 and magic[0] & 0xF0 == 0x50 and magic[1:4] == ZSTD_SKIPPABLE
     return "zstd" if magic.startswith(ZSTD) or skippable else None

@@ -18,7 +18,7 @@ from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.local_path import LocalPath, stamp_of
-from kafeat.io.storage.object_uri import ObjectUri
+from kafeat.io.storage.object_store import ObjectUri, bucket_is_missing
 from kafeat.io.storage.temporary_files import remove_stale, temporary_file
 
 
@@ -61,15 +61,25 @@ def atomic(
     held while the file gets its name. An object is uploaded when the block ends, completely or not at all, and `guard`
     is entered right before it gets its name.
     """
-    if isinstance(location, ObjectUri):
-        with (
-            naming(f"{location} (written to {location.spool} first)"),
-            _for_upload(location, clobber, written, guard) as output,
-        ):
-            yield output
-        return
-    with naming(location), _writing(location, clobber, fsync, written, sweep, guard) as output:
-        yield output
+    remote = isinstance(location, ObjectUri)
+    with naming(f"{location} (written to {location.spool} first)" if remote else location):
+        mode = check_place(location, clobber)
+        if mode is not None and not stat.S_ISREG(mode):
+            # Use the name as it is: the target of /dev/stdout may have no name.
+            yield AtomicFile(location.path, regular=False)
+            return
+        target = _spool_of(location) if isinstance(location, ObjectUri) else os.path.realpath(location.path)
+        if sweep or remote:
+            remove_stale(target)
+        # The temporary folder may be shared with other users, who must not read the content.
+        with temporary_file(target, 0o600 if remote else mode) as (temporary, file):
+            yield AtomicFile(temporary, regular=True)
+            if written is not None:
+                written.bytes, written.sha256 = os.path.getsize(temporary), LocalPath(temporary).digest()
+            if isinstance(location, ObjectUri):
+                _upload(temporary, location, clobber, guard, written)
+            else:
+                _publish(temporary, file, target, location, clobber, fsync, guard, written)
 
 
 @contextmanager
@@ -138,10 +148,9 @@ def beside(
         raise refused(location, error) from error
 
 
-@contextmanager
-def _for_upload(
-    location: ObjectUri, clobber: bool, written: WrittenFile | None, guard: Guard
-) -> Iterator[AtomicFile]:
+def _upload(
+    spool: str, location: ObjectUri, clobber: bool, guard: Guard, written: WrittenFile | None
+) -> None:
     from kafeat.io.storage.upload import upload
 
     def may_stand() -> None:
@@ -150,15 +159,7 @@ def _for_upload(
         with guard():
             pass
 
-    _check_object(location, clobber)
-    target = _spool_of(location)
-    remove_stale(target)
-    # The temporary folder may be shared with other users, who must not read the content.
-    with temporary_file(target, 0o600) as (spool, _):
-        yield AtomicFile(spool, regular=True)
-        if written is not None:
-            written.bytes, written.sha256 = os.path.getsize(spool), LocalPath(spool).digest()
-        upload(spool, location, may_stand)
+    upload(spool, location, may_stand)
     if written is not None:
         entry = location.entry()
         if entry is None or entry.bytes != written.bytes:
@@ -174,8 +175,6 @@ def _spool_of(location: ObjectUri) -> str:
 
 def _check_object(location: ObjectUri, clobber: bool) -> None:
     """Refuse a folder, a missing bucket and, without `clobber`, an existing object."""
-    from kafeat.io.storage.object_store import bucket_is_missing
-
     if not location.name:
         raise SystemRefusedError(f"{location}: expected the name of an object, got that of a folder")
     if bucket_is_missing(location):
@@ -184,42 +183,33 @@ def _check_object(location: ObjectUri, clobber: bool) -> None:
         raise _taken(location)
 
 
-@contextmanager
-def _writing(
-    location: Location, clobber: bool, fsync: bool, written: WrittenFile | None, sweep: bool, guard: Guard
-) -> Iterator[AtomicFile]:
-    mode = check_place(location, clobber)
-    if mode is not None and not stat.S_ISREG(mode):
-        # Use the name as it is: the target of /dev/stdout may have no name.
-        yield AtomicFile(location.path, regular=False)
-        return
-    target = os.path.realpath(location.path)
-    if sweep:
-        remove_stale(target)
-    with temporary_file(target, mode) as (temporary, file):
-        yield AtomicFile(temporary, regular=True)
-        if written is not None:
-            written.bytes, written.sha256 = os.path.getsize(temporary), LocalPath(temporary).digest()
-        if fsync:
-            os.fsync(file)
-        with guard():
-            _publish(temporary, target, location, clobber)
-        if written is not None:
-            written.stamp = stamp_of(os.fstat(file))  # the name may belong to another file by now
-        if fsync:
-            _sync_folder(target)
-
-
-def _publish(temporary: str, target: str, location: Location, clobber: bool) -> None:
-    if clobber:
-        os.replace(temporary, target)
-        return
-    try:
-        # Unlike a rename, a link fails if another process made the file first.
-        os.link(temporary, target)
-    except FileExistsError:
-        raise _taken(location) from None
-    os.unlink(temporary)
+def _publish(
+    temporary: str,
+    file: int,
+    target: str,
+    location: Location,
+    clobber: bool,
+    fsync: bool,
+    guard: Guard,
+    written: WrittenFile | None,
+) -> None:
+    """Give a local file its name."""
+    if fsync:
+        os.fsync(file)
+    with guard():
+        if clobber:
+            os.replace(temporary, target)
+        else:
+            try:
+                # Unlike a rename, a link fails if another process made the file first.
+                os.link(temporary, target)
+            except FileExistsError:
+                raise _taken(location) from None
+            os.unlink(temporary)
+    if written is not None:
+        written.stamp = stamp_of(os.fstat(file))  # the name may belong to another file by now
+    if fsync:
+        _sync_folder(target)
 
 
 def _sync_folder(target: str) -> None:

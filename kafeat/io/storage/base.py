@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from kafeat.errors import SystemRefusedError
-from kafeat.io.storage.files import read_full, refused, standard_input
+from kafeat.io.storage.files import read_full, refused, standard_stream
 
 Kind = Literal["file", "folder", "other"]
 """`other` is a pipe or a device."""
@@ -184,7 +184,7 @@ class StandardStream(Location):
         return inode_of(0)
 
     def open(self) -> io.RawIOBase:
-        return standard_input()
+        return standard_stream(0)
 
     def read(self, most: int | None = None) -> bytes:
         raise self._refusal("the name of a file")

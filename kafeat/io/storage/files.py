@@ -8,7 +8,7 @@ import os
 import select
 import sys
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Literal
 
 from kafeat.errors import SystemRefusedError
 
@@ -36,24 +36,15 @@ def refused(location: object, error: OSError) -> SystemRefusedError:
     return SystemRefusedError(f"{location}: {os.strerror(error.errno) if error.errno else error}")
 
 
-def standard_input() -> io.FileIO:
-    """Open standard input without Python's buffer: a thread stuck in a read would hold the buffer's lock for ever."""
-    # sys.stdin is None if it is closed: descriptor 0 may belong to another file by now.
-    if sys.stdin is None:
-        raise SystemRefusedError("-: expected an open standard input, got a closed one")
-    return _standard(0, "rb")
-
-
-def standard_output() -> io.FileIO:
-    """Open standard output without Python's buffer."""
-    if sys.stdout is None:
-        raise SystemRefusedError("-: expected an open standard output, got a closed one")
-    return _standard(1, "wb")
-
-
-def _standard(number: int, mode: str) -> io.FileIO:
+def standard_stream(number: Literal[0, 1]) -> io.FileIO:
+    """Open standard input or output without Python's buffer: a thread stuck in a read would hold its lock for ever."""
+    # A closed stream is None: its descriptor may belong to another file by now.
+    if (sys.stdin, sys.stdout)[number] is None:
+        raise SystemRefusedError(
+            f"-: expected an open standard {('input', 'output')[number]}, got a closed one"
+        )
     try:
-        return io.FileIO(number, mode, closefd=False)
+        return io.FileIO(number, ("rb", "wb")[number], closefd=False)
     except OSError as error:
         raise refused("-", error) from error
 
@@ -72,15 +63,17 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
     return bytes(data)
 
 
-def write_full(file: io.FileIO, data: Any) -> None:
-    """Write all bytes, even if the file accepts few at a time."""
-    rest = memoryview(data).cast("B")
+def write_full(file: io.FileIO, data: Any, at: int | None = None) -> None:
+    """Write all bytes, even if the file accepts few at a time: the next ones, or those from byte `at` on."""
+    rest = memoryview(data)
+    rest = rest.cast("B") if rest.nbytes else rest
     while rest.nbytes:
-        written = file.write(rest)
+        written = file.write(rest) if at is None else os.pwrite(file.fileno(), rest, at)
         if written is None:
             select.select([], [file], [])
-        else:
-            rest = rest[written:]
+            continue
+        rest = rest[written:]
+        at = None if at is None else at + written
 
 
 def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:

@@ -6,7 +6,7 @@ import os
 
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.object_uri import ObjectUri, is_remote
+from kafeat.io.storage.object_store import ObjectUri, is_remote
 
 
 def parse_location(text: str | os.PathLike[str] | Location) -> Location:

@@ -1,19 +1,25 @@
-"""Object stores through pyarrow's file systems. Their errors become one line with a remedy."""
+"""Objects in S3 and Google Cloud Storage: their URIs without secrets, and requests through pyarrow's file systems.
+
+Keys are percent-encoded: `%20` for a space, `%25` for %, `%23` for #, `%3F` for ?. Spaces and letters outside ASCII may
+also be written as they are. pyarrow is imported on use. Its errors become one line with a remedy.
+"""
 
 from __future__ import annotations
 
 import io
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
+from urllib.parse import quote, unquote
 
-import pyarrow as pa
-import pyarrow.fs as pa_fs
-
-from kafeat.errors import SystemRefusedError, UsageError, first_line
+from kafeat.errors import SystemRefusedError, UsageError, first_line, without_secrets
+from kafeat.io.storage.base import Entry, Kind, Location
 
 # Every request of a sequential reader costs a round trip.
 STREAM_BUFFER = 8 << 20
@@ -21,30 +27,197 @@ STREAM_BUFFER = 8 << 20
 # An endpoint that does not answer is given up after three attempts of this many seconds.
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
+SCHEMES = ("file", "s3", "gs", "gcs")
+_HDFS = ("hdfs", "viewfs")
 
-class Address(Protocol):
-    """The parts of a URI that lead to an object."""
-
-    @property
-    def scheme(self) -> str: ...
-    @property
-    def authority(self) -> str: ...
-    @property
-    def query(self) -> str: ...
-    @property
-    def host(self) -> str: ...
-    @property
-    def path(self) -> str: ...
+_SCHEME = re.compile(r"([^/]*?)://")
+# One slash is a typing error and not a local path: the text may hold a secret.
+_SLIP = re.compile(r"(?:s3|gs|gcs):/(?!/)", re.IGNORECASE)
+# A colon elsewhere than before an @ belongs to a secret with a /, ? or # in it.
+_BUCKET = r"[^:\s'\"]*"
+_QUERY = r"\w+=[^\s'\"?&]*(?:&\w+=[^\s'\"?&]*)*"
+_SAFE = "/%:@!$&'()*+,;=~"
 
 
-def file_system(uri: Address) -> tuple[Any, str]:
+@dataclass(frozen=True)
+class ObjectUri(Location):
+    """`scheme://authority/encoded?query`. `encoded` has no leading slash."""
+
+    scheme: str
+    authority: str
+    encoded: str
+    query: str
+
+    # `?` begins the options and is no wildcard.
+    wildcards = re.compile(r"[*\[]")
+
+    @staticmethod
+    def of(text: str) -> ObjectUri:
+        """Return the location of a URI. Refuse URIs that kafeat does not know.
+
+        The error does not show the URI: one that cannot be parsed may hold a secret anywhere.
+        """
+        match = _SCHEME.match(text)
+        scheme = match[1].lower() if match else ""
+        scheme_shown = scheme_only(text)
+        if _SLIP.match(text):
+            raise UsageError(f"{scheme_shown}: expected two slashes after the scheme, got one")
+        if match is None or scheme not in SCHEMES:
+            known = ", ".join(f"{name}://" for name in SCHEMES)
+            remedy = "; mount HDFS, or copy the files with `hdfs dfs -get`" if scheme in _HDFS else ""
+            raise UsageError(
+                f"{scheme_shown}: expected a local path or a URI of {known}, got {scheme}://{remedy}"
+            )
+        rest, _, query = text[match.end() :].partition("?")
+        authority, _, path = rest.partition("/")
+        if "#" in text:
+            raise UsageError(f"{scheme_shown}: expected %23 for a # in a URI, got #")
+        if not text.isprintable():
+            raise UsageError(
+                f"{scheme_shown}: expected a URI in one line of printable characters, got others"
+            )
+        if re.search(r"%(?![0-9A-Fa-f]{2})", path):
+            raise UsageError(f"{scheme_shown}: expected %25 for a % in a URI, got a % that begins no code")
+        if re.search(r"\s", authority) or not re.fullmatch(_BUCKET, authority.rpartition("@")[2]):
+            raise UsageError(
+                f"{scheme_shown}: expected KEY:SECRET@ before a bucket, "
+                "with %2F, %3F and %23 for /, ? and # in it, got another form"
+            )
+        if query and not re.fullmatch(_QUERY, query):
+            raise UsageError(f"{scheme_shown}: expected options as ?name=value&name=value, got others")
+        return ObjectUri(scheme, authority, quote(path, safe=_SAFE), query)
+
+    def __str__(self) -> str:
+        return without_secrets(f"{self.scheme}://{self.host}/{self.encoded}")
+
+    def __repr__(self) -> str:
+        return f"ObjectUri({self})"
+
+    @property
+    def text(self) -> str:
+        """The whole URI, with credentials and options."""
+        query = f"?{self.query}" if self.query else ""
+        return f"{self.scheme}://{self.authority}/{self.encoded}{query}"
+
+    @property
+    def path(self) -> str:
+        return unquote(self.encoded)
+
+    @property
+    def host(self) -> str:
+        """The bucket."""
+        return self.authority.rpartition("@")[2]
+
+    @property
+    def identity(self) -> str:
+        match = re.search(r"(?:^|&)endpoint_override=([^&]*)", self.query)
+        endpoint = unquote(match[1]) if match else re.sub(r"^\w+://", "", _endpoint(self.scheme))
+        scheme = "gs" if self.scheme == "gcs" else self.scheme
+        return f"{scheme}://{endpoint.rstrip('/')}/{self.host}/{self.path}"
+
+    @property
+    def parent(self) -> ObjectUri:
+        return replace(self, encoded=self.encoded.rpartition("/")[0])
+
+    def join(self, name: str) -> ObjectUri:
+        prefix = self.encoded.rstrip("/")
+        below = quote(name, safe="/:@!$&'()*+,;=~")
+        return replace(self, encoded=f"{prefix}/{below}" if prefix else below)
+
+    def above(self, pieces: int) -> ObjectUri:
+        return replace(self, encoded="/".join(self.encoded.split("/")[:pieces]))
+
+    def kind(self) -> Kind | None:
+        return _KINDS[self._info().type.name]
+
+    def entry(self) -> Entry | None:
+        info = self._info()
+        return _entry(self.name, info) if info.type.name == "File" else None
+
+    def listed(self) -> Iterator[Entry]:
+        from pyarrow.fs import FileSelector
+
+        with request(self) as (fs, path):
+            base = path.rstrip("/")
+            try:
+                infos = fs.get_file_info(FileSelector(base, recursive=True))
+            except FileNotFoundError:
+                raise SystemRefusedError(
+                    f"{self}: expected a folder with something in it, got none"
+                ) from None
+        for info in infos:
+            if info.type.name == "File":
+                yield _entry(info.path[len(base) + 1 :], info)
+
+    def make_folder(self) -> list[str]:
+        if bucket_is_missing(self):
+            raise SystemRefusedError(f"{self}: expected a bucket of that name, got none; make it")
+        return []
+
+    def remove(self) -> None:
+        with request(self) as (fs, path):
+            try:
+                fs.delete_file(path)
+            except FileNotFoundError:
+                return
+
+    def free_bytes(self) -> int | None:
+        return shutil.disk_usage(self.spool).free
+
+    @property
+    def spool(self) -> str:
+        return tempfile.gettempdir()
+
+    def open(self) -> io.RawIOBase:
+        return RemoteFile(self)
+
+    def open_random(self) -> Any:
+        with request(self) as (fs, path):
+            file = fs.open_input_file(path)
+            file.size()
+        return file
+
+    def _info(self) -> Any:
+        with request(self) as (fs, path):
+            return fs.get_file_info(path)
+
+
+def is_remote(text: str) -> bool:
+    """Return true for a URI other than `file:`."""
+    match = _SCHEME.match(text)
+    return _SLIP.match(text) is not None or (match is not None and match[1].lower() != "file")
+
+
+def scheme_only(text: str) -> str:
+    """Return the scheme of a URI that cannot be parsed, as a secret may be anywhere after it."""
+    scheme = text.partition(":")[0].lower()
+    return f"{scheme}://..." if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "a URI"
+
+
+def _endpoint(scheme: str) -> str:
+    if scheme != "s3":
+        return ""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+
+
+_KINDS: dict[str, Kind | None] = {"File": "file", "Directory": "folder", "NotFound": None, "Unknown": "other"}
+
+
+def _entry(name: str, info: Any) -> Entry:
+    # A listing has fractions of a second, the object itself does not.
+    return Entry(name, int(info.size), f"{info.size:x}-{(info.mtime_ns or 0) // 10**9:x}")
+
+
+def file_system(uri: ObjectUri) -> tuple[Any, str]:
     """Return pyarrow's file system of a URI and the path in it. File systems are cached by host and options."""
+    from pyarrow import ArrowInvalid
+
     if not uri.host:
         raise UsageError(f"{uri}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
     settings = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_LISTENED)))
     try:
         fs = _file_system(uri.scheme, uri.authority, uri.query, settings, os.getpid())
-    except (pa.ArrowInvalid, ValueError) as error:
+    except (ArrowInvalid, ValueError) as error:
         # Not chained: pyarrow's message shows the whole URI with its credentials.
         raise UsageError(f"{uri}: expected options that pyarrow knows, got: {_brief(error)}") from None
     except OSError as error:
@@ -53,7 +226,7 @@ def file_system(uri: Address) -> tuple[Any, str]:
 
 
 @contextmanager
-def request(uri: Address) -> Iterator[tuple[Any, str]]:
+def request(uri: ObjectUri) -> Iterator[tuple[Any, str]]:
     """Yield the file system and the path for a request, and convert its errors."""
     fs, path = file_system(uri)
     try:
@@ -67,30 +240,34 @@ _LISTENED = ("AWS_", "GOOGLE_", "CLOUDSDK_")
 
 @lru_cache(maxsize=32)
 def _file_system(scheme: str, authority: str, query: str, settings: Any, process: int) -> Any:
+    from pyarrow.fs import FileSystem
+
     del settings, process  # part of the cache key: other credentials or a forked process need another client
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in query:
         # The default of pyarrow is a quarter of an hour.
         query = "&".join(filter(None, [query, "retry_limit_seconds=30"]))
-    fs, _ = pa_fs.FileSystem.from_uri(f"{scheme}://{authority}/key" + (f"?{query}" if query else ""))
+    fs, _ = FileSystem.from_uri(f"{scheme}://{authority}/key" + (f"?{query}" if query else ""))
     return _patient(fs) if fs.type_name == "s3" else fs
 
 
 def _patient(fs: Any) -> Any:
     """Return the file system with bounded waits, which a URI cannot set: a silent endpoint would take 100 seconds."""
+    from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
+
     _, (options,) = fs.__reduce__()
-    return pa_fs.S3FileSystem(
+    return S3FileSystem(
         **{
             **options,
             "connect_timeout": _CONNECT_SECONDS,
             "request_timeout": _ANSWER_SECONDS,
-            "retry_strategy": pa_fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+            "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
             # A small object is sent in one request, which cannot stay incomplete.
             "allow_delayed_open": True,
         }
     )
 
 
-def bucket_is_missing(uri: Address) -> bool:
+def bucket_is_missing(uri: ObjectUri) -> bool:
     """Return true if the bucket does not exist. If the query is denied, assume that it does."""
     fs, path = file_system(uri)
     try:
@@ -99,13 +276,13 @@ def bucket_is_missing(uri: Address) -> bool:
         if _is_denied(str(error)):
             return False
         raise unreachable(uri, error) from error
-    return bool(info.type == pa_fs.FileType.NotFound)
+    return bool(info.type.name == "NotFound")
 
 
 class RemoteFile(io.RawIOBase):
     """The bytes of an object, from the first to the last."""
 
-    def __init__(self, uri: Address) -> None:
+    def __init__(self, uri: ObjectUri) -> None:
         self._uri = uri
         with request(uri) as (fs, path):
             # Compression is recognised by the bytes, not by the name.

@@ -15,8 +15,7 @@ from typing import Any
 
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.object_store import file_system, unreachable
-from kafeat.io.storage.object_uri import ObjectUri
+from kafeat.io.storage.object_store import ObjectUri, file_system, unreachable
 
 # The size of pyarrow's parts. A smaller piece would be copied.
 _PIECE = 10 << 20

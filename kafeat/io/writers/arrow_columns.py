@@ -42,38 +42,32 @@ def schema_of(layout: Layout) -> pa.Schema:
     """Return the schema of an output: passthrough columns, then features, and metadata under the key `kafeat`."""
     kind = pa.from_numpy_dtype(layout.dtype)
     fields = [] if layout.passthrough_schema is None else list(layout.passthrough_schema)
-    if layout.layout == "columns":
+    if layout.options.layout == "columns":
         fields += [pa.field(name, kind, nullable=layout.nullable) for name in layout.names]
     else:
         items = pa.list_(pa.field("item", kind, nullable=False), len(layout.names))
-        fields.append(pa.field(layout.list_name, items, nullable=layout.nullable))
+        fields.append(pa.field(layout.options.list_name, items, nullable=layout.nullable))
     notes = {"kafeat": json.dumps(dict(layout.metadata), sort_keys=True)} if layout.metadata else None
     return pa.schema(fields, metadata=notes)
 
 
-def features_of(
-    block: Floats, schema: pa.Schema, layout: str, nulls: Mask | None = None, *, apart: bool = False
-) -> list[pa.Array]:
+def features_of(block: Floats, schema: pa.Schema, layout: Layout, *, apart: bool = False) -> list[pa.Array]:
     """Return a block as the last columns of a schema."""
-    if layout == "columns":
+    nulls = nulls_of(block, layout)
+    if layout.options.layout == "columns":
         return columns_of(block, nulls, apart=apart)
     return [lists_of(block, schema.field(-1).type, nulls)]
 
 
-def nulls_of(block: Floats) -> Mask | None:
+def nulls_of(block: Floats, layout: Layout) -> Mask | None:
     """Return a mask of the rows without features, or None. Features are never NaN, so one column is enough."""
-    nulls: Mask = np.isnan(block[:, 0])
-    return nulls if nulls.any() else None
+    nulls: Mask | None = np.isnan(block[:, 0]) if layout.nullable else None
+    return nulls if nulls is not None and nulls.any() else None
 
 
-def shared(values: Array) -> pa.Array:
-    """Return an array over a contiguous vector without nulls. `pa.array` would import pandas."""
-    return _vector(values, None)
-
-
-def with_nulls(values: Array, nulls: Mask) -> pa.Array:
-    """Return an array over a contiguous vector, with a null in the place of each value of `nulls`."""
-    return _vector(values, _validity(nulls) if nulls.any() else None)
+def shared(values: Array, nulls: Mask | None = None) -> pa.Array:
+    """Return an array over a contiguous vector, null where `nulls` is true. `pa.array` would import pandas."""
+    return _vector(values, None if nulls is None or not nulls.any() else _validity(nulls))
 
 
 def _vector(values: Array, validity: pa.Buffer | None) -> pa.Array:

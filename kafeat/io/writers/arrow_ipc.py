@@ -5,37 +5,33 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from kafeat.errors import UsageError
-from kafeat.io.writers.arrow_columns import features_of, nulls_of, schema_of, shared
+from kafeat.io.storage.atomic import AtomicFile
+from kafeat.io.writers.arrow_columns import features_of, schema_of, shared
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool
-from kafeat.io.writers.byte_output import ByteOutput
+from kafeat.io.writers.text import ByteOutput
 from kafeat.types import Floats, Mask
-
-COMPRESSIONS = ("none", "lz4", "zstd")
 
 
 class ArrowWriter(Writer):
     """A writer of one record batch for each block of rows."""
 
-    order = "F"
-
-    def __init__(self, location: str, path: str, regular: bool, layout: Layout) -> None:
-        super().__init__(layout)
-        compression = layout.compression or "none"
-        if compression not in COMPRESSIONS:
-            raise UsageError(
-                f"--compression: expected one of {', '.join(COMPRESSIONS)} for Arrow, got {compression!r}"
-            )
-        self.wants = "F" if layout.layout == "columns" else "C"
+    def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
+        super().__init__(location, file, layout)
+        compression = layout.options.compression or "none"
+        self.wants = "F" if layout.options.layout == "columns" else "C"
         self._schema = schema_of(layout)
         most = layout.block_rows
         self._pool = BufferPool(most, most, len(layout.names), layout.dtype, self.wants)
-        self._output = ByteOutput(location, path)
+        self._output = ByteOutput(file.path)
         # Buffered, as every number in the header of a batch would be a separate write.
         self._file = pa.BufferedOutputStream(pa.PythonFile(self._output, mode="w"), 1 << 16)
         options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
-        new = pa.ipc.new_file if regular and not location.lower().endswith(".arrows") else pa.ipc.new_stream
+        new = (
+            pa.ipc.new_file
+            if file.regular and not location.lower().endswith(".arrows")
+            else pa.ipc.new_stream
+        )
         self._writer = new(self._file, self._schema, options=options)
 
     def buffer(self, start: int, rows: int) -> Floats:
@@ -45,9 +41,8 @@ class ArrowWriter(Writer):
         piece = self._pool.back(block, good)
         block = piece.block
         if len(block):
-            nulls = nulls_of(block) if self.layout.nullable else None
             columns = [] if passthrough is None else [_values(column) for column in passthrough.columns]
-            columns += features_of(block, self._schema, self.layout.layout, nulls, apart=True)
+            columns += features_of(block, self._schema, self.layout, apart=True)
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
             # The reader of a pipe can start.
             self._file.flush()

@@ -1,21 +1,78 @@
-"""The base class of writers, and the layout of an output."""
+"""The base class of writers, and the layout and the options of an output."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kafeat.io.writers.options import OutputOptions
+from kafeat.contract.tile import Rows
+from kafeat.io.storage.atomic import AtomicFile, Guard
 from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafeat.io.writers.passthrough import PassthroughColumns
+
+
+_NOT_CONTENT = ("overwrite", "fsync", "sweep", "guard")
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Options for writing a file of features.
+
+    Attributes:
+        format: Format of the output; None takes it from the suffix.
+        keep: Passthrough columns, which are copied unchanged; None copies all columns.
+        layout: One column for each feature, or one column of lists.
+        prefix: Prefix of the feature columns, or the name of the list column; None gives f0, f1, … or features.
+        compression: Compression; None leaves it to the format and the suffix.
+        overwrite: True replaces an existing file, False refuses to.
+        fsync: True returns only when the file is on the disk.
+        dtype: Type of the features; None takes that of the map.
+        sweep: True removes temporary files that killed writers of the same file have left beside it.
+        features: True writes the features of a model that ends in a predictor, and not its predictions.
+        unit_variance: True multiplies the features by one factor, so that the mean of their variances is about 1.
+        guard: Context manager held while the file gets its name; it may refuse by raising an error.
+    """
+
+    format: str | None = None
+    keep: Sequence[str] | None = ()
+    layout: Literal["columns", "list"] = "columns"
+    prefix: str | None = None
+    compression: str | None = None
+    overwrite: bool = True
+    fsync: bool = True
+    dtype: Literal["float16", "float32", "float64"] | None = None
+    sweep: bool = True
+    guard: Guard = nullcontext
+    features: bool = False
+    unit_variance: bool = False
+
+    @property
+    def content(self) -> dict[str, object]:
+        """The options that the bytes of an output depend on, as builtins."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_CONTENT}
+        for later in ("features", "unit_variance"):  # manifests of earlier versions have no such entries
+            if not values[later]:
+                del values[later]
+        return values | {"keep": None if self.keep is None else list(self.keep)}
+
+    @property
+    def list_name(self) -> str:
+        """Name of the column of lists."""
+        return "features" if self.prefix is None else self.prefix
+
+    def feature_names(self, width: int) -> list[str]:
+        """Return the names of the feature columns."""
+        prefix = "f" if self.prefix is None else self.prefix
+        return [f"{prefix}{i}" for i in range(width)]
 
 
 @dataclass(frozen=True)
@@ -45,31 +102,15 @@ class Layout:
         """Names of the passthrough columns."""
         return [] if self.passthrough_schema is None else list(self.passthrough_schema.names)
 
-    @property
-    def layout(self) -> Literal["columns", "list"]:
-        """One column for each feature, or one column of lists."""
-        return self.options.layout
-
-    @property
-    def list_name(self) -> str:
-        """Name of the column of lists."""
-        return self.options.list_name
-
-    @property
-    def compression(self) -> str | None:
-        """Compression; None is the default of the format."""
-        return self.options.compression
-
 
 class Writer(ABC):
-    """An open output."""
+    """An open output. `location` names it in messages, and the bytes go to `file`."""
 
-    order: ClassVar[Literal["C", "F"]] = "C"
+    wants: Literal["C", "F"] = "C"
     """The memory order in which blocks are written fastest."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        self.wants: Literal["C", "F"] = self.order
+    def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
+        self.location, self.file, self.layout = location, file, layout
         self._finished = False
 
     def begin(self) -> None:
@@ -78,17 +119,17 @@ class Writer(ABC):
 
     def buffer(self, start: int, rows: int) -> Floats:
         """Return memory for output rows `start` to `start + rows`. A worker fills it, and `write` takes it."""
-        del start
         return np.empty((rows, len(self.layout.names)), self.layout.dtype, order=self.wants)
 
     def filled(self, start: int, block: Floats) -> None:
         """Accept a filled buffer in its worker, which may write it at once if its position is known."""
         return
 
-    def write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
+    def write(self, block: Rows, passthrough: pa.Table | None, good: Mask | None = None) -> None:
         """Write the next rows, or only those that are `good`: their features and their passthrough columns.
 
-        Raise InvalidValueError, with its row counted from the first of these, for a value that the format cannot hold.
+        Sparse rows are for sparse formats only. Raise InvalidValueError, with its row counted from the first of these,
+        for a value that the format cannot hold.
         """
         if passthrough is not None:
             if self.layout.passthrough is not None:
@@ -97,7 +138,7 @@ class Writer(ABC):
         self._write(block, passthrough, good)
 
     @abstractmethod
-    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+    def _write(self, block: Any, passthrough: pa.Table | None, good: Mask | None) -> None:
         """Write the good rows of a block. `passthrough` holds only these."""
 
     def finish(self) -> None:

@@ -76,7 +76,8 @@ class BufferPool:
     def back(self, block: Floats, good: Mask | None = None) -> BufferSlice:
         """Return the slice of a block, or a copy of its good rows. The block may be memory from elsewhere."""
         piece = BufferSlice(Buffer(block), 0, len(block))
-        if self._taken and _same(block, self._taken[0].block):
+        # Address, shape, strides and type.
+        if self._taken and block.__array_interface__ == self._taken[0].block.__array_interface__:
             piece = self._taken.popleft()
         if good is None:
             return piece
@@ -96,12 +97,3 @@ class BufferPool:
     def clear(self) -> None:
         """Release all memory. Nothing more is taken."""
         self._open, self._idle = self._new_buffer(0), []
-
-
-def _same(block: Floats, taken: Floats) -> bool:
-    return (
-        block.shape == taken.shape
-        and block.strides == taken.strides
-        and block.dtype == taken.dtype
-        and bool(block.ctypes.data == taken.ctypes.data)
-    )

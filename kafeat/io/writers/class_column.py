@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.errors import UsageError, quoted
-from kafeat.io.writers.arrow_columns import shared, with_nulls
+from kafeat.io.writers.arrow_columns import shared
 from kafeat.types import Array, Floats, Mask
 
 
@@ -35,7 +35,7 @@ class ClassColumn:
         A class is text if `as_text`, as in CSV.
         """
         missing: Mask = np.isnan(probabilities[:, 0])
-        column = self._classes.take(with_nulls(probabilities.argmax(axis=1), missing))
+        column = self._classes.take(shared(probabilities.argmax(axis=1), missing))
         field = self._field
         if as_text:
             field, column = field.with_type(pa.string()), column.cast(pa.string())

@@ -2,58 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafeat.contract.tile import SparseRows
+from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import GateError, InvalidValueError, UsageError, quoted, spell_row
+from kafeat.io.columns.values import TEXT, as_text, decoded, widened
+from kafeat.io.storage.atomic import AtomicFile
 from kafeat.io.writers.arrow_columns import shared
 from kafeat.io.writers.base import Layout
-from kafeat.io.writers.byte_output import TextOutput
-from kafeat.io.writers.npz import SparseWriter
-from kafeat.io.writers.passthrough import KeptRows, decoded
+from kafeat.io.writers.npz import sparse_rows
+from kafeat.io.writers.passthrough import KeptRows
+from kafeat.io.writers.text import TextWriter, memory_of
 from kafeat.types import Mask
 
-_TEXT = pa.large_string()
-_NOTHING, _BLANK, _COLON, _ZERO, _END = (pa.scalar(text, _TEXT) for text in ("", " ", ":", "0", "\n"))
+_NOTHING, _BLANK, _COLON, _ZERO, _END = (pa.scalar(text, TEXT) for text in ("", " ", ":", "0", "\n"))
 _EXACT = 2**53
 _ENTRIES = 1 << 20
 """Entries that are formatted at a time."""
 
 
-class LibsvmWriter(SparseWriter):
+class LibsvmWriter(TextWriter):
     """A writer of one line for each row; its label is the passthrough column, or 0.
 
     LIBSVM does not store the number of columns. So the first row has an entry for the last column, 0 if need be. An
     output of no rows has a comment, as a file of 0 bytes is one that was cut short.
     """
 
-    def __init__(self, location: str, path: str, layout: Layout) -> None:
-        super().__init__(location, layout, "LIBSVM")
+    def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         self._label = _label_name(location, layout.passthrough_schema, layout.rows == 0)
-        self._out = TextOutput(location, path, layout.compression, "LIBSVM")
+        super().__init__(location, file, layout)
         self._first = True
 
-    def _write_rows(self, rows: SparseRows, passthrough: pa.Table | None, good: Mask | None) -> None:
-        labels = None
+    def _write(self, block: Rows, passthrough: pa.Table | None, good: Mask | None) -> None:
+        rows, labels = sparse_rows(block, good), None
         if passthrough is not None and self._label is not None:
             labels = _labels(self._label, passthrough.column(self._label), good)
         if self._first and len(rows):
             rows, self._first = _with_last(rows), False
         for start, stop in _pieces(rows.starts):
-            self._out.write(_lines(rows[start:stop], None if labels is None else labels[start:stop]))
+            self.put(_lines(rows[start:stop], None if labels is None else labels[start:stop]))
 
     def _end(self) -> None:
         if self._first:
-            self._out.write(pa.py_buffer(f"# no rows of {len(self.layout.names)} features\n".encode()))
-        self._out.end()
-
-    def close(self) -> None:
-        self._out.close()
+            self.put(pa.py_buffer(f"# no rows of {len(self.layout.names)} features\n".encode()))
+        super()._end()
 
 
 def _label_name(location: str, schema: pa.Schema | None, empty: bool) -> str | None:
@@ -81,11 +77,9 @@ def _label_name(location: str, schema: pa.Schema | None, empty: bool) -> str | N
 
 def _labels(name: str, column: pa.ChunkedArray, good: Mask | None) -> pa.Array:
     """Return the labels as text. LIBSVM has no missing labels, and its readers take them for doubles."""
-    values = decoded(column).combine_chunks()
+    values = widened(decoded(column).combine_chunks())
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
-    if pa.types.is_float16(values.type):
-        values = values.cast(pa.float32())
     numbers = values.cast(pa.float64(), safe=False).fill_null(np.nan)
     wrong = ~np.isfinite(numbers)
     if pa.types.is_integer(values.type):
@@ -97,7 +91,7 @@ def _labels(name: str, column: pa.ChunkedArray, good: Mask | None) -> pa.Array:
         raise InvalidValueError(
             place, name, f"expected a finite number below 2**53 as the label of LIBSVM, got {value}"
         )
-    return values.cast(_TEXT)
+    return values.cast(TEXT)
 
 
 def _with_last(rows: SparseRows) -> SparseRows:
@@ -121,46 +115,35 @@ def _pieces(starts: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _lines(rows: SparseRows, labels: pa.Array | None) -> pa.Buffer:
-    """Return the text of rows. The memory of the array of lines is the text."""
-    values = shared(np.ascontiguousarray(rows.values))
-    if pa.types.is_float16(values.type):  # Arrow cannot format float16, and float32 holds the same value
-        values = values.cast(pa.float32())
+    """Return the text of rows."""
+    values = as_text(shared(np.ascontiguousarray(rows.values)))
     indices = shared(np.asarray(rows.columns, np.int64) + 1)
-    entries = pc.binary_join_element_wise(_BLANK, indices.cast(_TEXT), _COLON, values.cast(_TEXT), _NOTHING)
+    entries = pc.binary_join_element_wise(_BLANK, indices.cast(TEXT), _COLON, values, _NOTHING)
     starts = shared(np.ascontiguousarray(rows.starts, np.int64))
     texts = pc.binary_join(pa.LargeListArray.from_arrays(starts, entries), _NOTHING)
-    lines = pc.binary_join_element_wise(_ZERO if labels is None else labels, texts, _END, _NOTHING)
-    return lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())
+    return memory_of(pc.binary_join_element_wise(_ZERO if labels is None else labels, texts, _END, _NOTHING))
 
 
-@dataclass(frozen=True)
-class LibsvmLabels:
-    """The labels of one output. They are numbers whose column LIBSVM does not name; without a column they are 0."""
+def comparable_labels(
+    location: str, expected: KeptRows | None, got: KeptRows, at: int
+) -> tuple[KeptRows | None, KeptRows]:
+    """Return the labels of an output and of its input, as both were written; `at` is the first row.
 
-    location: str
-
-    def comparable(
-        self, expected: KeptRows | None, got: KeptRows, at: int
-    ) -> tuple[KeptRows | None, KeptRows]:
-        """Return both in the type of the input, in which they were written; `at` is the first row.
-
-        A label that is not 0 is refused if `expected` is None, as nothing tells what it should be.
-        """
-        if expected is None:
-            self._refuse_unknown(got, at)
-            return None, got
+    LIBSVM does not name the column of its label. A label that is not 0 is refused if `expected` is None, as nothing
+    tells what it should be.
+    """
+    if expected is not None:
         ours = _comparable(decoded(expected.column(0)))
         theirs = got.column(0).cast(ours.type, safe=False)
         return pa.table({"label": ours}), pa.table({"label": theirs})
-
-    def _refuse_unknown(self, got: KeptRows, at: int) -> None:
-        labels = got.column(0).to_numpy()
-        other = np.flatnonzero(labels != 0)
-        if len(other):
-            raise GateError(
-                f"{self.location}: {spell_row(at + int(other[0]))}: expected the label 0, as no column of the input is "
-                f"named, got {labels[other[0]]:g}; name the column that `transform --keep` copied with --label"
-            )
+    labels = got.column(0).to_numpy()
+    other = np.flatnonzero(labels != 0)
+    if len(other):
+        raise GateError(
+            f"{location}: {spell_row(at + int(other[0]))}: expected the label 0, as no column of the input is "
+            f"named, got {labels[other[0]]:g}; name the column that `transform --keep` copied with --label"
+        )
+    return None, got
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -169,4 +152,4 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = column.cast(pa.int8())
     if pa.types.is_integer(column.type):  # LIBSVM labels are below 2**53
         return column.cast(pa.float64(), safe=False)
-    return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+    return widened(column)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kafeat.errors import UsageError
+from kafeat.io.storage.atomic import AtomicFile
+from kafeat.io.storage.files import write_full
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool
 from kafeat.types import Floats, Mask
@@ -23,40 +24,32 @@ HEADER = 128
 class NpyWriter(Writer):
     """A writer of a matrix in C order."""
 
-    def __init__(self, location: str, path: str, regular: bool, layout: Layout) -> None:
-        super().__init__(layout)
-        if layout.passthrough_names:
-            raise UsageError(
-                f"{location}: expected no passthrough columns in NPY, got {', '.join(layout.passthrough_names)}"
-            )
-        if layout.compression not in (None, "none"):
-            raise UsageError(f"{location}: expected no compression for NPY, got {layout.compression!r}")
+    def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
+        super().__init__(location, file, layout)
         width = len(layout.names)
         self._row = width * layout.dtype.itemsize
-        self._pool = BufferPool(layout.block_rows, layout.block_rows, width, layout.dtype, self.order)
+        self._pool = BufferPool(layout.block_rows, layout.block_rows, width, layout.dtype, self.wants)
         self._rows = 0
         self._stored: set[int] = set()
-        self._file = io.FileIO(path, "wb")
-        self._location, self._regular = location, regular
+        self._file = io.FileIO(file.path, "wb")
         self._late = layout.rows is None
 
     def begin(self) -> None:
-        if self._late and not self._regular and not self._file.seekable():
+        if self._late and not self.file.regular and not self._file.seekable():
             raise UsageError(
-                f"{self._location}: expected a file, got a pipe: the number of rows is known at the end only"
+                f"{self.location}: expected a file, got a pipe: the number of rows is known at the end only"
             )
-        self._put(_header(self.layout.dtype, self.layout.rows or 0, len(self.layout.names)))
+        write_full(self._file, _header(self.layout.dtype, self.layout.rows or 0, len(self.layout.names)))
 
     def buffer(self, start: int, rows: int) -> Floats:
         return self._pool.take(rows)
 
     def filled(self, start: int, block: Floats) -> None:
-        if self._regular and not self.layout.dropping:
+        if self.file.regular and not self.layout.dropping:
             self._put_at(start, block)
             self._stored.add(start)
 
     def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
-        del passthrough
         piece = self._pool.back(block, good)
         block = piece.block
         start, self._rows = self.layout.first + self._rows, self._rows + len(block)
@@ -64,40 +57,25 @@ class NpyWriter(Writer):
             raise AssertionError("more rows than were announced")
         if start in self._stored:
             self._stored.remove(start)
-        elif self._regular:
+        elif self.file.regular:
             self._put_at(start, block)
         else:
-            self._put(np.ascontiguousarray(block, self.layout.dtype))
+            write_full(self._file, np.ascontiguousarray(block, self.layout.dtype))
         self._pool.free(piece)
 
     def _put_at(self, start: int, block: Floats) -> None:
-        rest, at = (
-            _bytes(np.ascontiguousarray(block, self.layout.dtype)),
-            HEADER + (start - self.layout.first) * self._row,
-        )
-        while rest.nbytes:
-            done = os.pwrite(self._file.fileno(), rest, at)
-            rest, at = rest[done:], at + done
-
-    def _put(self, data: Any) -> None:
-        rest = _bytes(data)
-        while rest.nbytes:
-            rest = rest[self._file.write(rest) :]
+        at = HEADER + (start - self.layout.first) * self._row
+        write_full(self._file, np.ascontiguousarray(block, self.layout.dtype), at)
 
     def _end(self) -> None:
         if self._late:
             self._file.seek(0)
-            self._put(_header(self.layout.dtype, self._rows, len(self.layout.names)))
+            write_full(self._file, _header(self.layout.dtype, self._rows, len(self.layout.names)))
         elif self._rows != self.layout.rows:
             raise AssertionError("fewer rows than were announced")
 
     def close(self) -> None:
         self._file.close()
-
-
-def _bytes(data: Any) -> memoryview:
-    view = memoryview(data)
-    return view.cast("B") if view.nbytes else memoryview(b"")
 
 
 def _header(dtype: np.dtype[Any], rows: int, width: int) -> bytes:

@@ -1,7 +1,4 @@
-"""Writers of sparse formats, which leave out features that are 0, and the format of `scipy.sparse.save_npz`.
-
-It is a zip of the arrays of CSR, not compressed.
-"""
+"""Writer of the format of `scipy.sparse.save_npz`: a zip of the arrays of CSR, not compressed."""
 
 from __future__ import annotations
 
@@ -10,52 +7,25 @@ import os
 import shutil
 import tempfile
 import zipfile
-from abc import abstractmethod
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafeat.contract.tile import SparseRows
-from kafeat.errors import UsageError
+from kafeat.contract.tile import Rows, SparseRows
+from kafeat.io.storage.atomic import AtomicFile
 from kafeat.io.writers.base import Layout, Writer
-from kafeat.types import Floats, Mask
+from kafeat.types import Mask
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class SparseWriter(Writer):
-    """A writer of sparse rows. It takes dense ones too, for maps whose features are dense."""
-
-    def __init__(self, location: str, layout: Layout, format: str) -> None:
-        super().__init__(layout)
-        if layout.layout != "columns":
-            raise UsageError(
-                f"{location}: expected the columns layout for {format}, got {layout.layout}; Parquet, Arrow and JSON "
-                "lines hold lists"
-            )
-        if layout.nullable:
-            raise UsageError(
-                f"{location}: expected --on-bad-rows error or drop for {format}, got null: sparse rows have no nulls"
-            )
-
-    def write_sparse(self, rows: SparseRows, passthrough: pa.Table | None, good: Mask | None = None) -> None:
-        """Write the next rows, or only those that are `good`."""
-        if good is not None:
-            rows = rows[good]
-            passthrough = None if passthrough is None else passthrough.filter(good)
-        self._write_rows(rows, passthrough, good)
-
-    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
-        self._write_rows(_without_zeros(block if good is None else block[good]), passthrough, good)
-
-    @abstractmethod
-    def _write_rows(self, rows: SparseRows, passthrough: pa.Table | None, good: Mask | None) -> None:
-        """Write rows. They and `passthrough` are the good ones of a block already; `good` tells which these are."""
-
-
-def _without_zeros(block: Floats) -> SparseRows:
+def sparse_rows(block: Rows, good: Mask | None) -> SparseRows:
+    """Return the good rows of a block without the features that are 0."""
+    block = block if good is None else block[good]
+    if isinstance(block, SparseRows):
+        return block
     rows, columns = np.nonzero(block)
     starts = np.append(0, np.cumsum(np.bincount(rows, minlength=len(block))))
     return SparseRows(block[rows, columns], columns, starts, block.shape[1])
@@ -65,26 +35,20 @@ _START = np.dtype("<i8")
 _COPY = 1 << 20
 
 
-class NpzWriter(SparseWriter):
+class NpzWriter(Writer):
     """A writer of a CSR matrix.
 
     The arrays of all rows lie one behind the other in a zip. So they are collected in temporary files without a name,
     in the folder of the output, and copied at the end.
     """
 
-    def __init__(self, location: str, path: str, regular: bool, layout: Layout) -> None:
-        super().__init__(location, layout, "NPZ")
-        if layout.passthrough_names:
-            raise UsageError(
-                f"{location}: expected no passthrough columns in NPZ, got {', '.join(layout.passthrough_names)}"
-            )
-        if layout.compression not in (None, "none"):
-            raise UsageError(f"{location}: expected no compression for NPZ, got {layout.compression!r}")
+    def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
+        super().__init__(location, file, layout)
         self._width = len(layout.names)
         self._dtype: np.dtype[Any] = layout.dtype.newbyteorder("<")
         self._index: np.dtype[Any] = np.dtype("<i4" if self._width <= 2**31 else "<i8")
-        self._files, self._path = ExitStack(), path
-        folder = os.path.dirname(path) or "." if regular else None
+        self._files = ExitStack()
+        folder = os.path.dirname(file.path) or "." if file.regular else None
         self._values, self._columns, self._starts = (
             self._files.enter_context(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115  # closed with the writer
             for _ in range(3)
@@ -92,8 +56,8 @@ class NpzWriter(SparseWriter):
         self._rows = self._entries = 0
         self._starts.write(bytes(_START.itemsize))
 
-    def _write_rows(self, rows: SparseRows, passthrough: pa.Table | None, good: Mask | None) -> None:
-        del passthrough, good
+    def _write(self, block: Rows, passthrough: pa.Table | None, good: Mask | None) -> None:
+        rows = sparse_rows(block, good)
         starts = np.asarray(rows.starts[1:], _START) + self._entries
         self._values.write(np.ascontiguousarray(rows.values, self._dtype).data)
         self._columns.write(np.ascontiguousarray(rows.columns, self._index).data)
@@ -102,7 +66,7 @@ class NpzWriter(SparseWriter):
         self._entries += len(rows.values)
 
     def _end(self) -> None:
-        with zipfile.ZipFile(self._path, "w") as archive:
+        with zipfile.ZipFile(self.file.path, "w") as archive:
             _put(archive, "indices", self._columns, self._index, self._entries)
             _put(archive, "indptr", self._starts, _START, self._rows + 1)
             _put(archive, "format", io.BytesIO(b"csr"), np.dtype("S3"))

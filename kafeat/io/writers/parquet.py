@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafeat.errors import UsageError
-from kafeat.io.writers.arrow_columns import features_of, nulls_of, schema_of
+from kafeat.io.storage.atomic import AtomicFile
+from kafeat.io.writers.arrow_columns import features_of, schema_of
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
@@ -18,42 +19,35 @@ LIST_GROUP_BYTES = 32 << 20
 # One page for each column and group.
 PAGE_BYTES = 8 << 20
 NULL_LISTS = 25  # the first pyarrow that writes null lists of fixed length; pyarrow 26 also reads them
-COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
 
 
 class ParquetWriter(Writer):
     """A writer of row groups of about 64 MiB (lists: 32), which hold whole blocks."""
 
-    order = "F"
-
-    def __init__(self, path: str, layout: Layout) -> None:
-        super().__init__(layout)
-        compression = layout.compression or "none"
-        if compression not in COMPRESSIONS:
-            raise UsageError(
-                f"--compression: expected one of {', '.join(COMPRESSIONS)} for Parquet, got {compression!r}"
-            )
-        if layout.nullable and layout.layout == "list" and int(pa.__version__.partition(".")[0]) < NULL_LISTS:
+    def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
+        super().__init__(location, file, layout)
+        lists = layout.options.layout == "list"
+        if layout.nullable and lists and int(pa.__version__.partition(".")[0]) < NULL_LISTS:
             raise UsageError(
                 f"--on-bad-rows null: --layout list: expected pyarrow >= {NULL_LISTS}, which can write a null list, "
                 f"got {pa.__version__}: pip install --upgrade pyarrow, or use --layout columns"
             )
-        self.wants = "F" if layout.layout == "columns" else "C"
+        self.wants = "C" if lists else "F"
         self._schema = schema_of(layout)
         # A group holds the smallest number of whole blocks that reaches its size.
         width, most = len(layout.names), layout.block_rows
-        self._full = GROUP_BYTES if layout.layout == "columns" else LIST_GROUP_BYTES
+        self._full = LIST_GROUP_BYTES if lists else GROUP_BYTES
         height = -(-self._full // max(1, most * width * layout.dtype.itemsize)) * most
         self._pool = BufferPool(height, most, width, layout.dtype, self.wants)
         self._waiting: list[BufferSlice] = []
         self._passthrough: list[pa.Table] = []
         self._rows = self._bytes = 0
         # Dictionaries and statistics of features are useless, and both cost more than writing.
-        self._file = pa.OSFile(path, "wb")
+        self._file = pa.OSFile(file.path, "wb")
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,
-            compression=compression,
+            compression=layout.options.compression or "none",
             use_dictionary=layout.passthrough_names,
             write_statistics=layout.passthrough_names,
             data_page_size=PAGE_BYTES,
@@ -86,14 +80,10 @@ class ParquetWriter(Writer):
 
     def _group(self) -> pa.Table:
         passthrough = pa.concat_tables(self._passthrough).columns if self._passthrough else []
-        parts = [self._features(piece.block) for piece in self._waiting]
+        parts = [features_of(piece.block, self._schema, self.layout) for piece in self._waiting]
         return pa.Table.from_arrays(
             [*passthrough, *map(pa.chunked_array, zip(*parts, strict=True))], schema=self._schema
         )
-
-    def _features(self, block: Floats) -> list[pa.Array]:
-        nulls = nulls_of(block) if self.layout.nullable else None
-        return features_of(block, self._schema, self.layout.layout, nulls)
 
     def _end(self) -> None:
         self._flush()

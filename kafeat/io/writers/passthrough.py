@@ -14,17 +14,17 @@ import pyarrow.compute as pc
 
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.io.columns.numbers import is_text, storage_of
-from kafeat.io.writers.csv import TEXT
+from kafeat.io.columns.values import TEXT, as_text, decoded, plain
+from kafeat.io.formats import FORMATS, Format
 from kafeat.types import Mask
 
-NAMES = {"csv": "CSV", "jsonl": "JSON lines", "arrow": "Arrow", "parquet": "Parquet"}
-_EXPECTED = {"csv": "of plain values", "jsonl": "that JSON can spell"}
+_PARQUET = FORMATS["parquet"]
 
 
 class PassthroughColumns:
     """The passthrough columns of an output. `schema` is their schema as written."""
 
-    def __init__(self, location: str, format: str, schema: pa.Schema) -> None:
+    def __init__(self, location: str, format: Format, schema: pa.Schema) -> None:
         self._format = format
         held: dict[pa.DataType, bool] = {}
         for field in schema:
@@ -32,8 +32,8 @@ class PassthroughColumns:
                 held[field.type] = _held(format, field.type)
             if not held[field.type]:
                 raise UsageError(
-                    f"{location}: column {quoted(field.name)}: expected a passthrough column "
-                    f"{_EXPECTED.get(format, f'that {NAMES[format]} can hold')}, got {field.type}; {_remedy(format)}"
+                    f"{location}: column {quoted(field.name)}: expected a passthrough column that {format.title} can "
+                    f"hold, got {field.type}; {_remedy(format)}"
                 )
         self.schema = pa.schema(
             [f.with_type(written(f.type, format)) for f in schema], metadata=schema.metadata
@@ -57,7 +57,7 @@ class PassthroughColumns:
                 raise InvalidValueError(
                     row,
                     name,
-                    f"expected a {value.type} that {NAMES[self._format]} can hold, got {digits(value)}; "
+                    f"expected a {value.type} that {self._format.title} can hold, got {digits(value)}; "
                     f"{_remedy(self._format)}",
                 )
 
@@ -66,7 +66,7 @@ def refuse_nested(location: str, schema: pa.Schema) -> None:
     """Refuse passthrough columns of nested, run-end encoded or view types. Categories pass, whatever stores them."""
     for field in schema:
         stored = storage_of(field.type)
-        target = _decoded(pa.nulls(0, stored)).type
+        target = plain(pa.nulls(0, stored)).type
         nested = pa.types.is_nested(target)
         if nested or not (target == stored or pa.types.is_dictionary(stored)):
             raise DataError(
@@ -76,9 +76,13 @@ def refuse_nested(location: str, schema: pa.Schema) -> None:
             )
 
 
-def _remedy(format: str) -> str:
-    others = [name for key, name in NAMES.items() if key != format and key != "csv"]
-    return f"leave it out of --keep, or write {' or '.join(others[::-1])}"
+def _remedy(format: Format) -> str:
+    others = [
+        one.title
+        for one in FORMATS.values()
+        if one.typed and one.passthrough == "columns" and one is not format
+    ]
+    return f"leave it out of --keep, or write {' or '.join(others)}"
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -87,49 +91,44 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return column if column.type == kind else decoded(column)
 
 
-def _held(format: str, kind: pa.DataType) -> bool:
+def _held(format: Format, kind: pa.DataType) -> bool:
     """Return true if values of the type can be written. Arrow is tried with zero rows."""
     target = written(kind, format)
     try:
         column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)
-        if format == "parquet":
+        if format.text:
+            return _has_text(storage_of(target))
+        if format is _PARQUET:
             import pyarrow.parquet as pq
 
             pq.write_table(pa.table({"k": column}), pa.BufferOutputStream())
-        elif format == "arrow":
-            column.take(pa.array([], pa.int64()))
         else:
-            return _has_text(storage_of(target), format)
+            column.take(pa.array([], pa.int64()))
     except (pa.ArrowException, NotImplementedError, OSError):
         return False
     return True
 
 
-def _has_text(kind: pa.DataType, format: str) -> bool:
-    """Return true if Arrow formats values of the type as text: all plain types but bytes, and float16 in JSON alone."""
+def _has_text(kind: pa.DataType) -> bool:
+    """Return true if Arrow formats values of the type as text: all plain types but bytes."""
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return False
-    if format == "jsonl" and pa.types.is_float16(kind):
-        return True
     # Arrow looks up the time zone only if there is a value.
-    (pa.array([0]).cast(kind) if pa.types.is_timestamp(kind) else pa.array([], kind)).cast(pa.large_string())
+    as_text(pa.array([0]).cast(kind) if pa.types.is_timestamp(kind) else pa.array([], kind))
     return True
 
 
-def written(kind: pa.DataType, format: str) -> pa.DataType:
+def written(kind: pa.DataType, format: Format) -> pa.DataType:
     """Return the type in which values of a type are written: only Parquet keeps categories, if they are text."""
     if not pa.types.is_dictionary(kind):
         return kind
-    plain = _decoded(pa.nulls(0, kind)).type
-    return (
-        pa.dictionary(kind.index_type, plain, kind.ordered)
-        if format == "parquet" and is_text(plain)
-        else plain
-    )
+    of_values = plain(pa.nulls(0, kind)).type
+    coded = format is _PARQUET and is_text(of_values)
+    return pa.dictionary(kind.index_type, of_values, kind.ordered) if coded else of_values
 
 
 def _coded(values: pa.DictionaryArray) -> pa.DictionaryArray:
-    kind, words, codes = values.type, _decoded(values.dictionary), values.indices
+    kind, words, codes = values.type, plain(values.dictionary), values.indices
     if words.null_count:  # nulls in the dictionary and in the indices: Parquet has only the latter
         missing = words.is_null().to_numpy(zero_copy_only=False)
         codes = pa.array(np.cumsum(~missing) - 1, kind.index_type, mask=missing).take(codes)
@@ -137,46 +136,25 @@ def _coded(values: pa.DictionaryArray) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(codes, words, ordered=kind.ordered)
 
 
-def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as plain values: categories, runs and views as what they stand for."""
-    kind = _decoded(pa.nulls(0, column.type)).type
-    return pa.chunked_array([_decoded(chunk) for chunk in column.chunks], kind)
-
-
-def _decoded(values: pa.Array) -> pa.Array:
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        return pa.DictionaryArray.from_arrays(values.indices, _decoded(values.dictionary)).dictionary_decode()
-    if pa.types.is_run_end_encoded(kind):
-        import pyarrow.compute as pc
-
-        return _decoded(pc.run_end_decode(values))
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        return values.cast(pa.string() if pa.types.is_string_view(kind) else pa.binary())
-    return values
-
-
 _BEYOND = "<value out of range"
 """Prefix of Arrow's text of a time that it cannot format."""
 
 
-def is_timed(kind: pa.DataType, format: str) -> bool:
+def is_timed(kind: pa.DataType, format: Format) -> bool:
     """Return true if a type has dates or times that the format may be unable to hold."""
     kind = storage_of(kind)
     if pa.types.is_dictionary(kind):
         return is_timed(kind.value_type, format)
-    if format == "parquet":  # Parquet has neither times in seconds nor 64-bit dates
+    if format is _PARQUET:  # it has neither times in seconds nor 64-bit dates
         return bool(pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "s"))
     times = (pa.types.is_date, pa.types.is_time, pa.types.is_timestamp)
-    return format in ("csv", "jsonl") and any(test(kind) for test in times)
+    return format.text and any(test(kind) for test in times)
 
 
-def beyond(column: pa.ChunkedArray, format: str) -> pa.Scalar | None:
+def beyond(column: pa.ChunkedArray, format: Format) -> pa.Scalar | None:
     """Return a date or time that the format cannot hold, or None."""
-    import pyarrow.compute as pc
-
     for chunk in column.chunks:
-        values = chunk.storage if isinstance(chunk, pa.ExtensionArray) else _decoded(chunk)
+        values = chunk.storage if isinstance(chunk, pa.ExtensionArray) else plain(chunk)
         ends = pc.min_max(values)
         for end in (ends["min"], ends["max"]):
             if end.is_valid and not _fits(end, format):
@@ -184,9 +162,9 @@ def beyond(column: pa.ChunkedArray, format: str) -> pa.Scalar | None:
     return None
 
 
-def _fits(end: pa.Scalar, format: str) -> bool:
+def _fits(end: pa.Scalar, format: Format) -> bool:
     kind = end.type
-    if format != "parquet":
+    if format.text:
         return not str(end.cast(pa.string())).startswith(_BEYOND)
     if pa.types.is_date64(kind):
         return abs(digits(end)) // 86_400_000 < 2**31
@@ -214,11 +192,6 @@ class ValueDifference:
     column: str
     expected: str
     got: str
-
-
-def taken(passthrough: KeptRows, good: Mask) -> KeptRows:
-    """Return the rows that are good."""
-    return passthrough.filter(pa.array(good))
 
 
 def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:

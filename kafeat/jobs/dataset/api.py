@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from kafeat._version import __version__
 from kafeat.errors import PartsError, SystemRefusedError, UsageError
+from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import beside
-from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest, path_of
 from kafeat.jobs.dataset.transform import Announce, transform_parts
 from kafeat.jobs.transform.options import Path, TransformOptions, with_keywords
-from kafeat.jobs.transform.outputs import Done, TransformResult
+from kafeat.jobs.transform.result import Result, TransformResult
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -78,7 +78,7 @@ def stats(request: DatasetRequest, done: TransformResult | DatasetResult) -> dic
     }
 
 
-def _scale(done: Done) -> dict[str, float]:
+def _scale(done: Result) -> dict[str, float]:
     return {} if done.scale is None else {"scale": done.scale}
 
 
@@ -89,7 +89,7 @@ def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
         "model": {"sha256": request.map.digest},
         "input": {"bytes": request.source.size(), "sha256": done.input_sha256},
         "output": {
-            "format": format_of(request.target, request.writing.format),
+            "format": format_of(request.target, request.writing.format).name,
             "rows": done.rows,
             "columns": done.columns,
             "dtype": done.dtype,

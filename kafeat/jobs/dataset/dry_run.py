@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
+from kafeat.io.data_set import Part
+from kafeat.io.formats import INPUTS, format_of
 from kafeat.io.storage.atomic import check_place, naming, require_space
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.formats import COUNTED, OUTPUTS, format_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part, plan_parts
 from kafeat.jobs.transform.outputs import outputs_of
@@ -76,7 +76,7 @@ def dry_run_parts(request: DatasetRequest) -> DryRun:
     if not parts and (kept or plan.parts is not None):
         return DryRun(0, True, outputs_of(fm, request.writing).width, 0, 0.0, parts=0, kept=kept)
     largest = max(parts, key=lambda part: part.bytes, default=None) or _first_text_part(request)
-    writing = replace(request.writing, format=format_of(LocalPath(largest.name)))
+    writing = replace(request.writing, format=format_of(LocalPath(largest.name)).name)
     whole = _estimate(replace(request, writing=writing), largest.location, LocalPath(largest.name))
     if parts:
         whole = _for_all_parts(whole, largest, parts)
@@ -96,7 +96,7 @@ def dry_run_parts(request: DatasetRequest) -> DryRun:
 def _estimate(request: DatasetRequest, source: Location, target: Location) -> DryRun:
     """Return the estimate for one file, without a look at the place of the output."""
     fm, rules, jobs = request.map, request.rules, request.engine.jobs
-    format = format_of(target, request.writing.format, OUTPUTS)
+    format = format_of(target, request.writing.format).name
     ending = "".join(target.name.partition(".")[1:]) or f".{format}"
     chunks = _CHUNKS_A_THREAD * count_jobs(jobs)
     with tempfile.TemporaryDirectory(prefix="kafeat-") as folder:
@@ -112,7 +112,7 @@ def _estimate(request: DatasetRequest, source: Location, target: Location) -> Dr
             first_chunks=chunks,
         )
         written = os.path.getsize(sample)
-    known = format_of(source, request.reading.input_format) in COUNTED
+    known = format_of(source, request.reading.input_format, INPUTS).counted
     whole = done.rows_read < chunks * fm.chunk_rows
     rows = done.rows_read if whole or done.rows_in_all is None else done.rows_in_all
     times = rows / max(1, done.rows_read)

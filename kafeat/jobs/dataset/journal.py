@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any
 
+from kafeat.io.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.data_set import MANIFEST, is_hidden
 from kafeat.jobs.dataset.manifest import Drift, Manifest, PartFailure, PartRecord
 from kafeat.jobs.dataset.part import Outcome
-from kafeat.jobs.transform.outputs import Done, Outputs
+from kafeat.jobs.transform.outputs import Outputs
+from kafeat.jobs.transform.result import Result
 
 # Writing the manifest takes at most a twentieth of the time of a run.
 _SHARE = 20.0
@@ -20,7 +20,7 @@ _SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetResult(Done):
+class DatasetResult(Result):
     """The result of a run over the parts of a data set; rows, bytes and values are sums over all of them.
 
     Attributes:
@@ -113,7 +113,7 @@ class Journal:
     def result(
         self,
         kept: int,
-        outputs: Outputs[Any],
+        outputs: Outputs,
         seconds: float,
         removed: tuple[str, ...],
         unknown_files: tuple[str, ...],

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kafeat._version import __version__
 from kafeat.errors import DataError
+from kafeat.io.data_set import MANIFEST
 from kafeat.io.storage.atomic import Guard, write_bytes
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.data_set import MANIFEST
 
 
 class _Entry(BaseModel):

@@ -15,16 +15,16 @@ from functools import cache
 from itertools import chain, islice
 
 from kafeat.errors import KafeatError, without_secrets
+from kafeat.io.data_set import Part
+from kafeat.io.formats import format_of
 from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.atomic import Guard, WrittenFile, check_place
 from kafeat.io.storage.base import Entry, Location
-from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part
-from kafeat.jobs.transform.outputs import TransformResult
 from kafeat.jobs.transform.rejects import rejects_name
+from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.transform.transform import OpenTransform, transform_file
 from kafeat.runtime.engine import Pool, Stop, run_all
 from kafeat.runtime.environment import count_jobs, machine, versions
@@ -202,7 +202,7 @@ def _tasks(request: DatasetRequest, plan: DatasetPlan, parts: list[Part], stop: 
     )
 
     def asked(part: Part) -> DatasetRequest:
-        format, overwrite = format_of(LocalPath(part.name)), plan.previous.may_replace(part.name)
+        format, overwrite = format_of(LocalPath(part.name)).name, plan.previous.may_replace(part.name)
         return replace(
             request, writing=replace(request.writing, format=format, overwrite=overwrite, sweep=False)
         )
@@ -232,7 +232,7 @@ def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]
     part = Part("", request.source, entry.bytes if entry else 0, entry.stamp if entry else "")
     with request.reading.open(request.source, None if entry is None else entry.stamp) as opened:
         format = format_of(LocalPath(name_of_part(request, 0, 0)))
-        writing = replace(request.writing, format=format, overwrite=True, sweep=False)
+        writing = replace(request.writing, format=format.name, overwrite=True, sweep=False)
         stream = OpenTransform(request.map, opened, format, writing, request.rules, request.engine.jobs)
         height = (request.rows_per_file or 0) // request.map.chunk_rows
         for number, (start, chunks) in enumerate(_cut(stream.chunks(), height)):

@@ -9,14 +9,15 @@ from functools import cached_property
 
 from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, must_exist, renamed, stem
+from kafeat.io.formats import INPUTS, format_of
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, must_exist, renamed, stem
-from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
-from kafeat.jobs.transform.options import STRICT, BadRowsLimit, InputOptions, RowOptions, TransformOptions
+from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, TransformOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_files, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
@@ -277,8 +278,7 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
 
 def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    source = request.source
-    own = format_of(source, request.reading.input_format)
-    own = own if own in DENSE_OUTPUTS else "parquet"
-    base = "part" if isinstance(source, StandardStream) else stem(source.name)
-    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{request.writing.format or own}"
+    own = format_of(request.source, request.reading.input_format, INPUTS)
+    format = request.writing.format or ("parquet" if own.sparse else own.name)
+    base = "part" if isinstance(request.source, StandardStream) else stem(request.source.name)
+    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format}"

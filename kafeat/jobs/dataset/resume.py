@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kafeat.errors import DataError, UsageError, counted
+from kafeat.io.data_set import MANIFEST, Part, is_hidden
 from kafeat.io.storage.base import Entry, Location
-from kafeat.io.storage.data_set import MANIFEST, Part, is_hidden
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.owner import is_lock
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_written

@@ -22,8 +22,8 @@ from kafeat.io.storage.location import parse_location
 from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.fit import read_sample
-from kafeat.jobs.fit.labels import parse_test_rows
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -155,28 +155,25 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted map, or a config to be fitted; `setting` holds its swept parameters."""
+    """A fitted map with its config, or a config to be fitted; `setting` holds its swept parameters."""
 
     name: str
     setting: dict[str, Any]
-    model: FeatureMap | None
-    config: Config | None
-    base_seed: int
-    """Seed of the choice of held-out rows, the same for all maps that are compared."""
+    config: Config
+    fitted: FeatureMap | None = None
 
     @property
     def spelled(self) -> str:
         """The name, the setting and the seed, for messages about progress."""
         parts = [f"{key}={value}" for key, value in self.setting.items()]
-        parts += [] if self.config is None else [f"seed={self.config.seed}"]
+        parts += [f"seed={self.config.seed}"] if self.fitted is None else []
         return f"{self.name} {' '.join(parts)}".strip()
 
     def refuse_features(self, reserved: Sequence[str]) -> None:
         """Refuse a map that has one of the `reserved` columns, label or split, for a feature."""
-        if self.model is not None:
-            features = {column.name for column in self.model.columns.features}
-        else:
-            features = set(self.config.columns.include if self.config is not None else ())
+        features = set(self.config.columns.include or ())
+        if self.fitted is not None:
+            features = {column.name for column in self.fitted.columns.features}
         for name in reserved:
             if name in features:
                 raise DataError(
@@ -185,10 +182,10 @@ class Candidate:
 
     def refuse_without_exact(self) -> None:
         """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""
-        steps = [one.step for one in self.model.chain.steps] if self.model is not None else []
-        for step in [*steps, *(self.config.map_steps if self.config is not None else ())]:
-            if step.no_exact:
-                raise UsageError(f"evaluate: {step.no_exact}")
+        chain = () if self.fitted is None else self.fitted.chain.steps
+        for step in self.config.map_steps if self.fitted is None else [one.step for one in chain]:
+            if step.traits.no_exact:
+                raise UsageError(f"evaluate: {step.traits.no_exact}")
 
     def fit(
         self,
@@ -202,32 +199,27 @@ class Candidate:
 
         The learner, if there is one, scores the values of `validate` in a recipe.
         """
-        if self.config is None:
-            if self.model is None:
-                raise TypeError("a candidate has a model or a config")
-            return Fit(self.model, None, None)
+        if self.fitted is not None:
+            return Fit(self.fitted, None, None)
         with data.open() as source:
-            learn = read_sample(
-                self.config, source, request.labels, split=request.split, held_out=held_out, listener=listener,
-                final=False, scorer=partial(features_score, learner=learner, penalty=request.penalty),
-            )  # fmt: skip
+            rows = TrainingData(source, request.labels, request.split, held_out)
+            sampled = read_sample(self.config, rows, listener)
+            scorer = partial(features_score, learner=learner, penalty=request.penalty)
+            learn = partial(sampled.learn, final=False, with_mean=False, scorer=scorer)
             fitted: list[FeatureMap] = []
             costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))
             return Fit(fitted[0], *costs)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""
-        if self.config is not None:
+        if self.fitted is None:
             return 0
-        with data.open() as source:
-            if source.digest() not in {origin.sha256 for origin in fm.provenance.sources}:
-                return None
+        if not data.made(fm):
+            return None
         # A fit samples the training rows with the smallest hashes.
         hashes = row_hashes(fm.config.seed, 0, n)
-        split = fm.provenance.split
-        if split is not None:
-            test, _ = parse_test_rows(data.column_named(split))
-            hashes[test] = np.iinfo(hashes.dtype).max
+        if fm.provenance.split is not None:
+            hashes[data.test_rows_of(fm.provenance.split)] = np.iinfo(hashes.dtype).max
         fitted = min(fm.provenance.rows_fitted, n)
         return int((hashes[rows] <= np.partition(hashes, fitted - 1)[fitted - 1]).sum())
 
@@ -251,15 +243,12 @@ def list_candidates(
             )
     loaded = [one if isinstance(one, FeatureMap) else load(one) for one in models]
     recipes = [load_config(one.config if isinstance(one, NamedRecipe) else one) for one in configs]
-    base = (loaded[0].config if loaded else recipes[0]).seed
     names = _names([*models, *configs])
-    listed = [Candidate(name, {}, fm, None, base) for name, fm in zip(names, loaded, strict=False)]
+    listed = [Candidate(name, {}, fm.config, fm) for name, fm in zip(names, loaded, strict=False)]
     for name, recipe in zip(names[len(models) :], recipes, strict=True):
         for setting, config in settings(recipe, sweeps, name):
-            listed += [
-                Candidate(name, setting, None, config.model_copy(update={"seed": config.seed + i}), base)
-                for i in range(seeds)
-            ]
+            seeded = [config.model_copy(update={"seed": config.seed + i}) for i in range(seeds)]
+            listed += [Candidate(name, setting, one) for one in seeded]
     return listed
 
 

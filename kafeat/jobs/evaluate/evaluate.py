@@ -16,18 +16,19 @@ from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quote
 from kafeat.evaluation.evaluation import Evaluation
 from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
 from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
-from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.evaluation.summary import budgets, rates, spell, summarize
+from kafeat.io.options import InputOptions
 from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, Sweep, list_candidates, read_sweep
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.measure import Evaluator, choose_rows, request_learner
 from kafeat.jobs.evaluate.precomputed import by_row_numbers
 from kafeat.jobs.evaluate.report import report_folder, write_report
-from kafeat.jobs.evaluate.request import EvaluationRequest, Say, Task
+from kafeat.jobs.evaluate.request import EvaluationRequest, Say
 from kafeat.jobs.fit.labels import check_label, label_names
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.transform.options import InputOptions
+from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
+from kafeat.pictures.figure_data import MapFigures
 from kafeat.types import TableLike
 
 Model: TypeAlias = "FeatureMap | str | os.PathLike[str]"
@@ -46,7 +47,7 @@ def evaluate(
     seeds: int = 1,
     splits: int = 1,
     split: str | None = None,
-    task: Task = "auto",
+    task: TaskKind = "auto",
     learner: str = "ridge",
     tau: float = 0.1,
     penalty: float | None = None,
@@ -136,34 +137,26 @@ def evaluate(
     """
     if data is None:
         raise UsageError("evaluate: expected data, got none")
-    _refuse_values("label", None if _is_names(label) else label)
+    several = isinstance(label, list | tuple) and all(isinstance(name, str) for name in label)
+    _refuse_values("label", None if several else label)
     _refuse_values("split", split)
     if penalty is not None and not 0.0 < penalty < np.inf:
         raise UsageError(f"penalty: expected a number above 0, got {penalty}")
     labels = label_names(label)
     request = EvaluationRequest(
-        labels,
-        split,
-        task,
-        learner,
-        tau,
-        penalty,
-        tuple(_as_list(scoring)),
-        rows,
-        exact_rows,
-        jobs,
-        output_dtype,
-    )
+        labels, split, task=task, learner=learner, tau=tau, penalty=penalty, scoring=tuple(_as_list(scoring)),
+        rows=rows, exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype,
+    )  # fmt: skip
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
     ]  # fmt: skip
     messages: list[str] = []
     listener = (listener or Listener(warn=messages.append)).once()
-    figure_data = None if report is None else FigureData()
+    exhibits: list[MapFigures] | None = None if report is None else []
     candidates = list_candidates(_as_list(model), _as_list(config), sweeps, seeds)
     _check_splits(splits, split, candidates)
     for candidate in candidates:
-        if candidate.config is not None:
+        if candidate.fitted is None:
             check_label(candidate.config, labels)
     # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
     # results, and are refused or become null.
@@ -174,18 +167,13 @@ def evaluate(
     ):
         with rereadable(data, reading) as rows_source:
             rows_source, candidates = by_row_numbers(rows_source, request, candidates)
-            records = _records(rows_source, request, candidates, splits, figure_data, say, listener)
+            records = _records(rows_source, request, candidates, splits, exhibits, say, listener)
         result = _report(records)
-        if report is not None and figure_data is not None:
-            write_report(report, rows_source.name, result, figure_data)
+        if report is not None and exhibits is not None:
+            write_report(report, rows_source.name, result, exhibits)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return Evaluation({**records[0], **result} if len(records) == 1 else result)
-
-
-def _is_names(label: object) -> bool:
-    """Return true for a list or tuple of text."""
-    return isinstance(label, list | tuple) and all(isinstance(name, str) for name in label)
 
 
 def _refuse_values(argument: str, column: object) -> None:
@@ -207,7 +195,7 @@ def _check_splits(splits: int, split: str | None, candidates: Sequence[Candidate
         raise UsageError(f"--splits: expected 1 to {MOST_SPLITS}, got {splits:,}")
     if splits > 1 and split is not None:
         raise UsageError(f"--splits: expected no --split with it, got {quoted(split)}, which splits the rows")
-    fitted = next((one.name for one in candidates if one.config is None), None)
+    fitted = next((one.name for one in candidates if one.fitted is not None), None)
     if splits > 1 and fitted is not None:
         raise UsageError(
             f"--splits: expected recipes (--config), which are fitted in each split, got the model {fitted}"
@@ -219,29 +207,32 @@ def _records(
     request: EvaluationRequest,
     candidates: Sequence[Candidate],
     splits: int,
-    figure_data: FigureData | None,
+    exhibits: list[MapFigures] | None,
     say: Say | None,
     listener: Listener,
 ) -> list[EvaluationRecord]:
-    """Evaluate every map in every split."""
+    """Evaluate every map in every split; if there are several maps, an error names its map."""
     for candidate in candidates:
         candidate.refuse_features(request.reserved)
         candidate.refuse_without_exact()
     learner = request_learner(request)
     records = []
     for i, rows in enumerate(choose_rows(data, request, candidates, splits)):
-        evaluator = Evaluator(data, request, learner, rows, figure_data)
+        evaluator = Evaluator(data, request, learner, rows, exhibits)
         place = f"split {i + 1} of {splits}: " if splits > 1 else ""
-        tell = say if say is None or not place else partial(_tell, say, place)
-        records += [
-            _finite(_record(evaluator, candidate, tell, listener, len(candidates)))
-            for candidate in candidates
-        ]
+        for candidate in candidates:
+            named = f"{candidate.spelled}: "
+            tell = partial(_tell, say, f"{place}{named}")
+            try:
+                records.append(_finite(evaluator.record(candidate, tell, listener)))
+            except DataError as error:
+                raise error if len(candidates) == 1 else DataError(f"{named}{error}") from None
     return records
 
 
-def _tell(say: Say, place: str, step: str) -> None:
-    say(f"{place}{step}")
+def _tell(say: Say | None, place: str, step: str) -> None:
+    if say is not None:
+        say(f"{place}{step}")
 
 
 def _report(records: list[EvaluationRecord]) -> Report:
@@ -265,18 +256,6 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _record(
-    evaluator: Evaluator, candidate: Candidate, say: Say | None, listener: Listener, n: int
-) -> EvaluationRecord:
-    """Evaluate one map of n; if there are several, an error names the map."""
-    try:
-        return evaluator.record(candidate, say, listener)
-    except DataError as error:
-        if n == 1:
-            raise
-        raise DataError(f"{candidate.spelled}: {error}") from None
-
-
 def _finite(record: EvaluationRecord) -> EvaluationRecord:
     # A ratio to zero has no value, and is null in JSON.
     values = {
@@ -286,37 +265,19 @@ def _finite(record: EvaluationRecord) -> EvaluationRecord:
     return cast(EvaluationRecord, values)
 
 
-def check_bounds(max_error: float | None, min_score: float | None) -> None:
-    """Refuse bounds of a gate that are no finite numbers, as these would let everything pass."""
-    for option, bound in (("--max-error", max_error), ("--min-score", min_score)):
-        if bound is not None and not np.isfinite(bound):
-            raise UsageError(f"{option}: expected a number, got {bound}")
-
-
-def _bounds(
-    max_error: float | None, min_score: float | None
-) -> tuple[tuple[str, str, float | None, float], ...]:
-    """Return for each bound the key of its figure, its name in words, the bound, and 1 for an upper one, else -1."""
-    return (
-        ("relative_frobenius", "relative Frobenius error", max_error, 1.0),
-        ("score_map", "score of the features", min_score, -1.0),
-    )
-
-
 def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
     """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
-    check_bounds(max_error, min_score)
     missed = []
     for entry in report["summary"]:
-        for key, name, bound, sign in _bounds(max_error, min_score):
+        for key, bound, expected, sign in (
+            ("relative_frobenius", max_error, "relative Frobenius error: expected at most", 1.0),
+            ("score_map", min_score, "score of the features: expected at least", -1.0),
+        ):
             if bound is None:
                 continue
-            if key not in entry:
-                raise UsageError("--min-score: expected --label, as without one there is no score")
             value = estimate_of(entry, key)["mean"]
             if value is None or sign * value > sign * bound:
-                most = "at most" if sign > 0 else "at least"
                 got = "none" if value is None else f"{value:.4g}"
-                missed.append(f"{spell(entry)}: {name}: expected {most} {bound:g}, got {got}")
+                missed.append(f"{spell(entry)}: {expected} {bound:g}, got {got}")
     if missed:
         raise GateError("\n".join(missed))

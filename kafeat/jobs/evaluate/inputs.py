@@ -20,16 +20,17 @@ from kafeat.evaluation.learners import Blocks, Inputs
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
+from kafeat.io.formats import FORMATS, format_of_bytes
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.readers.open import is_arrow
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.fit.labels import Labels
+from kafeat.jobs.evaluate.request import EvaluationRequest
+from kafeat.jobs.fit.labels import Labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
-from kafeat.jobs.transform.options import InputOptions
-from kafeat.maths.task import joined
+from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.types import Array, Floats, Mask
@@ -51,12 +52,6 @@ class KernelMatrix:
         return block
 
 
-def kernel_matrix(fm: FeatureMap) -> KernelMatrix | None:
-    """Return the matrix that a map of row numbers is made of; None for other maps."""
-    kernel = getattr(fm.chain.steps[0].step, "kernel", None)
-    return kernel if isinstance(kernel, KernelMatrix) else None
-
-
 class EvaluatedMap:
     """A map and the data that it is evaluated on."""
 
@@ -65,15 +60,15 @@ class EvaluatedMap:
         fm: FeatureMap,
         data: RereadableData,
         n: int,
-        reserved: list[str],
-        jobs: int | None,
-        dtype: str | None,
+        request: EvaluationRequest,
         fitted_on: Array | None = None,
     ) -> None:
-        self._matrix = kernel_matrix(fm)
+        kernel = getattr(fm.chain.steps[0].step, "kernel", None)
+        self._matrix = kernel if isinstance(kernel, KernelMatrix) else None
         self._fitted_on = np.arange(n) if fitted_on is None else fitted_on
-        self._fm, self._data, self._n, self._reserved, self._jobs = fm, data, n, reserved, jobs
-        self.dtype = np.dtype(dtype or fm.dtype)
+        self._fm, self._data, self._n, self._jobs = fm, data, n, request.jobs
+        self._reserved = reserved = request.reserved
+        self.dtype = np.dtype(request.output_dtype or fm.dtype)
         # Categories are coded when rows are read, so this map takes the codes.
         self.map = replace(fm, columns=fm.columns.as_read)
         with data.open() as source:
@@ -90,7 +85,11 @@ class EvaluatedMap:
     def raw_key(self) -> tuple[object, ...]:
         """A key that is equal for maps with the same raw columns: their names, dtype, and steps that fill or code."""
         steps = [one.step for one in self._fm.chain.steps]
-        makers = [repr(step.recipe()) for step in steps if step.missing == "fill" or step.reads_columns]
+        makers = [
+            repr(step.recipe())
+            for step in steps
+            if step.traits.missing == "fill" or step.traits.reads_columns
+        ]
         return self._fm.columns.names, self._fm.input_dtype.name, *makers
 
     def _matrices(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
@@ -111,12 +110,8 @@ class EvaluatedMap:
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     @property
-    def raw(self) -> Inputs:
+    def raw(self) -> TimedInputs:
         """The columns that the map reads: missing numbers filled, and categories coded, as it does."""
-        return self.timed_raw().inputs
-
-    def timed_raw(self) -> TimedInputs:
-        """Return the raw columns, with a clock."""
         return TimedInputs(self._raw_width, self._matrices, self.numbers, standardize=True)
 
     @property
@@ -158,17 +153,13 @@ class EvaluatedMap:
         return self.map.transform(X, self._jobs, out=np.empty((len(X), self.map.n_components), self.dtype))
 
     @property
-    def features(self) -> Inputs:
+    def features(self) -> TimedInputs:
         """The map's features."""
-        return self.timed_features().inputs
-
-    def timed_features(self) -> TimedInputs:
-        """Return the map's features, with a clock."""
         return TimedInputs(self._fm.n_components, self._matrices, self.transform)
 
 
-class TimedInputs:
-    """Inputs of a learner that count the seconds of reading and of making features, which are no part of learning.
+class TimedInputs(Inputs):
+    """Inputs that count the seconds of reading and of making features, which are no part of learning.
 
     Attributes:
         made: The rows and seconds of every pass that made features.
@@ -177,7 +168,7 @@ class TimedInputs:
     def __init__(
         self, width: int, read: Blocks, make: Callable[[Floats], Floats], standardize: bool = False
     ) -> None:
-        self.inputs = Inputs(width, self._blocks, standardize)
+        super().__init__(width, self._timed, standardize)
         self._read, self._make, self._reading = read, make, 0.0
         self.made: list[tuple[int, float]] = []
 
@@ -190,7 +181,7 @@ class TimedInputs:
         """Return the median seconds of the passes over this number of rows."""
         return float(np.median([seconds for n, seconds in self.made if n == rows]))
 
-    def _blocks(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
+    def _timed(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
         pieces, one = self._read(rows), len(self.made)
         self.made.append((0, 0.0))
         while True:
@@ -248,29 +239,41 @@ class RereadableData:
             columns = {printable(field.name): field.name for field in source.fields}
         return [columns.get(name, name) for name in names]
 
-    def column_named(self, name: str) -> Array:
-        """Return a whole column of labels, or of train and test, that a model file names."""
-        [column] = self.columns_named([name])
-        return self.label_columns({"split": [column]})[1][column]
+    def test_rows_of(self, split: str) -> Mask:
+        """Return true for the test rows of a column of train and test that a model file names."""
+        [column] = self.columns_named([split])
+        return parse_test_rows(self.label_columns({"split": [column]})[1][column])[0]
+
+    def made(self, fm: FeatureMap) -> bool:
+        """Return true if the map was fitted on these data."""
+        with self.open() as source:
+            return source.digest() in {origin.sha256 for origin in fm.provenance.sources}
 
     def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
         """Return the number of rows, and whole columns of labels; the keys are options, for messages."""
         names = [name for requested in options.values() for name in requested]
+        labels = {name: Labels(name) for name in names}
         parts: dict[str, list[Array]] = {name: [] for name in names}
-        read = {name: Labels(name) for name in names}
         rows = 0
         with self.open() as source:
             for option, requested in options.items():
                 require(source, requested, option)
             if not names and source.rows is not None:
                 return source.rows, {}
-            for chunk in source.coding(names).chunks(
-                Columns((), source.positional, None), list(names), _ROWS
-            ):
+            nothing = Columns((), source.positional, None)
+            for chunk in source.coding(names).chunks(nothing, names, _ROWS):
                 rows += chunk.rows
-                for name, labels in read.items():
-                    parts[name].append(labels.read(chunk))
+                for name in labels:
+                    parts[name].append(labels[name].read(chunk))
         return rows, {name: joined(part) if part else np.empty(0) for name, part in parts.items()}
+
+    def task_of(self, labels: Array, kind: TaskKind) -> PredictionTask:
+        """Return the task of these labels; an error names the data."""
+        try:
+            return task_of(labels, kind)
+        except DataError as error:
+            with self.open() as source:
+                raise DataError(f"{source.location}: {error}") from None
 
 
 _ROWS = 1 << 16
@@ -291,5 +294,6 @@ def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableDa
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
-            format = reading.input_format or ("arrow" if is_arrow(copy.read(4)) else "csv")
+            known = format_of_bytes(copy.read(6)) is FORMATS["arrow"]
+            format = reading.input_format or ("arrow" if known else "csv")
             yield RereadableData(LocalPath(copy.name), replace(reading, input_format=format), "-")

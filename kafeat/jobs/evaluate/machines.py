@@ -5,24 +5,49 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from kafeat.errors import UsageError
 from kafeat.evaluation.costs import MOST_TRACED, PeakMemory, repeated, seconds_of
-from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth, predictions
-from kafeat.evaluation.preparation import Split
-from kafeat.evaluation.report.figure_data import LearningFigures, Surface
-from kafeat.evaluation.scores import Curve, Scoring
+from kafeat.evaluation.learners import Inputs, Learner, Model, Ridge, Training, predictions
+from kafeat.evaluation.preparation import Split, Truth
+from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, TimedInputs
+from kafeat.jobs.evaluate.request import EvaluationRequest
+from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.types import Array, Floats, Mask
 
+LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")
 
-class Trained(NamedTuple):
-    """A model, the seconds to learn once and to choose the penalty, and the peak of memory."""
+
+def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) -> Learner:
+    """Return a learner by its name. All but ridge need the extra kafeat[evaluate]; ridge uses `jobs` threads.
+
+    Only ridge learns several labels.
+    """
+    if name == "ridge":
+        return Ridge(jobs)
+    if name not in LEARNERS:
+        raise UsageError(f"learner: expected one of {', '.join(LEARNERS)}, got {name!r}")
+    if n_labels > 1:
+        raise UsageError(f"learner: expected ridge, as there are {n_labels} labels, got {name}")
+    try:
+        from kafeat.evaluation.learners_sklearn import learner
+    except ImportError as error:
+        raise UsageError(
+            f"learner {name}: expected scikit-learn, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+    return learner(name, tau)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model, the seconds to learn once and to choose the penalty, and the peak of memory; None is unknown."""
 
     model: Model
     learn_seconds: float
@@ -30,40 +55,37 @@ class Trained(NamedTuple):
     peak_bytes: int | None
 
 
-class Scores(NamedTuple):
-    """The scores of a model on the test rows, and the one that decides on the training rows too."""
-
-    score: float
-    training: float
-    figures: dict[str, float | None]
-    uncertainty: float | None
-    curve: Curve | None
-
-
 @dataclass(frozen=True)
 class Learned:
     """A trained model, its scores, and its costs.
 
     Attributes:
+        scores: The score that decides as `score`, on the training rows as `training_score`, and every score by name.
+        tested: The predictions and the labels of the test rows.
         making_seconds: To make the features, or the kernel matrix, of the training rows.
         predict_seconds: To predict the test rows from the columns that the map reads.
         matrix_bytes: Size of the columns, features or kernel matrix of all training rows.
     """
 
     trained: Trained
-    scores: Scores
+    scores: dict[str, float | None]
+    tested: tuple[Floats, Array]
     making_seconds: float
     predict_seconds: float
     matrix_bytes: int
 
+    def total_seconds(self, fit_seconds: float) -> float:
+        """Return the seconds to fit, to make the features or the kernel matrix, and to learn once."""
+        return fit_seconds + self.making_seconds + self.trained.learn_seconds
+
     def keys(self, which: str, fit_seconds: float = 0.0, fit_bytes: int | None = 0) -> dict[str, Any]:
         """Return the entries of a record for `which`: raw, map or exact. `fit_bytes` is None if it is unknown."""
-        model, learn, search, peak = self.trained
+        model, peak = self.trained.model, self.trained.peak_bytes
         values = {
-            "score": self.scores.score, "training_score": self.scores.training, **self.scores.figures,
+            **self.scores,
             "nonzero": model.nonzero, "penalty": model.penalty, "converged": model.converged,
-            "learn_seconds": learn, "search_seconds": search, "predict_seconds": self.predict_seconds,
-            "total_seconds": fit_seconds + self.making_seconds + learn,
+            "learn_seconds": self.trained.learn_seconds, "search_seconds": self.trained.search_seconds,
+            "predict_seconds": self.predict_seconds, "total_seconds": self.total_seconds(fit_seconds),
             "peak_bytes": None if peak is None or fit_bytes is None else max(peak, fit_bytes),
             "matrix_bytes": self.matrix_bytes,
         }  # fmt: skip
@@ -106,17 +128,17 @@ def train(
     return Trained(models[0], seconds, search, memory.bytes if traced else None)
 
 
-def seconds_to_predict(model: Model, timed: TimedInputs, rows: Mask) -> float:
+def seconds_to_predict(model: Model, inputs: TimedInputs, rows: Mask) -> float:
     """Return the seconds to predict these rows, reading apart."""
 
     def run() -> float:
         seconds = 0.0
-        before = len(timed.made)
-        for _, Z in timed.inputs.blocks(rows):
+        before = len(inputs.made)
+        for _, Z in inputs.blocks(rows):
             started = time.perf_counter()
             model(Z.astype(np.float64))
             seconds += time.perf_counter() - started
-        return seconds + sum(made for _, made in timed.made[before:])
+        return seconds + sum(made for _, made in inputs.made[before:])
 
     return repeated(run)
 
@@ -133,27 +155,106 @@ class _Clock:
         return seconds
 
 
-@dataclass(frozen=True)
-class LearnedExact(Learned):
-    """A model with the exact kernel, and the numbers of its rows."""
+# The score on the training rows is that of so many of them.
+_MOST_TRAINING = 100_000
 
-    rows: Array
-    rows_test: int
+# Points along each side of the plane of two columns, and rows that are drawn in it.
+_GRID, _POINTS = 80, 300
+
+Predictors: TypeAlias = dict[str, Callable[[Floats], Floats]]
+"""Predictions (n, k) of rows (n, d) as the map reads them: raw, map and exact."""
 
 
-class ExactMachines:
-    """The same learner with the exact kernels of all maps, each of which is learned from once."""
+class Machines:
+    """The same learner on everything that is compared, learned from once each.
 
-    def __init__(
-        self, learner: Learner, split: Split, truth: Truth, scoring: Scoring, most: int, penalty: float | None
-    ) -> None:
-        self._learner, self._split, self._truth, self._scoring = learner, split, truth, scoring
-        self._most, self._penalty = most, penalty
-        self._known: dict[bytes, LearnedExact] = {}
+    Without a penalty, each searches for its best one.
+    """
 
-    def learned(self, subject: EvaluatedMap) -> LearnedExact:
-        """Learn with the exact kernel of at most so many rows."""
-        rows, X = subject.select_rows(self._split.some(~self._split.test, self._most))
+    def __init__(self, learner: Learner, split: Split, truth: Truth, request: EvaluationRequest) -> None:
+        self._learner, self._split, self.truth = learner, split, truth
+        self.scoring = Scoring.of(truth.task, request.scoring, learner.probabilities, request.learner)
+        self._exact_rows, self._penalty = request.exact_rows, request.penalty
+        # Several maps often share their raw columns, and their exact kernel.
+        self._raw: dict[tuple[object, ...], Learned] = {}
+        self._raw_validated: dict[tuple[object, ...], float] = {}
+        self._exact: dict[bytes, Learned] = {}
+
+    def raw(self, subject: EvaluatedMap) -> Learned:
+        """Learn from the raw columns."""
+        key = subject.raw_key
+        if key not in self._raw:
+            itemsize = subject.map.input_dtype.itemsize
+            self._raw[key] = self._learned(subject.raw, itemsize, self._split.train)
+        return self._raw[key]
+
+    def features(self, subject: EvaluatedMap) -> Learned:
+        """Learn from the features."""
+        return self._learned(subject.features, subject.dtype.itemsize, self._split.train)
+
+    def validated(self, subject: EvaluatedMap, validation: Mask) -> dict[str, float]:
+        """Return the scores on the rows that maps are chosen on, learned from the other training rows.
+
+        Only choosing a map needs this, so its costs do not count.
+        """
+        key = subject.raw_key
+        if key not in self._raw_validated:
+            self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, validation))
+        tested = self._tested(subject.features, validation)
+        scores = {
+            "score_raw_validation": self._raw_validated[key],
+            "score_map_validation": self.scoring.score(*tested),
+        }
+        uncertainty = self.scoring.uncertainty(*tested)
+        return scores if uncertainty is None else {**scores, "score_uncertainty_map_validation": uncertainty}
+
+    def _tested(self, inputs: Inputs, validation: Mask) -> tuple[Floats, Array]:
+        """Return the predictions and the labels of the rows that maps are chosen on."""
+        model = self._learner.linear(inputs, ~self._split.held_out, self.truth, self._penalty)
+        rows, predicted = predictions(model, inputs, validation)
+        return predicted, self.truth.labels[rows]
+
+    def _learned(self, inputs: TimedInputs, itemsize: int, train_rows: Mask) -> Learned:
+        """Learn from these rows."""
+
+        def on_rows() -> Training:
+            return self._learner.on_rows(inputs, train_rows, self.truth)
+
+        trained = train(on_rows, self._penalty, lambda: inputs.seconds, not self._learner.small_objects)
+        n = int(train_rows.sum())
+        making = inputs.making(n)  # before other passes over the same rows
+        rows, predicted = predictions(trained.model, inputs, self._split.test)
+        some = np.zeros(len(train_rows), dtype=bool)
+        some[self._split.some(train_rows, _MOST_TRAINING)] = True
+        scores = self._scores(rows, predicted, *predictions(trained.model, inputs, some))
+        predicting = seconds_to_predict(trained.model, inputs, self._split.test)
+        tested = predicted, self.truth.labels[rows]
+        return Learned(trained, scores, tested, making, predicting, n * inputs.width * itemsize)
+
+    def _scores(
+        self, rows: Array, predicted: Floats, seen: Array, answers: Floats
+    ) -> dict[str, float | None]:
+        """Return the scores of what is predicted of these test rows, and of training rows that were seen."""
+        labels, scoring = self.truth.labels, self.scoring
+        return {
+            "score": scoring.score(predicted, labels[rows]),
+            "training_score": scoring.score(answers, labels[seen]),
+            **scoring.figures(predicted, labels[rows]),
+        }
+
+    def exact(self, subject: EvaluatedMap, features: Learned) -> tuple[Learned, Learned]:
+        """Learn with the exact kernel of at most `exact_rows` rows, and from the features of the same rows."""
+        rows, X = subject.select_rows(self._split.some(self._split.train, self._exact_rows))
+        exact = self._with_kernel(subject, rows, X)
+        # The loss by the approximation, and the time it saves, show if both are trained on the same rows.
+        if len(rows) == self._split.train.sum():
+            return exact, features
+        same_rows = np.zeros(len(self._split.test), dtype=bool)
+        same_rows[rows] = True
+        return exact, self._learned(subject.features, subject.dtype.itemsize, same_rows)
+
+    def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: Floats) -> Learned:
+        """Learn with the exact kernel of training rows X with these numbers, unless it is known from another map."""
         kernels: list[Floats] = []
         memory = PeakMemory()
 
@@ -168,165 +269,47 @@ class ExactMachines:
         seconds = repeated(first, kernel)
         K = kernels.pop()
         key = sha256(np.ascontiguousarray(K).data).digest()
-        if key not in self._known:
-            self._known[key] = self._from_kernel(subject, K, rows, X, seconds, memory.bytes)
-        return self._known[key]
+        if key not in self._exact:
+            # Solvers with a kernel matrix make no small objects.
+            trained = train(
+                lambda: self._learner.on_kernel(K, rows, self.truth), self._penalty, lambda: 0.0, traced=True
+            )
+            peak = max(memory.bytes, K.nbytes + (trained.peak_bytes or 0))
+            trained = replace(trained, peak_bytes=peak)
+            test_rows, predicted, predicting = self._predicted(subject, trained.model, X)
+            scores = self._scores(test_rows, predicted, rows, trained.model(K))
+            tested = predicted, self.truth.labels[test_rows]
+            self._exact[key] = Learned(trained, scores, tested, seconds, predicting, K.nbytes)
+        return self._exact[key]
 
-    def _from_kernel(
-        self, subject: EvaluatedMap, K: Floats, rows: Array, X: Floats, seconds: float, kernel_bytes: int
-    ) -> LearnedExact:
-        """Learn with the kernel matrix K of the rows X."""
-        most, truth = self._most, self._truth
-        test_rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))
-        # Solvers with a kernel matrix make no small objects.
-        trained = train(
-            lambda: self._learner.on_kernel(K, rows, truth), self._penalty, lambda: 0.0, traced=True
-        )
-        peak = max(kernel_bytes, K.nbytes + (trained.peak_bytes or 0))
+    def _predicted(self, subject: EvaluatedMap, model: Model, X: Floats) -> tuple[Array, Floats, float]:
+        """Return the numbers of some test rows, what the model with the kernel of rows X predicts, and the seconds."""
+        most = self._exact_rows
+        rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))
         predicted: list[Floats] = []
 
-        def predict() -> float:
+        def predict() -> None:
             predicted.clear()
-            started = time.perf_counter()
-            predicted.extend(
-                trained.model(subject.map.exact_kernel(tests[i : i + most], X))
-                for i in range(0, len(tests), most)
-            )
-            return time.perf_counter() - started
+            parts = (tests[i : i + most] for i in range(0, len(tests), most))
+            predicted.extend(model(subject.map.exact_kernel(part, X)) for part in parts)
 
         # Each row costs the same, so the seconds of a part of the test rows tell those of all.
-        predicting = repeated(predict) * int(self._split.test.sum()) / len(test_rows)
-        answers, labels = np.concatenate(predicted), truth.labels[test_rows]
-        scores = Scores(
-            self._scoring.score(answers, labels),
-            self._scoring.score(trained.model(K), truth.labels[rows]),
-            self._scoring.figures(answers, labels),
-            None,
-            self._scoring.curve(answers, labels),
-        )
-        return LearnedExact(
-            trained._replace(peak_bytes=peak), scores, seconds, predicting, K.nbytes, rows, len(test_rows)
-        )
-
-
-# The score on the training rows is that of so many of them.
-_MOST_TRAINING = 100_000
-
-# Points along each side of the plane of two columns, and rows that are drawn in it.
-_GRID, _POINTS = 80, 300
-
-Predictors: TypeAlias = dict[str, Callable[[Floats], Floats]]
-"""Predictions (n, k) of rows (n, d) as the map reads them: raw, map and exact."""
-Validated: TypeAlias = tuple[float | None, float | None]
-"""A score and its standard error, if no formula tells it."""
-
-
-class Machines:
-    """The same learner on everything that is compared. Without a penalty, each searches for its best one."""
-
-    def __init__(
-        self,
-        learner: Learner,
-        split: Split,
-        truth: Truth,
-        validation: Mask | None,
-        scoring: Scoring,
-        exact_rows: int,
-        penalty: float | None,
-    ) -> None:
-        self._learner, self._split, self._truth, self._validation = learner, split, truth, validation
-        self._scoring, self._exact_rows, self._penalty = scoring, exact_rows, penalty
-        self._exact = ExactMachines(learner, split, truth, scoring, exact_rows, penalty)
-        # Several maps often share their raw columns.
-        self._raw: dict[tuple[object, ...], Learned] = {}
-        self._raw_validated: dict[tuple[object, ...], Validated] = {}
-
-    def raw(self, subject: EvaluatedMap) -> Learned:
-        """Learn from the raw columns."""
-        key = subject.raw_key
-        if key not in self._raw:
-            self._raw[key] = self._learned(subject.timed_raw(), subject.map.input_dtype.itemsize)
-        return self._raw[key]
-
-    def features(self, subject: EvaluatedMap) -> Learned:
-        """Learn from the features."""
-        return self._learned(subject.timed_features(), subject.dtype.itemsize)
-
-    def raw_validated(self, subject: EvaluatedMap) -> Validated:
-        """Return the score of the raw columns on the rows that maps are chosen on; None without such rows."""
-        key = subject.raw_key
-        if key not in self._raw_validated:
-            self._raw_validated[key] = self._validated(subject.raw)
-        return self._raw_validated[key]
-
-    def features_validated(self, subject: EvaluatedMap) -> Validated:
-        """Return the score of the features on the rows that maps are chosen on; None without such rows."""
-        return self._validated(subject.features)
-
-    def _validated(self, inputs: Inputs) -> Validated:
-        """Train on the other training rows and score; only choosing a map needs this, so its costs do not count."""
-        if self._validation is None:
-            return None, None
-        others = ~(self._split.test | self._validation)
-        model = self._learner.linear(inputs, others, self._truth, self._penalty)
-        rows, predicted = predictions(model, inputs, self._validation)
-        labels = self._truth.labels[rows]
-        return self._scoring.score(predicted, labels), self._scoring.uncertainty(predicted, labels)
-
-    def _learned(self, timed: TimedInputs, itemsize: int, rows: Mask | None = None) -> Learned:
-        """Learn from these rows, by default all that are not held out."""
-        rows = ~self._split.test if rows is None else rows
-
-        def on_rows() -> Training:
-            return self._learner.on_rows(timed.inputs, rows, self._truth)
-
-        trained = train(on_rows, self._penalty, lambda: timed.seconds, not self._learner.small_objects)
-        n = int(rows.sum())
-        making = timed.making(n)  # before other passes over the same rows
-        scores = self._scores(trained.model, timed.inputs, rows)
-        predicting = seconds_to_predict(trained.model, timed, self._split.test)
-        return Learned(trained, scores, making, predicting, n * timed.inputs.width * itemsize)
-
-    def _scores(self, model: Model, inputs: Inputs, train: Mask) -> Scores:
-        """Score a model on the test rows, and on its training rows."""
-        rows, predicted = predictions(model, inputs, self._split.test)
-        labels, scoring = self._truth.labels[rows], self._scoring
-        some = np.zeros(len(train), dtype=bool)
-        some[self._split.some(train, _MOST_TRAINING)] = True
-        seen, answers = predictions(model, inputs, some)
-        return Scores(
-            scoring.score(predicted, labels),
-            scoring.score(answers, self._truth.labels[seen]),
-            scoring.figures(predicted, labels),
-            scoring.uncertainty(predicted, labels),
-            scoring.curve(predicted, labels),
-        )
-
-    def exact(self, subject: EvaluatedMap, features: Learned) -> tuple[LearnedExact, Learned]:
-        """Learn with the exact kernel of at most `exact_rows` rows, and from the features of the same rows."""
-        exact, train = self._exact.learned(subject), ~self._split.test
-        # The loss by the approximation, and the time it saves, show if both are trained on the same rows.
-        if len(exact.rows) == train.sum():
-            return exact, features
-        same_rows = np.zeros(len(train), dtype=bool)
-        same_rows[exact.rows] = True
-        return exact, self._learned(subject.timed_features(), subject.dtype.itemsize, same_rows)
+        seconds = repeated(seconds_of(predict)) * int(self._split.test.sum()) / len(rows)
+        return rows, np.concatenate(predicted), seconds
 
     def learning_figures(self, subject: EvaluatedMap, features: Learned, exact: Learned) -> LearningFigures:
         """Return the data of the figures of the learner."""
-        machines = self._predictors(subject, features.trained.model, exact.trained.model)
         learned = {"raw": self._raw[subject.raw_key], "map": features, "exact": exact}
-        rates = {which: one.scores.curve for which, one in learned.items() if one.scores.curve is not None}
-        return LearningFigures(self._seconds(subject, machines), rates, self._surface(subject, machines))
-
-    def _predictors(self, subject: EvaluatedMap, features: Model, exact: Model) -> Predictors:
-        _, train = subject.select_rows(self._split.some(~self._split.test, self._exact_rows))
-        raw = self._raw[subject.raw_key].trained.model
-        return {
+        curves = {which: self.scoring.curve(*one.tested) for which, one in learned.items()}
+        rates = {which: curve for which, curve in curves.items() if curve is not None}
+        _, train = subject.select_rows(self._split.some(self._split.train, self._exact_rows))
+        raw, of_features, of_kernel = (one.trained.model for one in learned.values())
+        machines: Predictors = {
             "raw": lambda X: raw(subject.numbers(X).astype(np.float64)),
-            "map": lambda X: features(subject.transform(X).astype(np.float64)),
-            "exact": lambda X: exact(subject.map.exact_kernel(X, train)),
+            "map": lambda X: of_features(subject.transform(X).astype(np.float64)),
+            "exact": lambda X: of_kernel(subject.map.exact_kernel(X, train)),
         }
+        return LearningFigures(self._seconds(subject, machines), rates, self._surface(subject, machines))
 
     def _seconds(self, subject: EvaluatedMap, machines: Predictors) -> dict[str, list[tuple[int, float]]]:
         """Return numbers of test rows, and the seconds in which each machine predicts so many of them."""
@@ -345,18 +328,15 @@ class Machines:
         low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
         x, y = (np.linspace(low[i], high[i], _GRID) for i in (0, 1))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(X.dtype)
-        task = self._truth.task
+        of_numbers = self.truth.task.classes is None
 
         def shown(predicted: Floats) -> Floats:
-            of_numbers = task.classes is None
-            values = predicted[:, 0] if of_numbers else predicted.argmax(axis=1).astype(np.float64)
-            return (
-                values if predicted.shape[1] > 1 or of_numbers else (predicted[:, 0] > 0.0).astype(np.float64)
-            )
+            if of_numbers:
+                return predicted[:, 0]
+            several = predicted.shape[1] > 1
+            classes: Array = predicted.argmax(axis=1) if several else predicted[:, 0] > 0.0
+            return classes.astype(np.float64)
 
         planes = {name: shown(machine(grid)).reshape(_GRID, _GRID) for name, machine in machines.items()}
-        labels = self._truth.labels[rows]
-        known = (
-            task.targets(labels)[:, 0] if task.classes is None else task.numbers(labels).astype(np.float64)
-        )
+        known = self.truth.answers(rows).astype(np.float64)
         return Surface((low, high), planes, X.astype(np.float64), known, subject.names)

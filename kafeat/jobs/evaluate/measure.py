@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
 from kafeat.errors import DataError, quoted
-from kafeat.evaluation.choose_learner import learner_of
 from kafeat.evaluation.costs import repeated, seconds_of
 from kafeat.evaluation.kernel_error import (
     closed_form,
@@ -20,22 +19,20 @@ from kafeat.evaluation.kernel_error import (
     kernel_error,
     kernel_pca,
 )
-from kafeat.evaluation.learners import Learner, Truth, equivalent_learner
-from kafeat.evaluation.preparation import Split, split
-from kafeat.evaluation.records import EvaluationRecord, Named
-from kafeat.evaluation.report.figure_data import FigureData, LearningFigures
-from kafeat.evaluation.scores import Scoring
+from kafeat.evaluation.learners import Learner, equivalent_learner
+from kafeat.evaluation.preparation import Split, Truth, split
+from kafeat.evaluation.records import EvaluationRecord
 from kafeat.jobs.evaluate.candidates import Candidate, Fit
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
-from kafeat.jobs.evaluate.machines import Machines
+from kafeat.jobs.evaluate.machines import Machines, learner_of
 from kafeat.jobs.evaluate.predictions import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.jobs.evaluate.request import EvaluationRequest, Say
 from kafeat.jobs.fit.labels import check_split, joint_labels, parse_test_rows, plain_names, spell_value
 from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.scoring import score_of_constant
-from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import first_importance
+from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array, Floats, Mask
 
@@ -45,36 +42,15 @@ _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
 _LEAST_ROWS = 5
 
 
-@dataclass(frozen=True)
-class EvaluatedRows:
-    """The rows of one split of the data.
-
-    Attributes:
-        split: Which rows are tested on.
-        seed: Seed of the choice of these rows; None if a column names them.
-        validation: Training rows that the recommendation is chosen on; None if there is nothing to choose.
-        truth: The labels; None without any.
-    """
-
-    split: Split
-    seed: int | None
-    validation: Mask | None
-    truth: Truth | None
-
-    @property
-    def held_out(self) -> Mask:
-        """The rows that no recipe is fitted on."""
-        return self.split.test if self.validation is None else self.split.test | self.validation
-
-    def compared(self, candidate: Candidate, most: int) -> Array:
-        """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
-        held = candidate.config is not None or self.split.by_column
-        return self.split.some(self.split.test if held else np.ones(len(self.split.test), bool), most)
+def compared_rows(rows: Split, candidate: Candidate, most: int) -> Array:
+    """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
+    held = candidate.fitted is None or rows.seed is None
+    return rows.some(rows.test if held else np.ones(len(rows.test), bool), most)
 
 
 def choose_rows(
     data: RereadableData, request: EvaluationRequest, candidates: Sequence[Candidate], splits: int
-) -> list[EvaluatedRows]:
+) -> list[Split]:
     """Read the labels and return the rows of every split, the first by the seed of the recipes."""
     check_split(request.split, request.labels)
     of_split = [] if request.split is None else [request.split]
@@ -85,32 +61,16 @@ def choose_rows(
                 f"{source.location}: expected at least {_LEAST_ROWS} rows to evaluate on, got {n}"
             )
     test = None if request.split is None else _test_rows(request.split, columns[request.split])
-    labels = (
-        joint_labels({name: columns[name] for name in request.labels}, data.name) if request.labels else None
-    )
-    base = candidates[0].base_seed
+    base = candidates[0].config.seed
+    divided = [split(n, base + i, test) for i in range(splits)]
+    if not request.labels:
+        return divided
+    labels = joint_labels({name: columns[name] for name in request.labels}, data.name)
+    task = data.task_of(labels, request.task)
     return [
-        _rows_of(split(n, base + i, test), None if test is not None else base + i, data, labels, request, candidates)
-        for i in range(splits)
-    ]  # fmt: skip
-
-
-def _rows_of(
-    chosen: Split,
-    seed: int | None,
-    data: RereadableData,
-    labels: Array | None,
-    request: EvaluationRequest,
-    candidates: Sequence[Candidate],
-) -> EvaluatedRows:
-    if labels is None:
-        return EvaluatedRows(chosen, seed, None, None)
-    try:
-        truth = Truth(task_of(labels, request.task), labels, chosen.folds)
-    except DataError as error:
-        with data.open() as source:
-            raise DataError(f"{source.location}: {error}") from None
-    return EvaluatedRows(chosen, seed, _validation_rows(chosen, candidates), truth)
+        replace(one, validation=_validation_rows(one, candidates), truth=Truth(task, labels, one.folds))
+        for one in divided
+    ]
 
 
 def _validation_rows(chosen: Split, candidates: Sequence[Candidate]) -> Mask | None:
@@ -118,7 +78,7 @@ def _validation_rows(chosen: Split, candidates: Sequence[Candidate]) -> Mask | N
 
     Recipes are not fitted on them, so that a map that learns from the label is not preferred for having seen it.
     """
-    train = ~chosen.test
+    train = chosen.train
     settings = {(one.name, repr(one.setting)) for one in candidates}
     if len(settings) < 2 or train.sum() < _LEAST_TO_CHOOSE:
         return None
@@ -129,8 +89,7 @@ def _validation_rows(chosen: Split, candidates: Sequence[Candidate]) -> Mask | N
 
 def check_labels(chosen: Split, truth: Truth, label: str) -> None:
     """Refuse a split without rows to train or test on, and test rows of unknown classes alone."""
-    test = chosen.test
-    train = ~test
+    test, train = chosen.test, chosen.train
     if train.sum() < 2 or not test.any():
         raise DataError(
             f"label: expected rows to train and rows to test on, got {train.sum()} and {test.sum()}"
@@ -173,80 +132,70 @@ class Evaluator:
         data: RereadableData,
         request: EvaluationRequest,
         learner: Learner | None,
-        rows: EvaluatedRows,
-        figure_data: FigureData | None,
+        rows: Split,
+        exhibits: list[MapFigures] | None,
     ) -> None:
-        self._data, self._request, self._rows, self._figure_data = data, request, rows, figure_data
+        self._data, self._request, self._rows, self._exhibits = data, request, rows, exhibits
         self._learner = learner
         self._machines: Machines | None = None
         if learner is not None and rows.truth is not None:
-            self._scoring = Scoring.of(
-                rows.truth.task, request.scoring, learner.probabilities, request.learner
-            )
-            self._machines = Machines(
-                learner, rows.split, rows.truth, rows.validation, self._scoring, request.exact_rows, request.penalty
-            )  # fmt: skip
+            self._machines = Machines(learner, rows, rows.truth, request)
 
-    def record(self, candidate: Candidate, say: Say | None, listener: Listener) -> EvaluationRecord:
-        """Evaluate one map; `listener` follows the fit of a recipe."""
-        tell = say or (lambda _step: None)
-        tell(f"{candidate.spelled}: fitting")
+    def record(self, candidate: Candidate, tell: Say, listener: Listener) -> EvaluationRecord:
+        """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
+        tell("fitting")
         request, rows = self._request, self._rows
         fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
-        tell(f"{candidate.spelled}: comparing")
-        n_rows = len(rows.split.test)
-        subject = EvaluatedMap(
-            fit.map, self._data, n_rows, request.reserved, request.jobs, request.output_dtype,
-            np.flatnonzero(~rows.held_out),
-        )  # fmt: skip
-        compared, X = subject.select_rows(rows.compared(candidate, request.rows))
+        tell("comparing")
+        n_rows = len(rows.test)
+        subject = EvaluatedMap(fit.map, self._data, n_rows, request, np.flatnonzero(~rows.held_out))
+        compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
         measured, K, Z = _kernel_keys(subject, X)
         seen = candidate.rows_seen(fit.map, self._data, compared, n_rows)
         values = {
             **_map_keys(candidate, fit, subject), "split_seed": rows.seed, "rows": len(compared),
             "rows_seen_in_fit": seen, "data_rows": n_rows, "missing_share": float(np.isnan(X).mean()), **measured,
         }  # fmt: skip
-        drawn = self._figure_data is not None and not self._figure_data.has(cast(Named, values))
+        record, exhibits = cast(EvaluationRecord, values), self._exhibits
+        drawn = exhibits is not None and not any(same_map(one.record, record) for one in exhibits)
         figures = LearningFigures()
         if self._machines is not None:
-            tell(f"{candidate.spelled}: learning")
+            tell("learning")
             scores, figures = self._scores(self._machines, subject, fit, drawn)
             values |= scores
-            if rows.truth is not None:
-                scored = self._model(candidate, fit.map, subject, listener)
-                if scored is not None:
-                    values |= scored.keys
-                    figures = replace(figures, model=scored.figures)
-        record = cast(EvaluationRecord, values)
-        if self._figure_data is not None:
-            importance = first_importance(fit.map)
-            self._figure_data.keep(record, subject.map, X, K, Z, subject.between, importance, figures)
+            scored = self._model(self._machines, candidate, fit.map, subject, listener)
+            if scored is not None:
+                values |= scored.keys
+                figures = replace(figures, model=scored.figures)
+        if exhibits is not None and drawn:
+            chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
+            shown = map_figures(record, chain, dtype, X, K, Z, subject.between)
+            exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
         return record
 
     def _model(
-        self, candidate: Candidate, fm: FeatureMap, subject: EvaluatedMap, listener: Listener
+        self,
+        machines: Machines,
+        candidate: Candidate,
+        fm: FeatureMap,
+        subject: EvaluatedMap,
+        listener: Listener,
     ) -> ScoredModel | None:
         """Score the predictor that a model ends in; that of a recipe is fitted on the rows that are not held out."""
-        rows, request, truth = self._rows, self._request, self._rows.truth
-        if truth is None:
-            return None
-        seen: int | None = 0
-        if candidate.config is not None:
-            fm = with_predictor(
-                fm, candidate.config, self._data, request, truth.labels, rows.held_out, listener
+        rows, request, labels = self._rows, self._request, machines.truth.labels
+        if candidate.fitted is None:
+            fm = with_predictor(fm, candidate.config, self._data, request, labels, rows.held_out, listener)
+        scored = score_model(fm, subject, machines.truth, rows.test, request, machines.scoring.first)
+        if scored is not None:
+            seen = 0 if candidate.fitted is None else test_rows_seen(fm, self._data, rows.test)
+            return scored._replace(keys={**scored.keys, "test_rows_seen_model": seen})
+        if fm.predictor is not None:
+            own = ", ".join(fm.predictor.labels.names) or "other labels"
+            listener.warn(
+                f"{candidate.name}: predicts {own}, not {', '.join(request.labels)}: its predictions are not "
+                "scored, only its features"
             )
-        scored = score_model(fm, subject, truth, rows.split.test, request, self._scoring.first)
-        if scored is None:
-            if fm.predictor is not None:
-                own = ", ".join(fm.predictor.labels.names) or "other labels"
-                listener.warn(
-                    f"{candidate.name}: predicts {own}, not {', '.join(request.labels)}: its predictions are not "
-                    "scored, only its features"
-                )
-            return None
-        if candidate.config is None:
-            seen = test_rows_seen(fm, self._data, rows.split.test)
-        return scored._replace(keys={**scored.keys, "test_rows_seen_model": seen})
+        return None
 
     def _scores(
         self, machines: Machines, subject: EvaluatedMap, fit: Fit, drawn: bool
@@ -255,54 +204,36 @@ class Evaluator:
 
         If figures are `drawn`, return their data too.
         """
-        rows, request = self._rows, self._request
-        if rows.truth is not None:
-            check_labels(rows.split, rows.truth, request.labels[0])
+        rows, request, scoring, labels = self._rows, self._request, machines.scoring, machines.truth.labels
+        check_labels(rows, machines.truth, request.labels[0])
         raw, features = machines.raw(subject), machines.features(subject)
         exact, same_rows = machines.exact(subject, features)
         # A model was fitted before, at no cost here.
         cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
-        n_test = int(rows.split.test.sum())
-        task = self._scoring.task
+        n_test, n_train = int(rows.test.sum()), int(rows.train.sum())
+        task = scoring.task
         values = {
             "label": plain_names(request.labels), "split": request.split,
             "task": task.kind, "classes": None if task.classes is None else len(task.classes),
-            "learner": request.learner, "scoring": self._scoring.first,
-            "rows_train": len(rows.split.test) - n_test, "rows_test": n_test,
+            "learner": request.learner, "scoring": scoring.first,
+            "rows_train": n_train, "rows_test": n_test,
             **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
-            "equivalent_map": equivalent_learner(
-                request.learner, self._scoring.task.kind, features.trained.model.penalty
-            ),
+            "equivalent_map": equivalent_learner(request.learner, task.kind, features.trained.model.penalty),
             "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
-            "rows_exact": len(exact.rows), "rows_test_exact": exact.rows_test,
-            "score_constant": self._constant(),
-            "score_map_exact_rows": same_rows.scores.score,
-            "total_seconds_map_exact_rows": same_rows.keys("map", *cost)["total_seconds_map"],
-            **_known(score_uncertainty_map=features.scores.uncertainty),
+            "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(exact.tested[1]),
+            "score_constant": score_of_constant(scoring.first, task, labels[rows.train], labels[rows.test]),
+            "score_map_exact_rows": same_rows.scores["score"],
+            "total_seconds_map_exact_rows": same_rows.total_seconds(cost[0]),
         }  # fmt: skip
+        uncertainty = scoring.uncertainty(*features.tested)
+        if uncertainty is not None:
+            values["score_uncertainty_map"] = uncertainty
         if rows.validation is not None:
-            score, uncertainty = machines.features_validated(subject)
-            values |= {
-                "rows_validation": int(rows.validation.sum()),
-                "score_raw_validation": machines.raw_validated(subject)[0],
-                "score_map_validation": score,
-                **_known(score_uncertainty_map_validation=uncertainty),
-            }
+            values["rows_validation"] = int(rows.validation.sum())
+            values |= machines.validated(subject, rows.validation)
         if not drawn:
             return values, LearningFigures()
         return values, machines.learning_figures(subject, features, exact)
-
-    def _constant(self) -> float | None:
-        """Return the score of a constant prediction of the test rows, learned from the training rows."""
-        truth, test = self._rows.truth, self._rows.split.test
-        if truth is None:
-            return None
-        known, labels = truth.labels[~test], truth.labels[test]
-        return score_of_constant(self._scoring.first, self._scoring.task, known, labels)
-
-
-def _known(**values: float | None) -> dict[str, float]:
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _map_keys(candidate: Candidate, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:
@@ -326,16 +257,16 @@ _OF_PCA = (
 def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Floats, Floats]:
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
-    _ = subject.map.transformer  # compute derived arrays before the time is measured
+    subject.map.program()  # compute derived arrays before the time is measured
     transform_seconds = repeated(seconds_of(lambda: subject.transform(X)))
     Z: Floats = subject.transform(X).astype(np.float64)
     started = time.perf_counter()
     K: Floats = subject.map.exact_kernel(X)
     exact_seconds = time.perf_counter() - started
-    reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(subject.map, X))
-    centred = kernel_before_pca(subject.map, X)
+    reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(chain, X))
+    centred = kernel_before_pca(chain, X)
     if centred is not None:
-        K, Z, reference = centred, np.asarray(components(subject.map, Z)), _OF_PCA
+        K, Z, reference = centred, np.asarray(components(chain, Z)), _OF_PCA
         more |= kernel_pca(K, Z)
     values = {
         "transform_seconds": transform_seconds, "exact_seconds": exact_seconds,

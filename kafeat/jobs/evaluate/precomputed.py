@@ -28,7 +28,10 @@ def by_row_numbers(
     data: RereadableData, request: EvaluationRequest, candidates: list[Candidate]
 ) -> tuple[RereadableData, list[Candidate]]:
     """Return data of row numbers and recipes of a kernel of these, if the recipes have a precomputed kernel."""
-    precomputed = [one for one in candidates if _is_precomputed(one.config)]
+    precomputed = [
+        one for one in candidates
+        if one.fitted is None and getattr(one.config.steps[0], "kernel", None) == "precomputed"
+    ]  # fmt: skip
     if not precomputed:
         return data, candidates
     other = next((one for one in candidates if one not in precomputed), None)
@@ -37,15 +40,11 @@ def by_row_numbers(
             f"evaluate: {other.name}: expected a recipe whose first step has `kernel: precomputed`, as "
             f"{precomputed[0].name} has, got another: evaluate these apart, as their columns mean other things"
         )
-    by_columns = {repr(one.config.columns): one.config for one in precomputed if one.config is not None}
+    by_columns = {repr(one.config.columns): one.config for one in precomputed}
     if len(by_columns) > 1:
         raise UsageError("evaluate: kernel precomputed: expected recipes of the same columns, got others")
     matrix = KernelMatrix(_read(data, request, *by_columns.values()))
     return _numbered(data, request, len(matrix.values)), [_of_rows(one, matrix) for one in precomputed]
-
-
-def _is_precomputed(config: Config | None) -> bool:
-    return config is not None and getattr(config.steps[0], "kernel", None) == "precomputed"
 
 
 def _read(data: RereadableData, request: EvaluationRequest, config: Config) -> Floats:
@@ -75,8 +74,6 @@ def _numbered(data: RereadableData, request: EvaluationRequest, n: int) -> Rerea
 
 def _of_rows(candidate: Candidate, matrix: KernelMatrix) -> Candidate:
     config = candidate.config
-    if config is None:
-        raise TypeError("a candidate of a precomputed kernel has a recipe")
     first = config.steps[0].model_copy(update={"kernel": matrix})
     columns = config.columns.model_copy(update={"include": (_ROW,), "exclude": ()})
     recipe = config.model_copy(update={"steps": (first, *config.steps[1:]), "columns": columns})

@@ -9,20 +9,22 @@ import numpy as np
 
 from kafeat.config import Config
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.evaluation.learners import Truth, equivalent_predictor
-from kafeat.evaluation.scores import ModelFigures, ModelScoring
+from kafeat.evaluation.learners import equivalent_predictor
+from kafeat.evaluation.preparation import Truth
+from kafeat.evaluation.scores import ModelScoring
+from kafeat.io.options import InputOptions
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.jobs.evaluate.request import EvaluationRequest
-from kafeat.jobs.fit.labels import LabelSummary, joint_labels, parse_test_rows, plain_names
+from kafeat.jobs.fit.labels import LabelSummary, joint_labels, plain_names
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.predictor import TrainingSource, check_rereadable, fit_predictor
-from kafeat.jobs.transform.options import InputOptions
+from kafeat.jobs.fit.predictor import check_rereadable, fit_predictor
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.maths.scoring import check_scoring, score_of_constant, usual_scoring
-from kafeat.maths.task import PredictionTask, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import printable
+from kafeat.pictures.figure_data import ModelFigures
 from kafeat.types import Array, Mask
 
 
@@ -76,20 +78,16 @@ def with_predictor(
     summary.add(labels[~held_out])
     with data.open() as source:
         check_rereadable(source, config.predictor)
-        training = TrainingSource(source, request.labels, request.split, held_out)
+        training = TrainingData(source, request.labels, request.split, held_out)
         return fit_predictor(fm, training, summary, request.jobs, listener)
 
 
 def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | None:
     """Return how many test rows a saved model may have learned from; None if it was fitted on another file."""
-    with data.open() as source:
-        if source.digest() not in {origin.sha256 for origin in fm.provenance.sources}:
-            return None
+    if not data.made(fm):
+        return None
     split = fm.provenance.split
-    if split is None:
-        return int(test.sum())
-    unseen, _ = parse_test_rows(data.column_named(split))
-    return int((test & ~np.asarray(unseen)).sum())
+    return int((test if split is None else test & ~data.test_rows_of(split)).sum())
 
 
 def score_predictions(
@@ -110,8 +108,10 @@ def score_predictions(
         ]
 
 
-def refuse_low_scores(records: Sequence[Mapping[str, Any]], least: float) -> None:
+def refuse_low_scores(records: Sequence[Mapping[str, Any]], least: float | None) -> None:
     """Raise `GateError` if a model has a score below `least`, or none."""
+    if least is None:
+        return
     low = [record for record in records if not record["score_model"] >= least]
     if low:
         got = "\n".join(
@@ -141,11 +141,11 @@ def _scored(
     if not n:
         raise DataError(f"{data.name}: expected rows to score, got none")
     labels = joint_labels({one: columns[one] for one in names}, data.name)
-    task = _task(labels, "regression" if own.classes is None else "classification", data)
+    task = data.task_of(labels, "regression" if own.classes is None else "classification")
     deciding = scoring or usual_scoring(task.kind)
     check_scoring(deciding, task.kind)
     every, request = np.ones(n, dtype=bool), EvaluationRequest(labels=names, jobs=jobs)
-    subject = EvaluatedMap(fm, data, n, list(names), jobs, None)
+    subject = EvaluatedMap(fm, data, n, request)
     truth = Truth(task, labels, np.zeros(n, dtype=np.intp))
     scored = score_model(fm, subject, truth, every, request, deciding)
     if scored is None:
@@ -158,11 +158,3 @@ def _scored(
         "score_constant": score_of_constant(deciding, task, labels, labels),
         "test_rows_seen_model": test_rows_seen(fm, data, every),
     }  # fmt: skip
-
-
-def _task(labels: Array, kind: Any, data: RereadableData) -> PredictionTask:
-    try:
-        return task_of(labels, kind)
-    except DataError as error:
-        with data.open() as source:
-            raise DataError(f"{source.location}: {error}") from None

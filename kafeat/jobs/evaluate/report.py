@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.evaluation.records import Report
-from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
+from kafeat.pictures.figure_data import MapFigures
 
 if TYPE_CHECKING:  # needs matplotlib
-    from kafeat.evaluation.report.canvas import Picture
+    from kafeat.pictures.canvas import Picture
 
 _PICTURES = (".png", ".svg")
 
@@ -67,12 +67,12 @@ def pages_of(folder: str) -> list[str]:
     return [os.path.join(folder, "index.html")]
 
 
-def write_report(folder: str, data: str, report: Report, figure_data: FigureData) -> None:
+def write_report(folder: str, data: str, report: Report, exhibits: Sequence[MapFigures]) -> None:
     """Write the page of an evaluation, and its pictures."""
     from kafeat.evaluation.report.page import page
     from kafeat.evaluation.report.pictures import pictures
 
-    drawn = list(pictures(report["summary"], figure_data.exhibits, report["rates"]))
+    drawn = list(pictures(report["summary"], exhibits, report["rates"]))
     write_page(folder, page(report, data, drawn), drawn)
 
 

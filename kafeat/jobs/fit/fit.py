@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,11 @@ import numpy.typing as npt
 from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning
-from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import (
@@ -28,15 +28,15 @@ from kafeat.jobs.fit.labels import (
     check_label,
     check_label_array,
     check_split,
+    has_label,
     label_argument,
     label_names,
-    label_values,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
-from kafeat.jobs.fit.predictor import TrainingSource, check_rereadable, check_weight, fit_predictor
-from kafeat.jobs.fit.sample import SampledFit
+from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor
+from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap
-from kafeat.types import Array, TableLike
+from kafeat.types import TableLike
 
 
 def fit(
@@ -94,16 +94,12 @@ def fit(
     recipe = load_config(config)
     messages = list[str]()
     listener = Listener(warn=messages.append)
-    opened: AbstractContextManager[Reader] = (
-        open_data(parse_location(data))
-        if isinstance(data, str | os.PathLike)
-        else nullcontext(reader_of(data))
-    )
-    with opened as source:
+    place = parse_location(data) if isinstance(data, str | os.PathLike) else None
+    with nullcontext(reader_of(data)) if place is None else InputOptions().open(place) as source:
         given = label_argument(label, source.rows)
         fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener)
-        others = {name: "a parameter" for name in (split, weight) if name is not None}
-        text = text_warning(recipe, source, fm.columns, label_names(given), others)
+        others = {name: "a parameter" for name in (*label_names(given), split, weight) if name is not None}
+        text = text_warning(recipe, source, fm.columns, others)
         messages += [] if text is None else [text]
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
@@ -116,103 +112,66 @@ def fit_reader(
     label: LabelArgument,
     *,
     split: str | None = None,
-    held_out: Array | None = None,
     weight: str | None = None,
     jobs: int | None = None,
     listener: Listener = SILENT,
 ) -> FeatureMap:
-    """Fit on a reader, from its first row to its last; the arguments are those of `read_sample`.
+    """Fit on a reader, from its first row to its last; `TrainingData` has the meaning of the arguments.
 
     It is read once for the map, and once more for a predictor, which `jobs` threads fit.
     """
-    check_weight(config, weight, (*label_names(label), split))
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
-    summary = None
-    if config.predictor is not None:
-        summary = LabelSummary()
-        check_label(config, label)
-        check_rereadable(source, config.predictor)
-    learn = read_sample(
-        config,
-        source,
-        label,
-        split=split,
-        held_out=held_out,
-        with_mean=True,
-        listener=listener,
-        summary=summary,
-        weight=weight,
-    )
-    fm = learn(listener)
-    if summary is None:
-        return fm
-    data = TrainingSource(source, label, split, held_out, weight)
-    return fit_predictor(fm, data, summary, jobs, listener)
+    data = TrainingData(source, label, split, weight=weight)
+    check_weight(config, data)
+    summary = None if config.predictor is None else LabelSummary()
+    fm = read_sample(config, data, listener, summary).learn(listener)
+    return fm if summary is None else fit_predictor(fm, data, summary, jobs, listener)
 
 
 def read_sample(
     config: Config,
-    source: Reader,
-    label: LabelArgument,
-    *,
-    split: str | None = None,
-    held_out: Array | None = None,
+    data: TrainingData,
     listener: Listener = SILENT,
-    final: bool = True,
     summary: LabelSummary | None = None,
-    weight: str | None = None,
-    scorer: FeaturesScorer = features_score,
-    with_mean: bool = False,
-) -> Callable[[Listener], FeatureMap]:
-    """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
+    left_out: Mapping[str, str] | None = None,
+) -> SampledFit:
+    """Read the sample of a fit, without the columns in `left_out`, each of which has its reason.
 
-    `with_mean` records the mean of the features, which takes as long as a transform of the sample.
-
-    Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
-    `held_out` (n_rows,), if given, decides this in the place of `split`. `scorer` scores values of `validate`. A
-    predictor of the config is left out; the labels of all training rows are added to `summary`, which it needs. The
-    column `weight` is no feature.
+    A predictor of the config is not fitted; the labels of all training rows are added to `summary`, which it needs.
     """
-    check_label(config, label)
-    names, labels = label_names(label), label_values(label)
-    check_split(split, names)
-    require(source, [] if split is None else [split], "--split")
-    require(source, [] if weight is None else [weight], "--weight")
-    source = source.settled()
-    others = {name: option for name, option in ((split, "--split"), (weight, "--weight")) if name is not None}
+    check_label(config, data.label)
+    if config.predictor is not None and summary is not None:
+        check_rereadable(data.source, config.predictor)
+    names = label_names(data.label)
+    check_split(data.split, names)
+    roles = ((data.split, "--split"), (data.weight, "--weight"))
+    options = {name: option for name, option in roles if name is not None}
+    for name, option in options.items():
+        require(data.source, [name], option)
+    source = data.source.settled()
+    others = {**(left_out or {}), **options}
     columns = columns_of(config, source, names, others)
-    listener.inform(features_line(config, source, columns, names, others))
-    for message in fit_warnings(config, source, columns, bool(names) or labels is not None):
+    listener.inform(features_line(config, source, columns, {**others, **dict.fromkeys(names, "--label")}))
+    for message in fit_warnings(config, source, columns, has_label(data.label)):
         listener.warn(message)
     sampled = SampledFit.empty(config, columns, summary)
-    sampled.read(source, columns, names, labels, split=split, held_out=held_out, listener=listener)
+    sampled.place, sampled.locate = source.location, source.locate
+    sampled.read(replace(data, source=source), columns, listener)
     listener.phase("hashing the input")
-    digest = source.digest()
+    sampled.digest = source.digest()
     source.check_unchanged()
-
-    def learn(listener: Listener) -> FeatureMap:
-        return sampled.learn(
-            source.location,
-            digest,
-            names,
-            split=split,
-            final=final,
-            with_mean=with_mean,
-            locate=source.locate,
-            listener=listener,
-            scorer=scorer,
-        )
-
-    return learn
+    return sampled
 
 
 def columns_of(
     config: Config, source: Reader, labels: LabelNames = (), others: Collection[str] = ()
 ) -> Columns:
     """Return the columns that a map of this config reads; the columns `others` are no features."""
-    coded = {column: lenient for step in config.steps for column, lenient in step.coded_columns.items()}
-    times = [column for step in config.steps for column in step.time_columns]
+    coded = {
+        column: lenient for step in config.steps for column, lenient in step.traits.coded_columns.items()
+    }
+    times = [column for step in config.steps for column in step.traits.time_columns]
     return choose(
         source,
         config.columns.include or None,

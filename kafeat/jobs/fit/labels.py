@@ -12,8 +12,8 @@ import numpy as np
 
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
+from kafeat.io.columns.values import column_values, different_decimals, null_rows
 from kafeat.io.readers.base import Chunk
-from kafeat.io.writers.column_values import column_values, different_decimals, null_rows
 from kafeat.maths.task import MOST_CLASSES, PredictionTask, TaskKind, class_numbers, joined, task_of
 from kafeat.maths.units import power_of_two
 from kafeat.model.predictor import LabelType, PredictedLabels
@@ -60,14 +60,14 @@ def plain_names(names: LabelNames) -> str | list[str] | None:
     return list(names)
 
 
-def label_values(label: LabelArgument) -> Array | None:
-    """Return labels that are given in memory."""
-    return label if isinstance(label, np.ndarray) else None
+def has_label(label: LabelArgument) -> bool:
+    """Return true for a label in memory, or in at least one column."""
+    return isinstance(label, np.ndarray) or bool(label_names(label))
 
 
 def check_label(config: Config, label: LabelArgument) -> None:
     """Refuse a config that needs a label if there is none, before the data are read."""
-    if label_values(label) is None and not label_names(label) and config.needs_label:
+    if config.needs_label and not has_label(label):
         place, purpose = next(iter(config.label_needs.items()))
         raise UsageError(f"{place}: expected a label {purpose} (--label COL), got none")
 
@@ -80,15 +80,28 @@ def check_label_array(labels: Array, rows: int | None) -> Array:
     if labels.shape[:1] != (rows,) or labels.ndim > 2 or (labels.ndim == 2 and not (numbers and labels.size)):
         wanted = f"({rows},)" if labels.ndim < 2 or not numbers else f"({rows},), or ({rows}, k) of numbers"
         raise UsageError(f"label: expected an array of shape {wanted}, got {labels.shape}")
-    bad = ~np.isfinite(labels).all(axis=tuple(range(1, labels.ndim))) if labels.dtype.kind == "f" else None
-    if bad is not None and bad.any():
-        raise DataError(f"label: {spell_row(int(bad.argmax()))}: expected finite numbers, got nan or inf")
     if not numbers and labels.dtype.kind != "O":
         raise DataError(f"label: expected numbers or text, got an array of {labels.dtype}")
-    blank = [] if numbers else [row for row, one in enumerate(labels) if not one.strip()]
-    if blank:
-        raise DataError(f"label: {spell_row(blank[0])}: expected a value, got {quoted(labels[blank[0]])}")
+    bad = _first_bad(labels)
+    if bad is not None:
+        problem = (
+            "expected finite numbers, got nan or inf"
+            if numbers
+            else f"expected a value, got {quoted(labels[bad])}"
+        )
+        raise DataError(f"label: {spell_row(bad)}: {problem}")
     return plain_labels(labels)
+
+
+def _first_bad(labels: Array) -> int | None:
+    """Return the first row with a number that is not finite, or with empty text; None if there is none."""
+    bad = np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind == "f":
+        bad = np.asarray(~np.isfinite(labels).all(axis=tuple(range(1, labels.ndim))))
+    elif labels.dtype.kind == "O":
+        blank = {word for word in set(labels.tolist()) if not word.strip()}
+        bad = np.array([label in blank for label in labels], dtype=bool)
+    return int(bad.argmax()) if bad.any() else None
 
 
 def _objects(labels: Array) -> Array:
@@ -154,14 +167,17 @@ class Labels:
             _refuse_merged(self._decimals, place)
 
 
-class LabelColumns:
-    """A reader of one label column or several, chunk after chunk. Several hold numbers."""
+class LabelReader:
+    """A reader of labels, chunk after chunk: in memory, or in one column or several, which hold numbers."""
 
-    def __init__(self, names: LabelNames) -> None:
-        self._columns = {name: Labels(name) for name in names}
+    def __init__(self, label: LabelArgument) -> None:
+        self._given = label if isinstance(label, np.ndarray) else None
+        self._columns = {name: Labels(name) for name in label_names(label)}
 
     def read(self, chunk: Chunk) -> Array:
         """Return the labels of a chunk: (rows,), or (rows, k) in float64 for k columns."""
+        if self._given is not None:
+            return self._given[chunk.start : chunk.start + chunk.rows]
         columns = {name: labels.read(chunk) for name, labels in self._columns.items()}
         return joint_labels(columns, chunk.location)
 
@@ -181,23 +197,6 @@ def joint_labels(columns: Mapping[str, Array], location: str) -> Array:
 
 def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
     """Return the labels (rows,) of one chunk, or a column of another `role`, which messages name."""
-    values = _values(chunk, name, role)
-    bad = ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-    if values.dtype.kind == "O":
-        blank = {word for word in set(values.tolist()) if not word.strip()}
-        bad = np.array([value in blank for value in values], dtype=bool)
-    if bad.any():
-        row = int(np.argmax(bad))
-        got = quoted(values[row]) if values.dtype.kind == "O" else f"{values[row]:g}"
-        raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, {role} {quoted(name)}: expected a value, got "
-            f"{got}: remove such rows first"
-        )
-    return values
-
-
-def _values(chunk: Chunk, name: str, role: str) -> Array:
-    """Return a column as numbers or as an object array of str, with dictionaries decoded."""
     if chunk.passthrough is None:
         raise KeyError(name)
     column = chunk.passthrough.column(name)
@@ -207,11 +206,13 @@ def _values(chunk: Chunk, name: str, role: str) -> Array:
             f"{chunk.location}: {role} {quoted(name)}: expected numbers or text, got {column.type}; cast it first"
         )
     null = null_rows(column, values)
-    if null.any():
-        row = int(np.argmax(null))
+    bad = int(null.argmax()) if null.any() else _first_bad(values)
+    if bad is not None:
+        value = values[bad]
+        got = "null" if null[bad] else quoted(value) if isinstance(value, str) else f"{value:g}"
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, {role} {quoted(name)}: expected a value, got null: "
-            "remove such rows first"
+            f"{chunk.location}: {spell_row(chunk.first_row + bad)}, {role} {quoted(name)}: expected a value, got "
+            f"{got}: remove such rows first"
         )
     return plain_labels(values)
 
@@ -266,10 +267,10 @@ class LabelSummary:
 
     rows: int = 0
     columns: int = 1
-    type: LabelType = "number"
     distinct: Array = field(default_factory=lambda: _NONE)
     """The different values in ascending order, and `counts` of each; some of them only if there are too many."""
     counts: Array = field(default_factory=lambda: _NONE)
+    _kinds: set[str] = field(default_factory=set)
     _whole: bool = True
     _unit: float = 0.0
     _mean: Floats = field(default_factory=lambda: _NONE)
@@ -279,13 +280,22 @@ class LabelSummary:
         """Add the labels of some rows."""
         if not len(labels):
             return
-        self.type = _type_of(labels.dtype) if not self.rows else _common(self.type, _type_of(labels.dtype))
+        self._kinds.add(labels.dtype.kind)
         self.columns = 1 if labels.ndim == 1 else labels.shape[1]
         if labels.ndim == 1 and not self.too_many:
             self._count(labels)
         if self.type != "text":
             self._measure((labels if labels.ndim > 1 else labels[:, None]).astype(np.float64))
         self.rows += len(labels)
+
+    @property
+    def type(self) -> LabelType:
+        """The type of all labels; booleans among numbers are 0 and 1."""
+        if self._kinds - set("biuf"):
+            return "text"
+        if "f" in self._kinds:
+            return "number"
+        return "boolean" if self._kinds == {"b"} else "integer"
 
     @property
     def too_many(self) -> bool:
@@ -339,15 +349,3 @@ class LabelSummary:
         """Return the labels as the model keeps them."""
         classes = None if task.classes is None else tuple(task.classes.tolist())
         return PredictedLabels(names, self.type, classes)
-
-
-def _type_of(dtype: np.dtype[np.generic]) -> LabelType:
-    types: dict[str, LabelType] = {"b": "boolean", "i": "integer", "u": "integer", "f": "number"}
-    return types.get(dtype.kind, "text")
-
-
-def _common(one: LabelType, other: LabelType) -> LabelType:
-    """Return the type of labels of both types; booleans among numbers are 0 and 1."""
-    if one == other:
-        return one
-    return "integer" if {one, other} == {"integer", "boolean"} else "number"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import MOST_LISTED, Field, are_numbers, listed
+from kafeat.io.columns.fields import MOST_LISTED, are_numbers, listed
 from kafeat.io.readers.base import Reader
 
 # Names of columns that are rarely features, without spaces, underscores and capitals.
@@ -20,9 +21,7 @@ _NO_FEATURES = re.compile(r"(labels?|targets?|y|ytrue|class(es)?|outcome|respons
 _ENDINGS = ("_id", "_label", "_target", "_class")
 
 
-def features_line(
-    config: Config, source: Reader, columns: Columns, labels: Sequence[str], others: Mapping[str, str]
-) -> str:
+def features_line(config: Config, source: Reader, columns: Columns, others: Mapping[str, str]) -> str:
     """Return a line with the features of a fit, and the columns that are left out with the reasons.
 
     `others` are columns with a reason of their own, such as an option that names them.
@@ -31,16 +30,14 @@ def features_line(
     coded = [column.name for column in columns.features if column.categories is not None]
     line += f"; as categories: {listed(coded)}" if coded else ""
     line += f"; as times: {listed(sorted(columns.times))}" if columns.times else ""
-    reasons = _left_out(config, source, columns, labels, others)
+    reasons = _left_out(config, source, columns, others)
     left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
     return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
 
-def text_warning(
-    config: Config, source: Reader, columns: Columns, labels: Sequence[str], others: Mapping[str, str]
-) -> str | None:
+def text_warning(config: Config, source: Reader, columns: Columns, others: Mapping[str, str]) -> str | None:
     """Return a warning of columns of text that no step takes, for callers who do not see the line of features."""
-    names = _left_out(config, source, columns, labels, others).get("text")
+    names = _left_out(config, source, columns, others).get("text")
     if not names:
         return None
     return (
@@ -50,15 +47,25 @@ def text_warning(
 
 
 def _left_out(
-    config: Config, source: Reader, columns: Columns, labels: Sequence[str], others: Mapping[str, str]
+    config: Config, source: Reader, columns: Columns, others: Mapping[str, str]
 ) -> dict[str, list[str]]:
     """Return the names of the columns that are no features, by the reason."""
-    excluded, taken = _excluded(config, source), {column.name for column in columns.features}
+    taken, names = {column.name for column in columns.features}, [field.name for field in source.fields]
+    excluded = {name for _, found in expand(config.columns.exclude, names) for name in found}
     reasons: dict[str, list[str]] = {}
     for field in source.fields:
-        if field.name not in taken:
-            reason = _reason(config, source, field, labels, others, excluded)
-            reasons.setdefault(reason, []).append(field.name)
+        kind = field.spelled if field.kind == "other" else field.kind
+        if field.name in taken:
+            continue
+        if field.name in others:
+            reason = others[field.name]
+        elif config.columns.include:
+            reason = "not in columns.include"
+        elif field.name in excluded:
+            reason = "columns.exclude" if field.numeric else f"{kind}, in columns.exclude"
+        else:
+            reason = "names of rows" if field.name in source.row_names else kind
+        reasons.setdefault(reason, []).append(field.name)
     return reasons
 
 
@@ -110,33 +117,6 @@ def _count(names: list[str]) -> str:
     return f"{len(names):,}, " if len(names) > MOST_LISTED else ""
 
 
-def _excluded(config: Config, source: Reader) -> set[str]:
-    """Return the names of the columns that `columns.exclude` leaves out."""
-    names = [field.name for field in source.fields]
-    return {name for _, found in expand(config.columns.exclude, names) for name in found}
-
-
-def _reason(
-    config: Config,
-    source: Reader,
-    field: Field,
-    labels: Sequence[str],
-    others: Mapping[str, str],
-    excluded: set[str],
-) -> str:
-    """Return the reason for which a column is no feature."""
-    kind = field.spelled if field.kind == "other" else field.kind
-    if field.name in labels or field.name in others:
-        return "--label" if field.name in labels else others[field.name]
-    if config.columns.include:
-        return "not in columns.include"
-    if field.name in excluded:
-        return "columns.exclude" if field.numeric else f"{kind}, in columns.exclude"
-    if field.name in source.row_names:
-        return "names of rows"
-    return kind
-
-
 def _is_no_feature(name: str, names: list[str]) -> bool:
     """Return true if the name suggests a label or a row id; a y beside an x is a coordinate."""
     plain = re.sub(r"[\s_-]", "", name).casefold()
@@ -170,18 +150,7 @@ class Listener:
 
     def once(self) -> Listener:
         """Return a listener for several fits that passes each line and each warning on only once."""
-        return replace(self, inform=_only_new(self.inform), warn=_only_new(self.warn))
+        return replace(self, inform=cache(self.inform), warn=cache(self.warn))
 
 
 SILENT = Listener()
-
-
-def _only_new(say: Say) -> Say:
-    said: set[str] = set()
-
-    def say_new(text: str) -> None:
-        if text not in said:
-            said.add(text)
-            say(text)
-
-    return say_new

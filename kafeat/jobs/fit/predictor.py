@@ -2,85 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import FittedStep
 from kafeat.config import Config
-from kafeat.contract.predictor import Learned, Learning, Predictor, Targets, TrainingRows
+from kafeat.contract.predictor import Learned, Predictor, Targets, TrainingRows
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.jobs.fit.labels import (
-    LabelArgument,
-    LabelColumns,
-    LabelSummary,
-    label_names,
-    label_values,
-    read_label,
-)
+from kafeat.jobs.fit.labels import LabelReader, LabelSummary, label_names, read_label
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.sample import held_out_rows
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.maths.ridge import FOLDS
 from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
-from kafeat.model.feature_map import WITH_PREDICTOR, FeatureMap
+from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, Search, printable
+from kafeat.model.serialize import WITH_PREDICTOR
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.threads import RowPolicy, Transformed
+from kafeat.runtime.run import Done, NewArrays, RowPolicy, run
 from kafeat.types import Array, Floats, Mask
 
 # Products of two sums of weights stay within float64.
 _WEIGHTS = (1e-100, 1e100)
 
 
-@dataclass(frozen=True)
-class LabelledRows:
-    """A chunk with its features, the rows to learn from, and the labels and weights of all of its rows."""
-
-    done: Transformed
-    train: Mask
-    labels: Array
-    weights: Floats | None = None
+LabelledRows = tuple[Done, Mask, Array, Floats | None]
+"""A chunk with its features, the rows to learn from, and the labels and weights of all of its rows."""
 
 
-@dataclass(frozen=True)
-class TrainingSource:
-    """The data of a predictor: a source that can be read again, and its columns of labels, parts and weights.
-
-    `held_out` (n_rows,) decides in the place of the column `split` which rows are not learned from.
-    """
-
-    source: Reader
-    label: LabelArgument
-    split: str | None = None
-    held_out: Array | None = None
-    weight: str | None = None
-
-    def rows(self, fm: FeatureMap, jobs: int) -> Iterator[LabelledRows]:
-        """Yield all chunks in order, transformed by `jobs` threads."""
-        given, columns = label_values(self.label), LabelColumns(label_names(self.label))
-        split = None if self.held_out is not None else self.split
-        keep = [*label_names(self.label), *(name for name in (split, self.weight) if name is not None)]
-        # The column of parts is no feature, even where it is not read.
-        not_features = [*keep, *([self.split] if self.split is not None and self.split not in keep else [])]
-        chunks = self.source.coding(keep).chunks(
-            match(self.source, fm.columns, not_features), keep, fm.chunk_rows
-        )
-        # A test row that the map refuses is not learned from, so it does no harm.
-        for done in fm.run(chunks, _NewArrays(fm), jobs, RowPolicy(set_aside=True)):
-            chunk = done.chunk
-            train = ~held_out_rows(chunk, self.held_out, self.split)
-            bad = next((refused for refused in done.bad_rows if train[refused.row]), None)
-            if bad is not None:
-                raise chunk.located(bad)
-            labels = columns.read(chunk) if given is None else given[chunk.start : chunk.start + chunk.rows]
-            weights = None if self.weight is None else _weights(chunk, self.weight, train)
-            yield LabelledRows(done, train, labels, weights)
+def _labelled_rows(data: TrainingData, fm: FeatureMap, jobs: int) -> Iterator[LabelledRows]:
+    """Yield all chunks in order, transformed by `jobs` threads."""
+    labels = LabelReader(data.label)
+    split = None if data.held_out is not None else data.split
+    keep = [name for name in (*label_names(data.label), split, data.weight) if name is not None]
+    # The column of parts is no feature, even where it is not read.
+    not_features = [*keep, *([data.split] if data.split is not None and data.split not in keep else [])]
+    columns = match(data.source, fm.columns, not_features)
+    chunks = data.source.coding(keep).chunks(columns, keep, fm.chunk_rows)
+    program = fm.program()
+    target = NewArrays(program.width, program.dtype)
+    # A test row that the map refuses is not learned from, so it does no harm.
+    for done in run(program, chunks, target, jobs, RowPolicy(set_aside=True)):
+        chunk = done.chunk
+        train = data.train_rows(chunk)
+        bad = next((refused for refused in done.bad_rows if train[refused.row]), None)
+        if bad is not None:
+            raise chunk.located(bad)
+        weights = None if data.weight is None else _weights(chunk, data.weight, train)
+        yield done, train, labels.read(chunk), weights
 
 
 def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
@@ -100,61 +75,44 @@ def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
     return weights
 
 
-@dataclass(frozen=True)
-class _NewArrays:
-    """A target of features: new memory for every chunk."""
-
-    fm: FeatureMap
-
-    def buffer(self, start: int, rows: int) -> Floats:
-        del start
-        return np.empty((rows, self.fm.n_components), self.fm.dtype)
-
-    def filled(self, start: int, block: Floats) -> None:
-        return
-
-
 # Numbers of a block of rows, which are in float64 while they are added.
 _MOST_NUMBERS = 1 << 22
 
 
-@dataclass
 class Training:
-    """A predictor that is being fitted, and the rows that are kept."""
+    """A predictor that is being fitted, and the rows that are kept.
 
-    seed: int
-    task: PredictionTask
-    learning: Learning
-    kept: RowSample
-    class_weights: Floats | None
-    weighted: bool = False
-    folds: set[int] = field(default_factory=set)
-    rows: int = 0
-    """The folds, and the number, of rows that were learned from."""
+    Attributes:
+        folds, rows: The folds, and the number, of the rows that were learned from.
+    """
 
-    @classmethod
-    def begin(
-        cls, step: Predictor, width: int, seed: int, task: PredictionTask, summary: LabelSummary, jobs: int
-    ) -> Training:
+    def __init__(
+        self, step: Predictor, width: int, seed: int, task: PredictionTask, summary: LabelSummary, jobs: int
+    ) -> None:
         """Begin with no rows; `width` is that of the features, `summary` is about the labels of all rows."""
+        self.folds, self.rows = set[int](), 0
+        self._seed, self._task = seed, task
         classes = task.classes is not None
         n = summary.columns if task.classes is None else len(task.classes)
         centre, unit = (np.zeros(n), np.ones(n)) if classes else map(np.atleast_1d, (task.centre, task.unit))
         # The largest hashes: a fit of the map takes the smallest, and steps that learn from labels know those rows.
-        kept = RowSample(seed, step.most_kept(width) if classes else 1, largest=True)
-        learning = step.begin(width, Targets(n, classes, centre, unit), jobs)
+        self._kept = RowSample(seed, step.most_kept(width) if classes else 1, largest=True)
+        self._learning = step.begin(width, Targets(n, classes, centre, unit), jobs)
         balanced = step.class_weight == "balanced"
         if balanced and not classes:
             raise DataError(f"{step.kind}: class_weight: balanced: expected a label of classes, got numbers")
-        return cls(seed, task, learning, kept, summary.rows / (n * summary.counts) if balanced else None)
+        self._class_weights: Floats | None = summary.rows / (n * summary.counts) if balanced else None
+        self._weighted = False
 
     def add(self, rows: LabelledRows) -> None:
         """Add the rows of a chunk, some at a time."""
-        chunk, Z = rows.done.chunk, rows.done.features
-        folds = (row_hashes(self.seed, chunk.start, chunk.rows) % np.uint64(FOLDS)).astype(np.intp)
-        weights = self._weights(rows)
+        done, to_learn, labels, given = rows
+        chunk, Z = done.chunk, done.floats
+        folds = (row_hashes(self._seed, chunk.start, chunk.rows) % np.uint64(FOLDS)).astype(np.intp)
+        weights = self._weights(labels, given)
+        self._weighted = weights is not None
         # A row without weight is as good as absent, and a fold of such rows has no error to choose by.
-        learned = rows.train if rows.weights is None else rows.train & (rows.weights > 0.0)
+        learned = to_learn if given is None else to_learn & (given > 0.0)
         train = np.flatnonzero(learned)
         self.folds |= set(folds[train].tolist())
         self.rows += len(train)
@@ -162,46 +120,30 @@ class Training:
         for start in range(0, len(train), height):
             chosen = train[start : start + height]
             part: Array | slice = slice(None) if len(chosen) == len(Z) else chosen
-            targets = self.task.targets(rows.labels[part])
+            targets = self._task.targets(labels[part])
             own = None if weights is None else weights[part]
-            self.learning.add(TrainingRows(Z[part], targets, folds[part], own))
-        offsets = self.kept.choose(chunk.start, chunk.rows)
+            self._learning.add(TrainingRows(Z[part], targets, folds[part], own))
+        offsets = self._kept.choose(chunk.start, chunk.rows)
         offsets = offsets[learned[offsets]]
-        self._keep(chunk.start, chunk.rows, offsets, rows, folds, weights)
-
-    def _weights(self, rows: LabelledRows) -> Floats | None:
-        if self.class_weights is None and rows.weights is None:
-            return None
-        self.weighted = True
-        weights = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
-        if self.class_weights is not None:
-            numbers = np.minimum(self.task.numbers(rows.labels), len(self.class_weights) - 1)
-            weights = weights * self.class_weights[numbers]
-        return weights
-
-    def _keep(
-        self,
-        start: int,
-        height: int,
-        offsets: Array,
-        rows: LabelledRows,
-        folds: Array,
-        weights: Floats | None,
-    ) -> None:
-        """Keep rows with their targets, and beside these their weight and their fold."""
         own = np.ones(len(offsets)) if weights is None else weights[offsets]
-        targets = self.task.targets(rows.labels[offsets])
-        about = np.column_stack([targets, own, folds[offsets]])
-        self.kept.add(start, height, offsets, rows.done.features[offsets], about)
+        about = np.column_stack([self._task.targets(labels[offsets]), own, folds[offsets]])
+        self._kept.add(chunk.start, chunk.rows, offsets, Z[offsets], about)
+
+    def _weights(self, labels: Array, given: Floats | None) -> Floats | None:
+        if self._class_weights is None:
+            return given
+        # Labels of rows that are not learned from may be no classes.
+        of_class = self._class_weights[np.minimum(self._task.numbers(labels), len(self._class_weights) - 1)]
+        return of_class if given is None else given * of_class
 
     def learned(self) -> Learned:
         """Return the result."""
-        _, Z, about = self.kept.result()
+        _, Z, about = self._kept.result()
         if about is None:
             raise TypeError("all rows have targets")
-        weights = about[:, -2] if self.weighted else None
+        weights = about[:, -2] if self._weighted else None
         kept = TrainingRows(Z, about[:, :-2], about[:, -1].astype(np.intp), weights)
-        return self.learning.learned(kept)
+        return self._learning.learned(kept)
 
 
 def check_rereadable(source: Reader, step: Predictor) -> None:
@@ -213,20 +155,22 @@ def check_rereadable(source: Reader, step: Predictor) -> None:
         )
 
 
-def check_weight(config: Config, weight: str | None, others: Sequence[str | None]) -> None:
+def check_weight(config: Config, data: TrainingData) -> None:
     """Refuse weights without a predictor, as they would have no effect, and a column that has another role."""
-    if weight is not None and weight in others:
+    if data.weight is None:
+        return
+    if data.weight in (*label_names(data.label), data.split):
         raise UsageError(
-            f"--weight: expected another column than those of the label and the split, got {quoted(weight)}"
+            f"--weight: expected another column than those of the label and the split, got {quoted(data.weight)}"
         )
-    if weight is not None and config.predictor is None:
+    if config.predictor is None:
         raise UsageError(
             "--weight: expected a config that ends in a predictor, such as ridge, got a map: its steps know no weights"
         )
 
 
 def fit_predictor(
-    fm: FeatureMap, data: TrainingSource, summary: LabelSummary, jobs: int | None, listener: Listener
+    fm: FeatureMap, data: TrainingData, summary: LabelSummary, jobs: int | None, listener: Listener
 ) -> FeatureMap:
     """Return the map with the predictor of its config, fitted on all rows; `summary` is that of their labels."""
     step, place = fm.config.predictor, data.source.location
@@ -235,12 +179,12 @@ def fit_predictor(
     jobs = count_jobs(jobs)
     try:
         task = summary.task(step.task)
-        training = Training.begin(step, fm.n_components, fm.config.seed, task, summary, jobs)
+        training = Training(step, fm.n_components, fm.config.seed, task, summary, jobs)
         listener.phase(f"fitting {step.kind} on {summary.rows:,} rows")
         with one_blas_thread(linalg=True):
-            for rows in data.rows(fm, jobs):
+            for rows in _labelled_rows(data, fm, jobs):
                 training.add(rows)
-                listener.rows(rows.done.chunk.rows)
+                listener.rows(len(rows[0].features))
             if data.weight is not None and len(training.folds) < 2:
                 raise DataError(
                     f"weight {quoted(data.weight)}: expected numbers above 0 in at least two of the {FOLDS} random "

@@ -20,16 +20,18 @@ from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.dataset import DatasetReader
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import (
-    LabelColumns,
+    LabelArgument,
     LabelNames,
+    LabelReader,
     LabelSummary,
-    check_label_array,
+    has_label,
+    label_names,
     plain_names,
     read_test_rows,
 )
@@ -41,7 +43,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance, Search, printable
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.runtime.ordered_map import prefetch
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 _FACTOR = 100.0
 _MOSTLY_ZERO = 0.95
@@ -60,7 +62,7 @@ def spread_warnings(step: Step, X: Floats, names: Sequence[str | None] | None) -
         picks = _picked(columns, names, X.shape[1])
         inner = None if names is None else [names[j] for j in picks]
         yield from spread_warnings(steps[0], X[:, picks], inner)
-    if step.spreads != "needs" or len(X) < _LEAST_SPREAD_ROWS or not X.shape[1]:
+    if step.traits.spreads != "needs" or len(X) < _LEAST_SPREAD_ROWS or not X.shape[1]:
         return
     extremes = _extremes(X)
     if extremes is None:
@@ -108,6 +110,26 @@ _LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
 _OF_MISSING = "; impute as the first step of the config fills in missing values"
 
 
+@dataclass(frozen=True)
+class TrainingData:
+    """A source, and its columns of labels, of train and test, and of weights. None of them is a feature.
+
+    Test rows are read but not fitted on; `held_out` (n_rows,), if given, decides this in the place of `split`.
+    """
+
+    source: Reader
+    label: LabelArgument = None
+    split: str | None = None
+    held_out: Array | None = None
+    weight: str | None = None
+
+    def train_rows(self, chunk: Chunk) -> Mask:
+        """Return true for the rows of a chunk that are to be fitted on."""
+        if self.held_out is not None:
+            return ~self.held_out[chunk.start : chunk.start + chunk.rows]
+        return np.ones(chunk.rows, dtype=bool) if self.split is None else ~read_test_rows(chunk, self.split)
+
+
 @dataclass
 class SampledFit:
     """A fit in progress: the sample of all rows read so far, from one reader or several.
@@ -121,6 +143,14 @@ class SampledFit:
     column_ranges: ColumnRanges
     summary: LabelSummary | None = None
     """Counts the labels of all rows that are read, for a predictor."""
+    place: str = ""
+    digest: str = ""
+    """The name and the digest of the data, for messages and provenance."""
+    labels: LabelNames = ()
+    split: str | None = None
+    """The columns of the label, and of train and test."""
+    locate: Callable[[int], tuple[str, int]] | None = None
+    """Returns the file and row of a row of a data set, for messages."""
 
     @classmethod
     def empty(cls, config: Config, columns: Columns, summary: LabelSummary | None = None) -> Self:
@@ -132,31 +162,24 @@ class SampledFit:
 
     def read(
         self,
-        source: Reader,
+        data: TrainingData,
         columns: Columns,
-        labels: LabelNames = (),
-        given_labels: Array | None = None,
-        *,
-        split: str | None = None,
-        held_out: Array | None = None,
         listener: Listener = SILENT,
     ) -> None:
-        """Read a source and sample its rows; every row that is read is checked.
+        """Read data and sample the rows to fit on; every row that is read is checked.
 
-        The labels are the columns `labels` or the array `given_labels` (n_rows,) or (n_rows, k). Rows of the mask
-        `held_out`, or else test rows of the column `split`, are not sampled. An error leaves the fit with a part of the
-        source. Of a seekable data set only the blocks that hold rows of the sample are read.
+        An error leaves the fit with a part of the rows. Of a seekable data set only the blocks that hold rows of the
+        sample are read.
         """
-        if given_labels is not None:
-            given_labels = check_label_array(given_labels, source.rows)
-        if self.chosen.labelled not in (None, bool(labels) or given_labels is not None):
+        labelled, self.labels, self.split = has_label(data.label), label_names(data.label), data.split
+        if self.chosen.labelled not in (None, labelled):
             raise UsageError("label: expected labels for all batches of rows or for none, got both")
         config, first = self.config, self.chosen.n_rows
-        source = source.coding([*labels, *([] if split is None else [split])])
-        label_columns = LabelColumns(labels)
-        split_column = split if held_out is None else None
-        keep = [name for name in (*labels, split_column) if name is not None]
-        all_count = held_out is None and split is None
+        source = data.source.coding([name for name in (*self.labels, data.split) if name is not None])
+        labels = LabelReader(data.label)
+        split_column = data.split if data.held_out is None else None
+        keep = [name for name in (*self.labels, split_column) if name is not None]
+        all_count = data.held_out is None and data.split is None
         sampled = all_count and not first and self.summary is None
         blocks = self._sampled_blocks(source, columns, keep) if sampled else None
         # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
@@ -168,16 +191,12 @@ class SampledFit:
             if all_count:
                 self.column_ranges = self.column_ranges.adding(X)
             else:
-                train = ~held_out_rows(chunk, held_out, split)
+                train = data.train_rows(chunk)
                 self.column_ranges = self.column_ranges.adding(X[train])
                 offsets = offsets[train[offsets]]
                 if split_column is not None and not isinstance(X, SparseRows):
                     columns.use(X[train])
-            values = None
-            if labels:
-                values = label_columns.read(chunk)
-            elif given_labels is not None:
-                values = given_labels[chunk.start : chunk.start + chunk.rows]
+            values = labels.read(chunk) if labelled else None
             if values is not None:
                 if self.summary is not None:
                     self.summary.add(values[train])
@@ -201,57 +220,56 @@ class SampledFit:
         """Return a copy that can read more rows without a change to this one."""
         return replace(self, chosen=self.chosen.copied())
 
-    def learn(
-        self,
-        place: str,
-        digest: str,
-        labels: LabelNames = (),
-        *,
-        split: str | None = None,
-        final: bool = True,
-        with_mean: bool = True,
-        locate: Callable[[int], tuple[str, int]] | None = None,
-        listener: Listener = SILENT,
-        scorer: FeaturesScorer = features_score,
-    ) -> FeatureMap:
-        """Fit the map on the sample so far.
-
-        `place` and `digest` name the data for messages and provenance. If not `final`, more rows may be read later.
-        `with_mean` records the mean of the features, for tests of drift.
-        `locate` returns the file and row of a row of the data set, for messages. `scorer` scores values of `validate`.
-        """
+    def sample(self, final: bool = True) -> tuple[Columns, Sample]:
+        """Return the sample so far, and its columns with their categories. If not `final`, more rows may be read."""
         if self.chosen.empty:
-            kind = "row to fit on" if split is None else "row of train"
-            column = "" if split is None else f"split {quoted(split)}: "
-            raise DataError(f"{place}: {column}expected at least one {kind}, got none")
-        config = self.config
+            kind = "row to fit on" if self.split is None else "row of train"
+            column = "" if self.split is None else f"split {quoted(self.split)}: "
+            raise DataError(f"{self.place}: {column}expected at least one {kind}, got none")
         rows, X, targets = self.chosen.result()
         # `settled` reorders the codes of categories in place.
         X = np.ascontiguousarray(X) if final else X.copy()
         columns = self.columns.settled(X)
-        sample = Sample(
+        return columns, Sample(
             X,
             targets,
             self.chosen.n_rows,
             names=columns.names,
             n_categories=columns.n_categories,
             times=columns.times,
-            dtype=np.dtype(config.dtype),
+            dtype=np.dtype(self.config.dtype),
             rows=rows,
         )
-        user_rows, row_origins = read_given_rows(config, columns, labels)
+
+    def learn(
+        self,
+        listener: Listener = SILENT,
+        *,
+        final: bool = True,
+        with_mean: bool = True,
+        scorer: FeaturesScorer = features_score,
+    ) -> FeatureMap:
+        """Fit the map on the sample so far. If not `final`, more rows may be read later.
+
+        `with_mean` records the mean of the features, for tests of drift, which takes as long as a transform of the
+        sample. `scorer` scores values of `validate`.
+        """
+        config = self.config
+        columns, sample = self.sample(final)
+        user_rows, row_origins = read_given_rows(config, columns, self.labels)
         sample = replace(sample, given=user_rows)
-        with _naming_rows(place, rows, columns, locate), one_blas_thread(linalg=True):
-            chain, searches = self._chain(place, sample, listener, scorer)
-            mean = _feature_mean(chain, X, config) if with_mean else None
+        with self._naming_rows(sample, columns), one_blas_thread(linalg=True):
+            chain, searches = self._chain(sample, listener, scorer)
+            mean = _feature_mean(chain, sample.X, config) if with_mean else None
+        name = printable(parse_location(self.place).name)
         provenance = Provenance(
-            sources=[Origin(name=printable(parse_location(place).name), rows=sample.n_rows, sha256=digest)],
+            sources=[Origin(name=name, rows=sample.n_rows, sha256=self.digest)],
             rows_fitted=len(sample.X),
-            label=plain_names(tuple(map(printable, labels))),
+            label=plain_names(tuple(map(printable, self.labels))),
             config_sha256=config.digest(),
             given=row_origins,
             searches=searches,
-            split=None if split is None else printable(split),
+            split=None if self.split is None else printable(self.split),
         )
         column_ranges = _with_category_ranges(self.column_ranges, columns)
         return FeatureMap(
@@ -266,7 +284,7 @@ class SampledFit:
         )
 
     def _chain(
-        self, place: str, sample: Sample, listener: Listener, scorer: FeaturesScorer
+        self, sample: Sample, listener: Listener, scorer: FeaturesScorer
     ) -> tuple[Chain, list[Search]]:
         """Fit the chain on the sample; return it and the searches for its sizes."""
         config = self.config
@@ -276,11 +294,11 @@ class SampledFit:
             listener.phase(f"fitting step {number + 1} of {len(config.steps)}: {step.kind}")
             wide = step.width_warning(X.shape[1])
             if wide is not None:
-                listener.warn(f"{place}: {wide}")
-            if all(one.spreads == "keeps" for one in before):
-                names = sample.names if all(one.columnwise for one in before) else None
+                listener.warn(f"{self.place}: {wide}")
+            if all(one.traits.spreads == "keeps" for one in before):
+                names = sample.names if all(one.traits.columnwise for one in before) else None
                 for message in spread_warnings(step, X, names):
-                    listener.warn(f"{place}: {message}")
+                    listener.warn(f"{self.place}: {message}")
 
         if any(step.searches for step in config.map_steps):
             listener.phase("choosing parameters from the data")
@@ -292,6 +310,20 @@ class SampledFit:
             chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
         return chain, searches
 
+    @contextmanager
+    def _naming_rows(self, sample: Sample, columns: Columns) -> Iterator[None]:
+        """Name the file, row and column of errors about the sample."""
+        try:
+            yield
+        except InvalidValueError as refused:
+            row = refused.row if sample.rows is None else int(sample.rows[refused.row])
+            file, row = (self.place, row) if self.locate is None else self.locate(row)
+            raise InvalidValueError(row, refused.column, refused.problem).located(
+                file, columns.names
+            ) from None
+        except DataError as error:
+            raise DataError(f"{self.place}: {error}") from None
+
 
 def _feature_mean(chain: Chain, X: Floats, config: Config) -> FeatureMean | None:
     """Return the mean of the features; None if it overflows, or if rows have none, which a transform will tell."""
@@ -302,33 +334,9 @@ def _feature_mean(chain: Chain, X: Floats, config: Config) -> FeatureMean | None
         return None
 
 
-@contextmanager
-def _naming_rows(
-    place: str, rows: Array, columns: Columns, locate: Callable[[int], tuple[str, int]] | None
-) -> Iterator[None]:
-    """Name the file, row and column of errors about the sample, whose rows have the numbers `rows` in the data."""
-    try:
-        yield
-    except InvalidValueError as refused:
-        row = int(rows[refused.row])
-        file, row = (place, row) if locate is None else locate(row)
-        raise InvalidValueError(row, refused.column, refused.problem).located(file, columns.names) from None
-    except DataError as error:
-        raise DataError(f"{place}: {error}") from None
-
-
 def _stream(seed: int, number: int) -> np.random.Generator:
     """Return the random number generator of one purpose."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-
-
-def held_out_rows(chunk: Chunk, held_out: Array | None, split: str | None) -> Array:
-    """Return true for the rows of a chunk that are not to be fitted on."""
-    if held_out is not None:
-        return held_out[chunk.start : chunk.start + chunk.rows]
-    if split is None:
-        return np.zeros(chunk.rows, dtype=bool)
-    return read_test_rows(chunk, split)
 
 
 def _with_category_ranges(column_ranges: ColumnRanges, columns: Columns) -> ColumnRanges:
@@ -370,19 +378,19 @@ def read_given_rows(
     rows_of: dict[str, Floats] = {}
     origins: list[Origin] = []
     for step in config.steps:
-        for name, rows in step.given_rows.items():
+        for name, rows in step.traits.given_rows.items():
             if name in rows_of:
                 continue
-            with open_reader(parse_location(rows)) if isinstance(rows, str) else reader_of(rows) as source:
+            with (
+                InputOptions().open_file(parse_location(rows))
+                if isinstance(rows, str)
+                else reader_of(rows) as source
+            ):
                 names = {field.name for field in source.fields}
                 matched = match(source, columns, [label for label in labels if label in names])
-                rows_of[name] = _all_rows(source, matched, config)
+                parts = [dense(X) for _, X in matrices(source.chunks(matched, (), config.chunk_rows), DOUBLE)]
+                none: Floats = np.empty((0, matched.n_features))
+                rows_of[name] = np.ascontiguousarray(np.concatenate([none, *parts]))
                 file = printable(parse_location(name).name)
                 origins.append(Origin(name=file, rows=len(rows_of[name]), sha256=source.digest()))
     return rows_of, origins
-
-
-def _all_rows(source: Reader, columns: Columns, config: Config) -> Floats:
-    parts: list[Floats] = [np.empty((0, columns.n_features))]
-    parts += [dense(X) for _, X in matrices(source.chunks(columns, (), config.chunk_rows), DOUBLE)]
-    return np.ascontiguousarray(np.concatenate(parts))

@@ -15,7 +15,7 @@ import copy
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -27,8 +27,9 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.errors import DataError, InvalidValueError, UsageError
-from kafeat.evaluation.kernel_error import relative_frobenius
-from kafeat.evaluation.learners import FeaturesScorer, features_score
+from kafeat.evaluation.learners import FeaturesScorer
+from kafeat.maths.kernel_error import relative_frobenius
+from kafeat.maths.scoring import ScoringName
 from kafeat.model.provenance import Search
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats
@@ -37,12 +38,9 @@ Recipe = dict[str, Any]
 
 
 def limit_landmarks(recipes: list[Recipe], n_rows: int) -> int | None:
-    """Let Nyström maps in `recipes` have at most `n_rows` landmarks and outputs. Return the most that were asked for.
+    """Let Nyström maps in `recipes` have at most `n_rows` landmarks and outputs.
 
-    Returns
-    -------
-    int or None
-        The largest number that was lowered, or None if the rows are enough.
+    Return the largest number that was lowered, or None if the rows are enough.
     """
     lowered: list[int] = []
     for recipe in _landmark_maps(recipes):
@@ -62,8 +60,6 @@ def _landmark_maps(node: Any) -> Iterator[Recipe]:
         yield from _landmark_maps(item)
 
 
-# Rows that are used in all, and those held out of them.
-_MOST_ROWS = 6000
 _MOST_HELD_OUT = 1500
 _LEAST_ROWS = 20
 
@@ -92,9 +88,7 @@ class Subset:
             return chain.transform(self.sample.X).astype(np.float64)
 
 
-def train_and_test(
-    sample: Sample, rng: np.random.Generator, most_rows: int = _MOST_ROWS
-) -> tuple[Subset, Subset]:
+def train_and_test(sample: Sample, rng: np.random.Generator, most_rows: int) -> tuple[Subset, Subset]:
     """Return three quarters of the rows, and the rest."""
     order = _shuffled(sample, rng, most_rows)
     held = min(len(order) // 4, _MOST_HELD_OUT)
@@ -150,6 +144,14 @@ def open_searches(node: Any, way: str, place: str = "steps") -> Iterator[tuple[s
                 yield from open_searches(value, way, f"{place}.{key}")
 
 
+def _settled(recipes: list[Recipe], way: str, values: Mapping[str, Any]) -> list[Recipe]:
+    """Return recipes with these values in the places of searches of this way."""
+    settled = copy.deepcopy(recipes)
+    for place, holder, key in list(open_searches(settled, way)):
+        holder[key] = values.get(place, holder[key])
+    return settled
+
+
 def fit_chain(
     recipes: list[Recipe], train: Subset, rng: np.random.Generator, cache: FitCache | None = None
 ) -> Chain:
@@ -162,6 +164,15 @@ def fit_chain(
     steps = [build_step(recipe) for recipe in settled]
     with train.counted():
         return Chain.fit(steps, train.sample, copy.deepcopy(rng), cache=cache)
+
+
+def held_out(chain: Chain, train: Subset, test: Subset) -> tuple[Floats, Array]:
+    """Return the features and the labels of the rows to fit on, and after them those of the rows to score on."""
+    of_train, of_test = train.sample.label, test.sample.label
+    if of_train is None or of_test is None:
+        raise TypeError("a search by score without a label has to be refused before the fit")
+    features = np.concatenate([subset.features(chain) for subset in (train, test)])
+    return features, np.concatenate([of_train, of_test])
 
 
 @contextmanager
@@ -182,22 +193,33 @@ def _said(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else spell(value)
 
 
-def choose_values(
+def _choose_values(
     recipes: list[Recipe],
     folds: list[tuple[Subset, Subset]],
     rng: np.random.Generator,
     options: SearchOptions,
-    scorer: FeaturesScorer = features_score,
+    scorer: FeaturesScorer,
 ) -> list[Search]:
-    """Put the best values in the place of every `validate`, and return the record of each choice.
+    """Return the choice of the best value for every `validate`.
 
-    A fold is the rows to fit on, and those to score on. `scorer` scores the features, by default with ridge.
+    A fold is the rows to fit on, and those to score on. A score is the mean over the folds.
     """
-    searches = list(open_searches(recipes, "validate"))
-    if not searches:
-        return []
-    values = {place: list(holder[key]["validate"]) for place, holder, key in searches}
-    trials = _Trials(recipes, searches, folds, rng, options, scorer)
+    values = {place: holder[key]["validate"] for place, holder, key in open_searches(recipes, "validate")}
+    tried: dict[str, tuple[dict[str, Any], float]] = {}
+    caches = [FitCache() for _ in folds]
+
+    def score(chosen: dict[str, Any]) -> float:
+        name = json.dumps(chosen)
+        if name not in tried:
+            settled = _settled(recipes, "validate", chosen)
+            with trying(chosen):
+                each = [
+                    _score(fit_chain(settled, train, rng, cache), train, test, scorer, options.scoring)
+                    for (train, test), cache in zip(folds, caches, strict=True)
+                ]
+            tried[name] = chosen, float(np.mean(each))
+        return tried[name][1]
+
     count = prod(map(len, values.values()))
     if options.method == "full" or (options.method == "auto" and count <= _FEW):
         if count > _MOST_COMBINATIONS:
@@ -206,87 +228,42 @@ def choose_values(
                 "values, or search by coordinate"
             )
         for combination in product(*values.values()):
-            trials.score(dict(zip(values, combination, strict=True)))
+            score(dict(zip(values, combination, strict=True)))
     else:
-        _by_coordinate(trials, values)
-    chosen = trials.best()
-    for place, holder, key in searches:
-        holder[key] = chosen[place]
+        _by_coordinate(score, values)
+    best = max(tried.values(), key=lambda one: one[1])[0]
     return [
-        Search(parameter=place, chosen=chosen[place], values=own, scores=trials.curve(place, own, chosen))
+        Search(
+            parameter=place,
+            chosen=best[place],
+            values=own,
+            scores=[score({**best, place: value}) for value in own],
+        )
         for place, own in values.items()
     ]
 
 
-def _by_coordinate(trials: _Trials, values: Mapping[str, Sequence[Any]]) -> None:
+def _score(chain: Chain, train: Subset, test: Subset, scorer: FeaturesScorer, scoring: ScoringName) -> float:
+    features, labels = held_out(chain, train, test)
+    found = scorer(features, labels, len(train), scoring)
+    if not np.isfinite(found):
+        raise DataError(
+            f"validate: expected a score for every value, got none: labels must differ among the {len(test):,} rows"
+            " held out"
+        )
+    return found
+
+
+def _by_coordinate(score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]]) -> None:
     """Start from the middle of every list, and set one parameter after the other to its best value."""
     current = {place: own[len(own) // 2] for place, own in values.items()}
     for _ in range(_MOST_ROUNDS):
         before = dict(current)
         for place, own in values.items():
-            scores = [trials.score({**current, place: value}) for value in own]
+            scores = [score({**current, place: value}) for value in own]
             current[place] = own[int(np.argmax(scores))]
         if current == before:
             return
-
-
-@dataclass
-class _Trials:
-    """The scores of the combinations that were tried, means over the folds."""
-
-    recipes: list[Recipe]
-    searches: list[tuple[str, Recipe, str]]
-    folds: list[tuple[Subset, Subset]]
-    rng: np.random.Generator
-    options: SearchOptions
-    scorer: FeaturesScorer
-    scores: dict[str, tuple[dict[str, Any], float]] = field(default_factory=dict)
-    caches: list[FitCache] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.caches = [FitCache() for _ in self.folds]
-
-    def score(self, values: dict[str, Any]) -> float:
-        """Return the mean score over the folds with these values, by their places."""
-        name = json.dumps(values)
-        if name not in self.scores:
-            with trying(values):
-                each = [
-                    self._score_of(values, train, test, cache)
-                    for (train, test), cache in zip(self.folds, self.caches, strict=True)
-                ]
-            self.scores[name] = values, float(np.mean(each))
-        return self.scores[name][1]
-
-    def _score_of(self, values: dict[str, Any], train: Subset, test: Subset, cache: FitCache) -> float:
-        of_train, of_test = train.sample.label, test.sample.label
-        if of_train is None or of_test is None:
-            raise TypeError("a search by score without a label has to be refused before the fit")
-        before = {place: holder[key] for place, holder, key in self.searches}
-        try:
-            for place, holder, key in self.searches:
-                holder[key] = values[place]
-            chain = fit_chain(self.recipes, train, self.rng, cache)
-        finally:
-            for place, holder, key in self.searches:
-                holder[key] = before[place]
-        features = np.concatenate([subset.features(chain) for subset in (train, test)])
-        labels = np.concatenate([of_train, of_test])
-        found = self.scorer(features, labels, len(train), self.options.scoring)
-        if not np.isfinite(found):
-            raise DataError(
-                f"validate: expected a score for every value, got none: labels must differ among the {len(test):,} rows"
-                " held out"
-            )
-        return found
-
-    def best(self) -> dict[str, Any]:
-        """Return the values with the best score, the first of equal ones."""
-        return max(self.scores.values(), key=lambda tried: tried[1])[0]
-
-    def curve(self, place: str, own: Sequence[Any], chosen: Mapping[str, Any]) -> list[float]:
-        """Return the score of every value of one parameter, with the chosen values of the others."""
-        return [self.score({**chosen, place: value}) for value in own]
 
 
 # Widths that are tried.
@@ -298,63 +275,58 @@ def settle(
     sample: Sample,
     rng: np.random.Generator,
     options: SearchOptions,
-    scorer: FeaturesScorer = features_score,
+    scorer: FeaturesScorer,
 ) -> tuple[tuple[Step, ...], list[Search]]:
     """Return the steps with a value in the place of every search, and the record of each search."""
     if not any(step.searches for step in steps):
         return tuple(steps), []
     for i, step in enumerate(steps):
-        if step.unsaved is not None:
+        if step.traits.unsaved is not None:
             raise UsageError(
-                f"steps[{i}].{step.unsaved}: parameters cannot be chosen from the data for it: give values"
+                f"steps[{i}].{step.traits.unsaved}: parameters cannot be chosen from the data for it: give values"
             )
     recipes = [step.recipe() for step in steps]
     train, test = train_and_test(sample, rng, options.rows)
     folds = [(train, test)] if options.folds is None else folds_of(sample, rng, options.folds, options.rows)
+    records = []
     # Values first, as the width that a map needs depends on them.
-    records = choose_values(recipes, folds, rng, options, scorer)
+    if any(open_searches(recipes, "validate")):
+        records = _choose_values(recipes, folds, rng, options, scorer)
+        recipes = _settled(recipes, "validate", {record.parameter: record.chosen for record in records})
     for place, holder, key in list(open_searches(recipes, "target_error")):
-        record = _reach(recipes, holder, holder[key]["target_error"], train, test, rng, place)
-        holder[key] = record["chosen"]
-        records.append(Search(parameter=place, **record))
+        records.append(_reach(recipes, holder, place, train, test, rng))
+        holder[key] = records[-1].chosen
     return tuple(build_step(recipe) for recipe in recipes), records
 
 
 def _reach(
-    recipes: list[Recipe],
-    holder: Recipe,
-    target: float,
-    train: Subset,
-    test: Subset,
-    rng: np.random.Generator,
-    place: str,
-) -> dict[str, Any]:
-    search, curve = holder["n_components"], {}
-    own = build_step({**holder, "n_components": _FIRST_WIDTH}).own_kernel
+    recipes: list[Recipe], holder: Recipe, place: str, train: Subset, test: Subset, rng: np.random.Generator
+) -> Search:
+    """Return the choice of the smallest width with the wanted error, for the step `holder`."""
+    target, errors = holder["n_components"]["target_error"], dict[int, float]()
+    own = build_step({**holder, "n_components": _FIRST_WIDTH}).traits.own_kernel
     if own is not None:
         raise UsageError(f"{place}: target_error: expected a map of a given kernel, got {own}: give a number")
 
     def error(width: int) -> float:
-        holder["n_components"] = width
-        try:
-            with trying({place: width}):
-                chain = fit_chain(recipes, train, rng)
-                X = test.sample.X
-                curve[width] = relative_frobenius(chain.exact(X, X), test.features(chain))
-        finally:
-            holder["n_components"] = search
-        if np.isinf(curve[width]):
+        with trying({place: width}):
+            chain = fit_chain(_settled(recipes, "target_error", {place: width}), train, rng)
+            X = test.sample.X
+            errors[width] = relative_frobenius(chain.exact(X, X), test.features(chain))
+        if np.isinf(errors[width]):
             raise DataError(f"{place}: target_error: expected a kernel that is not 0 on all rows, got zeros")
-        return curve[width]
+        return errors[width]
 
-    chosen = _smallest(error, target, _last_width(holder, train), place)
-    widths = sorted(curve)
-    return {"target_error": target, "widths": widths, "errors": [curve[w] for w in widths], "chosen": chosen}
-
-
-def _last_width(holder: Recipe, train: Subset) -> int:
-    """Return the largest width to try: a Nyström map has at most as many outputs as there are rows."""
-    return min(_LAST_WIDTH, len(train)) if holder["kind"] == "nystroem" else _LAST_WIDTH
+    # A Nyström map has at most as many outputs as there are rows.
+    last = min(_LAST_WIDTH, len(train)) if holder["kind"] == "nystroem" else _LAST_WIDTH
+    chosen, widths = _smallest(error, target, last, place), sorted(errors)
+    return Search(
+        parameter=place,
+        chosen=chosen,
+        target_error=target,
+        widths=widths,
+        errors=[errors[width] for width in widths],
+    )
 
 
 def _smallest(error: Callable[[int], float], target: float, last: int, place: str) -> int:

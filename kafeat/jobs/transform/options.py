@@ -1,4 +1,4 @@
-"""Options of reading and of `kafeat transform`, each declared once, and the rules for rows that are made of them.
+"""Options of `kafeat transform`, each declared once, and the rules for rows that are made of them.
 
 The option of the command and the keyword of `kafeat.transform` with its paragraph are made from the declaration. The
 command line imports this file for its help, so it imports nothing that is slow.
@@ -11,18 +11,18 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, Field, dataclass, field, fields
+from dataclasses import KW_ONLY, Field, dataclass
 from functools import wraps
 from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
 from kafeat.errors import UsageError
-from kafeat.io.storage.formats import INPUTS, OUTPUTS
+from kafeat.io.formats import OUTPUTS
+from kafeat.io.options import InputOptions, Option, declared, option
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from kafeat.io.readers.base import Reader
     from kafeat.io.storage.base import Location
     from kafeat.model.feature_map import FeatureMap
 
@@ -31,70 +31,6 @@ OutputLayout: TypeAlias = Literal["columns", "list"]
 Compression: TypeAlias = Literal["none", "snappy", "lz4", "zstd", "gzip"]
 OutputDType: TypeAlias = Literal["float16", "float32", "float64"]
 BadRows: TypeAlias = Literal["error", "drop", "null"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Option:
-    """What the declaration of an option says besides its name, its type and its default.
-
-    Attributes:
-        help: Its meaning, in the help of the command.
-        python: Its meaning as a keyword, if that is another text.
-        group: Heading of the help that it stands below; None for the first.
-        names: Names on the command line; none gives `--` and the name of the field.
-        metavar: Placeholder of the value in the help.
-        choices: The values that it takes; none leaves this to the type.
-        least, most: Bounds of a number; None for none.
-        variable: True lets an environment variable set it.
-    """
-
-    help: str
-    python: str | None = None
-    group: str | None = None
-    names: tuple[str, ...] = ()
-    metavar: str | None = None
-    choices: tuple[str, ...] = ()
-    least: float = 1
-    most: float | None = None
-    variable: bool = True
-
-
-def option(default: Any, help: str, **more: Any) -> Any:
-    """Return a field of a dataclass that is an option."""
-    return field(default=default, metadata={"option": Option(help=help, **more)})
-
-
-def declared(options: type[Any]) -> list[tuple[Field[Any], Option]]:
-    """Return the fields that are options, and what they say."""
-    return [(one, one.metadata["option"]) for one in fields(options) if "option" in one.metadata]
-
-
-@dataclass(frozen=True, kw_only=True)
-class InputOptions:
-    """Options for reading a file, or the files of a data set."""
-
-    input_format: str | None = option(
-        None, "Format of the input (default: by the suffix; stdin is CSV or Arrow, whichever its first bytes show).",
-        group="Input", choices=INPUTS,
-    )  # fmt: skip
-    delimiter: str = option(
-        ",", "Delimiter of a CSV input (default: a comma); tab for tabs.", group="Input", metavar="CHAR"
-    )
-    no_header: bool = option(
-        False, "The CSV input has no header. Its columns are named c0, c1, …", group="Input"
-    )
-    limit: int | None = option(
-        None, "Read only the first N rows, for a trial.", group="Input", metavar="N", variable=False
-    )
-
-    def open(self, place: Location, stamp: str | None = None) -> Reader:
-        """Open a reader; a file whose stamp is no longer `stamp` is refused."""
-        from kafeat.io.readers.dataset import open_data
-        from kafeat.io.readers.limit import LimitedReader
-
-        header = not self.no_header
-        source = open_data(place, self.input_format, delimiter=self.delimiter, header=header, stamp=stamp)
-        return source if self.limit is None else LimitedReader(source, self.limit)
 
 
 PARTS = "Many files and clusters"
@@ -228,18 +164,18 @@ class TransformOptions(InputOptions, Files):
 
 
 P = ParamSpec("P")
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 
 def with_keywords(
     options: Callable[P, TransformOptions],
-) -> Callable[[Callable[[TransformOptions], Result]], Callable[P, Result]]:
+) -> Callable[[Callable[[TransformOptions], Returned]], Callable[P, Returned]]:
     """Give a function of options a keyword for each of them, and its docstring their paragraphs."""
     paragraphs = "\n".join(_paragraph(one, says) for one, says in declared(TransformOptions))
 
-    def decorate(function: Callable[[TransformOptions], Result]) -> Callable[P, Result]:
+    def decorate(function: Callable[[TransformOptions], Returned]) -> Callable[P, Returned]:
         @wraps(function)
-        def with_options(*files: P.args, **given: P.kwargs) -> Result:
+        def with_options(*files: P.args, **given: P.kwargs) -> Returned:
             return function(options(*files, **given))
 
         returns = signature(function).return_annotation
@@ -318,9 +254,9 @@ class RowOptions:
             raise UsageError(
                 "--drift-test: expected a map that knows the mean of its features, got an older one: fit it again"
             )
-        for option, value in (("--rejects", self.rejects), ("--max-bad-rows", self.max_bad_rows)):
+        for name, value in (("--rejects", self.rejects), ("--max-bad-rows", self.max_bad_rows)):
             if value is not None and self.on_bad_rows == "error":
-                raise UsageError(f"{option}: expected --on-bad-rows drop or null with it, got error")
+                raise UsageError(f"{name}: expected --on-bad-rows drop or null with it, got error")
         if self.max_drift is not None and fm.column_ranges is None:
             raise UsageError(
                 "--max-drift: expected a map that knows the range of its columns, got an older one: fit it again"

@@ -11,12 +11,12 @@ from itertools import combinations, permutations
 
 from kafeat.config import load_config
 from kafeat.errors import KafeatError, UsageError
+from kafeat.io.data_set import Parts, find_parts, is_data_set, locations_in
+from kafeat.io.formats import suffix_of
 from kafeat.io.storage.base import Location, StandardStream, lies_in
-from kafeat.io.storage.data_set import Parts, find_parts, is_data_set, locations_in
-from kafeat.io.storage.formats import suffix_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.io.storage.object_uri import ObjectUri
+from kafeat.io.storage.object_store import ObjectUri
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class InputPlace:
         with suppress(KafeatError):
             if (remote or not isinstance(place, ObjectUri)) and is_data_set(place):
                 if place.kind() == "file":
-                    files += locations_in(place)
+                    files += [at for _, at in locations_in(place)]
                 else:
                     data = find_parts(place)
                     files += [part.location for part in data.parts]
@@ -49,7 +49,7 @@ class InputPlace:
         """Return a config, and the files that it names."""
         named: list[Location] = []
         with suppress(KafeatError):
-            rows = [rows for step in load_config(place).steps for rows in step.given_rows.values()]
+            rows = [rows for step in load_config(place).steps for rows in step.traits.given_rows.values()]
             named = [parse_location(one) for one in rows if isinstance(one, str)]
         return [cls(what, (parse_location(place),)), cls(f"the rows that {place} names", tuple(named))]
 

@@ -6,7 +6,7 @@ import csv
 from typing import IO, Any
 
 from kafeat.io.columns.columns import Columns
-from kafeat.runtime.threads import TransformedChunk
+from kafeat.runtime.run import Done
 
 _OWN_COLUMNS = ("row", "column", "problem", "text")
 
@@ -28,7 +28,7 @@ class Rejects:
             [*_OWN_COLUMNS, *(f"input.{n}" if n in _OWN_COLUMNS else n for n in (*cells, *self._kept))]
         )
 
-    def add(self, done: TransformedChunk) -> None:
+    def add(self, done: Done) -> None:
         """Write the bad rows of a chunk."""
         chunk = done.chunk
         for refused in done.bad_rows:

@@ -13,21 +13,22 @@ from kafeat._version import __version__
 from kafeat.errors import InvalidValueError
 from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
+from kafeat.io.formats import Format, format_of
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import WrittenFile, beside, require_space
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.formats import OUTPUTS, SPARSE_OUTPUTS, format_of
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import Layout, Writer
+from kafeat.io.writers.base import Layout, OutputOptions, Writer
 from kafeat.io.writers.open import open_writer
-from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
-from kafeat.jobs.transform.outputs import Counts, TransformResult, outputs_of
+from kafeat.jobs.transform.options import STRICT, RowOptions
+from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.rejects import Rejects
+from kafeat.jobs.transform.result import Counts, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.runtime.threads import RowPolicy
+from kafeat.runtime.run import RowPolicy
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
@@ -59,7 +60,7 @@ def transform_file(
     """
     reading, writing = reading or InputOptions(), writing or OutputOptions()
     source, target = parse_location(source), parse_location(target)
-    format = format_of(target, writing.format, OUTPUTS)
+    format = format_of(target, writing.format)
     refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
     started = time.perf_counter()
     fm = load(model) if isinstance(model, str) else model
@@ -87,7 +88,7 @@ class OpenTransform:
         self,
         fm: FeatureMap,
         opened: Reader,
-        format: str,
+        format: Format,
         writing: OutputOptions,
         rules: RowOptions,
         jobs: int | None,
@@ -100,21 +101,13 @@ class OpenTransform:
         self._keep = keep
         self._outputs = outputs_of(fm, writing, format)
 
-    @property
-    def _typed(self) -> bool:
-        return self._format != "csv"  # CSV copies the text of the input
-
-    @property
-    def _advice(self) -> str:
-        return _DROP if self._format in SPARSE_OUTPUTS else _DROP + _NULL
-
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows of the input in chunks of the map's height."""
         return self._opened.chunks(
             self._columns,
             self._keep,
             self._fm.chunk_rows,
-            typed_passthrough=self._typed,
+            typed_passthrough=self._format.typed,
             set_aside=self._rules.on_bad_rows != "error",
         )
 
@@ -137,7 +130,8 @@ class OpenTransform:
         rules = self._rules
         counts = Counts(self._fm, self._columns.names, rules, self._outputs)
         column_ranges = self._fm.column_ranges if counts.watches_drift else None
-        policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, self._advice)
+        advice = _DROP if self._format.sparse else _DROP + _NULL
+        policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, advice)
         with (
             self._open_writer(target, rows, first or 0, written) as writer,
             self._open_rejects() as rejects_file,
@@ -172,10 +166,10 @@ class OpenTransform:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
         outputs = self._outputs
         rows = None if dropping and rows else rows
-        plain = self._format in ("parquet", "npy", "arrow") and writing.compression in (None, "none")
-        if rows is not None and plain:
+        varies = self._format.text or self._format.sparse or writing.compression not in (None, "none")
+        if rows is not None and not varies:
             require_space(target, rows * outputs.width * outputs.dtype.itemsize)
-        passthrough = self._opened.passthrough_schema(self._keep, self._typed) if self._keep else None
+        passthrough = self._opened.passthrough_schema(self._keep, self._format.typed) if self._keep else None
         if passthrough is not None:
             from kafeat.io.writers.passthrough import refuse_nested  # with pyarrow, which is slow to import
 
@@ -195,4 +189,4 @@ class OpenTransform:
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
         )
-        return open_writer(target, self._format, layout, written)
+        return open_writer(target, self._format.name, layout, written)

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from types import TracebackType
 from typing import Annotated, Self
@@ -58,28 +58,22 @@ class Journal:
                 f"{self._path}: expected no trials of an earlier search, got {len(lines):,}; go on with them "
                 "(--resume, in Python resume=True), or remove the file to start anew"
             )
-        size = 0
-        if content.startswith(head):
-            size = len(head) + self._take(lines)
-            if size < len(content):
-                taken = counted(len(self._known), "trial")
-                warn(f"{self._path}: a line is damaged; the search goes on from {taken} before it")
-        elif lines:
-            warn(f"{self._path}: of other data or options; the search starts anew")
-        self._file.truncate(size)
-        if not size:
+        if not content.startswith(head):
+            if lines:
+                warn(f"{self._path}: of other data or options; the search starts anew")
+            self._file.truncate(0)
             write_full(self._file, head)
-
-    def _take(self, lines: Iterable[bytes]) -> int:
-        """Take the outcomes of lines up to a damaged one. Return their number of bytes."""
-        size = 0
+            return
+        size = len(head)
         for line in lines:
             record = _Line.read(line)
             if record is None:
+                taken = counted(len(self._known), "trial")
+                warn(f"{self._path}: a line is damaged; the search goes on from {taken} before it")
                 break
             self._known[record.trial] = Outcome(**record.model_dump(exclude={"trial"}))
             size += len(line)
-        return size
+        self._file.truncate(size)
 
     def remembering(self, run: _Run) -> _Run:
         """Return a function that takes outcomes from the file, and adds new ones to it."""

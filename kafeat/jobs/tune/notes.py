@@ -11,11 +11,10 @@ import numpy as np
 
 from kafeat.config import Config
 from kafeat.config.template import flow
+from kafeat.contract.predictor import Predictor
 from kafeat.errors import counted, quoted
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.jobs.tune.search import Choice, Search, Trial
-from kafeat.jobs.tune.space import Budget
-from kafeat.jobs.tune.table import TunedTable
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step
 from kafeat.types import Array
@@ -24,11 +23,10 @@ from kafeat.types import Array
 def notes(
     search: Search,
     choice: Choice,
-    budget: Budget,
     goal: PredictionTask,
     task: TaskKind,
     constant: float,
-    predictor: str | None,
+    predictor: Predictor | None,
 ) -> Iterator[str]:
     """Yield the sentences; the last one says how to repeat the search, for a config that ends in `predictor`.
 
@@ -60,8 +58,8 @@ def notes(
             "or search with --predictor ridge."
         )
     splits = search.sizes[-1].splits
-    last_step = "" if predictor is None else f" --predictor {predictor}"
-    yield f"The same search again: {budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
+    last_step = "" if predictor is None else f" --predictor {predictor.kind}"
+    yield f"The same search again: {search.budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
 
 
 # Whole numbers are rather classes if each stands in as many rows on average.
@@ -81,13 +79,7 @@ _RUNNERS_UP = 5
 
 
 def comments(
-    table: TunedTable,
-    labels: LabelNames,
-    choice: Choice,
-    score_name: str,
-    constant: float,
-    notes: Sequence[str],
-    n_trials: int,
+    search: Search, choice: Choice, labels: LabelNames, score_name: str, constant: float, notes: Sequence[str]
 ) -> Iterator[str]:
     """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
 
@@ -97,9 +89,9 @@ def comments(
     named = ", ".join(map(quoted, labels))
     of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
     yield (
-        f"{CHOSEN}{of_label} from {counted(n_trials, 'trial')} on "
-        f"{counted(len(table.labels), 'training row')}. {score_name} by ridge on the features, on rows held out "
-        f"({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
+        f"{CHOSEN}{of_label} from {counted(len(search.trials), 'trial')} on "
+        f"{counted(len(search.space.table.labels), 'training row')}. {score_name} by ridge on the features, on rows "
+        f"held out ({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
     )
     yield f"  {_figure(chosen)}  {chosen.candidate}"
     yield f"  {constant:z.4f}           a constant prediction"
@@ -132,7 +124,7 @@ def commented(config: Config, comments: Sequence[str]) -> str:
     for key, value in plain.items():
         if key != "steps" and value != defaults.get(key):
             lines.append(f"{key}: {flow(value)}")
-    return "\n".join([*lines, "steps:", *_steps(plain["steps"], "  ")]) + "\n"
+    return "\n".join([*lines, "steps:", *_block(plain["steps"], "  ")]) + "\n"
 
 
 def _comment(text: str) -> list[str]:
@@ -141,38 +133,29 @@ def _comment(text: str) -> list[str]:
                 break_long_words=False, break_on_hyphens=False) or ["#"]  # fmt: skip
 
 
-def _steps(recipes: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
-    for recipe in recipes:
-        yield f"{indent}- kind: {recipe['kind']}"
-        for key, value in briefly(recipe).items():
-            if key == "maps":
-                yield f"{indent}  maps:"
-                for part in value:
-                    yield from _part(part, f"{indent}    ")
-            elif key != "kind":
-                yield f"{indent}  {key}: {flow(value)}"
-
-
-def _part(part: Mapping[str, Any], indent: str) -> Iterator[str]:
-    """Yield the lines of one map of a union."""
-    sign = "- "
-    for key in ("columns", "weight"):
-        if key in part and part[key] not in (None, 1.0):
-            yield f"{indent}{sign}{key}: {flow(part[key])}"
+def _block(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
+    """Yield the lines of steps, or of the maps of a union."""
+    for entry in entries:
+        sign = "- "
+        for key, value in _briefly(entry).items():
+            if key in ("maps", "steps"):
+                yield f"{indent}{sign}{key}:"
+                yield from _block(value, f"{indent}    ")
+            else:
+                yield f"{indent}{sign}{key}: {flow(value)}"
             sign = "  "
-    yield f"{indent}{sign}steps:"
-    yield from _steps(part["steps"], f"{indent}    ")
 
 
-def briefly(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recipe without most of the parameters that have their defaults."""
-    kind = recipe["kind"]
+def _briefly(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a step without most of the parameters that have their defaults, or a map of a union likewise."""
+    if "kind" not in entry:
+        return {key: value for key, value in entry.items() if value not in (None, 1.0)}
     try:
-        defaults = build_step({"kind": kind}).recipe()
+        defaults = build_step({"kind": entry["kind"]}).recipe()
     except ValueError:  # a kind with parameters that are required
         defaults = {}
     return {
         key: value
-        for key, value in recipe.items()
+        for key, value in entry.items()
         if key in _ALWAYS or key not in defaults or json.dumps(defaults[key]) != json.dumps(value)
     }

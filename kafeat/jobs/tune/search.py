@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import log2
 
-from kafeat.errors import DataError
-from kafeat.jobs.tune.space import BASE, Budget, Candidate, SearchSpace
-from kafeat.jobs.tune.trials import Outcome, Size
+import numpy as np
+
+from kafeat.errors import DataError, UsageError
+from kafeat.jobs.tune.space import BASE, Candidate, SearchSpace
+from kafeat.jobs.tune.trials import Outcome, Score, Size
 
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
@@ -31,6 +33,63 @@ class Trial:
     candidate: Candidate
     size: Size
     outcome: Outcome
+
+
+# Columns to search with if their number is open; the best map is tried with fewer and with twice as many.
+_SEARCHED = 512
+_LEAST = 16
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The number of columns, or None to choose it, and a bound of the bytes of a row of `dtype`; None is no bound."""
+
+    columns: int | None = None
+    bytes_per_row: int | None = None
+    dtype: str = "float32"
+
+    def check(self) -> None:
+        """Refuse numbers that no map can have."""
+        if self.columns is not None and self.columns < 2:
+            raise UsageError(f"columns: expected at least 2, got {self.columns}")
+        least = self.columns or 2
+        if self.most_columns is not None and self.most_columns < least:
+            raise UsageError(
+                f"max_bytes_per_row: expected at least {np.dtype(self.dtype).itemsize * least:,} for {least:,} "
+                f"columns of {self.dtype}, got {self.bytes_per_row}"
+            )
+
+    @property
+    def most_columns(self) -> int | None:
+        """The number of columns whose bytes are within the bound, None without one."""
+        return None if self.bytes_per_row is None else self.bytes_per_row // np.dtype(self.dtype).itemsize
+
+    @property
+    def searched(self) -> int:
+        """The number of columns to search with."""
+        return self.columns or min(_SEARCHED, self.most_columns or _SEARCHED)
+
+    def widths(self, rows: int) -> list[int]:
+        """Return the numbers of columns to try the best map with, ascending, as it is fitted on this many rows.
+
+        A map of a kernel has no more columns than rows.
+        """
+        searched, wider = self.searched, 2 * self.searched
+        fewer = [searched >> k for k in range(4, 0, -1) if searched >> k >= _LEAST]
+        wider = wider if self.most_columns is None else min(wider, self.most_columns)
+        more = [wider] if self.columns is None and wider > searched else []
+        return [width for width in (*fewer, searched, *more) if width <= rows or width == searched]
+
+    def later_trials(self, with_curve: bool) -> float:
+        """Return about the time of the trials at other widths, as a multiple of that of a trial of the searched one."""
+        if self.columns is not None:
+            return 1.0 if with_curve else 0.0
+        return 4.0
+
+    def spelled(self) -> str:
+        """Return the options of the command, as far as they are not the defaults."""
+        options = (("--columns", self.columns), ("--max-bytes-per-row", self.bytes_per_row))
+        return "".join(f"{name} {value:g} " for name, value in options if value is not None)
 
 
 Run = Callable[[Candidate, Size], Outcome]
@@ -55,6 +114,7 @@ class Search:
     trials: list[Trial] = field(default_factory=list)
     at_widths: list[Trial] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
+    budget: Budget = field(default_factory=Budget)
     ended_early: bool = False
 
     def search(self) -> None:
@@ -78,14 +138,25 @@ class Search:
         None if there is no time for it.
         """
         size = self.sizes[-1]._replace(width=width)
-        for trial in (*self.trials, *self.at_widths):
-            if trial.candidate == candidate and trial.size == size:
-                return trial
-        if self._late(candidate, size):
-            return None
+        made = self._made(candidate, size)
+        if made is None and not self._late(candidate, size):
+            made = self._make(candidate, size, self.at_widths)
+        return made
+
+    def _try(self, candidate: Candidate, size: Size) -> None:
+        if self._made(candidate, size) is None:
+            self._make(candidate, size, self.trials)
+
+    def _made(self, candidate: Candidate, size: Size) -> Trial | None:
+        same = (
+            one for one in (*self.trials, *self.at_widths) if (one.candidate, one.size) == (candidate, size)
+        )
+        return next(same, None)
+
+    def _make(self, candidate: Candidate, size: Size, trials: list[Trial]) -> Trial:
         number = len(self.trials) + len(self.at_widths) + 1
         trial = Trial(number, candidate, size, self.run(candidate, size))
-        self.at_widths.append(trial)
+        trials.append(trial)
         self.tell(trial)
         return trial
 
@@ -132,13 +203,6 @@ class Search:
         """Return the seconds to keep for the trials at other widths, by the slowest trial so far of the last size."""
         last = [trial.outcome.seconds for trial in self._ranked(self.sizes[-1])]
         return min(self.reserved * max(last, default=0.0), seconds / 2.0)
-
-    def _try(self, candidate: Candidate, size: Size) -> None:
-        if any(trial.candidate == candidate and trial.size == size for trial in self.trials):
-            return
-        trial = Trial(len(self.trials) + 1, candidate, size, self.run(candidate, size))
-        self.trials.append(trial)
-        self.tell(trial)
 
     def _plan(self) -> Iterator[tuple[Candidate, Size]]:
         """Yield the trials in their order, which depends on the outcomes so far and on nothing else."""
@@ -232,76 +296,77 @@ class Choice:
     chosen: Trial
     points: list[Trial] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    test: Score | None = None
+    """The score on the test rows, if there are any."""
+    interrupted: bool = False
 
 
-class Chooser:
-    """Chooses among the maps of a search within a budget; no score is above `highest`."""
+def first_choice(search: Search) -> Choice:
+    """Return the best map of the searched width."""
+    most = search.budget.most_columns
+    leaders = [one for one in search.leaderboard() if most is None or one.outcome.columns <= most]
+    return Choice(leaders, leaders[0])
 
-    def __init__(self, search: Search, budget: Budget, dtype: str, highest: float) -> None:
-        self._search, self._budget, self._dtype, self._highest = search, budget, dtype, highest
 
-    def first(self) -> Choice:
-        """Return the best map of the searched width."""
-        leaders, most = self._search.leaderboard(), self._budget.most_columns(self._dtype)
-        leaders = [trial for trial in leaders if most is None or trial.outcome.columns <= most]
-        return Choice(leaders, leaders[0])
+def choose(search: Search, highest: float, with_curve: bool) -> Choice:
+    """Return the best map within the budget; no score is above `highest`.
 
-    def choose(self, with_curve: bool) -> Choice:
-        """Return the best map within the budget. `with_curve` tries it with fewer columns even if they are fixed."""
-        choice = self.first()
-        if with_curve or self._budget.columns is None:
-            choice.points = self._points(choice.chosen.candidate)
-        if self._budget.columns is None:
-            choice.chosen = self._knee(choice.points)
-            choice.reasons = self._said(choice.chosen, choice.points)
-        return choice
+    `with_curve` tries it with fewer columns even if they are fixed.
+    """
+    choice, budget = first_choice(search), search.budget
+    if with_curve or budget.columns is None:
+        choice.points = _points(search, choice.chosen.candidate)
+    if budget.columns is None:
+        choice.chosen = _knee(choice.points, highest)
+        choice.reasons = _reasons(
+            choice, "tried" if budget.bytes_per_row is None else "tried within the bounds"
+        )
+    return choice
 
-    def _points(self, candidate: Candidate) -> list[Trial]:
-        """Return the trials of a map with several numbers of columns, ascending."""
-        last, points = self._search.sizes[-1], dict[int, Trial]()
-        rows = last.rows - last.rows // 4
-        widths = [last.width] if candidate.map == "base" else self._budget.widths(self._dtype, rows)
-        for width in widths:
-            trial = self._search.try_width(candidate, width)
-            if trial is None:
-                self._search.ended_early = True
-                continue
-            n = trial.outcome.columns
-            if trial.outcome.failure is None and n not in points and (n <= width or len(widths) == 1):
-                points[n] = trial
-        return [points[n] for n in sorted(points)]
 
-    def _knee(self, points: Sequence[Trial]) -> Trial:
-        """Return the point with the fewest columns from which no other is worth its columns."""
-        for i, point in enumerate(points):
-            if not any(self._worth(point, wider) for wider in points[i + 1 :]):
-                return point
-        return points[-1]
+def _points(search: Search, candidate: Candidate) -> list[Trial]:
+    """Return the trials of a map with several numbers of columns, ascending."""
+    last, points = search.sizes[-1], dict[int, Trial]()
+    widths = [last.width] if candidate.map == "base" else search.budget.widths(last.rows - last.rows // 4)
+    for width in widths:
+        trial = search.try_width(candidate, width)
+        if trial is None:
+            search.ended_early = True
+            continue
+        n = trial.outcome.columns
+        if trial.outcome.failure is None and n not in points and (n <= width or len(widths) == 1):
+            points[n] = trial
+    return [points[n] for n in sorted(points)]
 
-    def _worth(self, point: Trial, wider: Trial) -> bool:
-        """Return true if the score of more columns is better by more than noise, and by enough for their number."""
-        one, other = point.outcome, wider.outcome
-        gain, loss = other.score - one.score, self._highest - one.score
-        share = 1.0 - (1.0 - _WORTH) ** log2(other.columns / one.columns)
-        return gain > one.noise(other) and gain > share * loss
 
-    def _said(self, chosen: Trial, points: Sequence[Trial]) -> list[str]:
-        """Return sentences with the reason, and the edge if the choice is at one."""
-        tried = "tried" if self._budget.bytes_per_row is None else "tried within the bounds"
-        if len(points) < 2:
-            return []
-        columns = chosen.outcome.columns
-        if chosen is points[-1]:
-            before = points[-2].outcome
-            gain = chosen.outcome.score - before.score
-            step = (
-                "the last doubling" if columns == 2 * before.columns else f"the step from {before.columns:,}"
-            )
-            return [f"{columns:,} columns are the most that were {tried}; {step} gave {gain:+.2g}."]
-        said = [
-            f"{columns:,} columns are recommended: with more, every doubling takes away less than "
-            f"{100.0 * _WORTH:g} % of the error, or no more than noise."
-        ]
-        if chosen is points[0]:
-            said.append(f"They are the fewest that were {tried}.")
-        return said
+def _knee(points: Sequence[Trial], highest: float) -> Trial:
+    """Return the point with the fewest columns from which no other is worth its columns."""
+    for i, point in enumerate(points):
+        if not any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :]):
+            return point
+    return points[-1]
+
+
+def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
+    """Return true if the score of more columns is better by more than noise, and by enough for their number."""
+    gain, loss = wider.score - one.score, highest - one.score
+    share = 1.0 - (1.0 - _WORTH) ** log2(wider.columns / one.columns)
+    return gain > one.noise(wider) and gain > share * loss
+
+
+def _reasons(choice: Choice, tried: str) -> list[str]:
+    """Return sentences with the reason for the number of columns, and the edge if it is at one."""
+    chosen, points = choice.chosen, choice.points
+    if len(points) < 2:
+        return []
+    columns = chosen.outcome.columns
+    if chosen is points[-1]:
+        before = points[-2].outcome
+        gain = chosen.outcome.score - before.score
+        step = "the last doubling" if columns == 2 * before.columns else f"the step from {before.columns:,}"
+        return [f"{columns:,} columns are the most that were {tried}; {step} gave {gain:+.2g}."]
+    said = [
+        f"{columns:,} columns are recommended: with more, every doubling takes away less than "
+        f"{100.0 * _WORTH:g} % of the error, or no more than noise."
+    ]
+    return [*said, f"They are the fewest that were {tried}."] if chosen is points[0] else said

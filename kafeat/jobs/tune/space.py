@@ -1,4 +1,4 @@
-"""The maps that are tried, scaler × metric × map × γ, within a budget of columns, and the config to start from."""
+"""The maps that are tried, scaler × metric × map × γ, and the config to start from."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from kafeat.config import Config, load_config
 from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
-from kafeat.jobs.tune.table import MIN_FREQUENCY, TunedTable
+from kafeat.jobs.tune.table import IMPUTE, MIN_FREQUENCY, Recipe, TunedTable, date_parts, one_hot
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step, predictors
-
-Recipe = dict[str, Any]
 
 SCALERS: dict[str, list[Recipe]] = {
     "standardize": [{"kind": "standardize"}],
@@ -27,11 +24,12 @@ SCALERS: dict[str, list[Recipe]] = {
     "none": [],
     "normalize": [{"kind": "normalize", "norm": "l1"}],
 }
+DIAGONAL = "metric (diagonal)"
 METRICS: dict[str, list[Recipe]] = {
     "none": [],
-    "diagonal": [{"kind": "metric", "diagonal": True}],
-    "half": [{"kind": "metric", "alpha": 0.5}],
-    "whole": [{"kind": "metric"}],
+    DIAGONAL: [{"kind": "metric", "diagonal": True}],
+    "metric (α = 0.5)": [{"kind": "metric", "alpha": 0.5}],
+    "metric": [{"kind": "metric"}],
 }
 KERNELS: dict[str, Recipe] = {
     "rbf": {"kernel": "rbf"},
@@ -75,7 +73,7 @@ class Candidate:
         if self.map == "base":
             return "the config to start from"
         gamma = "" if self.gamma is None else f", γ = {_rule(self.gamma)}"
-        metric = "" if self.metric == "none" else f", {metric_name(self.metric)}"
+        metric = "" if self.metric == "none" else f", {self.metric}"
         name = "fourier, supervised" if self.map == "supervised" else self.map
         scaler = f"{self.scaler} (numbers only)" if self.union else self.scaler
         return f"{scaler}{metric}, {name}{gamma}"
@@ -83,12 +81,6 @@ class Candidate:
 
 BASE = Candidate("none", "none", "base", None)
 """The steps of the config to start from."""
-
-
-def metric_name(metric: str) -> str:
-    """Return the name of a metric for people."""
-    names = {"diagonal": "metric (diagonal)", "half": "metric (α = 0.5)", "whole": "metric"}
-    return names.get(metric, metric)
 
 
 def _rule(multiple: float) -> str:
@@ -128,26 +120,26 @@ class SearchSpace:
 
     def _in_line(self) -> list[Recipe]:
         """Return the steps that make numbers of all columns, one after the other."""
+        times, categories = self.table.groups.times, self.table.groups.categories
         return [
-            *([{"kind": "missing_indicator"}] if self.table.missing else []),
-            *([_date_parts(self.table.groups.times)] if self.table.groups.times else []),
-            *([_one_hot(self.table.groups.categories)] if self.table.groups.categories else []),
-            *([_IMPUTE] if self.table.missing else []),
+            *self._if_missing({"kind": "missing_indicator"}),
+            *([date_parts(times)] if times else []),
+            *([one_hot(categories, min_frequency=MIN_FREQUENCY)] if categories else []),
+            *self._if_missing(IMPUTE),
         ]
+
+    def _if_missing(self, *steps: Recipe) -> list[Recipe]:
+        return list(steps) if self.table.missing else []
 
     def _union(self, scaler: list[Recipe]) -> list[Recipe]:
         """Return a union with a chain for each group of columns; only numbers are scaled."""
-        groups, filled = self.table.groups, [_IMPUTE] if self.table.missing else []
-        indicator = [{"kind": "missing_indicator"}] if self.table.missing else []
-        maps = [
-            {"columns": list(names), "steps": steps}
-            for names, steps in (
-                (groups.numbers, [*indicator, *filled, *scaler]),
-                (groups.categories, [_one_hot(groups.categories)]),
-                (groups.times, [_date_parts(groups.times), *filled]),
-            )
-            if names
-        ]
+        groups = self.table.groups
+        chains = (
+            (groups.numbers, [*self._if_missing({"kind": "missing_indicator"}, IMPUTE), *scaler]),
+            (groups.categories, [one_hot(groups.categories, min_frequency=MIN_FREQUENCY)]),
+            (groups.times, [date_parts(groups.times), *self._if_missing(IMPUTE)]),
+        )
+        maps = [{"columns": list(names), "steps": steps} for names, steps in chains if names]
         return [{"kind": "union", "maps": maps}]
 
     @property
@@ -159,7 +151,7 @@ class SearchSpace:
     @property
     def metrics(self) -> list[str]:
         """The metrics that suit the table."""
-        return list(METRICS) if self.table.width <= _MOST_FOR_ROTATION else ["none", "diagonal"]
+        return list(METRICS) if self.table.width <= _MOST_FOR_ROTATION else ["none", DIAGONAL]
 
     @property
     def unions(self) -> list[bool]:
@@ -191,7 +183,7 @@ class SearchSpace:
             for metric in self.metrics[1:]:
                 yield replace(best, metric=metric, gamma=1.0)
             if best.map != "laplacian":
-                yield replace(best, metric="diagonal", map="laplacian", gamma=1.0)
+                yield replace(best, metric=DIAGONAL, map="laplacian", gamma=1.0)
         if best_trained is not None:
             yield replace(best_trained, metric=self.metrics[-1])
 
@@ -228,21 +220,6 @@ class SearchSpace:
             yield replace(best, union=union)
 
 
-_IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
-
-
-def _one_hot(columns: Sequence[str]) -> Recipe:
-    return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", "min_frequency": MIN_FREQUENCY}
-
-
-def _date_parts(columns: Sequence[str]) -> Recipe:
-    return {"kind": "date_parts", "columns": list(columns), "cyclic": True}
-
-
-# Columns to search with if their number is open; the best map is tried with fewer and with twice as many.
-_SEARCHED = 512
-_LEAST = 16
-
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -259,55 +236,6 @@ def seconds_of(time: float | str | None) -> float | None:
             f"time: expected a duration above 0, such as 90 (seconds), 90s, 10m or 1h, got {time!r}"
         )
     return seconds
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The number of columns, or None to choose it, and a bound of the bytes of a row; None is no bound."""
-
-    columns: int | None = None
-    bytes_per_row: int | None = None
-
-    def check(self, dtype: str) -> None:
-        """Refuse numbers that no map can have."""
-        if self.columns is not None and self.columns < 2:
-            raise UsageError(f"columns: expected at least 2, got {self.columns}")
-        most, item = self.most_columns(dtype), np.dtype(dtype).itemsize
-        if most is not None and most < (self.columns or 2):
-            raise UsageError(
-                f"max_bytes_per_row: expected at least {item * (self.columns or 2):,} for {self.columns or 2:,} "
-                f"columns of {dtype}, got {self.bytes_per_row}"
-            )
-
-    def most_columns(self, dtype: str) -> int | None:
-        """Return the number of columns whose bytes are within the bound, None without one."""
-        return None if self.bytes_per_row is None else self.bytes_per_row // np.dtype(dtype).itemsize
-
-    def searched(self, dtype: str) -> int:
-        """Return the number of columns to search with."""
-        return self.columns or min(_SEARCHED, self.most_columns(dtype) or _SEARCHED)
-
-    def widths(self, dtype: str, rows: int) -> list[int]:
-        """Return the numbers of columns to try the best map with, ascending, as it is fitted on this many rows.
-
-        A map of a kernel has no more columns than rows.
-        """
-        searched, most = self.searched(dtype), self.most_columns(dtype)
-        fewer = [searched >> k for k in range(4, 0, -1) if searched >> k >= _LEAST]
-        wider = 2 * searched if most is None else min(2 * searched, most)
-        more = [wider] if self.columns is None and wider > searched else []
-        return [width for width in (*fewer, searched, *more) if width <= rows or width == searched]
-
-    def later_trials(self, with_curve: bool) -> float:
-        """Return about the time of the trials at other widths, as a multiple of that of a trial of the searched one."""
-        if self.columns is not None:
-            return 1.0 if with_curve else 0.0
-        return 4.0
-
-    def spelled(self) -> str:
-        """Return the options of the command, as far as they are not the defaults."""
-        options = (("--columns", self.columns), ("--max-bytes-per-row", self.bytes_per_row))
-        return "".join(f"{name} {value:g} " for name, value in options if value is not None)
 
 
 PredictorKind = Literal["ridge", "logistic"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, require
 from kafeat.io.columns.times import text_to_seconds
+from kafeat.io.columns.values import text_values
 from kafeat.io.readers.base import Reader
-from kafeat.io.writers.column_values import text_values
 from kafeat.jobs.evaluate.inputs import RereadableData
-from kafeat.jobs.fit.fit import columns_of
-from kafeat.jobs.fit.labels import LabelArgument, check_split, label_names, label_values
-from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings
-from kafeat.jobs.fit.sample import SampledFit
+from kafeat.jobs.fit.fit import read_sample
+from kafeat.jobs.fit.labels import LabelArgument, check_split, label_names
+from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.maths.task import class_numbers
 from kafeat.types import Array
 
@@ -40,6 +41,21 @@ _LEAST_VALUES = 10
 _ONE_UNIT = 100.0
 
 
+Recipe = dict[str, Any]
+
+IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
+
+
+def one_hot(columns: Sequence[str], **more: Any) -> Recipe:
+    """Return the step that codes categories."""
+    return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", **more}
+
+
+def date_parts(columns: Sequence[str]) -> Recipe:
+    """Return the step that makes numbers of times."""
+    return {"kind": "date_parts", "columns": list(columns), "cyclic": True}
+
+
 @dataclass(frozen=True)
 class Groups:
     """The names of the feature columns by their kind, and the reason for every column that is left out."""
@@ -54,32 +70,40 @@ class Groups:
         """True if there are columns other than numbers."""
         return bool(self.categories or self.times)
 
-    def reading_steps(self) -> list[dict[str, Any]]:
+    def reading_steps(self) -> list[Recipe]:
         """Return the steps that read each column as what it is, and accept missing values."""
-        one_hot = {"kind": "one_hot", "columns": list(self.categories), "unknown": "ignore"}
-        date_parts = {"kind": "date_parts", "columns": list(self.times), "cyclic": True}
         return [
-            *([date_parts] if self.times else []),
-            *([one_hot] if self.categories else []),
-            {"kind": "impute", "strategy": "median"},
+            *([date_parts(self.times)] if self.times else []),
+            *([one_hot(self.categories)] if self.categories else []),
+            IMPUTE,
         ]
 
 
 @dataclass(frozen=True)
 class TunedTable:
-    """A table to tune for, with a sample of its training rows.
-
-    `missing` says that numbers or times of the sample are missing. `histogram` says that all columns are numbers of at
-    least 0 in one unit, so that chi2 and intersection may suit them.
-    """
+    """A table to tune for, with a sample of its training rows and their labels."""
 
     place: str
     digest: str
     sample: Sample
     labels: Array
     groups: Groups
-    missing: bool
-    histogram: bool
+
+    @cached_property
+    def missing(self) -> bool:
+        """True if numbers or times of the sample are missing."""
+        coded = np.array(self.sample.n_categories) > 0
+        return bool(np.isnan(self.sample.X[:, ~coded]).any())
+
+    @cached_property
+    def histogram(self) -> bool:
+        """True if all columns are numbers of at least 0 in one unit, so that chi2 and intersection may suit them."""
+        X = self.sample.X
+        if self.groups.mixed or not np.isfinite(X).all() or X.min() < 0.0:
+            return False
+        spread = X.std(axis=0)
+        spread = spread[spread > 0.0]
+        return len(spread) > 1 and float(spread.max() / np.median(spread)) < _ONE_UNIT
 
     @property
     def width(self) -> int:
@@ -89,11 +113,7 @@ class TunedTable:
 
 
 def read_table(
-    data: RereadableData,
-    base: Config,
-    label: LabelArgument,
-    split: str | None,
-    listener: Listener,
+    data: RereadableData, base: Config, label: LabelArgument, split: str | None, listener: Listener
 ) -> TunedTable:
     """Read the columns and a sample of the training rows."""
     names = label_names(label)
@@ -103,22 +123,20 @@ def read_table(
         require(source, of_split, "--split")
         require(source, names, "--label")
         groups = _groups(source.settled(), base, [*names, *of_split])
-    place, digest, sample = _sampled(data, base, groups, label, split, listener)
-    empty = _empty(sample, groups)
+    table = _sampled(data, base, groups, label, split, listener)
+    empty = _empty(table.sample, groups)
     if empty:
         groups = replace(
             groups,
             numbers=tuple(one for one in groups.numbers if one not in empty),
             left_out={**groups.left_out, **dict.fromkeys(empty, "no values")},
         )
-        place, digest, sample = _sampled(data, base, groups, label, split, SILENT)
-    if sample.label is None:
-        raise TypeError("rows without labels")
-    if not _varies(sample):
-        raise DataError(f"{place}: expected a feature column with different values, got only constant ones")
-    return TunedTable(
-        place, digest, sample, sample.label, groups, _missing(sample), _is_histogram(sample, groups)
-    )
+        table = _sampled(data, base, groups, label, split, SILENT)
+    if not _varies(table.sample):
+        raise DataError(
+            f"{table.place}: expected a feature column with different values, got only constant ones"
+        )
+    return table
 
 
 def _sampled(
@@ -128,29 +146,15 @@ def _sampled(
     label: LabelArgument,
     split: str | None,
     listener: Listener,
-) -> tuple[str, str, Sample]:
-    """Return the name of the data, their digest, and a sample of the training rows."""
-    names, given = label_names(label), label_values(label)
+) -> TunedTable:
     config = with_columns(base, groups, groups.reading_steps())
-    with data.open() as opened:
-        source = opened.settled()
-        others = {**groups.left_out, **({} if split is None else {split: "--split"})}
-        columns = columns_of(config, source, names, others)
-        listener.inform(features_line(config, source, columns, names, others))
-        for message in fit_warnings(config, source, columns, labelled=True):
-            listener.warn(message)
-        sampled = SampledFit.empty(config, columns)
-        sampled.read(source, columns, names, given, split=split, listener=listener)
-        digest, place = source.digest(), source.location
-    if sampled.chosen.empty:
-        raise DataError(f"{place}: expected at least one row to train on, got none")
-    rows, X, labels = sampled.chosen.result()
-    X = np.ascontiguousarray(X)
-    columns = columns.settled(X)
-    sample = Sample(
-        X, labels, len(rows), names=columns.names, n_categories=columns.n_categories, times=columns.times, dtype=DOUBLE
-    )  # fmt: skip
-    return place, digest, sample
+    with data.open() as source:
+        sampled = read_sample(config, TrainingData(source, label, split), listener, left_out=groups.left_out)
+    _, sample = sampled.sample()
+    if sample.label is None:
+        raise TypeError("rows without labels")
+    alone = replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
+    return TunedTable(sampled.place, sampled.digest, alone, sample.label, groups)
 
 
 def _empty(sample: Sample, groups: Groups) -> list[str]:
@@ -227,19 +231,6 @@ def _varies(sample: Sample) -> bool:
     """Return true if any column has two values; a gap is one, as it is marked."""
     first = sample.X[:1]
     return bool(((first != sample.X) & ~(np.isnan(sample.X) & np.isnan(first))).any())
-
-
-def _missing(sample: Sample) -> bool:
-    coded = np.array(sample.n_categories) > 0
-    return bool(np.isnan(sample.X[:, ~coded]).any())
-
-
-def _is_histogram(sample: Sample, groups: Groups) -> bool:
-    if groups.mixed or not np.isfinite(sample.X).all() or sample.X.min() < 0.0:
-        return False
-    spread = sample.X.std(axis=0)
-    spread = spread[spread > 0.0]
-    return len(spread) > 1 and float(spread.max() / np.median(spread)) < _ONE_UNIT
 
 
 def check_base(base: Config) -> None:

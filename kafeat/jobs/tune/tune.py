@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from time import monotonic
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +16,17 @@ import numpy.typing as npt
 from kafeat._version import __version__
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError
+from kafeat.io.options import InputOptions
 from kafeat.jobs.evaluate.candidates import MOST_SEEDS
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.report import report_folder
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.tune.journal import Journal
 from kafeat.jobs.tune.notes import commented, comments, notes
-from kafeat.jobs.tune.report import column_importance, write_tuning
-from kafeat.jobs.tune.search import Choice, Chooser, Search, Trial
+from kafeat.jobs.tune.search import Budget, Choice, Search, Trial, choose, first_choice
 from kafeat.jobs.tune.space import (
-    Budget,
     PredictorKind,
     SearchSpace,
     check_predictor,
@@ -38,10 +35,9 @@ from kafeat.jobs.tune.space import (
     with_predictor,
 )
 from kafeat.jobs.tune.table import check_base, read_table, with_columns
-from kafeat.jobs.tune.test_rows import Score, score_test_rows
-from kafeat.jobs.tune.trials import Scorer, sizes
+from kafeat.jobs.tune.trials import Scorer, column_importance, score_test_rows, sizes
 from kafeat.jobs.tune.tuning import Tuning, curve_of, table_of
-from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant
+from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant, usual_scoring
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
@@ -49,24 +45,6 @@ from kafeat.types import TableLike
 
 LEAST_ROWS = 20
 """Fewer rows than these are refused, as nothing can be chosen on them."""
-
-
-class Scoring(NamedTuple):
-    """The rows and the score that maps are judged by."""
-
-    split: str | None
-    task: TaskKind
-    name: ScoringName
-    jobs: int
-
-
-class Outcome(NamedTuple):
-    """The chosen map and its config; an interrupted run has no score on the test rows."""
-
-    choice: Choice
-    config: Config
-    test: Score | None
-    interrupted: bool
 
 
 @dataclass(frozen=True)
@@ -78,7 +56,12 @@ class Tuner:
     start: Config
     budget: Budget
     space: SearchSpace
-    scoring: Scoring
+    split: str | None
+    task: TaskKind
+    scoring: ScoringName
+    jobs: int
+    seeds: int
+    with_report: bool
 
     @cached_property
     def goal(self) -> PredictionTask:
@@ -89,8 +72,8 @@ class Tuner:
                 f"{table.place}: expected at least {LEAST_ROWS} rows to choose on, got {len(table.labels)}"
             )
         try:
-            goal = task_of(table.labels, self.scoring.task)
-            score_of(self.scoring.name, goal, np.zeros_like(goal.targets(table.labels)), table.labels)
+            goal = task_of(table.labels, self.task)
+            score_of(self.scoring, goal, np.zeros_like(goal.targets(table.labels)), table.labels)
         except DataError as error:
             raise DataError(f"{table.place}: {error}") from None
         check_predictor(self.start, goal, table.place)
@@ -101,119 +84,97 @@ class Tuner:
             )
         return goal
 
-    @cached_property
-    def scorer(self) -> Scorer:
-        """The scores of maps, on rows of the table."""
-        return Scorer(self.space, self.goal, self.scoring.name, self.start.seed, self.scoring.jobs)
-
     def journal(
-        self, path: str | None, resume: bool, seeds: int, listener: Listener
+        self, path: str | None, resume: bool, listener: Listener
     ) -> AbstractContextManager[Journal | None]:
         """Open the file of trials, whose key changes with the data and with everything that trials depend on."""
         if path is None:
             return nullcontext()
-        table, (split, task, scoring, _jobs) = self.space.table, self.scoring
-        of_goal = (self.goal.classes is None, split, task, scoring, seeds)
+        table = self.space.table
+        of_goal = (self.goal.classes is None, self.split, self.task, self.scoring, self.seeds)
         # Text as codes: a file of some kilobytes may repeat a long label in every row.
         text = table.labels.dtype.kind == "O"
         labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
         key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels)
         return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
-    def search(
-        self,
-        seeds: int,
-        trials: int | None,
-        seconds: float | None,
-        record: Journal | None,
-        with_curve: bool,
-        started: float,
-    ) -> Search:
-        """Return the search, whose trials the journal records; its seconds count from `started`."""
-        run = self.scorer.score if record is None else record.remembering(self.scorer.score)
+    def search(self, trials: int | None, seconds: float | None, record: Journal | None) -> Search:
+        """Return the search, whose trials the journal records."""
+        score = Scorer(self.space, self.goal, self.scoring, self.start.seed, self.jobs).score
         rows = len(self.space.table.labels)
-        planned = sizes(rows, self.budget.searched(self.start.dtype), seeds)
+        planned = sizes(rows, self.budget.searched, self.seeds)
         # The chosen map is fitted on all rows for the score of the test rows.
-        last_fit = 0.0 if self.scoring.split is None else rows / planned[-1].rows
-        later = self.budget.later_trials(with_curve) + last_fit
-        return Search(self.space, planned, run, trials, seconds, later, started=started)
+        last_fit = 0.0 if self.split is None else rows / planned[-1].rows
+        return Search(
+            self.space,
+            planned,
+            score if record is None else record.remembering(score),
+            budget=self.budget,
+            most_trials=trials,
+            seconds=seconds,
+            reserved=self.budget.later_trials(self.with_report) + last_fit,
+        )
 
-    def run(self, search: Search, stops: tuple[type[BaseException], ...], with_curve: bool) -> Outcome:
+    def run(self, search: Search, stops: tuple[type[BaseException], ...]) -> Choice:
         """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""
-        chooser = Chooser(search, self.budget, self.start.dtype, highest_score(self.scoring.name))
         choice = None
         try:
             search.search()
-            choice = chooser.choose(with_curve)
-            config = self._config(choice)
-            return Outcome(choice, config, self._test_score(config), interrupted=False)
+            choice = choose(search, highest_score(self.scoring), with_curve=self.with_report)
+            if self.split is not None:
+                fm = self.fit(self.config(choice), self.data)
+                choice.test = score_test_rows(
+                    fm, self.data, self.label, self.split, self.task, self.scoring, self.jobs
+                )
         except stops:
             if not search.trials:
                 raise
-            choice = choice or chooser.first()
-            return Outcome(choice, self._config(choice), None, interrupted=True)
+            choice = choice or first_choice(search)
+            choice.interrupted = True
+        return choice
 
-    def fit(self, config: Config, data: RereadableData) -> FeatureMap:
-        """Fit a config on the training rows."""
-        with data.open() as source:
-            return fit_reader(config, source, self.label, split=self.scoring.split)
-
-    def result(
-        self,
-        search: Search,
-        outcome: Outcome,
-        importance: dict[str, float] | None,
-        words: Sequence[str],
-        fit: Callable[[], FeatureMap],
-    ) -> Tuning:
-        """Return the result; `words` are the arguments of commands that read the same data."""
-        (choice, config, test, interrupted), (_split, task, scoring, _jobs) = outcome, self.scoring
-        best, names, n = choice.chosen, label_names(self.label), len(search.trials)
-        predictor = None if self.start.predictor is None else self.start.predictor.kind
-        labels = self.space.table.labels
-        constant = score_of_constant(scoring, self.goal, labels, labels)
-        said = tuple(notes(search, choice, self.budget, self.goal, task, constant, predictor))
-        text = comments(self.space.table, names, choice, self._score_name, constant, said, n)
-        return Tuning(
-            config,
-            commented(config, list(text)),
-            best.outcome.columns,
-            best.outcome.score,
-            best.outcome.error,
-            constant,
-            self._score_name,
-            test,
-            table_of(choice.leaders),
-            curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
-            importance,
-            n,
-            said,
-            interrupted,
-            words,
-            names,
-            fit,
-        )
-
-    def _config(self, choice: Choice) -> Config:
+    def config(self, choice: Choice) -> Config:
         """Return the config of the chosen map for all training rows."""
         chosen, table = choice.chosen, self.space.table
         steps = self.space.steps(chosen.candidate, chosen.size.width, len(table.labels))
         predictor = [] if self.start.predictor is None else [self.start.predictor.recipe()]
         return with_columns(self.start, table.groups, [*steps, *predictor])
 
-    def _test_score(self, config: Config) -> Score | None:
-        """Return the score on the test rows, if there are any."""
-        split, task, scoring, jobs = self.scoring
-        if split is None:
-            return None
-        fm = self.fit(config, self.data)
-        return score_test_rows(fm, self.data, self.label, split, task, scoring, jobs)
+    def fit(self, config: Config, data: RereadableData) -> FeatureMap:
+        """Fit a config on the training rows."""
+        with data.open() as source:
+            return fit_reader(config, source, self.label, split=self.split)
 
-    @property
-    def _score_name(self) -> str:
-        if self.scoring.name != "auto":
-            return "R²" if self.scoring.name == "r2" else self.scoring.name
-        return "R²" if self.goal.classes is None else "accuracy"
+    def result(
+        self, search: Search, choice: Choice, words: Sequence[str], fit: Callable[[Config], FeatureMap]
+    ) -> Tuning:
+        """Return the result; `words` are the arguments of commands that read the same data."""
+        config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
+        constant = score_of_constant(self.scoring, self.goal, labels, labels)
+        said = tuple(notes(search, choice, self.goal, self.task, constant, config.predictor))
+        name = usual_scoring(self.goal.kind) if self.scoring == "auto" else self.scoring
+        name = "R²" if name == "r2" else name
+        text = comments(search, choice, names, name, constant, said)
+        best, seed = choice.chosen, self.start.seed
+        return Tuning(
+            config=config,
+            yaml=commented(config, list(text)),
+            columns=best.outcome.columns,
+            score=best.outcome.score,
+            error=best.outcome.error,
+            constant_score=constant,
+            score_name=name,
+            test_score=choice.test,
+            table=table_of(choice.leaders),
+            curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
+            importance=column_importance(self.space, best.candidate, seed) if self.with_report else None,
+            trials=len(search.trials),
+            notes=said,
+            interrupted=choice.interrupted,
+            _words=words,
+            _labels=names,
+            _fit=partial(fit, config),
+        )
 
 
 # A trial may take longer than those before it, and the chosen map is fitted, so the search ends before the time.
@@ -274,8 +235,7 @@ def tune(
         Score to maximize; "auto" is the accuracy for classes and R² for numbers.
     base : str, path, mapping, Config or None, default None
         Config to start from: its seed, columns and other settings are kept, and its steps, if it has some, are one of
-        the candidates.
-        A predictor at its end is kept.
+        the candidates. A predictor at its end is kept.
     predictor : {"ridge", "logistic"} or None, default None
         Predictor to end the config in, if `base` has none. The search itself is the same.
     seeds : int, default 2
@@ -325,35 +285,40 @@ def tune(
     started = monotonic()
     start, own = load_start(base)
     start = with_predictor(start, predictor, task)
-    budget = Budget(columns, max_bytes_per_row)
+    budget = Budget(columns, max_bytes_per_row, start.dtype)
     seconds = seconds_of(time)
-    _check(trials, seeds)
-    budget.check(start.dtype)
+    if trials is not None and trials < 1:
+        raise UsageError(f"trials: expected at least 1, got {trials}")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"seeds: expected 1 to {MOST_SEEDS:,}, got {seeds}")
+    budget.check()
     check_base(start)
     with report_folder(report), rereadable(data, reading) as source:
         with source.open() as first:
             given = label_argument(label, first.rows)
-        table = read_table(source, start, given, split, listener)
-        judged = Scoring(split, task, scoring, count_jobs(jobs))
-        space = SearchSpace(table, own)
-        tuner = Tuner(source, given, start, budget, space, judged)
+        space = SearchSpace(read_table(source, start, given, split, listener), own)
+        tuner = Tuner(
+            source, given, start, budget, space,
+            split=split, task=task, scoring=scoring, jobs=count_jobs(jobs), seeds=seeds, with_report=report is not None,
+        )  # fmt: skip
         seconds = None if seconds is None else _SHARE_OF_TIME * seconds
-        with tuner.journal(journal, resume, seeds, listener) as record:
-            search = tuner.search(seeds, trials, seconds, record, report is not None, started)
+        with tuner.journal(journal, resume, listener) as record:
+            search = tuner.search(trials, seconds, record)
+            search.started = started
             if progress is not None:
-                search.tell = lambda trial: progress(search, trial)
-            outcome = tuner.run(search, stops, with_curve=report is not None)
+                search.tell = partial(progress, search)
+            choice = tuner.run(search, stops)
             if record is not None:
-                record.complete = not outcome.interrupted
+                record.complete = not choice.interrupted
 
-            def fit() -> FeatureMap:
+            def fit(config: Config) -> FeatureMap:
                 with rereadable(data, reading) as again:
-                    return tuner.fit(outcome.config, again)
+                    return tuner.fit(config, again)
 
-            chosen = outcome.choice.chosen.candidate
-            importance = None if report is None else column_importance(space, chosen, start.seed)
-            tuning = tuner.result(search, outcome, importance, _words(data, split, reading), fit)
+            tuning = tuner.result(search, choice, _words(data, split, reading), fit)
             if report is not None:
+                from kafeat.jobs.tune.report import write_tuning
+
                 write_tuning(report, tuning, source.name, config_name)
             if write is not None:
                 write(tuning)
@@ -372,10 +337,3 @@ def _words(data: object, split: str | None, reading: InputOptions | None) -> lis
         *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
         *(["--no-header"] if reading.no_header else []),
     ]
-
-
-def _check(trials: int | None, seeds: int) -> None:
-    for name, value, most in (("trials", trials, None), ("seeds", seeds, MOST_SEEDS)):
-        if value is not None and (value < 1 or (most is not None and value > most)):
-            bounds = "at least 1" if most is None else f"1 to {most:,}"
-            raise UsageError(f"{name}: expected {bounds}, got {value}")

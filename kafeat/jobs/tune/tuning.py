@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from kafeat.config import Config
 from kafeat.evaluation.evaluation import PlotOver, check_axis
-from kafeat.evaluation.notebook import needs_matplotlib, new_axes
-from kafeat.evaluation.records import Table, html_table
+from kafeat.evaluation.records import Table
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.jobs.tune.search import Trial
-from kafeat.jobs.tune.test_rows import Score
+from kafeat.jobs.tune.trials import Score
 from kafeat.model.feature_map import FeatureMap
+from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,8 +98,8 @@ class Tuning:
         """
         check_axis(x)
         with needs_matplotlib():
-            from kafeat.evaluation.report.canvas import STYLES
-            from kafeat.jobs.tune.pictures import score_over_columns, score_over_seconds
+            from kafeat.evaluation.report.comparisons import score_over_columns, score_over_seconds
+            from kafeat.pictures.canvas import STYLES
 
             (axes,) = new_axes()
         if x == "columns":
@@ -112,6 +112,20 @@ class Tuning:
     def _only_point(self) -> dict[str, Any]:
         """The curve of a search with a fixed number of columns."""
         return {"columns": self.columns, "score": self.score, "standard_error": self.error, "chosen": True}
+
+    def answer(self) -> list[str]:
+        """Return what was chosen and how well it does, in a few lines."""
+        said = [
+            f"{self.table[0]['map']}, {self.columns:,} columns",
+            f"{self.score_name} {self.score:.4f} ± {self.error:.4f} on rows held out to choose by; a constant "
+            f"prediction has {self.constant_score:z.4f}",
+        ]
+        test = self.test_score
+        if test is not None:
+            said.append(
+                f"{self.score_name} {test.value:.4f} ± {test.error:.4f} on {test.rows:,} test rows, not seen before"
+            )
+        return said
 
     def to_plain(self) -> dict[str, Any]:
         """Return everything but the YAML as builtins, for JSON."""

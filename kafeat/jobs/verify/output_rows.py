@@ -14,9 +14,9 @@ from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field, as_spelled
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.writers.libsvm import LibsvmLabels
+from kafeat.io.writers.libsvm import comparable_labels
 from kafeat.io.writers.passthrough import KeptRows, difference
-from kafeat.jobs.transform.outputs import Outputs, SparseFeatureOutputs
+from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Floats
 
@@ -37,7 +37,7 @@ class OutputRows:
         made: Reader,
         source: Reader,
         fm: FeatureMap,
-        outputs: Outputs[Any],
+        outputs: Outputs,
         dtype: str | None,
         kept: Sequence[str] = (),
     ) -> None:
@@ -59,9 +59,9 @@ class OutputRows:
         copied = before[: len(before) - len(predicted)]
         self.keep = [] if made.positional else [name for name in copied if name in ours]
         written = [*self.keep, *predicted]
-        self._labels = LibsvmLabels(made.location) if made.sparse and before else None
+        self._labelled = made.sparse and bool(before)
         if made.sparse:
-            self.keep, written = as_spelled(source, kept if self._labels else []), before
+            self.keep, written = as_spelled(source, kept if self._labelled else []), before
         # Text of a CSV is compared as text.
         self.typed = not made.untyped or made.sparse
         self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=self.typed)
@@ -90,7 +90,7 @@ class OutputRows:
                 )
             largest = max(largest, self._difference(expected[: len(got)], got))
             expected = expected[len(got) :]
-            if got_kept is not None and (kept is not None or self._labels is not None):
+            if got_kept is not None and (kept is not None or self._labelled):
                 self._compare_kept(None if kept is None else kept.slice(0, len(got)), got_kept)
                 kept = None if kept is None else kept.slice(len(got))
             self.at += len(got)
@@ -104,14 +104,14 @@ class OutputRows:
         if chunk is None:
             return np.empty((0, self._width)), None
         first = self.at - chunk.start
-        read = chunk.numbers if isinstance(self._outputs, SparseFeatureOutputs) else chunk.matrix
+        read = chunk.numbers if self._outputs.sparse else chunk.matrix
         features = read(np.dtype(np.float64))[first : first + most]
         kept = chunk.passthrough
         return features, None if kept is None else kept.slice(first, len(features))
 
     def _compare_kept(self, expected: KeptRows | None, got: KeptRows) -> None:
-        if self._labels is not None:
-            expected, got = self._labels.comparable(expected, got, self.at)
+        if self._labelled:
+            expected, got = comparable_labels(self._made.location, expected, got, self.at)
         first = None if expected is None else difference(expected, got)
         if first is not None:
             raise GateError(
@@ -186,7 +186,7 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
     return dtype
 
 
-def _numbers(made: Reader, outputs: Outputs[Any]) -> list[Field]:
+def _numbers(made: Reader, outputs: Outputs) -> list[Field]:
     """Return the fields of features or predictions: the last ones, after the passthrough columns."""
     fields = list(made.fields)
     last = fields[-1:]

@@ -11,19 +11,20 @@ from typing import Any, Literal
 from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
+from kafeat.io.formats import FORMATS
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
-from kafeat.io.writers.passthrough import KeptRows, taken
-from kafeat.jobs.transform.options import InputOptions
+from kafeat.io.writers.base import OutputOptions
+from kafeat.io.writers.passthrough import KeptRows
 from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.runtime.threads import RowPolicy, SparselyTransformed, Transformed
+from kafeat.runtime.run import Done, RowPolicy
 
 
 @dataclass(frozen=True)
@@ -123,13 +124,13 @@ def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]
     return [label]
 
 
-def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs[Any]:
+def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
     writing = OutputOptions(features=True, unit_variance=scaled)
-    features = outputs_of(fm, writing, "npz" if made.sparse else None)
+    features = outputs_of(fm, writing, FORMATS["npz"] if made.sparse else None)
     if fm.predictor is None or scaled:
         return features
-    predictions = outputs_of(fm, OutputOptions(), "npy" if made.positional else None)
+    predictions = outputs_of(fm, OutputOptions(), FORMATS["npy"] if made.positional else None)
     # LIBSVM does not tell its width, and has a label beside the numbers.
     fields = made.settled().fields[-1:] if made.sparse else made.fields
     width = sum(field.width or 1 for field in fields)
@@ -140,17 +141,15 @@ def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs[Any]:
     return features
 
 
-def _expected(
-    done: Transformed | SparselyTransformed, on_bad_rows: str, outputs: Outputs[Any], typed: bool
-) -> tuple[Rows, KeptRows | None]:
+def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tuple[Rows, KeptRows | None]:
     if done.bad_rows and on_bad_rows == "error":
         raise done.chunk.located(done.bad_rows[0])
     kept = done.chunk.passthrough
-    if outputs.classes is not None and isinstance(done, Transformed):
-        kept = outputs.classes.table(kept, done.features, as_text=not typed)
+    if outputs.classes is not None:
+        kept = outputs.classes.table(kept, done.floats, as_text=not typed)
     if done.good is None or on_bad_rows != "drop":
         return done.features, kept
-    return done.features[done.good], None if kept is None else taken(kept, done.good)
+    return done.features[done.good], None if kept is None else kept.filter(done.good)
 
 
 class _RandomChunks:

@@ -26,8 +26,12 @@ from kafeat.maths.fourier.transform import (
     Warp,
     count_frequencies,
 )
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.shift_invariant import RbfKernel
 from kafeat.types import Array, Floats, Shape, State
 
+Directions = Literal["iid", "orthogonal"]
+DIRECTIONS = parameter("orthogonal", "how the directions are drawn")
 Frequencies = Literal["iid", "orthogonal", "structured", "fastfood", "qmc", "learned", "supervised"]
 Weights = Literal["uniform", "fitted"]
 
@@ -165,6 +169,12 @@ def bind_random_features(
 def _stays_structured(state: State) -> bool:
     padded = int(state["signs"].shape[-1])
     return padded >= _LEAST_STRUCTURED or padded * len(state["radii"]) > _MOST_WRITTEN_OUT
+
+
+def draw_directions(how: Directions, m: int, d: int, rng: np.random.Generator) -> Floats:
+    """w ~ N(0, I), (m, d); orthogonal ones have norms of their own."""
+    normal = RbfKernel().frequencies(KernelParameters(gamma=0.5))  # N(0, 2γ I)
+    return normal.orthogonal(m, d, rng) if how == "orthogonal" else normal.iid(m, d, rng)
 
 
 def length_scales(length_scale: float | tuple[float, ...], d: int) -> Floats | None:

@@ -16,8 +16,9 @@ import numpy as np
 
 from kafeat.compiled.library import ARRAY, SIZE, Loop, address, aligned, loop, vector_bytes
 from kafeat.contract.checks import check_indices
-from kafeat.contract.tile import SparseRows, is_feature_major, shaped
+from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.maths.fourier.spectra import IsotropicDistribution
+from kafeat.maths.fourier.transform import Angles
 from kafeat.maths.hadamard import HadamardTransform, padded_width
 from kafeat.types import Array, Floats, Shape, State
 
@@ -125,7 +126,7 @@ class _Buffers(NamedTuple):
     signed: Floats
 
 
-class StructuredAngles:
+class StructuredAngles(Angles):
     """ω_j·x of all frequencies of a tile, by Hadamard transforms."""
 
     def __init__(self, state: State, d: int, dtype: np.dtype[Any], input_scale: Floats | None = None) -> None:
@@ -146,18 +147,6 @@ class StructuredAngles:
         self._loop = structured_loop(first, layers, self._permutation, self._radii)
         self._first, self._layers = first.astype(dtype), [layer.astype(dtype) for layer in layers]
 
-    @property
-    def takes_sparse(self) -> bool:
-        """Never: transforms mix all inputs."""
-        return False
-
-    def sparse(self, X: SparseRows, angles: Floats) -> None:
-        """Nobody asks for that."""
-        raise TypeError("structured frequencies take no sparse rows")
-
-    def waves(self, amplitudes: Floats) -> None:
-        """There is no loop for the waves of transforms."""
-
     def scratch(self, rows: int) -> Floats | _Buffers:
         """Return the buffer of the compiled loop; or two of rows · p numbers, and one of rows of the input."""
         if self._loop is not None:
@@ -167,7 +156,6 @@ class StructuredAngles:
         return _Buffers(x, between, np.empty((rows, self._d + _APART), dtype=self._dtype)[:, : self._d])
 
     def apply(self, X: Floats, angles: Floats, scratch: Floats | _Buffers) -> None:
-        """Write the angles of the tile X (rows, d) into `angles` (rows, m)."""
         if isinstance(scratch, _Buffers):
             self._by_numpy(X, angles, scratch)
         elif self._loop is not None:

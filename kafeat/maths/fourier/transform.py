@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -242,44 +243,41 @@ def count_frequencies(n_components: int, features: Features) -> int:
     return n_components // 2 if features == "paired" else n_components
 
 
-class Angles(Protocol):
+class Angles(ABC):
     """ω_j·x for all frequencies of a tile."""
 
     m: int
-
-    @property
-    def takes_sparse(self) -> bool:
-        """True if the angles have a form for `sparse` rows."""
+    takes_sparse: ClassVar[bool] = False
+    """True if the angles have a form for `sparse` rows."""
 
     def scratch(self, rows: int) -> Scratch:
         """Buffers for tiles of `rows` rows."""
+        return ()
 
+    @abstractmethod
     def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
         """Write the angles of the tile X (rows, d) into `angles` (rows, m), in C or Fortran order."""
 
     def sparse(self, X: SparseRows, angles: Floats) -> None:
         """The same for sparse rows."""
+        raise TypeError(f"{type(self).__name__} takes no sparse rows")
 
     def waves(self, amplitudes: Floats) -> WaveLoop | None:
         """Return a loop for their cosines and sines that does without the angles, if there is one."""
+        return None
 
 
-class DenseAngles:
+class DenseAngles(Angles):
     """One matrix product with the frequencies (m, d)."""
+
+    takes_sparse = True
 
     def __init__(self, frequencies: Floats, dtype: np.dtype[Any]) -> None:
         self._frequencies = np.ascontiguousarray(frequencies, dtype=dtype)
         self.m, self._dtype = len(frequencies), dtype
 
-    def scratch(self, rows: int) -> Scratch:
-        return ()
-
     def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
         np.matmul(X, self._frequencies.T, out=angles)
-
-    @property
-    def takes_sparse(self) -> bool:
-        return True
 
     @cached_property
     def _by_inputs(self) -> Floats:

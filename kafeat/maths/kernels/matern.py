@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, TiledKernel, unit_gram
 from kafeat.maths.kernel_loops import Profile
-from kafeat.maths.kernel_tiles import DistanceTile, KernelTile
+from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks
 from kafeat.types import Floats
 
 # Bessel functions of higher orders are no numbers of float64 at arguments that matter.
@@ -39,18 +37,11 @@ class MaternKernel(ShiftInvariantKernel, TiledKernel):
             p.gamma, 1.0, lambda t: matern_profile(t, p.nu), lambda u: p.nu / gammaincinv(p.nu, u)
         )
 
-    def tile(
-        self,
-        landmarks: Floats,
-        p: KernelParameters,
-        dtype: np.dtype[Any],
-        scale: float = 1.0,
-        centre: Floats | None = None,
-    ) -> KernelTile:
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         def finish(scaled: Floats) -> None:
             _finish(scaled, p.nu)
 
-        return DistanceTile(landmarks, dtype, 2.0 * p.nu * p.gamma, finish, centre, _PROFILES.get(p.nu))
+        return DistanceTile(landmarks, 2.0 * p.nu * p.gamma, finish, _PROFILES.get(p.nu))
 
 
 def matern_profile(t: Floats, nu: float) -> Floats:

@@ -13,8 +13,9 @@ from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
-from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, find_kernel
-from kafeat.maths.kernel_tiles import ColumnTile, FunctionTile, KernelTile, call_kernel
+from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel
+from kafeat.maths.kernel_tiles import ColumnTile, FunctionTile, KernelTile, Landmarks, call_kernel
+from kafeat.maths.kernels import find_kernel
 from kafeat.maths.nystroem.landmarks import FitSample, Indices, Profile
 from kafeat.types import Array, Floats
 
@@ -66,7 +67,7 @@ class LandmarkKernel:
             return FunctionTile(self.kernel, landmarks, scale, dtype)
         if self._named is None:
             return ColumnTile(landmarks, scale, dtype)
-        return self._named.tile(landmarks, self.parameters, dtype, scale, centre)
+        return self._named.tile(Landmarks(landmarks, dtype, scale, centre), self.parameters)
 
     def centre(self, X: Floats) -> Floats | None:
         """The median of rows X (n, d), of some if they are many; None for kernels that are of no distance.

@@ -1,35 +1,218 @@
-"""The Nyström map as operators."""
+"""The Nyström map as operators. Each kernel between rows and landmarks is a function of its name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from kafeat.chain.chain import FittedStep
 from kafeat.errors import UsageError
-from kafeat.onnx.graph import Graph, Value
-from kafeat.onnx.landmarks import LandmarkGraph, landmark_form
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.dot_products import scaled_series
+from kafeat.onnx.elementary import (
+    all_sets,
+    blocks,
+    log1p,
+    positive_or_one,
+    product,
+    refuse_negative,
+    sets_of_size,
+)
+from kafeat.onnx.graph import Value, beside
 from kafeat.samplers.nystroem import Nystroem
+from kafeat.types import Array, Floats
 
 
-def emit_nystroem(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Rows (m, d), float64, or numbers of columns (m,) of a precomputed kernel; the kernel is divided by `scale`."""
+
+    rows: Array
+    parameters: KernelParameters
+    scale: float
+    centre: Array | None = None
+    """Of kernels of the distance, (d,): where both sides are moved to; None: the mean of the landmarks."""
+
+
+def emit_nystroem(fitted: FittedStep, x: Value) -> Value:
     """The kernel with the landmarks, then a matrix product; in float64 inside where the map computes in it."""
-    step, state, outer = cast(Nystroem, fitted.step), fitted.state, graph.dtype
+    step, state, outer = cast(Nystroem, fitted.step), fitted.state, x.graph.dtype
     if not isinstance(step.kernel, str):
         raise UsageError(
             "kernel: expected a kernel by name, got a Python function, which no ONNX operator calls"
         )
     rows = state["landmarks"]
-    landmarks = LandmarkGraph(
+    landmarks = Landmarks(
         rows.astype(np.float64) if rows.dtype.kind == "f" else rows,
         step.landmark_kernel(float(state["gamma"])).parameters,
         float(state["scale"]),
         state.get("centre"),
     )
+    # k(x, l_j)/scale of every row of x (n, d) with every landmark, (n, m)
+    kernel: Callable[[Value, Landmarks], Value] = globals()[step.kernel]
     inner = step.precision(state, outer)
-    with graph.computing_in(inner):
+    with x.graph.computing_in(inner):
         if inner != outer:
-            x = graph.cast(x, inner)
-        z = graph.matmul(landmark_form(step.kernel)(graph, x, landmarks), state["projection"])
-    return z if inner == outer else graph.cast(z, outer)
+            x = x.cast(inner)
+        z = kernel(x, landmarks).matmul(state["projection"])
+    return z if inner == outer else z.cast(outer)
+
+
+def linear(x: Value, of: Landmarks) -> Value:
+    """x·l."""
+    return product(x, of.rows / of.scale)
+
+
+def polynomial(x: Value, of: Landmarks) -> Value:
+    """(γ x·l + c₀)^degree."""
+    root = of.scale ** (1.0 / of.parameters.degree)
+    dots = product(x, of.rows * (of.parameters.gamma / root))
+    moved: Value = dots + of.parameters.coef0 / root
+    return moved.op("Pow", float(of.parameters.degree))
+
+
+def sigmoid(x: Value, of: Landmarks) -> Value:
+    """tanh(γ x·l + c₀)."""
+    return (product(x, of.rows) * of.parameters.gamma + of.parameters.coef0).op("Tanh")
+
+
+def series(x: Value, of: Landmarks) -> Value:
+    """Σ a_n (γ x·l)^n, by Horner's rule."""
+    lower, last, factor = scaled_series(of.parameters.coefficients, of.scale)
+    dots = product(x, of.rows * (of.parameters.gamma * factor))
+    total = dots * 0.0 + last
+    for coefficient in reversed(lower):
+        total = total * dots + coefficient
+    return total
+
+
+def anova(x: Value, of: Landmarks) -> Value:
+    """Σ over sets of `degree` columns of Π γ x_i l_i."""
+    factor = of.parameters.gamma / of.scale ** (1.0 / of.parameters.degree)
+    return sets_of_size(x, of.rows * factor, of.parameters.degree)
+
+
+def all_subsets(x: Value, of: Landmarks) -> Value:
+    """Π_i (1 + γ x_i l_i)."""
+    share = of.scale ** (-1.0 / of.rows.shape[1])
+    return all_sets(x, of.rows * (of.parameters.gamma * share), share)
+
+
+def cosine(x: Value, of: Landmarks) -> Value:
+    """x·l/(‖x‖‖l‖), and 0 where one of them is 0."""
+    lengths = np.linalg.norm(of.rows, axis=1, keepdims=True)
+    # Divided by the largest entry first: squares stay within the dtype.
+    x = x / positive_or_one(abs(x).row_max())
+    dots = product(x, of.rows / np.where(lengths > 0.0, lengths, 1.0))
+    return dots / positive_or_one((x * x).row_sum().op("Sqrt"))
+
+
+def hellinger(x: Value, of: Landmarks) -> Value:
+    """Σ_i √x_i √l_i."""
+    refuse_negative(x)
+    return product(x.op("Sqrt"), np.sqrt(of.rows))
+
+
+def precomputed(x: Value, of: Landmarks) -> Value:
+    """The row holds k(x, ·) already; landmarks are numbers of columns."""
+    return x.columns(of.rows) / of.scale
+
+
+def rbf(x: Value, of: Landmarks) -> Value:
+    """exp(−γr²)."""
+    return _squared(x, of, -of.parameters.gamma).op("Exp")
+
+
+def rational_quadratic(x: Value, of: Landmarks) -> Value:
+    """(1 + γr²/α)^{−α}."""
+    alpha = of.parameters.alpha
+    return (log1p(_squared(x, of, of.parameters.gamma / alpha)) * -alpha).op("Exp")
+
+
+def matern(x: Value, of: Landmarks) -> Value:
+    """Of s = √(2νγ)·r: e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2."""
+    nu = of.parameters.nu
+    if nu not in (0.5, 1.5, 2.5):
+        raise UsageError(
+            f"nu: expected 0.5, 1.5 or 2.5, got {nu:g}, whose matern kernel is a Bessel function: "
+            "ONNX has no operator for it"
+        )
+    s = _squared(x, of, 2.0 * nu * of.parameters.gamma).op("Sqrt")
+    decay = (-s).op("Exp")
+    if nu == 0.5:
+        return decay
+    factor = s * (s * (1.0 / 3.0) + 1.0) if nu == 2.5 else s
+    return (factor + 1.0) * decay
+
+
+def _squared(x: Value, of: Landmarks, factor: float) -> Value:
+    """c‖x − l‖² by one product, around a centre, which lets the sum cancel less."""
+    centre = (of.rows.mean(axis=0) if of.centre is None else of.centre).astype(x.graph.dtype)
+    moved = of.rows - centre
+    norms = np.einsum("ij,ij->i", moved, moved)
+    rows = x - centre
+    both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor)])
+    sums: Value = beside([rows, (rows * rows).row_sum()]).matmul(both) + factor * norms
+    # rounding must not take r² below 0
+    return sums.op("Max" if factor > 0.0 else "Min", 0.0)
+
+
+Terms = Callable[[Value, Floats], Value]
+"""From x (n, 1, d) and landmarks (some, d) to what is summed, (n, some, d)."""
+
+
+def _summed(x: Value, landmarks: Floats, terms: Terms) -> Value:
+    rows = x.with_axis(1)
+    return beside([terms(rows, block).sum(2) for block in blocks(landmarks)])
+
+
+def laplacian(x: Value, of: Landmarks) -> Value:
+    """exp(−γ‖x − l‖₁)."""
+    distances = _summed(x, of.rows, lambda rows, some: abs(rows - some))
+    return (distances * -of.parameters.gamma).op("Exp")
+
+
+def intersection(x: Value, of: Landmarks) -> Value:
+    """Σ_i min(x_i, l_i)."""
+    refuse_negative(x)
+    return _summed(x, of.rows, lambda rows, some: rows.op("Min", some))
+
+
+def jensen_shannon(x: Value, of: Landmarks) -> Value:
+    """½ Σ_i x_i log₂((x_i + l_i)/x_i) + l_i log₂((x_i + l_i)/l_i), and a term of 0 counts as 0."""
+    refuse_negative(x)
+    tiny = float(np.finfo(x.graph.dtype).tiny)
+
+    def share(part: Value | Floats, total: Value) -> Value:
+        shared: Value = part / total
+        logs = shared.op("Max", tiny).op("Log")
+        return x.graph.op("Mul", part, logs)
+
+    def terms(rows: Value, some: Floats) -> Value:
+        total = (rows + some).op("Max", tiny)
+        return share(rows, total) + share(some, total)
+
+    return _summed(x, of.rows, terms) * (-0.5 / float(np.log(2.0)))
+
+
+def _harmonic(x: Value, landmarks: Floats) -> Value:
+    """Σ_i x_i l_i/(x_i + l_i), 0/0 counting as 0."""
+    refuse_negative(x)
+    tiny = float(np.finfo(x.graph.dtype).tiny)
+    # x·(l/(x + l)): no factor is larger than it has to be
+    return _summed(x, landmarks, lambda rows, some: rows * (some / (rows + some).op("Max", tiny)))
+
+
+def additive_chi2(x: Value, of: Landmarks) -> Value:
+    """Σ_i 2 x_i l_i/(x_i + l_i)."""
+    return _harmonic(x, of.rows) * 2.0
+
+
+def chi2(x: Value, of: Landmarks) -> Value:
+    """exp(−γ Σ_i (x_i − l_i)²/(x_i + l_i)), the sum being that of x + l − 4xl/(x + l)."""
+    harmonic = _harmonic(x, of.rows) * 4.0
+    sums: Value = x.row_sum() + of.rows.sum(axis=1)
+    return ((harmonic - sums).op("Min", 0.0) * of.parameters.gamma).op("Exp")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import cast
 
 import numpy as np
@@ -9,10 +11,9 @@ import numpy as np
 from kafeat.chain.chain import FittedStep
 from kafeat.maths.exact_terms import ExactTerms
 from kafeat.maths.hadamard import written_out
-from kafeat.maths.spectrum import Spectrum
-from kafeat.onnx.elementary import Complex, complex_product, linear_form, product, same_in_all_rows
-from kafeat.onnx.graph import Graph, Value
-from kafeat.onnx.subsets import all_sets, larger_sets, sets_of_size
+from kafeat.maths.sketch_loop import Spectrum
+from kafeat.onnx.elementary import all_sets, larger_sets, product, same_in_all_rows, sets_of_size
+from kafeat.onnx.graph import Graph, Value, beside
 from kafeat.samplers.polynomial_features import PolynomialFeatures, count_monomials, monomial_weights
 from kafeat.samplers.random_maclaurin import RandomMaclaurin
 from kafeat.samplers.random_subsets import RandomSubsets
@@ -21,20 +22,20 @@ from kafeat.samplers.tensor_srht import TensorSrht
 from kafeat.types import Array, State
 
 
-def emit_polynomial_features(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+def emit_polynomial_features(fitted: FittedStep, x: Value) -> Value:
     """Every monomial, degree by degree: a variable times a monomial of one degree less."""
     step, d = cast(PolynomialFeatures, fitted.step), fitted.n_features_in
     lowest = 0 if step.coef0 > 0 else step.degree
-    scaled = graph.op("Mul", x, np.sqrt(float(fitted.state["gamma"])))
+    scaled = x * np.sqrt(float(fitted.state["gamma"]))
     monomials, parts = scaled, []
     for q in range(step.degree + 1):
         if q > 1:
             variables, lower = _factors(d, q)
-            monomials = graph.op("Mul", graph.columns(monomials, lower), graph.columns(scaled, variables))
+            monomials = monomials.columns(lower) * scaled.columns(variables)
         if q >= lowest:
             weights = monomial_weights(step, d, q)
-            parts.append(graph.op("Mul", monomials, weights) if q else same_in_all_rows(graph, x, weights))
-    return graph.beside(parts)
+            parts.append(monomials * weights if q else same_in_all_rows(x, weights))
+    return beside(parts)
 
 
 def _factors(d: int, q: int) -> tuple[Array, Array]:
@@ -45,25 +46,25 @@ def _factors(d: int, q: int) -> tuple[Array, Array]:
     return np.repeat(np.arange(d), counts), np.concatenate(lower)
 
 
-def emit_random_maclaurin(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+def emit_random_maclaurin(fitted: FittedStep, x: Value) -> Value:
     """Products of random signs, level by level from the last: level j multiplies the outputs of degree j and more."""
     state, parts = fitted.state, []
     root = float(np.sqrt(float(state["gamma"])))
     constant, linear = cast(RandomMaclaurin, fitted.step).exact_terms(state)
     if constant is not None:
-        parts.append(same_in_all_rows(graph, x, np.array([constant])))
+        parts.append(same_in_all_rows(x, np.array([constant])))
     if linear is not None:
-        parts.append(graph.op("Mul", x, linear * root))
-    drawn = _random_products(graph, state, root, x)
+        parts.append(x * (linear * root))
+    drawn = _random_products(state, root, x)
     if drawn is not None:
         parts.append(drawn)
     of_degree_0 = state["weights"][state["degrees"] == 0]
     if len(of_degree_0):
-        parts.append(same_in_all_rows(graph, x, of_degree_0))
-    return graph.beside(parts)
+        parts.append(same_in_all_rows(x, of_degree_0))
+    return beside(parts)
 
 
-def _random_products(graph: Graph, state: State, root: float, x: Value) -> Value | None:
+def _random_products(state: State, root: float, x: Value) -> Value | None:
     """The outputs of degree 1 and more, which come first, by falling degree."""
     degrees, weights = state["degrees"], state["weights"]
     levels = int(degrees.max(initial=0))
@@ -73,69 +74,92 @@ def _random_products(graph: Graph, state: State, root: float, x: Value) -> Value
         factors = root * state["signs"][ends[level] : ends[level + 1]]
         # An output takes its weight with its last factor, so that no product leaves the range without it.
         factors[done:] *= weights[done : counts[level], None]
-        new = product(graph, x, factors)
+        new = product(x, factors)
         if z is not None:
-            longer = graph.op("Mul", graph.span(new, 0, done), z)
-            rest = [graph.span(new, done, counts[level])] if counts[level] > done else []
-            new = graph.beside([longer, *rest])
+            longer = new.span(0, done) * z
+            rest = [new.span(done, counts[level])] if counts[level] > done else []
+            new = beside([longer, *rest])
         z, done = new, counts[level]
     return z
 
 
-def emit_random_subsets(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+def emit_random_subsets(fitted: FittedStep, x: Value) -> Value:
     """Sums over sets of columns with random signs, beside the sets that are carried exactly."""
     step, state = cast(RandomSubsets, fitted.step), fitted.state
     root = float(np.sqrt(float(state["gamma"])))
     m, least = len(state["signs"]), step.least_set(state)
     if step.kernel == "anova":
-        drawn = sets_of_size(graph, x, root * state["signs"], step.degree)
+        drawn = sets_of_size(x, root * state["signs"], step.degree)
     elif least:
-        drawn = larger_sets(graph, x, root * state["signs"], least)
+        drawn = larger_sets(x, root * state["signs"], least)
     else:
-        drawn = all_sets(graph, x, root * state["signs"])
-    parts = [same_in_all_rows(graph, x, np.ones(1))] if least > 0 else []
-    parts += [graph.op("Mul", x, root)] if least > 1 else []
-    return graph.beside([*parts, graph.op("Mul", drawn, m**-0.5)])
+        drawn = all_sets(x, root * state["signs"])
+    parts = [same_in_all_rows(x, np.ones(1))] if least > 0 else []
+    parts += [x * root] if least > 1 else []
+    return beside([*parts, drawn * m**-0.5])
 
 
-def emit_tensor_sketch(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
     """Products of the spectra of count sketches, each a matrix product: sketch and Fourier transform are linear."""
     step, d = cast(TensorSketch, fitted.step), fitted.n_features_in
     taken, terms = step.spectrum(fitted.state, d), step.exact_terms(fitted.state)
-    graph.reserve(step.degree, taken.size, 2, d + 1)
+    x.graph.reserve(step.degree, taken.size, 2, d + 1)
     scale = np.full(d + 1, np.sqrt(float(fitted.state["gamma"])))
     scale[-1] = np.sqrt(step.coef0)
     pairs = zip(fitted.state["buckets"], fitted.state["signs"] * scale, strict=True)
     spectra = [_spectrum(buckets, values, taken.length) for buckets, values in pairs]
-    spectrum = complex_product(graph, x, spectra, d)
-    if terms is not None:
-        carried = complex_product(graph, x, [_carried(spectra, terms)], d)
-        spectrum = graph.op("Sub", spectrum[0], carried[0]), graph.op("Sub", spectrum[1], carried[1])
-    z = (_in_time if step.domain == "time" else _in_frequency)(graph, spectrum, taken)
+    spectrum = _without_terms(x, spectra, terms, d)
+    z = (_in_time if step.domain == "time" else _in_frequency)(spectrum, taken)
     left = 0 if terms is None else step.n_components - terms.count(d) - taken.count
-    return _beside_terms(graph, x, terms, [z], left)
+    return _beside_terms(x, terms, [z], left)
 
 
-def _carried(matrices: list[Array], terms: ExactTerms) -> Array:
-    """The matrix M (m, d + 1) for which M [x, 1] are the terms of Π_q M_q [x, 1] that other outputs carry."""
+def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms | None, d: int) -> list[Value]:
+    """Π_q M_q [x, 1] without the terms that other outputs carry, as real and imaginary parts if M_q is complex."""
+    parts = _form_product(x, matrices, d)
+    if terms is None:
+        return parts
     constants = np.stack([matrix[:, -1] for matrix in matrices])
+    # the matrix M (m, d + 1) for which M [x, 1] are these terms
     carried = np.zeros_like(matrices[0])
     carried[:, -1] = constants.prod(axis=0)
     if terms.linear is not None:
         for q, matrix in enumerate(matrices):
             others = np.delete(constants, q, axis=0).prod(axis=0)
             carried[:, :-1] += others[:, None] * matrix[:, :-1]
-    return carried
+    return [part - one for part, one in zip(parts, _form_product(x, [carried], d), strict=True)]
 
 
-def _beside_terms(graph: Graph, x: Value, terms: ExactTerms | None, parts: list[Value], left: int) -> Value:
+def _form_product(x: Value, matrices: Sequence[Array], n_features: int) -> list[Value]:
+    """The entrywise product of M [x, 1] of matrices M (m, n_features + 1), or of M x of those without the last column.
+
+    It is one value for real matrices, and the real and the imaginary part for complex ones.
+    """
+    return reduce(_times, (_form(x, matrix, n_features) for matrix in matrices))
+
+
+def _form(x: Value, matrix: Array, n_features: int) -> list[Value]:
+    values = []
+    for part in (matrix.real, matrix.imag) if np.iscomplexobj(matrix) else (matrix,):
+        dots = product(x, part[:, :n_features])
+        values.append(dots + part[:, -1] if part.shape[1] > n_features else dots)
+    return values
+
+
+def _times(a: list[Value], b: list[Value]) -> list[Value]:
+    if len(a) == 1:
+        return [a[0] * b[0]]
+    return [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
+
+
+def _beside_terms(x: Value, terms: ExactTerms | None, parts: list[Value], left: int) -> Value:
     """The outputs that carry terms exactly, those of the rest, and zeros in those that are left."""
     if terms is None:
-        return graph.beside(parts)
+        return beside(parts)
     if left:
-        parts = [*parts, same_in_all_rows(graph, x, np.zeros(left))]
-    linear = [] if terms.linear is None else [graph.op("Mul", x, terms.linear)]
-    return graph.beside([same_in_all_rows(graph, x, np.array([terms.constant])), *linear, *parts])
+        parts = [*parts, same_in_all_rows(x, np.zeros(left))]
+    linear = [] if terms.linear is None else [x * terms.linear]
+    return beside([same_in_all_rows(x, np.array([terms.constant])), *linear, *parts])
 
 
 def _spectrum(buckets: Array, values: Array, D: int) -> Array:
@@ -146,39 +170,29 @@ def _spectrum(buckets: Array, values: Array, D: int) -> Array:
     return spectrum
 
 
-def _in_frequency(graph: Graph, spectrum: Complex, taken: Spectrum) -> Value:
+def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:
     """Re P_k and Im P_k in turn, those that are taken."""
     places = taken.frequencies + taken.size * taken.imaginary
-    return graph.op("Mul", graph.columns(graph.beside(list(spectrum)), places), taken.amplitudes)
+    return beside(spectrum).columns(places) * taken.amplitudes
 
 
-def _in_time(graph: Graph, spectrum: Complex, taken: Spectrum) -> Value:
+def _in_time(spectrum: list[Value], taken: Spectrum) -> Value:
     """The inverse transform as a matrix: of a real sketch one of each ±k says all."""
     D = taken.length
-    graph.reserve(2 * (D // 2 + 1), D)
+    spectrum[0].graph.reserve(2 * (D // 2 + 1), D)
     k = np.arange(D // 2 + 1)
     twice = np.where((k == 0) | (2 * k == D), 1.0, 2.0)[:, None] / D
     waves = twice * np.exp(2j * np.pi / D * (np.outer(k, np.arange(D)) % D))
-    return graph.matmul(graph.beside(list(spectrum)), np.vstack([waves.real, -waves.imag]))
+    return beside(spectrum).matmul(np.vstack([waves.real, -waves.imag]))
 
 
-def emit_tensor_srht(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+def emit_tensor_srht(fitted: FittedStep, x: Value) -> Value:
     """Products of sampled Hadamard transforms, written out as matrices."""
     step, d = cast(TensorSrht, fitted.step), fitted.n_features_in
-    matrices, terms = _hadamard_factors(graph, step, fitted), step.exact_terms(fitted.state)
-    carried = [] if terms is None else [_carried(matrices, terms)]
-    if step.complex_to_real:
-        parts = list(complex_product(graph, x, matrices, d))
-        for matrix in carried:
-            of_terms = complex_product(graph, x, [matrix], d)
-            parts = [graph.op("Sub", part, one) for part, one in zip(parts, of_terms, strict=True)]
-    else:
-        z = linear_form(graph, x, matrices[0], d)
-        for matrix in matrices[1:]:
-            z = graph.op("Mul", z, linear_form(graph, x, matrix, d))
-        parts = [graph.op("Sub", z, linear_form(graph, x, matrix, d)) for matrix in carried] or [z]
+    matrices, terms = _hadamard_factors(x.graph, step, fitted), step.exact_terms(fitted.state)
+    parts = _without_terms(x, matrices, terms, d)
     taken = len(parts) * fitted.state["rows"].shape[1] + (0 if terms is None else terms.count(d))
-    return _beside_terms(graph, x, terms, parts, step.n_components - taken)
+    return _beside_terms(x, terms, parts, step.n_components - taken)
 
 
 def _hadamard_factors(graph: Graph, step: TensorSrht, fitted: FittedStep) -> list[Array]:

@@ -13,11 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import kafeat.evaluation.report.pictures
-from kafeat.evaluation.kernel_error import signature_curves
-from kafeat.evaluation.report import comparisons, portraits
-from kafeat.evaluation.report.canvas import STYLES
+from kafeat.evaluation.report import comparisons
 from kafeat.evaluation.report.comparisons import Axis
-from kafeat.evaluation.report.figure_data import FigureData, LearningFigures, MapFigures
 from kafeat.evaluation.report.pictures import pictures
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.candidates import list_candidates
@@ -27,6 +24,9 @@ from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.messages import SILENT
 from kafeat.maths.scoring import rates, score_of
 from kafeat.maths.task import task_of
+from kafeat.pictures import portraits
+from kafeat.pictures.canvas import STYLES
+from kafeat.pictures.figure_data import LearningFigures, MapFigures, signature_curves
 
 STYLE = STYLES[0]
 T = np.linspace(0.0, 1.0, 5)
@@ -215,20 +215,21 @@ def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
     X = rng.uniform(-1.0, 1.0, (300, 2))
     y = X[:, 0] if regression else (X[:, 0] > 0.0).astype(int)
     data = {"a": X[:, 0], "b": X[:, 1], "y": y}
-    gathered = FigureData()
+    gathered = []
     with rereadable(pa.table(data), None) as source:
         request = EvaluationRequest(labels=("y",), rows=50, exact_rows=50, jobs=1)
         config = {"steps": [{"kind": "fourier", "n_components": 64}]}
         (candidate,) = list_candidates([], [config], [], 1)
         (rows,) = choose_rows(source, request, [candidate], 1)
-        Evaluator(source, request, request_learner(request), rows, gathered).record(candidate, None, SILENT)
-    learning = gathered.exhibits[0].learning
+        evaluator = Evaluator(source, request, request_learner(request), rows, gathered)
+        evaluator.record(candidate, lambda step: None, SILENT)
+    learning = gathered[0].learning
     assert set(learning.rates) == (set() if regression else {"raw", "map", "exact"})
     for values in learning.surface.planes.values():
         left, right = values[:, :20].mean(), values[:, -20:].mean()
         assert right > left + 0.8
     figure = Figure()
-    portraits.surface(figure.subplots(1, 3), STYLE, gathered.exhibits[0])
+    portraits.surface(figure.subplots(1, 3), STYLE, learning.surface)
 
 
 def test_the_spectral_norm_is_beside_the_frobenius_norm():
@@ -253,7 +254,7 @@ def test_lines_have_the_slopes_of_theorems():
 @pytest.mark.parametrize("kernel", ["chi2", "hellinger"])
 def test_a_homogeneous_map_shows_its_signature_spectrum_and_distortion(kernel):
     X = np.random.default_rng(0).gamma(1.0, size=(80, 3))
-    curves = signature_curves(kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": kernel}]}, X), X)
+    curves = signature_curves(kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": kernel}]}, X).chain, X)
     figure = Figure()
     axes = figure.subplots(1, 3)
     portraits.signature(axes, STYLE, curves)

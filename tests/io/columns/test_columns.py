@@ -9,12 +9,11 @@ from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose, match
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.fit.labels import read_label
 from kafeat.jobs.transform.transform import transform_file
-from tests.io.tables import read
+from tests.io.tables import open_reader, read
 
 TABLE = pa.table(
     {

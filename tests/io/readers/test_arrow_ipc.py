@@ -13,13 +13,12 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
-from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
-from tests.io.tables import read
+from tests.io.tables import open_reader, read
 from tests.io.writers.opening import open_writer
 
 NO_FEATURES = kafeat.io.columns.columns.Columns((), False, None)
@@ -64,7 +63,10 @@ def test_what_is_there_decides_and_not_the_suffix(tmp_path, table, stream, name)
         assert read(source).tobytes() == once.tobytes()
 
 
-@pytest.mark.parametrize(("stream", "named"), [(False, ()), (True, ()), (True, ("--input-format", "arrow"))])
+@pytest.mark.parametrize(
+    ("stream", "named"),
+    [(False, ()), (True, ()), pytest.param(True, ("--input-format", "arrow"), marks=pytest.mark.slow)],
+)
 def test_arrow_on_stdin_need_not_be_named(tmp_path, table, fm, stream, named):
     fm.save(tmp_path / "m.joblib")
     pq.write_table(table, tmp_path / "x.parquet")

@@ -13,7 +13,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.readers.csv_sniff import inferred
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 

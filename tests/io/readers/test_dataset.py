@@ -13,7 +13,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, GateError, SystemRefusedError
-from kafeat.io.readers.dataset import DatasetReader, open_data
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.parquet import ParquetReader
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.verify.verify import verify_file
@@ -202,7 +202,7 @@ def test_sparse_parts_are_as_wide_as_the_widest(tmp_path: Path) -> None:
 
 def test_the_digest_follows_names_sizes_and_ends(data: dict[str, str]) -> None:
     def digest() -> str:
-        with open_data(parse_location(data["parquet"])) as source:
+        with InputOptions().open(parse_location(data["parquet"])) as source:
             return source.digest()
 
     first = digest()
@@ -223,4 +223,4 @@ def test_nothing_there_is_told(
     place: str, error: type[Exception], message: str, data: dict[str, str], tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=message):
-        DatasetReader(parse_location(tmp_path / place), None, ",", True)
+        InputOptions().open(parse_location(f"{tmp_path}/{place}"))

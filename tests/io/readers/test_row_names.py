@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.io.readers.dataset import open_data
-from kafeat.io.readers.limit import LimitedReader
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 
@@ -54,8 +53,8 @@ def test_an_index_in_a_file(tmp_path, shuffled, name, index):
     names = kafeat.fit(RECIPE, str(path)).columns.names
     # a CSV with a name for its index says no more of it than of any other column
     assert names == (("station", "x", "y") if name == "f.csv" and index else ("x", "y"))
-    with open_data(parse_location(path)) as source:
-        assert LimitedReader(source, 3).row_names == source.row_names
+    with InputOptions().open(parse_location(path)) as source:
+        assert source.limited(3).row_names == source.row_names
 
 
 DEEP = "[" * 100_000
@@ -77,7 +76,7 @@ DEEP = "[" * 100_000
 def test_notes_of_others_may_be_anything(tmp_path, key, notes):
     table = pa.table({"x": [1.0, 2.0]}).replace_schema_metadata({key: notes})
     pq.write_table(table, tmp_path / "a.parquet")
-    with open_data(parse_location(tmp_path / "a.parquet")) as source:
+    with InputOptions().open(parse_location(tmp_path / "a.parquet")) as source:
         assert source.row_names == frozenset()
         assert source.notes.get("map") is None
     assert kafeat.fit(RECIPE, str(tmp_path / "a.parquet")).columns.names == ("x",)
@@ -108,7 +107,7 @@ def test_odd_notes_of_pandas_name_nothing(notes):
 )
 def test_other_columns_without_names_stay(tmp_path, text, expected):
     (tmp_path / "f.csv").write_text(text)
-    with open_data(parse_location(tmp_path / "f.csv")) as source:
+    with InputOptions().open(parse_location(tmp_path / "f.csv")) as source:
         assert source.row_names == frozenset()
     if expected:
         assert kafeat.fit(RECIPE, str(tmp_path / "f.csv")).columns.names == expected

@@ -22,14 +22,13 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.readers import libsvm_text
 from kafeat.io.readers.libsvm_text import cut, parsed, tidied
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from kafeat.runtime.column_ranges import ColumnRanges
-from tests.io.tables import read
+from tests.io.tables import open_reader, read
 
 WIDTH = 400
 
@@ -195,11 +194,12 @@ def test_evaluate_takes_the_label(files):
 def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
     code = (
         "import sys, kafeat\n"
-        "from kafeat.io.readers.open import open_reader; from kafeat.jobs.fit.fit import fit_reader\n"
+        "from kafeat.io.options import InputOptions; from kafeat.jobs.fit.fit import fit_reader\n"
         "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.config import load_config\n"
         f"config = load_config({recipe(kind='projection')!r})\n"
-        "fm = fit_reader(config, open_reader(parse_location('-'), 'libsvm'), 'label'); fm.save(sys.argv[1])\n"
+        "source = InputOptions(input_format='libsvm').open_file(parse_location('-'))\n"
+        "fm = fit_reader(config, source, 'label'); fm.save(sys.argv[1])\n"
         "print(fm.provenance.sources[0].sha256)"
     )
     text = (files / "x.svm").read_bytes()

@@ -7,8 +7,8 @@ import pytest
 
 from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.selection import choose
-from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import parse_location
+from tests.io.tables import open_reader
 
 X = np.arange(200.0).reshape(100, 2)
 

@@ -17,13 +17,13 @@ from scipy import sparse
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.readers.open import open_reader
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
+from tests.io.tables import open_reader
 
 ROWS, FEWER, MORE = 40_000, 24_000, 42_000
 

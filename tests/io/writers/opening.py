@@ -10,8 +10,7 @@ from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers import open as opening
-from kafeat.io.writers.base import Layout, Writer
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import Layout, OutputOptions, Writer
 
 OPTIONS = {field.name for field in fields(OutputOptions)} - {"dtype"}
 

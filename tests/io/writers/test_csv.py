@@ -71,7 +71,7 @@ def test_what_csv_cannot_hold_is_refused_by_name(tmp_path, kind):
     options = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": pa.schema([("raw", kind)])}
     with (
         pytest.raises(
-            UsageError, match=r"o.csv: column 'raw': expected a passthrough column of plain values, got "
+            UsageError, match=r"o.csv: column 'raw': expected a passthrough column that CSV can hold, got "
         ),
         open_writer(str(tmp_path / "o.csv"), "csv", **options),
     ):
@@ -85,7 +85,7 @@ def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
         "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.io.writers.base import Layout\n"
-        "from kafeat.io.writers.options import OutputOptions\n"
+        "from kafeat.io.writers.base import OutputOptions\n"
         "X = np.random.default_rng(0).normal(size=(20000, 4)).astype('f4')\n"
         "try:\n"
         "    layout = Layout(list('abcd'), X.dtype, options=OutputOptions(compression=sys.argv[1]))\n"
@@ -101,3 +101,12 @@ def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
     assert child.stderr.read() == b""
     child.stderr.close()
     assert child.wait() == 3
+
+
+def test_float16_beside_the_features_is_written_as_numbers(tmp_path):
+    half = pa.table({"h": pa.array(np.array([0.1, -2.0, np.nan], "f2"))})
+    options = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": half.schema}
+    with open_writer(str(tmp_path / "o.csv"), "csv", **options) as writer:
+        writer.write(np.ones((3, 1), "f4"), half)
+    read = np.loadtxt(tmp_path / "o.csv", delimiter=",", skiprows=1)
+    assert np.array_equal(read[:, 0].astype("f2"), half["h"].to_numpy(), equal_nan=True)

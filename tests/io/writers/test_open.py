@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.storage.formats import format_of
+from kafeat.io.formats import format_of
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers import parquet as parquet_sink
 from tests.io.tables import read
@@ -30,7 +30,7 @@ def matrix(rows, dtype):
 
 
 def save(path, X, *, rows="known", height=7, kept=None, in_place=True, ahead=3, **options):
-    format = format_of(parse_location(path))
+    format = format_of(parse_location(path)).name
     known = len(X) if rows == "known" else None
     options = {"names": NAMES, "dtype": X.dtype, "rows": known, "block_rows": height, **options}
     if kept is not None:
@@ -143,7 +143,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         pytest.raises(RuntimeError, match="stop"),
         open_writer(
             str(tmp_path / name),
-            format_of(parse_location(name)),
+            format_of(parse_location(name)).name,
             names=NAMES,
             dtype=np.dtype("f4"),
             **options,
@@ -172,12 +172,12 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         (
             "out.csv",
             {"passthrough_schema": pa.schema([("l", pa.list_(pa.int8()))])},
-            "expected a passthrough column of plain",
+            "expected a passthrough column that CSV can hold",
         ),
         (
             "out.parquet",
             {"compression": "brotli"},
-            "expected one of none, snappy, lz4, zstd, gzip for Parquet",
+            "expected a compression of none, snappy, lz4, zstd or gzip for Parquet",
         ),
         (
             "out.parquet",
@@ -187,12 +187,12 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         (
             "out.arrow",
             {"compression": "snappy"},
-            "expected one of none, lz4, zstd for Arrow, got 'snappy'",
+            "expected a compression of none, lz4 or zstd for Arrow, got 'snappy'",
         ),
         (
             "out.jsonl",
             {"passthrough_schema": pa.schema([("b", pa.binary())])},
-            "expected a passthrough column that JSON can spell, got binary",
+            "expected a passthrough column that JSON lines can hold, got binary",
         ),
         (
             "out.xls",

@@ -11,11 +11,11 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, UsageError
-from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
+from tests.io.tables import open_reader
 
 READ = {
     "arrow": lambda path: pa.ipc.open_file(path).read_all()["k"],

@@ -36,7 +36,7 @@ def save(path, X, format, *, sparse, labels=None, good=None, **options):
             mask = None if good is None else good[rows]
             if sparse:
                 part = sp.csr_array(X[rows])
-                writer.write_sparse(SparseRows(part.data, part.indices, part.indptr, X.shape[1]), kept, mask)
+                writer.write(SparseRows(part.data, part.indices, part.indptr, X.shape[1]), kept, mask)
             else:
                 writer.write(X[rows], kept, mask)
 

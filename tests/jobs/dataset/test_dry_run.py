@@ -13,10 +13,10 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.dry_run import DryRun, dry_run_parts
 from kafeat.jobs.dataset.request import DatasetRequest
-from kafeat.jobs.transform.options import InputOptions
 from kafeat.runtime.backends import Engine
 from tests.jobs.parts import transform_parts
 

@@ -14,7 +14,7 @@ import pytest
 import kafeat
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.engine import Engine
 from tests.jobs.parts import transform_parts

@@ -13,7 +13,7 @@ import pytest
 
 import kafeat
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.verify.verify import verify_file
 from tests.jobs.parts import transform_parts

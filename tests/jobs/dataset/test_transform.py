@@ -22,7 +22,7 @@ import kafeat
 from kafeat.dataframes import SharedMap
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.options import RowOptions
@@ -427,11 +427,11 @@ def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: 
 
 
 def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, tmp_path: Path) -> None:
-    from kafeat.io.storage.data_set import list_parts
+    from kafeat.io.data_set import list_parts
     from kafeat.jobs.dataset.part import PartTask, kafeat_part
 
     (part, *_) = list_parts(parse_location(data)).parts
-    travelling = SharedMap("0" * 64, path=model)
+    travelling = SharedMap("0" * 64, model)
     outcome = kafeat_part(
         PartTask(part, DatasetRequest(travelling, part.location, parse_location(tmp_path)), Stop())
     )

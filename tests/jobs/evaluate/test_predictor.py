@@ -171,8 +171,9 @@ def test_confusion_and_residuals_of_known_predictions():
     y = np.array(["a", "b", "c", "c"])
     scoring = ModelScoring.of(task_of(y), labels)
     drawn = scoring.drawn(np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]), y)
-    assert drawn.classes == ("a", "b", "c")
-    assert drawn.confusion.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 1]]
+    counts, classes = drawn.confusion
+    assert classes == ("a", "b", "c")
+    assert counts.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 1]]
     numbers = np.array([1.0, 2.0, 4.0])
     scoring = ModelScoring.of(task_of(numbers, "regression"), PredictedLabels(("y",), "number", None))
     predicted, errors = scoring.drawn(np.array([[1.5], [2.0], [3.0]]), numbers).residuals

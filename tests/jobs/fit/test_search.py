@@ -10,6 +10,7 @@ import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.jobs.fit.search import _smallest
+from kafeat.maths.fourier import supervised
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((800, 5))
@@ -237,7 +238,9 @@ def test_steps_before_the_searched_one_are_fitted_once(monkeypatch):
     assert len(fits) == 2  # for the search, and for the map
 
 
-def test_several_labels_of_a_row_are_numbers_to_predict():
+def test_several_labels_of_a_row_are_numbers_to_predict(monkeypatch):
+    for name in ("_TRIAL_STEPS", "_STEPS", "_LEAST_STEPS"):
+        monkeypatch.setattr(supervised, name, 20)
     several = np.column_stack([X[:, 0] ** 2, np.sin(2.0 * X[:, 1]), X[:, 2]])
     steps = [
         {"kind": "metric", "alpha": {"validate": [0.5, 1.0]}},

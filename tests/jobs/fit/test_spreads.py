@@ -118,7 +118,7 @@ def test_every_kind_says_what_it_makes_of_spreads() -> None:
     needs = {
         kind
         for kind in map_kinds()
-        if kind not in ("product", "union") and step_class(kind)().spreads == "needs"
+        if kind not in ("product", "union") and step_class(kind)().traits.spreads == "needs"
     }
     assert needs == {
         "arc_cosine", "fourier", "metric", "nystroem", "pca", "polynomial_features", "positive_exponential",

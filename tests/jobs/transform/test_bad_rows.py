@@ -13,7 +13,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 

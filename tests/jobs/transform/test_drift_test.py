@@ -15,9 +15,10 @@ from scipy.stats import binomtest
 import kafeat
 from kafeat.cli.transform import transform
 from kafeat.errors import GateError, UsageError
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.transform.options import InputOptions, RowOptions
-from kafeat.jobs.transform.outputs import TransformResult
+from kafeat.jobs.transform.options import RowOptions
+from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.column_ranges import DriftTest, FeatureMean

@@ -12,12 +12,13 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.dry_run import dry_run_file
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.engine import Engine
 

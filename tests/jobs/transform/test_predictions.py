@@ -12,7 +12,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file

@@ -14,9 +14,10 @@ from sklearn.model_selection import train_test_split
 
 import kafeat
 from kafeat.errors import GateError, UsageError
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.io.writers.base import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from kafeat.model.feature_map import FeatureMap

@@ -16,8 +16,8 @@ from kafeat.errors import DataError, UsageError, counted
 from kafeat.io.readers.memory import reader_of
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import SILENT
-from kafeat.jobs.tune.search import Chooser, Search
-from kafeat.jobs.tune.space import METRICS, Budget, Candidate, SearchSpace, seconds_of
+from kafeat.jobs.tune.search import Search, choose
+from kafeat.jobs.tune.space import METRICS, Candidate, SearchSpace, seconds_of
 from kafeat.jobs.tune.trials import RESAMPLES, Outcome, sizes
 from kafeat.registry import build_step
 
@@ -450,8 +450,7 @@ def test_a_search_keeps_its_time(monkeypatch, seconds, learned):
     )
     search.search()
     assert search.trials[0].size == planned[-1]
-    budget = Budget()
-    Chooser(search, budget, "float32", 1.0).choose(with_curve=True)
+    choose(search, 1.0, with_curve=True)
     slack = 0.0 if learned <= 3.0 else 2.0 * (learned - 3.0)  # a first trial of its kind is guessed
     assert clock[0] <= max(2.0, seconds) + slack
     assert seconds < 40.0 or clock[0] >= 0.4 * seconds or not search.ended_early

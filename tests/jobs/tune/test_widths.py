@@ -5,8 +5,9 @@ import pytest
 
 import kafeat
 from kafeat.errors import UsageError
-from kafeat.jobs.tune.search import Chooser, Search
-from kafeat.jobs.tune.space import Budget, Candidate
+from kafeat.jobs.tune.search import Budget, Search
+from kafeat.jobs.tune.search import choose as choose_by
+from kafeat.jobs.tune.space import Candidate
 from kafeat.jobs.tune.trials import Outcome, Size
 
 PLAIN = Candidate("standardize", "none", "rbf")
@@ -21,9 +22,9 @@ def choose(budget, score, *, rows=8000, noise=0.0):
         resampled = tuple(value + noise * draws.normal(size=40))
         return Outcome(value, resampled, 0.0, min(size.width, rows))
 
-    search = Search(None, [Size(rows, budget.searched("float32"), 2)], run)
+    search = Search(None, [Size(rows, budget.searched, 2)], run, budget=budget)
     search._try(PLAIN, search.sizes[-1])
-    return Chooser(search, budget, "float32", 1.0).choose(with_curve=False)
+    return choose_by(search, 1.0, with_curve=False)
 
 
 def loss_of(losses):

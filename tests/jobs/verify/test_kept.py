@@ -14,8 +14,9 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError
-from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.io.options import InputOptions
+from kafeat.io.writers.base import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 

@@ -12,10 +12,10 @@ from kafeat.maths.fourier.learning import (
     learn_frequencies,
     relative_error,
 )
-from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
-from kafeat.maths.kernels.rbf import RbfKernel
-from kafeat.maths.kernels.skewed_chi2 import SkewedChi2Kernel
-from kafeat.maths.kernels.skewed_intersection import SkewedIntersectionKernel
+from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
+from kafeat.maths.kernels import find_kernel, kernel_names
+from kafeat.maths.kernels.shift_invariant import RbfKernel
+from kafeat.maths.kernels.skewed import SkewedChi2Kernel, SkewedIntersectionKernel
 
 GAMMA, D = 0.1, 6
 PARAMETERS = KernelParameters(gamma=GAMMA, nu=0.5, alpha=0.5)

@@ -9,9 +9,9 @@ from scipy import stats
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import DataError
 from kafeat.maths.fourier import spectra
-from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
-from kafeat.maths.kernels.skewed_chi2 import SkewedChi2Kernel
-from kafeat.maths.kernels.skewed_intersection import SkewedIntersectionKernel
+from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
+from kafeat.maths.kernels import find_kernel, kernel_names
+from kafeat.maths.kernels.skewed import SkewedChi2Kernel, SkewedIntersectionKernel
 
 EPS = np.finfo(float).eps
 U = np.concatenate([[2.0**-54, 1e-12, 1e-3], np.linspace(0.01, 0.99, 99), [1 - 1e-3, 1 - 2.0**-53]])

@@ -7,7 +7,7 @@ from scipy.linalg import hadamard
 import kafeat
 from kafeat.maths.fourier.structured import StructuredAngles, draw_structured, structured_shapes
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.rbf import RbfKernel
+from kafeat.maths.kernels.shift_invariant import RbfKernel
 
 GAMMA = 0.3
 LAW = RbfKernel().frequencies(KernelParameters(gamma=GAMMA))

@@ -15,13 +15,17 @@ from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.metrics import pairwise
 
 from kafeat.contract.kernel_inputs import Coordinates, Gram
-from kafeat.maths.homogeneous.additive import AdditiveKernel, additive_names
-from kafeat.maths.kernel import KernelParameters, find_kernel, kernel_names
-from kafeat.maths.kernels.additive_chi2 import AdditiveChi2Kernel
-from kafeat.maths.kernels.chi2 import Chi2Kernel
-from kafeat.maths.kernels.hellinger import HellingerKernel
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel, kernel_names
+from kafeat.maths.kernels.histograms import (
+    ADDITIVE,
+    AdditiveChi2Kernel,
+    AdditiveKernel,
+    Chi2Kernel,
+    HellingerKernel,
+)
 from kafeat.maths.kernels.matern import MaternKernel, matern_profile
-from kafeat.maths.kernels.rational_quadratic import RationalQuadraticKernel
+from kafeat.maths.kernels.shift_invariant import RationalQuadraticKernel
 
 P = KernelParameters(
     gamma=0.3, degree=3, coef0=0.7, nu=1.5, alpha=0.8, skewedness=0.4, coefficients=(0.5, 0.0, 2.0, 0.1)
@@ -149,7 +153,10 @@ def test_rational_quadratic_is_scikit_learns() -> None:
 
 
 def test_names_of_additive_kernels() -> None:
-    assert additive_names() == ("chi2", "hellinger", "intersection", "jensen_shannon")
+    assert tuple(ADDITIVE) == ("chi2", "hellinger", "intersection", "jensen_shannon")
+    assert {type(one) for one in ADDITIVE.values()} == {
+        type(find_kernel(name)) for name in kernel_names(AdditiveKernel)
+    }
 
 
 @pytest.mark.parametrize("homogeneity", [0.5, 1.0, 2.0])

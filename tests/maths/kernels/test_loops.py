@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from kafeat.compiled.library import describe
-from kafeat.maths.kernel import KernelParameters, TiledKernel, find_kernel
+from kafeat.maths.kernel import KernelParameters, TiledKernel
 from kafeat.maths.kernel_loops import profile_loop, sums_loop
+from kafeat.maths.kernel_tiles import Landmarks
+from kafeat.maths.kernels import find_kernel
 from kafeat.types import Floats
 
 DTYPES = ["float32", "float64"]
@@ -18,7 +20,7 @@ def evaluate(name: str, X: Floats, L: Floats) -> Floats:
     """The kernel of the rows X with the landmarks L."""
     kernel = find_kernel(name)
     assert isinstance(kernel, TiledKernel)
-    tile = kernel.tile(L, KernelParameters(gamma=0.7, nu=1.5), X.dtype, 1.0, np.zeros(L.shape[1]))
+    tile = kernel.tile(Landmarks(L, X.dtype, 1.0, np.zeros(L.shape[1])), KernelParameters(gamma=0.7, nu=1.5))
     out = np.empty((len(X), len(L)), X.dtype)
     tile.evaluate(X, out, tile.scratch(len(X)))
     return out

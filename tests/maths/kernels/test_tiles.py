@@ -7,7 +7,9 @@ import pytest
 
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import InvalidValueError
-from kafeat.maths.kernel import KernelParameters, TiledKernel, find_kernel, kernel_names
+from kafeat.maths.kernel import KernelParameters, TiledKernel
+from kafeat.maths.kernel_tiles import Landmarks
+from kafeat.maths.kernels import find_kernel, kernel_names
 
 P = KernelParameters(gamma=0.2, degree=3, coef0=0.5, nu=1.5, alpha=0.7, coefficients=(0.5, 0.0, 1.5, 0.3))
 
@@ -15,7 +17,7 @@ P = KernelParameters(gamma=0.2, degree=3, coef0=0.5, nu=1.5, alpha=0.7, coeffici
 def run(
     name: str, X: np.ndarray, landmarks: np.ndarray, p: KernelParameters = P, scale: float = 1.0
 ) -> np.ndarray:
-    tile = find_kernel(name).tile(landmarks, p, X.dtype, scale)
+    tile = find_kernel(name).tile(Landmarks(landmarks, X.dtype, scale), p)
     out = np.empty((len(X), len(landmarks)), dtype=X.dtype)
     tile.evaluate(X, out, tile.scratch(len(X)))
     return out
@@ -146,7 +148,7 @@ def test_landmarks_far_from_the_centre_are_met_by_differences(name: str) -> None
     L = rng.standard_normal((12, 5))
     L[:3] += 1e12
     X = np.vstack([L, L + 0.1])
-    tile = find_kernel(name).tile(L, P, np.dtype(float), centre=np.median(L, axis=0))
+    tile = find_kernel(name).tile(Landmarks(L, np.dtype(float), centre=np.median(L, axis=0)), P)
     out = np.empty((len(X), len(L)))
     tile.evaluate(X, out, tile.scratch(len(X)))
     # near ones cancel 30·4 eps of r² at most; of the rational quadratic and matern slopes are below 1

@@ -14,12 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described, spell
-from kafeat.maths.nystroem.landmarks.duals import dual_kmeans, dual_weighted
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, Profile
 from kafeat.maths.nystroem.landmarks.kmeans import kmeans
 from kafeat.maths.nystroem.landmarks.learned import learned
+from kafeat.maths.nystroem.landmarks.of_label import dual_kmeans, dual_weighted, residual
 from kafeat.maths.nystroem.landmarks.pivots import farthest, greedy, rpcholesky
-from kafeat.maths.nystroem.landmarks.residual import residual
 from kafeat.maths.nystroem.landmarks.sampling import leverage, uniform
 from kafeat.types import Array, Floats
 

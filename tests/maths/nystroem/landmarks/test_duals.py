@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.nystroem.landmarks.duals import dual_kmeans, dual_weighted, dual_weights, duals
 from kafeat.maths.nystroem.landmarks.kmeans import weighted_kmeans
+from kafeat.maths.nystroem.landmarks.of_label import dual_kmeans, dual_weighted, dual_weights, duals
 from tests.maths.nystroem.landmarks.views import rbf_view
 
 

@@ -39,8 +39,8 @@ def test_they_lie_where_the_label_is_hard_to_predict():
 def test_auto_is_residual_with_a_label_and_kmeans_without():
     with_label, without = fit(Y), fit(None)
     assert with_label.chain.steps[0].step.landmarks == "residual"
-    assert with_label.chain.steps[0].step.keeps_rows
-    assert not without.chain.steps[0].step.keeps_rows
+    assert with_label.chain.steps[0].step.traits.keeps_rows
+    assert not without.chain.steps[0].step.traits.keeps_rows
     np.testing.assert_array_equal(landmarks(with_label), landmarks(fit(Y, landmarks="residual")))
     np.testing.assert_array_equal(landmarks(without), landmarks(fit(None, landmarks="kmeans")))
     assert with_label.config.steps[0].landmarks == "auto"
@@ -51,7 +51,7 @@ def test_auto_inside_of_a_union():
     step = {"kind": "nystroem", "n_components": 30}
     fm = kafeat.fit({"steps": [{"kind": "union", "maps": [{"steps": [step]}]}]}, X, Y)
     assert fm.chain.steps[0].step.maps[0].steps[0].landmarks == "residual"
-    assert fm.chain.steps[0].step.keeps_rows
+    assert fm.chain.steps[0].step.traits.keeps_rows
     assert loads(fm.dumps()).transform(X[:5]).tobytes() == fm.transform(X[:5]).tobytes()
 
 

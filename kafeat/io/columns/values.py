@@ -1,0 +1,94 @@
+"""Columns as plain values: categories as what they stand for, values as text, and whole columns as NumPy arrays."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafeat.io.columns.numbers import indices_of, is_number, is_text, to_doubles
+from kafeat.types import Array
+
+TEXT = pa.large_string()
+
+
+def widened(values: pa.Array) -> pa.Array:
+    """Return float16 as float32, which holds the same values: Arrow cannot format float16."""
+    return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
+
+
+def as_text(values: pa.Array, null: str | pa.Scalar | None = None) -> pa.Array:
+    """Return the values as text. Nulls stay, or become `null`."""
+    text = widened(values).cast(TEXT)
+    return pc.fill_null(text, null) if null is not None and text.null_count else text
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as plain values: categories, runs and views as what they stand for."""
+    kind = plain(pa.nulls(0, column.type)).type
+    return pa.chunked_array([plain(chunk) for chunk in column.chunks], kind)
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """Return the same of an array."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(values.indices, plain(values.dictionary)).dictionary_decode()
+    if pa.types.is_run_end_encoded(kind):
+        return plain(pc.run_end_decode(values))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return values.cast(pa.string() if pa.types.is_string_view(kind) else pa.binary())
+    return values
+
+
+def column_values(column: pa.ChunkedArray) -> Array | None:
+    """Return numbers, or text as `text_values` does; None for a column of another type. A null of numbers is NaN."""
+    column = column if is_text(column.type) else decoded(column)
+    if is_text(column.type):
+        return text_values(column)
+    return _numbers(column) if is_number(column.type) else None
+
+
+def text_values(column: pa.ChunkedArray) -> Array:
+    """Return a column of text as an array of objects, of which equal ones are one object, and None for null."""
+    if pa.types.is_dictionary(column.type):
+        parts = column.chunks
+    else:
+        parts = [part.dictionary_encode() for part in decoded(column).chunks]
+    words = [np.array([*part.dictionary.to_pylist(), None], dtype=object) for part in parts]
+    codes = [indices_of(part, len(part.dictionary)) for part in parts]
+    return np.concatenate(
+        [np.empty(0, dtype=object), *(one[code] for one, code in zip(words, codes, strict=True))]
+    )
+
+
+def _numbers(column: pa.ChunkedArray) -> Array:
+    """Return numbers as they are stored; decimals as whole numbers if their type has no others."""
+    if pa.types.is_float32(column.type):  # the number that text has: 0.1, not 0.10000000149
+        column = column.cast(pa.string()).cast(pa.float64())
+    if not pa.types.is_decimal(column.type):
+        values: Array = column.to_numpy()
+        return values
+    for kind in (pa.int64(), pa.uint64()) if column.type.scale <= 0 else ():
+        with suppress(pa.ArrowInvalid):
+            values = column.cast(kind).to_numpy()
+            return values
+    return np.concatenate([np.empty(0), *map(to_doubles, column.chunks)])
+
+
+def null_rows(column: pa.ChunkedArray, values: Array) -> Array:
+    """Return true for the rows of a column with these values that are null."""
+    if values.dtype.kind == "O":
+        missing: Array = values == np.array(None)
+        return missing
+    nulls: Array = decoded(column).is_null().to_numpy()
+    return nulls
+
+
+def different_decimals(column: pa.ChunkedArray) -> set[Decimal]:
+    """Return the different values of a column of decimals; none of another column."""
+    column = decoded(column)
+    return set(column.unique().to_pylist()) if pa.types.is_decimal(column.type) else set()

@@ -1,0 +1,257 @@
+"""Data sets of many files: the parts of a folder, a glob or a list, each with its name in an output."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
+from kafeat.io.formats import FORMATS, INPUTS, format_of, suffix_of
+from kafeat.io.storage.base import Entry, Location, lies_in
+from kafeat.io.storage.json_text import read_json
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.object_store import is_remote, scheme_only
+
+MANIFEST = "_kafeat.json"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of a data set, or a range of its rows.
+
+    `name` is its name in an output, relative to the folder, with `/`. `only` is the half-open range of its rows.
+    """
+
+    name: str
+    location: Location
+    bytes: int
+    stamp: str
+    only: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a data set, sorted by name. `folder` holds all of them; it is None for a list of locations.
+
+    `pattern` is the pattern of their names below the folder. If it is empty, all files there are parts.
+    """
+
+    location: Location
+    folder: Location | None
+    parts: tuple[Part, ...]
+    pattern: str = ""
+
+    def would_hold(self, location: Location, folder: bool = False) -> bool:
+        """Return true if a file at a location would be a part, too. With `folder`, if any file below it would be."""
+        if self.folder is None:
+            return False
+        inner, base = location.identity, self.folder.identity
+        if not lies_in(inner, base):
+            return False
+        if folder:
+            return not self.pattern or "**" in self.pattern
+        name = inner[len(base) :].strip("/")
+        return is_hidden(name) <= is_hidden(self.pattern) and (
+            not self.pattern or _matches(name, self.pattern)
+        )
+
+
+def is_data_set(location: Location) -> bool:
+    """Return true if a location names many files: a folder, a glob, or a list of names."""
+    kind = location.kind()
+    if kind is not None:
+        return kind == "folder" or (kind == "file" and _is_list(location))
+    return is_pattern(location) or location.path.endswith("/")
+
+
+def must_exist(location: Location) -> None:
+    """Refuse a location at which there is nothing."""
+    if location.kind() is None:
+        raise SystemRefusedError(f"{location}: expected a file or a folder, got nothing of that name")
+
+
+def list_parts(location: Location, format: str | None = None) -> Parts:
+    """List the parts of a data set, sorted by name.
+
+    Files and folders whose names begin with `_` or `.` are left out, as other readers of such data do. Files of unknown
+    formats are refused unless `format` names the format.
+    """
+    data_set = find_parts(location)
+    if not data_set.parts:
+        raise DataError(f"{location}: expected at least one file, got none")
+    for part in data_set.parts:
+        if not part.name.isprintable():
+            raise DataError(
+                f"{location}: expected names of printable UTF-8, got {quoted(part.name)}; rename it"
+            )
+    if format is None:
+        _refuse_unknown_formats(data_set)
+    return data_set
+
+
+def find_parts(location: Location) -> Parts:
+    """List the parts without a check of their formats."""
+    pattern = ""
+    kind = location.kind()
+    if kind == "file":
+        folder, parts = None, [_part(entry, at, name) for name, at, entry in named_in(location)]
+    elif kind == "folder":
+        folder, parts = location, list(_in_folder(location, ""))
+    elif not is_pattern(location):
+        raise SystemRefusedError(f"{location}: expected a folder, got nothing of that name")
+    else:
+        folder, pattern = _fixed(location)
+        if folder.kind() != "folder":
+            raise DataError(f"{location}: expected files of that pattern, got no folder {folder}")
+        parts = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
+    return Parts(location, folder, tuple(sorted(parts, key=lambda part: part.name)), pattern)
+
+
+def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
+    """Return the parts with their names in an output of that format.
+
+    Without `format`, a part keeps its own format, or becomes Parquet if its own is sparse. Two parts with the
+    same name are refused.
+    """
+    out: dict[str, Part] = {}
+    for part in parts:
+        own = format_of(LocalPath(part.name), input_format, INPUTS)
+        target_format = format or ("parquet" if own.sparse else own.name)
+        keeps = suffix_of(LocalPath(part.name)) in FORMATS[target_format].suffixes
+        name = part.name if keeps else f"{stem(part.name)}.{target_format}"
+        if name in out:
+            raise UsageError(
+                f"{part.location}: expected parts with different names in the output, got {quoted(name)} for "
+                f"{out[name].location}, too"
+            )
+        out[name] = replace(part, name=name)
+    return list(out.values())
+
+
+def stem(name: str) -> str:
+    """Return a name without the suffix of its format."""
+    return name[: len(name) - len(suffix_of(LocalPath(name)))]
+
+
+def is_hidden(name: str) -> bool:
+    """Return true if a name, or a folder in it, begins with `_` or `.`: readers skip such files."""
+    return any(piece.startswith(("_", ".")) for piece in name.split("/"))
+
+
+def is_pattern(location: Location) -> bool:
+    """Return true if a location has wildcards."""
+    return location.wildcards.search(location.path) is not None
+
+
+def _is_list(location: Location) -> bool:
+    return location.path.lower().endswith(LIST_SUFFIXES)
+
+
+def _in_folder(folder: Location, pattern: str) -> Iterator[Part]:
+    hidden = is_hidden(pattern)  # a pattern that names a hidden file asks for it
+    for entry in folder.listed():
+        if hidden or not is_hidden(entry.name):
+            yield _part(entry, folder.join(entry.name), entry.name)
+
+
+def _part(entry: Entry, location: Location, name: str) -> Part:
+    return Part(name, location, entry.bytes, entry.stamp)
+
+
+def _fixed(pattern: Location) -> tuple[Location, str]:
+    """Split a location at its first wildcard into a folder and a pattern."""
+    pieces = pattern.path.split("/")
+    first = next(i for i, piece in enumerate(pieces) if pattern.wildcards.search(piece))
+    return pattern.above(first), "/".join(pieces[first:])
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Return true if a name matches a pattern. `**` stands for any number of folders; `*` does not match `/`."""
+    return _pieces_match(name.split("/"), pattern.split("/"))
+
+
+def _pieces_match(names: list[str], patterns: list[str]) -> bool:
+    if not patterns:
+        return not names
+    if patterns[0] == "**":
+        return any(_pieces_match(names[i:], patterns[1:]) for i in range(len(names) + 1))
+    return (
+        bool(names) and fnmatch.fnmatchcase(names[0], patterns[0]) and _pieces_match(names[1:], patterns[1:])
+    )
+
+
+def _refuse_unknown_formats(data_set: Parts) -> None:
+    """Refuse files of no known suffix, and name the pattern of the others."""
+    suffixes = Counter(suffix_of(LocalPath(part.name)) for part in data_set.parts)
+    if "" not in suffixes:
+        return
+    unknown = [part.name for part in data_set.parts if not suffix_of(LocalPath(part.name))]
+    more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
+    known = [suffix for suffix, _ in suffixes.most_common() if suffix]
+    remedy = "name the format of all with --input-format"
+    if known and data_set.folder is not None:
+        below = "**/" if any("/" in part.name for part in data_set.parts) else ""
+        pattern = data_set.folder.join(f"{below}*{known[0]}")
+        remedy = f"choose the others with the pattern '{pattern}' in quotes, or {remedy}"
+    elif known:
+        remedy = f"leave it out of the list, or {remedy}"
+    raise DataError(
+        f"{data_set.location}: expected data files, got {', '.join(map(quoted, unknown[:3]))}{more}; {remedy}"
+    )
+
+
+LIST_SUFFIXES = (".json", ".txt", ".list")
+
+
+def named_in(location: Location) -> Iterator[tuple[str, Location, Entry]]:
+    """Yield the name in an output, the location and the entry of each file in a list."""
+    for name, at in locations_in(location):
+        entry = at.entry()
+        if entry is None:
+            raise DataError(
+                f"{location}: expected a file, got none of the name {quoted(str(at) if _is_whole(name) else name)}"
+            )
+        inside = not _is_whole(name) and ".." not in name.split("/")
+        yield os.path.normpath(name) if inside else entry.name, at, entry
+
+
+def locations_in(location: Location) -> Iterator[tuple[str, Location]]:
+    """Yield the names and locations of the files in a list, without a check that they exist."""
+    folder = location.parent
+    for name in _names(location):
+        if not _can_be(name):
+            shown = scheme_only(name) if is_remote(name) else name
+            raise DataError(f"{location}: expected names that a file can have, got {quoted(shown)}")
+        yield name, parse_location(name) if _is_whole(name) else folder.join(name)
+
+
+def _is_whole(name: str) -> bool:
+    return os.path.isabs(name) or "://" in name or is_remote(name)
+
+
+def _can_be(name: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+
+
+def _names(location: Location) -> list[str]:
+    if not location.path.lower().endswith(".json"):
+        lines = location.read().decode("utf-8", errors="surrogateescape").splitlines()
+        return [line for line in lines if line.strip() and not line.startswith("#")]
+    expected = "a list of names, or the manifest of a run"
+    content = read_json(location, expected)
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        if content.get("state") != "complete":
+            raise DataError(
+                f"{location}: expected the manifest of a finished run, got {content.get('state')!r}; --resume it"
+            )
+        content = [part.get("name") if isinstance(part, dict) else None for part in content["parts"]]
+    if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
+        raise DataError(f"{location}: expected {expected}, got other JSON")
+    return content

@@ -1,0 +1,140 @@
+"""The formats of tables: one `Format` each, found by its name, the suffix of a file or the first bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+from kafeat.errors import UsageError
+from kafeat.io.storage.base import Location, StandardStream
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format, and what it can hold. Its reader and its writer are imported when they are used."""
+
+    name: str
+    title: str
+    """Name in messages."""
+    endings: tuple[str, ...]
+    """Suffixes. A text may also be compressed, as .gz and .zst."""
+    writer: str
+    """Module and class below `kafeat.io`; so is `reader`."""
+    reader: str = ""
+    """Empty for a format that is only written."""
+    magic: tuple[bytes, ...] = ()
+    """Texts of which one begins every file."""
+    compressions: tuple[str, ...] = ("none",)
+    text: bool = False
+    piped: bool = False
+    """Can be read from standard input and written to standard output."""
+    counted: bool = False
+    """Always stores the number of rows."""
+    typed: bool = True
+    """Passthrough columns have types. Otherwise the text of the input is copied."""
+    sparse: bool = False
+    """Holds only what is not 0. Features are mostly dense, so it is written only if it is asked for."""
+    lists: bool = True
+    """Can hold all features as one column of lists. A matrix is the same in both layouts."""
+    passthrough: Literal["columns", "label", "none"] = "columns"
+
+    @property
+    def suffixes(self) -> list[str]:
+        """All suffixes."""
+        packed = ("", ".gz", ".zst") if self.text else ("",)
+        return [f"{ending}{suffix}" for ending in self.endings for suffix in packed]
+
+
+_OF_TEXT = ("none", "gzip", "zstd")
+FORMATS = {
+    format.name: format
+    for format in (
+        Format(
+            "csv", "CSV", (".csv", ".tsv"), "writers.csv.CsvWriter", "readers.csv.CsvReader",
+            compressions=_OF_TEXT, text=True, piped=True, typed=False, lists=False,
+        ),
+        Format(
+            "parquet", "Parquet", (".parquet", ".pq"), "writers.parquet.ParquetWriter",
+            "readers.parquet.ParquetReader", (b"PAR1",), ("none", "snappy", "lz4", "zstd", "gzip"), counted=True,
+        ),
+        Format(
+            "npy", "NPY", (".npy",), "writers.npy.NpyWriter", "readers.npy.NpyReader", (b"\x93NUMPY",),
+            counted=True, passthrough="none",
+        ),
+        Format(
+            "arrow", "Arrow", (".arrow", ".arrows", ".feather", ".ipc"), "writers.arrow_ipc.ArrowWriter",
+            "readers.arrow_ipc.open_arrow", (b"ARROW1", b"\xff\xff\xff\xff"), ("none", "lz4", "zstd"), piped=True,
+        ),
+        Format(
+            "jsonl", "JSON lines", (".jsonl", ".ndjson"), "writers.jsonl.JsonlWriter",
+            compressions=_OF_TEXT, text=True, piped=True,
+        ),
+        Format(
+            "libsvm", "LIBSVM", (".libsvm", ".svmlight", ".svm"), "writers.libsvm.LibsvmWriter",
+            "readers.libsvm.LibsvmReader", compressions=_OF_TEXT, text=True, piped=True, sparse=True, lists=False,
+            passthrough="label",
+        ),
+        Format(
+            "npz", "NPZ", (".npz",), "writers.npz.NpzWriter", "readers.sparse_matrix.NpzReader",
+            counted=True, sparse=True, lists=False, passthrough="none",
+        ),
+    )
+}  # fmt: skip
+INPUTS = tuple(format.name for format in FORMATS.values() if format.reader)
+OUTPUTS = tuple(FORMATS)
+_SUFFIXES = {suffix: format for format in FORMATS.values() for suffix in format.suffixes}
+
+
+def format_of(location: Location, given: str | None = None, among: tuple[str, ...] = OUTPUTS) -> Format:
+    """Return the given format, or the one of the suffix. `-` is CSV. Errors list the suffixes of `among`."""
+    if given is not None:
+        if given not in FORMATS:
+            raise UsageError(f"{location}: expected a format of {', '.join(FORMATS)}, got {given!r}")
+        return FORMATS[given]
+    if isinstance(location, StandardStream):
+        return FORMATS["csv"]
+    suffix = suffix_of(location)
+    if suffix:
+        return _SUFFIXES[suffix]
+    options = "--input-format" if among == INPUTS else "--output-format"
+    # Compressed ones are listed for CSV only, as they are many.
+    known = [
+        suffix
+        for name in among
+        for suffix in FORMATS[name].suffixes
+        if name == "csv" or suffix.count(".") == 1
+    ]
+    raise UsageError(
+        f"{location}: expected a name that ends in one of {', '.join(known)}; else name the format with {options}"
+    )
+
+
+def suffix_of(location: Location) -> str:
+    """Return the suffix by which the format is recognised, or an empty text."""
+    name = location.path.lower()
+    return max((suffix for suffix in _SUFFIXES if name.endswith(suffix)), key=len, default="")
+
+
+def format_of_bytes(head: bytes) -> Format | None:
+    """Return the format whose files begin so, if it is known."""
+    return next((format for format in FORMATS.values() if head.startswith(format.magic)), None)
+
+
+def delimiter_of(location: Location, delimiter: str) -> str:
+    """Return a tab for .tsv if the delimiter is the default."""
+    tabs = delimiter == "," and suffix_of(location).startswith(".tsv")
+    return "\t" if tabs else delimiter
+
+
+def imported(name: str) -> Any:
+    """Return a reader or a writer by its module and name."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(f"kafeat.io.{module}"), attribute)
+
+
+def spelled(names: Iterable[str], last: str = "or") -> str:
+    """Return names as a list in words, such as `CSV, Arrow or LIBSVM`."""
+    *first, end = names
+    return f"{', '.join(first)} {last} {end}" if first else end

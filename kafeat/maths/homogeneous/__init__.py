@@ -1,1 +1,0 @@
-"""Spectra, windows and ratios of homogeneous kernels."""

@@ -1,0 +1,147 @@
+"""Kernels over sets of columns: sums, by recurrence, over sets of terms of the products of the terms in a set.
+
+Nothing is subtracted, so sums of positive terms keep their digits.
+
+Source: Shawe-Taylor & Cristianini 2004, section 9.2 (all-subsets and ANOVA kernels by dynamic programming).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from kafeat.contract.kernel_inputs import Gram, KernelInputs
+from kafeat.maths.kernel import KernelParameters, TiledKernel, as_coordinates
+from kafeat.maths.kernel_tiles import KernelTile, Landmarks
+from kafeat.types import Floats
+
+
+def degree_warning(kind: str, degree: int, n_columns: int) -> str | None:
+    """Return a sentence about sets of more columns than there are, over which every sum is 0, or None."""
+    if degree <= n_columns:
+        return None
+    return f"{kind}: degree: sets of {degree} columns need more than the {n_columns} of the input, so the kernel is 0"
+
+
+def sets_of_size(terms: Iterable[Floats], sums: Floats, product: Floats) -> Floats:
+    """Return Σ_{|S| = size} Π_{i ∈ S} t_i, the last part of the buffer `sums` (size, …); `product` (…) is one too.
+
+    A sum over sets of q terms with a new term t is the one without it, and t times the one over q − 1 terms.
+    """
+    sums[...] = 0.0
+    for term in terms:
+        for q in range(len(sums) - 1, 0, -1):
+            np.multiply(term, sums[q - 1], out=product)
+            sums[q] += product
+        sums[0] += term
+    result: Floats = sums[-1]
+    return result
+
+
+def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floats) -> Floats:
+    """Return Σ_{|S| ≥ least} Π_{i ∈ S} t_i, least = 1 or 2, a part of `sums` (2, …); `product` (…) is a buffer."""
+    total: Floats
+    total, single = sums
+    total[...] = 0.0
+    single[...] = 0.0 if least == 2 else 1.0
+    for term in terms:
+        # a set with t has others beside it: those that are enough already, and those that t completes
+        np.add(total, single, out=product)
+        product *= term
+        total += product
+        if least == 2:
+            single += term
+    return total
+
+
+def all_sets(terms: Iterable[Floats], out: Floats, share: float = 1.0) -> Floats:
+    """Write Π (share + t_i), a sum over all sets of the terms if `share` is 1, into `out`. The terms are written to."""
+    out[...] = 1.0
+    for term in terms:
+        term += term.dtype.type(share)
+        out *= term
+    return out
+
+
+def outer_terms(X: Floats, Y: Floats, product: Floats) -> Iterator[Floats]:
+    """Yield the terms x_i y_i of every row of X (n, d) with every row of Y (m, d), all in the buffer (n, m)."""
+    for x, y in zip(X.T, Y.T, strict=True):
+        yield np.multiply(x[:, None], y[None, :], out=product)
+
+
+class AnovaKernel(TiledKernel):
+    """Σ over sets of `degree` columns of Π γ x_i y_i over the set: a polynomial kernel without powers of a column."""
+
+    needs_coordinates = True
+    scaled = True
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        c = as_coordinates(inputs)
+
+        def sums(x: Floats, y: Floats) -> Floats:
+            shape = (len(x), len(y))
+            terms = outer_terms(p.gamma * x, y, np.empty(shape))
+            return sets_of_size(terms, np.empty((p.degree, *shape)), np.empty(shape))
+
+        def norms(x: Floats) -> Floats:
+            return sets_of_size(p.gamma * x.T**2, np.empty((p.degree, len(x))), np.empty(len(x)))
+
+        return Gram(sums(c.x, c.y), (norms(c.x), norms(c.y)))
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        # a product of `degree` factors takes the whole scale
+        factor = p.gamma / landmarks.scale ** (1.0 / p.degree)
+        return _AnovaTile(landmarks.doubles * factor, landmarks.dtype, p.degree)
+
+
+class _AnovaTile(KernelTile):
+    def __init__(self, landmarks: Floats, dtype: np.dtype[Any], degree: int) -> None:
+        super().__init__(landmarks, dtype)
+        self._degree = degree
+
+    def scratch(self, rows: int) -> Floats:
+        return np.empty((self._degree + 2, rows, len(self._landmarks)), dtype=self._dtype)
+
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
+        *sums, term, product = range(self._degree + 2)
+        terms = outer_terms(X, self._landmarks, scratch[term])
+        out[...] = sets_of_size(terms, scratch[: len(sums)], scratch[product])
+
+
+class AllSubsetsKernel(TiledKernel):
+    """Π_i (1 + γ x_i y_i), the sum of the ANOVA kernels of every degree."""
+
+    needs_coordinates = True
+    scaled = True
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        c = as_coordinates(inputs)
+
+        def product(x: Floats, y: Floats) -> Floats:
+            shape = (len(x), len(y))
+            return all_sets(outer_terms(p.gamma * x, y, np.empty(shape)), np.empty(shape))
+
+        def norms(x: Floats) -> Floats:
+            result: Floats = np.prod(1.0 + p.gamma * x**2, axis=1)
+            return result
+
+        return Gram(product(c.x, c.y), (norms(c.x), norms(c.y)))
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        # every factor takes an equal part of the scale, so that no product of some leaves the range of the dtype
+        share = landmarks.scale ** (-1.0 / landmarks.rows.shape[1])
+        return _SubsetsTile(landmarks.doubles * (p.gamma * share), landmarks.dtype, share)
+
+
+class _SubsetsTile(KernelTile):
+    def __init__(self, landmarks: Floats, dtype: np.dtype[Any], share: float) -> None:
+        super().__init__(landmarks, dtype)
+        self._share = share
+
+    def scratch(self, rows: int) -> Floats:
+        return np.empty((rows, len(self._landmarks)), dtype=self._dtype)
+
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
+        all_sets(outer_terms(X, self._landmarks, scratch), out, self._share)

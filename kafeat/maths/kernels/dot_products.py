@@ -1,0 +1,161 @@
+"""Kernels of dot products and of the angle between rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kafeat.contract.kernel_inputs import Gram, KernelInputs
+from kafeat.maths.kernel import Kernel, KernelParameters, TiledKernel
+from kafeat.maths.kernel_tiles import KernelTile, Landmarks, ProductTile
+from kafeat.types import Floats
+
+
+class DotProductKernel(Kernel):
+    """A function of x·y alone."""
+
+    @abstractmethod
+    def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
+        """Return the kernel where x·y = `dots`."""
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        x, y = inputs.squared_norms
+        return Gram(self.of_dots(inputs.dots, p), (self.of_dots(x, p), self.of_dots(y, p)))
+
+
+class LinearKernel(DotProductKernel, TiledKernel):
+    """x·y."""
+
+    scaled = True
+
+    def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
+        return dots
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        # both factors of a product of the size of `scale` are representable; the product need not be
+        return ProductTile(landmarks.doubles / landmarks.scale, landmarks.dtype)
+
+
+class PolynomialKernel(DotProductKernel, TiledKernel):
+    """(γ x·y + c₀)^degree."""
+
+    scaled = True
+
+    def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
+        return (p.gamma * dots + p.coef0) ** p.degree
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        root = landmarks.scale ** (1.0 / p.degree)
+
+        def finish(dots: Floats) -> None:
+            dots += dots.dtype.type(p.coef0 / root)
+            np.power(dots, p.degree, out=dots)
+
+        return ProductTile(landmarks.doubles * (p.gamma / root), landmarks.dtype, finish)
+
+
+class SigmoidKernel(DotProductKernel, TiledKernel):
+    """tanh(γ x·y + c₀): not positive definite."""
+
+    def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
+        result: Floats = np.tanh(p.gamma * dots + p.coef0)
+        return result
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        def finish(dots: Floats) -> None:
+            dots *= dots.dtype.type(p.gamma)
+            dots += dots.dtype.type(p.coef0)
+            np.tanh(dots, out=dots)
+
+        return ProductTile(landmarks.rows, landmarks.dtype, finish)
+
+
+class SeriesKernel(DotProductKernel, TiledKernel):
+    """Σ_n a_n (γ x·y)^n, a_n ≥ 0: by Schoenberg's theorem every dot-product kernel on spheres of all dimensions."""
+
+    scaled = True
+
+    def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
+        values: Floats = np.polynomial.polynomial.polyval(p.gamma * dots, np.array(p.coefficients))
+        return values
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        lower, last, factor = scaled_series(p.coefficients, landmarks.scale)
+
+        def finish(dots: Floats) -> None:
+            # Horner's rule
+            total = np.full_like(dots, last)
+            for coefficient in reversed(lower):
+                total *= dots
+                total += dots.dtype.type(coefficient)
+            dots[...] = total
+
+        return ProductTile(landmarks.doubles * (p.gamma * factor), landmarks.dtype, finish)
+
+
+def scaled_series(coefficients: Sequence[float], scale: float) -> tuple[list[float], float, float]:
+    """Return b_0 … b_{N − 1}, b_N and f with Σ b_n (f t)^n = Σ a_n t^n/scale: powers of f t are as small as the sum."""
+    *lower, last = np.trim_zeros(np.array(coefficients), "b")
+    factor = scale ** (-1.0 / max(len(lower), 1))
+    # a scale above the range of the dtype is divided out before it is multiplied
+    rest = [float(a * np.exp(-(np.log(scale) + n * np.log(factor)))) for n, a in enumerate([*lower, last])]
+    return rest[:-1], rest[-1], factor
+
+
+class ExponentialKernel(DotProductKernel):
+    """exp(γ x·y)."""
+
+    def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
+        result: Floats = np.exp(p.gamma * dots)
+        return result
+
+
+class CosineKernel(TiledKernel):
+    """x·y/(‖x‖‖y‖), and 0 where one of them is 0."""
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        x, y = (np.sqrt(norms) for norms in inputs.squared_norms)
+        scale = np.where(x > 0, x, np.inf)[:, None] * np.where(y > 0, y, np.inf)[None, :]
+        return Gram(inputs.dots / scale, ((x > 0).astype(float), (y > 0).astype(float)))
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        return _CosineTile(landmarks.rows, landmarks.dtype)
+
+
+class _CosineTile(KernelTile):
+    """Landmarks of length 1, and rows divided by their lengths."""
+
+    def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
+        norms = np.linalg.norm(landmarks.astype(np.float64), axis=1, keepdims=True)
+        super().__init__(landmarks / np.where(norms > 0.0, norms, 1.0), dtype)
+
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
+        # By powers of two near the largest entries, which changes no digit: squares stay within the dtype.
+        exponents = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
+        most = np.finfo(X.dtype).maxexp - 2
+        units = np.ldexp(X.dtype.type(1.0), -exponents.clip(-most, most))
+        scaled = np.multiply(X, units[:, None], out=scratch)
+        norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        np.matmul(scaled, self._landmarks.T, out=out)
+        out /= np.where(norms > 0.0, norms, X.dtype.type(1.0))[:, None]
+
+
+class ArcCosineKernel(Kernel):
+    """Order 0: 1 − θ/π; order 1: ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π; θ the angle, π/2 where a row is 0."""
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        x, y = (np.sqrt(norms) for norms in inputs.squared_norms)
+        lengths = x[:, None] * y[None, :]
+        # sin²(θ/2) from distances: an arc cosine would lose half of the digits of a small angle.
+        chords = inputs.squared_distances - (x[:, None] - y[None, :]) ** 2
+        half = np.divide(chords, 4.0 * lengths, out=np.full_like(lengths, 0.5), where=lengths > 0)
+        half = np.clip(half, 0.0, 1.0)
+        angles = 2.0 * np.arctan2(np.sqrt(half), np.sqrt(1.0 - half))
+        if p.order == 0:
+            diagonals = tuple(np.where(norms > 0, 1.0, 0.5) for norms in (x, y))
+            return Gram(1.0 - angles / np.pi, (diagonals[0], diagonals[1]))
+        values = lengths * (np.sin(angles) + (np.pi - angles) * np.cos(angles)) / np.pi
+        return Gram(values, inputs.squared_norms)

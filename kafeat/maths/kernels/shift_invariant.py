@@ -1,0 +1,169 @@
+"""Kernels of x − y, with their frequency distributions; `matern` has a file of its own."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafeat.contract.kernel_inputs import Gram, KernelInputs, distances
+from kafeat.maths.fourier.spectra import (
+    IsotropicDistribution,
+    ProductDistribution,
+    inverse_cauchy,
+    inverse_laplace,
+)
+from kafeat.maths.kernel import (
+    DifferentiableKernel,
+    KernelParameters,
+    ShiftInvariantKernel,
+    TiledKernel,
+    as_coordinates,
+    unit_gram,
+)
+from kafeat.maths.kernel_loops import profile_loop, sums_loop
+from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks
+from kafeat.types import Floats
+
+
+class RbfKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
+    """exp(−γ‖x − y‖²)."""
+
+    distance = "euclidean"
+    centred = True
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        return unit_gram(_gaussian(p.gamma * inputs.squared_distances))
+
+    def frequencies(self, p: KernelParameters) -> IsotropicDistribution:
+        """N(0, 2γ I)."""
+        return IsotropicDistribution(p.gamma, float(np.sqrt(2.0)), _gaussian)
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        def finish(scaled: Floats) -> None:
+            np.exp(scaled, out=scaled)
+
+        return DistanceTile(landmarks, -p.gamma, finish, "gaussian")
+
+    def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
+        K = np.exp(-p.gamma * squared)
+        return K, -p.gamma * K
+
+
+def _gaussian(t: Floats) -> Floats:
+    """exp(−t), t = γ‖x − y‖²."""
+    return np.exp(-t)
+
+
+class RationalQuadraticKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
+    """(1 + γ‖x − y‖²/α)^{−α}."""
+
+    distance = "euclidean"
+    centred = True
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        return unit_gram(_rational(p.gamma * inputs.squared_distances, p.alpha))
+
+    def frequencies(self, p: KernelParameters) -> IsotropicDistribution:
+        """N(0, 2γs I), s ~ Gamma(shape α, rate α), one s per frequency."""
+        from scipy.special import gammaincinv
+
+        return IsotropicDistribution(
+            p.gamma,
+            float(np.sqrt(2.0)),
+            lambda t: _rational(t, p.alpha),
+            lambda u: gammaincinv(p.alpha, u) / p.alpha,
+        )
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        def finish(scaled: Floats) -> None:
+            np.log1p(scaled, out=scaled)
+            scaled *= scaled.dtype.type(-p.alpha)
+            np.exp(scaled, out=scaled)
+
+        return DistanceTile(landmarks, p.gamma / p.alpha, finish, "rational_quadratic", p.alpha)
+
+    def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
+        base = 1.0 + p.gamma / p.alpha * squared
+        K = base**-p.alpha
+        return K, -p.gamma * K / base
+
+
+def _rational(t: Floats, alpha: float) -> Floats:
+    """(1 + t/α)^{−α}, t = γ‖x − y‖²."""
+    values: Floats = np.exp(-alpha * np.log1p(t / alpha))
+    return values
+
+
+class LaplacianKernel(ShiftInvariantKernel, TiledKernel):
+    """exp(−γ‖x − y‖₁)."""
+
+    needs_coordinates = True
+    distance = "cityblock"
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        c = as_coordinates(inputs)
+        return unit_gram(np.exp(-p.gamma * distances(c.x, c.y, "cityblock")))
+
+    def frequencies(self, p: KernelParameters) -> ProductDistribution:
+        """Cauchy(0, γ) in each coordinate."""
+        return ProductDistribution(p.gamma, inverse_cauchy, lambda t: -np.abs(t))
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        return _LaplacianTile(landmarks.rows, landmarks.dtype, p.gamma)
+
+
+class _Buffers(NamedTuple):
+    rows: Floats
+    sums: np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+
+class _LaplacianTile(KernelTile):
+    """Without a compiled loop the distances are in float64: SciPy's is as fast as passes of float32 over a tile."""
+
+    def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:
+        super().__init__(landmarks, dtype)
+        self._gamma, self._loop = gamma, sums_loop("cityblock", self._landmarks, dtype)
+        self._exp = profile_loop("gaussian", dtype)
+        if self._loop:
+            return
+        from scipy.spatial.distance import cdist  # slow to import, and only needed here
+
+        self._cdist = cdist
+        self._doubles = self._landmarks.astype(np.float64)
+
+    def scratch(self, rows: int) -> _Buffers | None:
+        if self._loop:
+            return None
+        return _Buffers(np.empty((rows, self._landmarks.shape[1])), np.empty((rows, len(self._landmarks))))
+
+    def evaluate(self, X: Floats, out: Floats, scratch: _Buffers | None) -> None:
+        if self._loop:
+            self._loop(X, out)
+            out *= out.dtype.type(-self._gamma)
+        elif scratch:
+            scratch.rows[...] = X
+            self._cdist(scratch.rows, self._doubles, "cityblock", out=scratch.sums)
+            np.multiply(scratch.sums, -self._gamma, out=out, casting="same_kind")
+        if self._exp:
+            self._exp(out)
+        else:
+            np.exp(out, out=out)
+
+
+class CauchyKernel(ShiftInvariantKernel):
+    """Π_i 1/(1 + γ(x_i − y_i)²)."""
+
+    needs_coordinates = True
+    distance = "euclidean"
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        c = as_coordinates(inputs)
+        logs = np.zeros((len(c.x), len(c.y)))
+        for x, y in zip(c.x.T, c.y.T, strict=True):
+            logs += np.log1p(p.gamma * (x[:, None] - y[None, :]) ** 2)
+        return unit_gram(np.exp(-logs))
+
+    def frequencies(self, p: KernelParameters) -> ProductDistribution:
+        """Laplace(0, √γ) in each coordinate."""
+        return ProductDistribution(float(np.sqrt(p.gamma)), inverse_laplace, lambda t: -np.log1p(t * t))

@@ -1,0 +1,147 @@
+"""Landmarks chosen by a label: by the dual variables of a first linear classifier, or where a predictor is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafeat.errors import DataError, UsageError
+from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, draw, fill_up
+from kafeat.maths.nystroem.landmarks.kmeans import weighted_kmeans
+from kafeat.maths.task import class_numbers, count_classes, targets_to_learn
+from kafeat.types import Array, Floats
+
+_STEPS = 200
+# Of the mean eigenvalue of ZᵀZ.
+_PENALTY = 1e-4
+
+
+def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
+    """Row numbers, and Σ_c |α_ic| of a machine on the features of m uniform landmarks.
+
+    Classes: one-vs-rest squared hinge, α_i = max(0, 1 − τ − y_i f(x_i)). A numeric target, standardized: squared
+    loss, α_i = max(0, |y_i − f(x_i)| − τ). τ is `dual_l1`: −(τ/n)‖α‖₁ in the dual (Nyström based kernel classification
+    for big data, 2015, equations 5–6). For classes it scales α by 1 − τ, so that the
+    landmarks stay the same. The ridge is the mean ‖z‖². The features are (n, m): where that is more than
+    2²⁶ numbers, a random subset of the rows takes part.
+    """
+    if view.label is None:
+        raise UsageError("expected a label column, got none: name it with --label (label=... in Python)")
+    rows = view.rows(m, rng)
+    targets, classes = _targets(view.label[rows])
+    Z = nystroem_features(view, rows, np.sort(rng.choice(len(view.X), size=m, replace=False)))
+    alpha = duals(Z, targets, classes, view.dual_l1)
+    return rows, np.abs(alpha).sum(axis=1)
+
+
+def duals(Z: Floats, Y: Floats, classes: bool, tau: float) -> Floats:
+    """α (n, c) at the minimum of ½Σℓ_τ(y, Zw) + ½λ‖w‖², λ = mean ‖z‖², for every column of Y (n, c).
+
+    Gradient steps in the metric of ZᵀZ + λI, which bounds the curvature of both losses (so one factor serves all
+    classes), with Nesterov's momentum.
+    """
+    from scipy.linalg import cho_factor, cho_solve
+
+    if not Z.shape[1]:  # the kernel is 0 on the landmarks
+        return _dual(Y, np.zeros_like(Y), classes, tau)
+    ridge = float(np.einsum("ij,ij->", Z, Z, dtype=np.float64)) / len(Z)
+    H = (Z.T @ Z).astype(np.float64)
+    metric = cho_factor(H + (ridge + 1e-6 * np.trace(H) / len(H)) * np.eye(len(H)))
+    w = ahead = np.zeros((Z.shape[1], Y.shape[1]))
+    momentum = 1.0
+    alpha = _dual(Y, Z @ ahead.astype(Z.dtype), classes, tau)
+    for _ in range(_STEPS):
+        step = cho_solve(metric, (Z.T @ alpha.astype(Z.dtype)).astype(np.float64) - ridge * ahead)
+        after = ahead + step
+        if np.abs(step).max() <= 1e-5 * np.abs(after).max():
+            break
+        following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
+        ahead = after + (momentum - 1.0) / following * (after - w)
+        w, momentum = after, following
+        alpha = _dual(Y, Z @ ahead.astype(Z.dtype), classes, tau)
+    return alpha
+
+
+def _dual(Y: Floats, f: Floats, classes: bool, tau: float) -> Floats:
+    """−∂ℓ_τ/∂f of half the loss."""
+    if classes:
+        return Y * np.maximum(0.0, 1.0 - tau - Y * f)
+    left = Y - f
+    result: Floats = np.sign(left) * np.maximum(0.0, np.abs(left) - tau)
+    return result
+
+
+def _targets(label: Array) -> tuple[Floats, bool]:
+    """±1 for each class (n, c), one column for two of them; or a numeric target, standardized (n, 1)."""
+    if label.ndim > 1:
+        raise DataError(
+            f"label: expected one label a row, got {label.shape[1]}; landmarks: residual takes several"
+        )
+    if count_classes(label) is None:
+        if not np.isfinite(label).all():
+            raise DataError("label: expected finite numbers, got nan or inf")
+        y = label.astype(np.float64)
+        return ((y - y.mean()) / y.std())[:, None], False
+    values, index = class_numbers(label)
+    if len(values) < 2:
+        raise DataError(f"label: expected at least two classes, got only {values[0]!s}")
+    signs = np.where(np.eye(len(values), dtype=bool)[index], 1.0, -1.0)
+    return signs[:, 1:] if len(values) == 2 else signs, True
+
+
+def nystroem_features(view: FitSample, rows: Indices, landmarks: Indices) -> Floats:
+    """Nyström features (n, m) of `rows`, eigenvalues below 10⁻⁶ of the largest cut off."""
+    K = view.kernel(landmarks, landmarks).astype(np.float64)
+    values, vectors = np.linalg.eigh((K + K.T) / 2.0)
+    kept = values > 1e-6 * values[-1]
+    projection = (vectors[:, kept] / np.sqrt(values[kept])).astype(view.X.dtype)
+    return np.concatenate(
+        [view.kernel(rows[i : i + 4096], landmarks) @ projection for i in range(0, len(rows), 4096)]
+    )
+
+
+def dual_weighted(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
+    """P(i) ∝ |α_i|, without replacement (Nyström based kernel classification for big data, 2015, equation 8).
+
+    Where fewer than m rows have an α, they are all taken, and the rest is uniform.
+    """
+    rows, alpha = dual_weights(view, m, rng)
+    return fill_up(rows[draw(alpha, m, rng)], np.arange(len(view.X)), m, rng)
+
+
+def dual_kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
+    """Centres of k-means with the weights α_i² (Nyström based kernel classification for big data, 2015, equation 9).
+
+    Where fewer than m rows have an α, they are all taken, and the rest is uniform.
+    """
+    rows, alpha = dual_weights(view, m, rng)
+    squares = alpha**2
+    weighing = squares > 0.0
+    if np.count_nonzero(weighing) <= m:
+        return view.X[fill_up(rows[weighing], np.arange(len(view.X)), m, rng)]
+    return weighted_kmeans(view.X[rows[weighing]], squares[weighing], m, rng)
+
+
+def residual(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
+    """Half of the rows uniformly, and half with P(i) ∝ Σ_c |y_ic − f_c(x_i)|, with ridge f on features of the first.
+
+    All rows differ. Classes count as targets of 0 and 1, one column each. The features are (n, m/2): where that is more
+    than 2²⁶ numbers, a random subset of the rows takes part.
+    """
+    if view.label is None:
+        raise TypeError("residual: a config without a label has to be refused before the fit")
+    every = np.arange(len(view.X))
+    first = np.sort(rng.choice(len(every), size=max(1, m // 2), replace=False))
+    rows = view.rows(len(first), rng)
+    weights = _residuals(nystroem_features(view, rows, first), targets_to_learn(view.label)[rows])
+    weights[np.isin(rows, first)] = 0.0
+    others, size = np.setdiff1d(every, first), m - len(first)
+    return np.concatenate([first, fill_up(rows[draw(weights, size, rng)], others, size, rng)])
+
+
+def _residuals(Z: Floats, Y: Floats) -> Floats:
+    """Return Σ_c |y_ic − f_c| of every row, (n,), with ridge f on features Z (n, D) for targets Y (n, k)."""
+    A, B = (Z - Z.mean(axis=0)).astype(np.float64), Y - Y.mean(axis=0)
+    gram = A.T @ A
+    gram.flat[:: len(gram) + 1] += _PENALTY * np.trace(gram) / max(len(gram), 1) + np.finfo(np.float64).tiny
+    residuals: Floats = np.abs(B - A @ np.linalg.solve(gram, A.T @ B)).sum(axis=1)
+    return residuals

@@ -1,0 +1,143 @@
+"""Samplers as operators: cosines, rectified units, exponentials, a few features per column, and projections."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from kafeat.chain.chain import FittedStep
+from kafeat.maths.fourier.features import length_scales
+from kafeat.maths.fourier.structured import StructuredAngles
+from kafeat.maths.hadamard import written_out
+from kafeat.onnx.elementary import flattened, product, refuse_negative
+from kafeat.onnx.graph import Graph, Value, beside
+from kafeat.samplers.arc_cosine import ArcCosine
+from kafeat.samplers.fourier import Fourier
+from kafeat.samplers.homogeneous import Homogeneous
+from kafeat.samplers.intersection_bins import IntersectionBins
+from kafeat.samplers.positive_exponential import PositiveExponential
+from kafeat.samplers.projection import Projection
+from kafeat.samplers.skewed import Skewed
+from kafeat.types import Floats, State
+
+
+def emit_fourier(fitted: FittedStep, x: Value) -> Value:
+    """Random Fourier features: the frequencies written out, one matrix product, cosines."""
+    step = cast(Fourier, fitted.step)
+    scales = length_scales(step.length_scale, fitted.n_features_in)
+    return _cosines(fitted.state, fitted.n_features_in, x, scales)
+
+
+def emit_skewed(fitted: FittedStep, x: Value) -> Value:
+    """Fourier features of log(x + c), for x above −c."""
+    moved = x + cast(Skewed, fitted.step).skewedness
+    x.graph.refuse(moved <= 0.0)
+    return _cosines(fitted.state, fitted.n_features_in, moved.op("Log"))
+
+
+def _cosines(state: State, n_features: int, x: Value, input_scale: Floats | None = None) -> Value:
+    """√a_j [cos ω_j·x, sin ω_j·x], or √(2a_j) cos(ω_j·x + b_j) where there are phases b."""
+    frequencies = _frequencies(x.graph, state, n_features)
+    m = len(frequencies)
+    weights = state["weights"] if "weights" in state else np.array(1.0 / m)
+    angles = product(x, frequencies if input_scale is None else frequencies * input_scale)
+    if "phases" in state:
+        return (angles + state["phases"]).cos() * np.sqrt(2.0 * weights)
+    both = beside([angles.cos(), angles.op("Sin")])
+    amplitudes: Floats = np.sqrt(np.tile(weights, 2) if weights.ndim else weights)
+    return both * amplitudes
+
+
+def _frequencies(graph: Graph, state: State, n_features: int) -> Floats:
+    if "frequencies" in state:
+        return state["frequencies"]
+    graph.reserve(len(state["radii"]), n_features)
+    return StructuredAngles.matrix(state, n_features)
+
+
+def emit_arc_cosine(fitted: FittedStep, x: Value) -> Value:
+    """One matrix product, then rectified linear units or steps."""
+    step = cast(ArcCosine, fitted.step)
+    scale = float(np.sqrt(2.0 / step.n_components))
+    products = product(x, fitted.state["directions"] * (scale if step.order else 1.0))
+    if step.order:
+        first = products.op("Relu")
+    else:  # ½ at 0
+        halves = products.op("Sign") + 1.0
+        first = halves * (0.5 * scale)
+    if step.features == "plain":
+        return first
+    return beside([first, first - products if step.order else scale - first])
+
+
+def emit_positive_exponential(fitted: FittedStep, x: Value) -> Value:
+    """Exponents by one matrix product, then one exponential."""
+    step, state = cast(PositiveExponential, fitted.step), fitted.state
+    w, gamma, tilt = state["directions"], float(state["gamma"]), float(state["tilt"])
+    d = w.shape[1]
+    angles = product(x, np.sqrt(gamma * (1.0 - 4.0 * tilt)) * w)
+    shifts = tilt * (w**2).sum(axis=1) + d / 4.0 * np.log1p(-4.0 * tilt) - 0.5 * np.log(step.n_components)
+    scaled = x * float(np.sqrt(gamma / 2.0))
+    squares = (scaled * scaled).row_sum()
+    exponents = [shifts + angles - squares]
+    if step.features == "hyperbolic":
+        exponents.append(shifts - angles - squares)
+    both = beside(exponents)
+    _refuse_range(both)
+    return both.op("Exp")
+
+
+def _refuse_range(exponents: Value) -> None:
+    """A row whose largest output the dtype cannot hold, or holds as 0, has lost its kernel."""
+    graph, largest = exponents.graph, exponents.row_max()
+    bounds = np.finfo(graph.dtype)
+    graph.refuse(~((largest > float(np.log(bounds.tiny))) & (largest < float(np.log(bounds.max)))))
+
+
+def emit_homogeneous(fitted: FittedStep, x: Value) -> Value:
+    """√(x^γ) times cosines and sines of multiples of log x, all frequencies at once."""
+    step, state, d = cast(Homogeneous, fitted.step), fitted.state, fitted.n_features_in
+    if step.negative == "error":
+        refuse_negative(x)
+    size = abs(x)
+    root = size.op("Sqrt") if step.homogeneity == 1.0 else size.op("Pow", step.homogeneity / 2.0)
+    if step.negative == "signed":
+        root = root * x.op("Sign")
+    first, *rest = state["coefficients"]
+    constant: Value = root * np.sqrt(first)
+    if not rest:
+        return constant
+    # (n, 1, d) times (order, 1): log 0 would be −∞, and any number does where the root is 0
+    logs = size.op("Max", float(np.finfo(x.graph.dtype).tiny)).op("Log")
+    angles = logs.with_axis(1) * state["frequencies"][:, None]
+    scaled = root.with_axis(1) * np.sqrt(2.0 * np.array(rest))[:, None]
+    cosines, sines = ((wave * scaled).with_axis(2) for wave in (angles.cos(), angles.op("Sin")))
+    return beside([constant, flattened(cosines.op("Concat", sines, axis=2), 2 * step.n * d)])
+
+
+def emit_intersection_bins(fitted: FittedStep, x: Value) -> Value:
+    """clip(N x/max − l, 0, 1) of every bin l, times √(max/N)."""
+    N, maximum = cast(IntersectionBins, fitted.step).n_bins, fitted.state["maximum"]
+    refuse_negative(x)
+    share = x.op("Min", maximum) / np.where(maximum > 0.0, maximum, 1.0)
+    level = (share * float(N)).with_axis(1)
+    part = (level - np.arange(float(N))[:, None]).op("Clip", 0.0, 1.0)
+    return flattened(part * np.sqrt(maximum / N), N * fitted.n_features_in)
+
+
+def emit_projection(fitted: FittedStep, x: Value) -> Value:
+    """A x, the matrix written out."""
+    state, d = fitted.state, fitted.n_features_in
+    match cast(Projection, fitted.step).matrix:
+        case "gaussian":
+            matrix = state["matrix"]
+        case "srht":
+            x.graph.reserve(len(state["rows"]), d)
+            matrix = written_out(state["signs"] / np.sqrt(len(state["rows"])), state["rows"])
+        case "sparse":
+            D = len(state["starts"]) - 1
+            x.graph.reserve(D, d)
+            matrix = np.zeros((D, d))
+            matrix[np.repeat(np.arange(D), np.diff(state["starts"])), state["columns"]] = state["values"]
+    return product(x, matrix)

@@ -1,0 +1,276 @@
+"""A feature map in a notebook: a small table, and figures that compare it with its exact kernel.
+
+The functions are the methods of `FeatureMap` of the same names. The figures compare at most `rows` rows, drawn at
+random with a fixed seed, and need the extra `evaluate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from kafeat.chain.blas import one_blas_thread
+from kafeat.chain.chain import Chain
+from kafeat.chain.tiles import run_tiles
+from kafeat.contract.describe import spell
+from kafeat.errors import DataError, UsageError
+from kafeat.io.columns.fields import shown
+from kafeat.maths.kernel_error import relative_frobenius
+from kafeat.maths.row_sample import row_hashes
+from kafeat.types import Floats, TableLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from kafeat.pictures.figure_data import MapFigures
+
+
+class Drawable(Protocol):
+    """What is shown of a feature map."""
+
+    @property
+    def chain(self) -> Chain: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def config(self) -> Any: ...
+    @property
+    def columns(self) -> Any: ...
+    @property
+    def provenance(self) -> Any: ...
+    def matrix(self, X: TableLike) -> Floats: ...
+
+
+@contextmanager
+def needs_matplotlib() -> Iterator[None]:
+    """Name the remedy if a module in the block cannot be imported."""
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(
+            f"plot: expected matplotlib, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+
+
+def new_axes(columns: int = 1) -> list[Axes]:
+    """Return the axes of a new figure, side by side; matplotlib must be there."""
+    from matplotlib import pyplot
+
+    from kafeat.pictures.canvas import STYLES, plain
+
+    figure, axes = pyplot.subplots(
+        1, columns, figsize=(4.4 * columns, 3.4), layout="constrained", squeeze=False
+    )
+    figure.set_facecolor(STYLES[0].paper)
+    for one in axes[0]:
+        plain(one, STYLES[0])
+    return list(axes[0])
+
+
+def html_table(caption: str, rows: Iterable[Sequence[str]], heads: Sequence[str] = ()) -> str:
+    """Return an HTML table with all text escaped. The first cell of each row is its head."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    body = "".join(
+        f'<tr><th style="text-align:left">{escape(first)}</th>'
+        + "".join(f'<td style="text-align:left">{escape(text)}</td>' for text in others)
+        + "</tr>"
+        for first, *others in rows
+    )
+    head = f"<thead><tr>{head}</tr></thead>" if head else ""
+    return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
+
+
+_MOST_NAMES = 8
+
+
+def table(fm: Drawable) -> str:
+    """Return an HTML table of two columns, with all text escaped."""
+    names = [shown(name) for name in fm.columns.names]
+    some = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 2], "…", names[-1]]
+    origin = fm.provenance
+    rows = [
+        ("inputs", f"{fm.chain.n_features_in:,}: {', '.join(some)}"),
+        *((f"step {i}", _step(fitted.step.recipe())) for i, fitted in enumerate(fm.chain.steps)),
+        ("features", f"{fm.chain.n_components:,}, {fm.dtype}"),
+        *(
+            ("fitted on", f"{origin.rows_fitted:,} of {source.rows:,} rows of {source.name}")
+            for source in origin.sources
+        ),
+    ]
+    return html_table("kafeat.FeatureMap", rows)
+
+
+def _step(recipe: dict[str, Any]) -> str:
+    parameters = ", ".join(f"{name}: {spell(value)}" for name, value in recipe.items() if name != "kind")
+    return f"{recipe['kind']} ({parameters})" if parameters else str(recipe["kind"])
+
+
+def plot_error(self: Drawable, X: TableLike, rows: int = 1000) -> tuple[Axes, Axes]:
+    """Plot z(x)·z(y) against k(x, y) for random pairs of rows, and a histogram of the differences.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features_in), sparse matrix or table
+        Rows as for `transform`, at least two.
+    rows : int, default 1000
+        Number of rows to compare at most.
+
+    Returns
+    -------
+    tuple of two matplotlib.axes.Axes
+        Scatter plot and histogram.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        The map has no exact kernel, or matplotlib is missing.
+
+    Examples
+    --------
+    >>> import kafeat, numpy as np, pytest
+    >>> _ = pytest.importorskip("matplotlib").use("agg")
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+    >>> len(fm.plot_error(X))
+    2
+    """
+    left, right = _drawn(self, X, rows, "entries", 2)
+    return left, right
+
+
+def plot_kernel(self: Drawable, X: TableLike, rows: int = 1000) -> tuple[Axes, Axes, Axes]:
+    """Plot the exact and the approximate kernel matrix of some rows, similar rows together, and the difference.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features_in), sparse matrix or table
+        Rows as for `transform`, at least two.
+    rows : int, default 1000
+        Number of rows to compare at most.
+
+    Returns
+    -------
+    tuple of three matplotlib.axes.Axes
+        Exact matrix, approximate matrix, and difference.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        The map has no exact kernel, or matplotlib is missing.
+
+    Examples
+    --------
+    >>> import kafeat, numpy as np, pytest
+    >>> _ = pytest.importorskip("matplotlib").use("agg")
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+    >>> len(fm.plot_kernel(X))
+    3
+    """
+    exact, approximate, difference = _drawn(self, X, rows, "gram", 3)
+    return exact, approximate, difference
+
+
+def plot_distances(self: Drawable, X: TableLike, rows: int = 1000) -> Axes:
+    """Plot a 2-D histogram of kernel distances √(k(x, x) + k(y, y) − 2k(x, y)) and distances of features.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features_in), sparse matrix or table
+        Rows as for `transform`, at least two.
+    rows : int, default 1000
+        Number of rows to compare at most.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The histogram.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        The map has no exact kernel, or matplotlib is missing.
+
+    Examples
+    --------
+    >>> import kafeat, numpy as np, pytest
+    >>> _ = pytest.importorskip("matplotlib").use("agg")
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+    >>> type(fm.plot_distances(X)).__name__
+    'Axes'
+    """
+    return _drawn(self, X, rows, "distances")[0]
+
+
+def plot_spectrum(self: Drawable, X: TableLike, rows: int = 1000) -> Axes:
+    """Plot the eigenvalues of the exact and of the approximate kernel matrix, largest first.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features_in), sparse matrix or table
+        Rows as for `transform`, at least two.
+    rows : int, default 1000
+        Number of rows to compare at most.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The plot.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        The map has no exact kernel, or matplotlib is missing.
+
+    Examples
+    --------
+    >>> import kafeat, numpy as np, pytest
+    >>> _ = pytest.importorskip("matplotlib").use("agg")
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+    >>> type(fm.plot_spectrum(X)).__name__
+    'Axes'
+    """
+    return _drawn(self, X, rows, "spectra")[0]
+
+
+def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
+    """Draw a plot in a pyplot figure, which notebooks display automatically."""
+    with needs_matplotlib():
+        from kafeat.pictures import portraits
+        from kafeat.pictures.canvas import STYLES
+    figures = _figures(fm, X, rows)
+    axes = new_axes(columns)
+    getattr(portraits, portrait)(axes if columns > 1 else axes[0], STYLES[0], figures)
+    relative = figures.record["relative_frobenius"]
+    figure: Any = axes[0].figure
+    figure.suptitle(f"{figures.record['map']}: relative error {relative:.3g}", fontsize=10)
+    return axes
+
+
+def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
+    """Compute the data of the figures on the rows with the largest hashes, the last ones that a fit would use."""
+    from kafeat.pictures.figure_data import map_figures
+
+    if rows < 2:
+        raise UsageError(f"rows: expected at least 2 to compare, got {rows}")
+    whole, dtype = fm.matrix(X), np.dtype(fm.dtype)
+    if len(whole) < 2:
+        raise DataError(f"X: expected at least 2 rows to compare, got {len(whole)}")
+    some = np.sort(np.argsort(row_hashes(fm.config.seed, 0, len(whole)))[-rows:])
+    part = np.ascontiguousarray(whole[some])
+    with one_blas_thread(linalg=True):
+        K = fm.chain.exact(part, part, dtype)
+        Z = run_tiles(fm.chain.bind(dtype), part, dtype).astype(np.float64)
+        record = {
+            "map": " -> ".join(fitted.step.kind for fitted in fm.chain.steps),
+            "setting": {},
+            "n_components": fm.chain.n_components,
+            "relative_frobenius": relative_frobenius(K, Z),
+        }
+        return map_figures(record, fm.chain, dtype, part, K, Z, between=False)

@@ -1,0 +1,270 @@
+"""The one road for rows: run a program on chunks, yield results in order, and refuse or set aside bad rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from kafeat.chain.blas import one_blas_thread
+from kafeat.chain.program import Program, Worker
+from kafeat.chain.tiles import Made
+from kafeat.contract.tile import Rows, SparseRows
+from kafeat.errors import DataError, InvalidValueError, UsageError
+from kafeat.io.columns.columns import Columns
+from kafeat.io.readers.base import Chunk, Reader
+from kafeat.runtime.column_ranges import ColumnRanges
+from kafeat.runtime.ordered_map import ordered_map, prefetch
+from kafeat.types import Array, Floats, Mask
+
+
+class Target(Protocol):
+    """A target of dense results: it provides memory for them, and learns when that is filled."""
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        """Return memory for the results of `rows` rows from row `start` on, (rows, width)."""
+
+    def filled(self, start: int, block: Floats) -> None:
+        """Note that the memory is filled; called in the thread of the worker."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """An array as the target."""
+
+    out: Floats
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        return self.out[start : start + rows]
+
+    def filled(self, start: int, block: Floats) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class NewArrays:
+    """A target of new memory for every chunk, `width` numbers of each row."""
+
+    width: int
+    dtype: np.dtype[Any]
+    order: Literal["C", "F"] = "C"
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        return np.empty((rows, self.width), self.dtype, self.order)
+
+    def filled(self, start: int, block: Floats) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class RowPolicy:
+    """Rules for bad rows and drift.
+
+    Attributes:
+        set_aside: True sets bad rows aside, False makes the first one an error.
+        column_ranges: Ranges outside of which values are counted; None counts none.
+        sums: True adds up the features.
+        advice: End of the message about a bad row, with its remedy.
+    """
+
+    set_aside: bool = False
+    column_ranges: ColumnRanges | None = None
+    sums: bool = False
+    advice: str = ""
+
+
+REFUSE_BAD_ROWS = RowPolicy()
+
+
+@dataclass(frozen=True)
+class Done:
+    """A chunk and its results.
+
+    Attributes:
+        chunk: The rows of the input.
+        features: Features or predictions (rows, width): NaN for bad rows, whose sparse features mean nothing.
+        clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
+        bad_rows: Rows that were set aside, numbered within the chunk, and their problems.
+        outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
+        total: Sum (n_components,) of the features in float64; None if not asked for.
+    """
+
+    chunk: Chunk
+    features: Floats | SparseRows
+    clipped: int
+    bad_rows: tuple[InvalidValueError, ...] = ()
+    outside: Array | None = None
+    total: Array | None = None
+
+    @property
+    def floats(self) -> Floats:
+        """The results of a program that is not sparse."""
+        if isinstance(self.features, SparseRows):
+            raise TypeError("expected dense features, got sparse ones")
+        return self.features
+
+    @property
+    def sparse(self) -> SparseRows:
+        """The results of a program that is."""
+        if not isinstance(self.features, SparseRows):
+            raise TypeError("expected sparse features, got dense ones")
+        return self.features
+
+    @property
+    def good(self) -> Mask | None:
+        """A mask (rows,) of the rows that were not set aside; None if all are good."""
+        if not self.bad_rows:
+            return None
+        return _good(self.chunk.rows, [refused.row for refused in self.bad_rows])
+
+
+def run(
+    program: Program,
+    chunks: Iterator[Chunk],
+    target: Target | None,
+    jobs: int,
+    policy: RowPolicy = REFUSE_BAD_ROWS,
+    *,
+    in_memory: bool = False,
+) -> Iterator[Done]:
+    """Run a program on chunks by `jobs` threads, and yield the results in order.
+
+    The policy decides if the first bad row is an error, or if all bad rows are set aside. Sparse rows have no target.
+    A further thread reads ahead, unless the chunks are in memory: then this thread is one of the workers, and a single
+    job starts no thread. A device has one worker.
+    """
+    worker = partial(_worker, program, target, policy)
+    with one_blas_thread():
+        read = chunks if in_memory else prefetch(chunks, 2)
+        items = ((c, None if target is None else target.buffer(c.start, c.rows)) for c in read)
+        yield from ordered_map(worker, items, 1 if program.on_device else jobs, joining=in_memory)
+
+
+def fill(
+    program: Program,
+    source: Reader,
+    columns: Columns,
+    chunk_rows: int,
+    out: Floats | None,
+    jobs: int,
+    *,
+    in_memory: bool,
+) -> Floats:
+    """Return the results of all rows of a source, in `out` if that is given."""
+    if source.rows is None:
+        raise TypeError("a source in memory knows its rows")
+    shape = (source.rows, program.width)
+    if out is None:
+        out = np.empty(shape, program.dtype)
+    elif out.shape != shape or out.dtype.kind != "f" or not out.flags.writeable:
+        raise UsageError(
+            f"out: expected a writeable array of floats of shape {shape}, "
+            f"got shape {out.shape} and dtype {out.dtype}"
+        )
+    height = shared_height(program, chunk_rows, source.rows, jobs)
+    chunks, jobs = source.chunks(columns, (), height), max(1, min(jobs, -(-source.rows // height)))
+    for _ in run(program, chunks, InMemory(out), jobs, in_memory=in_memory):
+        pass
+    return out
+
+
+def shared_height(program: Program, chunk_rows: int, rows: int, jobs: int) -> int:
+    """Return a height of chunks of which every worker gets about four.
+
+    It is a multiple of the tile height, so that the bytes are those of chunks of full height.
+    """
+    if chunk_rows % program.rows or program.on_device:
+        return chunk_rows
+    tiles = -(-rows // (4 * jobs * program.rows))
+    return min(chunk_rows, max(1, tiles) * program.rows)
+
+
+def _worker(
+    program: Program, target: Target | None, policy: RowPolicy
+) -> Callable[[tuple[Chunk, Floats | None]], Done]:
+    work = program.worker()
+
+    def run_one(item: tuple[Chunk, Floats | None]) -> Done:
+        chunk, out = item
+        bad: dict[int, InvalidValueError] = {}
+        try:
+            X, sound = chunk.decode(program.reads)
+            for refused in () if sound else chunk.invalid_values(X):
+                if not policy.set_aside:
+                    raise refused
+                bad[refused.row] = refused
+            made = _setting_aside(program, work, X, out, bad) if policy.set_aside else work(X, out)
+        except InvalidValueError as refused:
+            raise DataError(f"{chunk.located(refused)}{policy.advice}") from None
+        done = _done(program, policy, chunk, X, made, bad)
+        if target is not None and out is not None:
+            target.filled(chunk.start, out)
+        return done
+
+    return run_one
+
+
+def _done(
+    program: Program, policy: RowPolicy, chunk: Chunk, X: Rows, made: Made, bad: dict[int, InvalidValueError]
+) -> Done:
+    """Count and sum what the policy asks for. Bad rows do not count."""
+    features, clipped = made
+    good = _good(len(X), list(bad)) if bad else None
+    if isinstance(features, np.ndarray) and bad:
+        features[list(bad)] = np.nan
+    outside = total = None
+    if policy.column_ranges is not None:
+        outside = policy.column_ranges.outside(X if good is None else X[good])
+    if policy.sums:
+        total = _total(features if good is None else features[good])
+    if program.behind and isinstance(features, np.ndarray):
+        features, total = features[:, : program.width], None if total is None else total[program.width :]
+    n_clipped = 0 if clipped is None else int((clipped if good is None else clipped[good]).sum())
+    return Done(chunk, features, n_clipped, tuple(bad[row] for row in sorted(bad)), outside, total)
+
+
+def _total(features: Floats | SparseRows) -> Array:
+    if isinstance(features, SparseRows):
+        return np.bincount(features.columns, features.values.astype(np.float64), features.width)
+    total: Array = features.sum(axis=0, dtype=np.float64)
+    return total
+
+
+def _good(rows: int, bad: list[int]) -> Mask:
+    good = np.ones(rows, dtype=bool)
+    good[bad] = False
+    return good
+
+
+def _setting_aside(
+    program: Program, work: Worker, X: Rows, out: Floats | None, bad: dict[int, InvalidValueError]
+) -> Made:
+    """Run tile by tile, add refused rows to `bad`, and run a tile again with a good row in the place of each bad one.
+
+    The good rows keep their places in the tile, and so their bytes.
+    """
+    pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
+    for start in range(0, len(X), work.rows):
+        tile = slice(start, start + work.rows)
+        made = _tile(work, X[tile], None if out is None else out[tile], start, bad)
+        pieces.append(made.features)
+        clipped[tile] = 0 if made.clipped is None else made.clipped
+    return Made(SparseRows.stacked(pieces, program.width, program.dtype) if out is None else out, clipped)
+
+
+def _tile(work: Worker, X: Rows, out: Floats | None, start: int, bad: dict[int, InvalidValueError]) -> Made:
+    good = _good(len(X), [row - start for row in bad if 0 <= row - start < len(X)])
+    while good.any():
+        rows = X if good.all() else X[np.where(good, np.arange(len(X)), good.argmax())]
+        try:
+            return work(rows, out)
+        except InvalidValueError as refused:
+            # A refused replacement means that the first good row is bad itself.
+            row = refused.row if good[refused.row] else int(good.argmax())
+            bad[start + row] = InvalidValueError(start + row, refused.column, refused.problem)
+            good[row] = False
+    nothing = SparseRows(np.empty(0), np.empty(0, np.int64), np.zeros(len(X) + 1, np.int64), 0)
+    return Made(nothing if out is None else out, None)

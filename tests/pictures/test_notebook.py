@@ -1,0 +1,154 @@
+"""A map in a notebook."""
+
+import html
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, UsageError
+
+
+class Cells(HTMLParser):
+    """The texts of a table, and every tag."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_the_table_says_what_the_map_is(digits_table):
+    fm = kafeat.fit(
+        {"columns": {"exclude": ["label"]}, "steps": [{"kind": "pca", "n_components": 3}]}, digits_table
+    )
+    cells = Cells(fm._repr_html_())
+    rows = dict(zip(cells.texts[1::2], cells.texts[2::2], strict=True))
+    assert rows == {
+        "inputs": "64: p00, p01, p02, p03, p04, p05, …, p63",
+        "step 0": "pca (n_components: 3, whiten: false)",
+        "features": "3, float32",
+        "fitted on": "1,797 of 1,797 rows of <table>",
+    }
+    assert set(cells.tags) == {"table", "caption", "tbody", "tr", "th", "td"}
+
+
+def test_names_of_strangers_are_text(tmp_path):
+    names = ["<script>alert(1)</script>", '"><img src=x onerror=a()>', "a&b", "\x1b[31m"]
+    table = pa.table({name: [1.0, 2.0] for name in names})
+    file = tmp_path / "<b>x.parquet"
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, file)
+    with pytest.raises(DataError, match="without control characters"):
+        kafeat.fit({"steps": [{"kind": "minmax"}]}, str(file))
+    pq.write_table(table.drop_columns(names[3:]), file)
+    text = kafeat.fit({"steps": [{"kind": "minmax"}]}, str(file))._repr_html_()
+    cells = Cells(text)
+    assert set(cells.tags) == {"table", "caption", "tbody", "tr", "th", "td"}
+    assert f"3: {', '.join(names[:3])}" in cells.texts
+    assert html.escape(names[1]) in text
+    assert "2 of 2 rows of <b>x.parquet" in cells.texts
+
+
+@pytest.fixture
+def pyplot():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    yield pyplot
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """A map that is its kernel: the linear one on standardized columns."""
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    return kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}]}, X), X
+
+
+def test_pictures_show_what_they_say(exact, pyplot):
+    fm, X = exact
+    left, right = fm.plot_error(X, rows=100)
+    exact_values, near = left.collections[0].get_offsets().T
+    # every dot product is a sum of 5 products of size ≤ 16: 5·16 roundings of ε/2 and twice that for the norms of both
+    np.testing.assert_allclose(near, exact_values, rtol=0, atol=200 * np.finfo(float).eps)
+    assert sum(patch.get_height() for patch in right.patches) == len(near) > 10_000
+    K, G, difference = (axes.images[0].get_array() for axes in fm.plot_kernel(X, rows=100))
+    assert K.shape == (100, 100)
+    np.testing.assert_array_equal(G - K, difference)
+    np.testing.assert_allclose(
+        np.linalg.eigvalsh(K)[::-1][:5], fm.plot_spectrum(X, rows=100).lines[0].get_ydata()[:5]
+    )
+    axes = fm.plot_distances(X)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("distance before the map", "distance after the map")
+    assert tuple(left.figure.get_size_inches()) == (8.8, 3.4)  # twice as wide as one picture
+    assert left.figure.get_suptitle().startswith("standardize: relative error ")
+
+
+def test_labels_of_small_errors_do_not_overlap(digits_table, pyplot):
+    steps = [{"kind": "standardize"}, {"kind": "nystroem", "gamma": 0.003, "n_components": 256}]
+    fm = kafeat.fit({"columns": {"exclude": ["label"]}, "steps": steps}, digits_table)
+    _, right = fm.plot_error(digits_table, rows=200)
+    right.figure.canvas.draw()
+    low, high = right.get_xlim()
+    boxes = [
+        label.get_window_extent() for place, label in zip(right.get_xticks(), right.get_xticklabels(), strict=True)
+        if low <= place <= high
+    ]  # fmt: skip
+    assert len(boxes) > 2
+    assert high - low < 0.1
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+
+
+def test_tables_lists_and_few_rows_will_do(exact, pyplot):
+    fm, X = exact
+    fm.plot_error(X[:2].tolist())
+    fm.plot_kernel(X, rows=2)
+    with pytest.raises(DataError, match="X: expected at least 2 rows to compare, got 1"):
+        fm.plot_error(X[:1])
+    with pytest.raises(UsageError, match="rows: expected at least 2 to compare, got 1"):
+        fm.plot_error(X, rows=1)
+
+
+def test_categories_are_no_hindrance(pyplot):
+    table = pa.table({"a": [1.0, 2.0, 4.0, 8.0], "colour": ["red", "blue", "red", "blue"]})
+    fm = kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["colour"]}]}, table)
+    fm.plot_kernel(table)
+
+
+def test_without_matplotlib_the_remedy_is_named(tmp_path):
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+import kafeat, numpy as np
+fm = kafeat.fit({"steps": [{"kind": "minmax"}]}, np.eye(3))
+fm._repr_html_()
+try:
+    fm.plot_error(np.eye(3))
+except kafeat.errors.UsageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("plot: expected matplotlib, got: ")
+    assert done.stdout.endswith("pip install 'kafeat[evaluate]'\n")
+
+
+def test_no_map_imports_matplotlib_by_itself():
+    code = (
+        "import kafeat.model.feature_map, sys\n"
+        "print('matplotlib' in sys.modules, 'kafeat.pictures.canvas' in sys.modules)"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False False\n"
+    )

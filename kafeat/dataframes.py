@@ -170,7 +170,7 @@ class Frame:
         """Return what makes the numbers of the frame."""
         if self.content == "predictions":
             return fm.program("predictions")
-        return fm.program(unit_variance=self.content == "unit variance")
+        return fm.program(scale=fm.needed_unit_scale() if self.content == "unit variance" else None)
 
     def memory(self, fm: FeatureMap) -> NewArrays:
         """Return a target whose features become columns without a copy, in the order of a file of that layout."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -13,7 +13,7 @@ from kafeat.chain.chain import Chain
 from kafeat.contract.checks import check_indices
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
-from kafeat.contract.step import NestedStep, Sample, Step, Traits, Transform, takes_missing
+from kafeat.contract.step import NestedStep, Sample, Step, Traits, Transform, takes_missing, total_clipped
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -29,12 +29,6 @@ class ChainOnColumns(BaseModel):
         default=None, description="the columns that the map sees, by name or pattern; null: all"
     )
     steps: Annotated[tuple[NestedStep, ...], Field(min_length=1), AS_TUPLE] = Field(description="the chain")
-
-    @property
-    def takes_missing(self) -> bool:
-        """True if a missing number does no harm: the chain fills it, or has only categories, which are never NaN."""
-        coded = {name for step in self.steps for name in step.traits.coded_columns}
-        return takes_missing(self.steps) or (self.columns is not None and coded.issuperset(self.columns))
 
 
 class ParallelChains(Step):
@@ -59,11 +53,12 @@ class ParallelChains(Step):
 
     @property
     def traits(self) -> Traits:
-        chosen = any(part.columns is not None for part in self.maps)
-        merged = _merged([[step.traits for step in part.steps] for part in self.maps])
+        chains = [[step.traits for step in part.steps] for part in self.maps]
+        filled = all(_fills(part.columns, chain) for part, chain in zip(self.maps, chains, strict=True))
+        chosen, merged = any(part.columns is not None for part in self.maps), _merged(chains)
         return replace(
             merged,
-            missing="fill" if all(part.takes_missing for part in self.maps) else "refuse",
+            missing="fill" if filled else "refuse",
             needs_coordinates=chosen or merged.needs_coordinates,
             error_slopes=self.always.error_slopes,
         )
@@ -162,6 +157,12 @@ class ParallelChains(Step):
         ]
 
 
+def _fills(columns: Sequence[str] | None, chain: Sequence[Traits]) -> bool:
+    """Return True if a missing number does a map no harm: it fills it, or has only categories, which are never NaN."""
+    coded = {name for one in chain for name in one.coded_columns}
+    return takes_missing(chain) or (columns is not None and coded.issuperset(columns))
+
+
 def _merged(chains: Sequence[Sequence[Traits]]) -> Traits:
     """Return the traits of a step that holds chains of steps with these traits."""
     every = [one for chain in chains for one in chain]
@@ -225,18 +226,37 @@ class MapBuffers(NamedTuple):
     inner: Scratch
 
 
-def map_buffers(maps: Sequence[tuple[Array, Transform]], rows: int, dtype: np.dtype[Any]) -> list[MapBuffers]:
-    """Return buffers for tiles of `rows` rows."""
-    return [
-        MapBuffers(np.empty((rows, len(indices)), dtype=transform.reads(dtype)), transform.scratch(rows))
-        for indices, transform in maps
-    ]
+class ParallelTransform(Transform):
+    """The chains of maps, each on its own columns; what follows makes outputs of theirs."""
 
+    def __init__(
+        self, maps: Sequence[tuple[Array, Transform]], n_features: int, n_out: int, dtype: np.dtype[Any]
+    ) -> None:
+        self.n_features_in, self.n_features_out = n_features, n_out
+        self._maps, self._dtype = tuple(maps), dtype
+        self.wide_input = any(transform.wide_input for _, transform in maps)
 
-def apply_map(X: Floats, indices: Array, transform: Transform, out: Floats, buffers: MapBuffers) -> None:
-    """Write the outputs of one map into `out`."""
-    buffers.inputs[...] = X[:, indices]
-    try:
-        transform.apply(buffers.inputs, out, buffers.inner)
-    except InvalidValueError as refused:
-        raise of_whole(refused, indices) from None
+    @property
+    def widest(self) -> int:
+        return max(super().widest, *(transform.widest for _, transform in self._maps))
+
+    def scratch(self, rows: int) -> Any:
+        return [
+            MapBuffers(np.empty((rows, len(indices)), transform.reads(self._dtype)), transform.scratch(rows))
+            for indices, transform in self._maps
+        ]
+
+    def apply_maps(self, X: Floats, outs: Iterable[Floats], scratch: Sequence[MapBuffers]) -> None:
+        """Write the outputs of each map into its part of `outs`."""
+        for (indices, transform), out, buffers in zip(self._maps, outs, scratch, strict=True):
+            buffers.inputs[...] = X[:, indices]
+            try:
+                transform.apply(buffers.inputs, out, buffers.inner)
+            except InvalidValueError as refused:
+                raise of_whole(refused, indices) from None
+
+    def clipped(self, scratch: Any) -> Array | None:
+        return total_clipped(
+            transform.clipped(buffers.inner)
+            for (_, transform), buffers in zip(self._maps, scratch, strict=True)
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from kafeat.chain.tiles import LEAST_ROWS, Made, TileLoop, tile_rows
 from kafeat.contract.checks import beyond
 from kafeat.contract.step import DOUBLE, Transform
 from kafeat.contract.tile import Rows, SparseRows
-from kafeat.errors import InvalidValueError
+from kafeat.errors import InvalidValueError, UsageError
 from kafeat.types import Array, Floats
 
 What = Literal["features", "predictions"]
@@ -52,10 +52,6 @@ class Model(Protocol):
     def last_step(self) -> FittedStep | None:
         """The fitted predictor."""
 
-    @property
-    def transforms(self) -> Sequence[Transform]:
-        """The transforms of the steps of the chain in `dtype`, made once for all programs."""
-
 
 @dataclass(frozen=True)
 class Program:
@@ -91,6 +87,7 @@ def compile(
     device: Device | None = None,
     sparse: bool = False,
     sums: bool = False,
+    transforms: Sequence[Transform] | None = None,
 ) -> Program:
     """Make a program for the features or the predictions of a fitted model.
 
@@ -110,6 +107,8 @@ def compile(
         True makes sparse rows. The last step has to be one that `gives_sparse`.
     sums : bool, default False
         True puts the features behind the predictions, so that both can be summed.
+    transforms : sequence of Transform or None, default None
+        The transforms of the steps of the chain, if they are made already.
 
     Returns
     -------
@@ -119,15 +118,15 @@ def compile(
     own = np.dtype(model.dtype)
     if sparse:
         return _sparse_program(model.chain, own, own if dtype is None else dtype)
-    behind = 0
+    bound, behind = model.chain.transforms(own) if transforms is None else transforms, 0
     if what == "features":
-        transform, made_in = model.chain.joined(model.transforms, own, factor=scale), own
+        transform, made_in = model.chain.joined(bound, own, factor=scale), own
     else:
         if model.last_step is None:
             raise TypeError("a map without a predictor has no predictions")
         made_in, behind = PREDICTION_DTYPE, model.chain.n_components if sums else 0
         predictor = model.last_step.bind(own)
-        transform = model.chain.joined(model.transforms, own, predictor=predictor, sums=sums)
+        transform = model.chain.joined(bound, own, predictor=predictor, sums=sums)
     worker: Callable[[], Worker] = partial(TileLoop, transform, made_in)
     if device is not None:
         worker = partial(device.worker, worker, what, scale, sums)
@@ -137,9 +136,48 @@ def compile(
     )  # fmt: skip
 
 
-def gives_sparse(chain: Chain, dtype: np.dtype[Any]) -> bool:
-    """Return True if the features of a chain in `dtype` can be made as sparse rows."""
-    return _last(chain, dtype).gives_sparse
+class Programs:
+    """The programs of a model. Each is made at its first use, and the arrays derived from the chain once for all."""
+
+    def __init__(
+        self, chain: Chain, dtype: str, last_step: FittedStep | None = None, device: Device | None = None
+    ) -> None:
+        self.chain, self.dtype, self.last_step, self._device = chain, dtype, last_step, device
+        self._made: dict[tuple[Any, ...], Program] = {}
+
+    @cached_property
+    def transforms(self) -> Sequence[Transform]:
+        """The transforms of the steps of the chain."""
+        return self.chain.transforms(np.dtype(self.dtype))
+
+    @property
+    def gives_sparse(self) -> bool:
+        """True if the features can be made as sparse rows."""
+        return _last(self.chain, np.dtype(self.dtype)).gives_sparse
+
+    def __call__(
+        self,
+        what: What = "features",
+        *,
+        scale: float | None = None,
+        sparse: bool = False,
+        dtype: np.dtype[Any] | None = None,
+        sums: bool = False,
+    ) -> Program:
+        """Return the program that `compile` makes of these."""
+        if sparse and not self.gives_sparse:
+            raise UsageError(
+                "sparse features: expected a last step that has few (intersection_bins, or projection with matrix: "
+                f"sparse), got {self.chain.steps[-1].step.kind}"
+            )
+        key = (what, scale, sparse, dtype, sums)
+        if key not in self._made:
+            transforms = () if sparse else self.transforms
+            self._made[key] = compile(
+                self, what, scale=scale, dtype=dtype, device=self._device, sparse=sparse, sums=sums,
+                transforms=transforms,
+            )  # fmt: skip
+        return self._made[key]
 
 
 def _last(chain: Chain, dtype: np.dtype[Any]) -> Transform:

@@ -353,12 +353,9 @@ class Scaler(Step):
         return Coordinates(self.scale(state, pair.x), self.scale(state, pair.y))
 
 
-def takes_missing(steps: Iterable[Step]) -> bool:
-    """Return True if a chain of these steps accepts NaN: one step fills it and those before pass it."""
-    for step in steps:
-        if step.traits.missing != "pass":
-            return step.traits.missing == "fill"
-    return False
+def takes_missing(chain: Iterable[Traits]) -> bool:
+    """Return True if a chain of steps accepts NaN: one step fills it and those before pass it."""
+    return next((one.missing == "fill" for one in chain if one.missing != "pass"), False)
 
 
 class ScalerTransform(Transform):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,9 +13,8 @@ import numpy as np
 
 from kafeat._version import __version__
 from kafeat.chain.chain import Chain, FittedStep
-from kafeat.chain.program import Device, Program, What, compile, gives_sparse
+from kafeat.chain.program import Device, Program, Programs
 from kafeat.config import Config
-from kafeat.contract.step import Transform
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
@@ -133,43 +132,9 @@ class FeatureMap:
         return None if self.feature_mean is None else self.feature_mean.unit_scale(self.dtype)
 
     @cached_property
-    def transforms(self) -> Sequence[Transform]:
-        """The transforms of the steps of the chain, computed once per process."""
-        return self.chain.transforms(np.dtype(self.dtype))
-
-    @cached_property
-    def _programs(self) -> dict[tuple[Any, ...], Program]:
-        return {}
-
-    def program(
-        self,
-        what: What = "features",
-        *,
-        unit_variance: bool = False,
-        sparse: bool = False,
-        dtype: np.dtype[Any] | None = None,
-        sums: bool = False,
-    ) -> Program:
-        """Return what turns rows into features or predictions, made once per process; see `compile`."""
-        key = (what, unit_variance, sparse, dtype, sums)
-        if key not in self._programs:
-            if what == "predictions":
-                self.needed_predictor()
-            if sparse and not self.gives_sparse:
-                raise UsageError(
-                    "sparse features: expected a last step that has few (intersection_bins, or projection with "
-                    f"matrix: sparse), got {self.chain.steps[-1].step.kind}"
-                )
-            scale = self.needed_unit_scale() if unit_variance else None
-            self._programs[key] = compile(
-                self, what, scale=scale, dtype=dtype, device=self.device, sparse=sparse, sums=sums
-            )
-        return self._programs[key]
-
-    @property
-    def gives_sparse(self) -> bool:
-        """True if the features can be made as sparse rows."""
-        return gives_sparse(self.chain, np.dtype(self.dtype))
+    def program(self) -> Programs:
+        """What turns rows into features or predictions: `fm.program("predictions")`, made once per process."""
+        return Programs(self.chain, self.dtype, self.last_step, self.device)
 
     def needed_unit_scale(self) -> float:
         """Return `unit_scale`; refuse a map that has none."""
@@ -244,7 +209,9 @@ class FeatureMap:
         >>> fm.transform(X[:5]).shape
         (5, 64)
         """
-        return self._filled(X, self.program(unit_variance=unit_variance), out, jobs)
+        return self._filled(
+            X, self.program(scale=self.needed_unit_scale() if unit_variance else None), out, jobs
+        )
 
     def transform_sparse(self, X: TableLike | Reader) -> Any:
         """Return the features z(X) as a sparse matrix, without making dense ones first.
@@ -316,6 +283,7 @@ class FeatureMap:
         >>> kafeat.fit(config, X, label=y).predict([[0.1, 0.1], [2.0, 0.0]]).tolist()
         ['in', 'out']
         """
+        self.needed_predictor()
         outputs = self._filled(X, self.program("predictions"), None, jobs)
         if self.classes is not None:
             chosen: Array = self.classes[outputs.argmax(axis=1)]

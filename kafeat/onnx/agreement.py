@@ -113,7 +113,7 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
     chain = fm.chain
     X: Floats = codes.astype(np.float64)
     moved = float(np.finfo(DOUBLE).eps) * _moved(chain, X)
-    terms = max(_LEAST_TERMS, *(transform.widest for transform in fm.transforms))
+    terms = max(_LEAST_TERMS, *(transform.widest for transform in fm.program.transforms))
     eps = float(np.finfo(fm.dtype).eps)
     after_cast = Chain(chain.steps[chain.cast_after :], chain.outputs)
     if after_cast.steps:

@@ -69,11 +69,10 @@ class Nystroem(Step):
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
 
+    # Drineas & Mahoney 2005; with an eigengap Mahdavi, Yang & Jin 2012 (Frobenius), Jin et al. 2013 (spectral).
     always: ClassVar[Traits] = Traits(
         error_slopes=ErrorSlopes(frobenius=(-0.25, -0.5), spectral=(-0.5, -1.0))
     )
-
-    # Drineas & Mahoney 2005; with an eigengap Mahdavi, Yang & Jin 2012 (Frobenius), Jin et al. 2013 (spectral).
 
     kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly is polynomial")
     gamma: PositiveFloat | Rule = parameter(

@@ -9,16 +9,9 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from kafeat.chain.parallel import (
-    AS_TUPLE,
-    ChainOnColumns,
-    MapBuffers,
-    ParallelChains,
-    apply_map,
-    map_buffers,
-)
+from kafeat.chain.parallel import AS_TUPLE, ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import MONTE_CARLO, Sample, Traits, Transform, Width, parameter, total_clipped
+from kafeat.contract.step import MONTE_CARLO, Sample, Traits, Transform, Width, parameter
 from kafeat.errors import DataError
 from kafeat.types import Array, Floats, Shape, State
 
@@ -98,37 +91,20 @@ class _Buffers(NamedTuple):
     factor: Floats
 
 
-class _Products(Transform):
-    def __init__(
-        self, maps: Sequence[tuple[Array, Transform]], n_features: int, n_out: int, dtype: np.dtype[Any]
-    ) -> None:
-        self.n_features_in, self.n_features_out = n_features, n_out
-        self._maps, self._dtype = tuple(maps), dtype
-        self.wide_input = any(transform.wide_input for _, transform in maps)
-
-    @property
-    def widest(self) -> int:
-        return max(super().widest, *(transform.widest for _, transform in self._maps))
-
+class _Products(ParallelTransform):
     def scratch(self, rows: int) -> _Buffers:
         outputs = [
             np.empty((rows, transform.n_features_out), dtype=self._dtype) for _, transform in self._maps
         ]
         factor = np.empty((rows, self.n_features_out), dtype=self._dtype)
-        return _Buffers(map_buffers(self._maps, rows, self._dtype), outputs, factor)
+        return _Buffers(super().scratch(rows), outputs, factor)
 
-    def _apply_maps(self, X: Floats, scratch: _Buffers) -> list[Floats]:
-        for (indices, transform), out, buffers in zip(
-            self._maps, scratch.outputs, scratch.of_maps, strict=True
-        ):
-            apply_map(X, indices, transform, out, buffers)
+    def _outputs(self, X: Floats, scratch: _Buffers) -> list[Floats]:
+        self.apply_maps(X, scratch.outputs, scratch.of_maps)
         return scratch.outputs
 
     def clipped(self, scratch: _Buffers) -> Array | None:
-        return total_clipped(
-            transform.clipped(buffers.inner)
-            for (_, transform), buffers in zip(self._maps, scratch.of_maps, strict=True)
-        )
+        return super().clipped(scratch.of_maps)
 
 
 class _AllProducts(_Products):
@@ -140,7 +116,7 @@ class _AllProducts(_Products):
         super().__init__(maps, n_features, prod(transform.n_features_out for _, transform in maps), dtype)
 
     def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        first, *others = self._apply_maps(X, scratch)
+        first, *others = self._outputs(X, scratch)
         values = first
         for factor in others:
             values = (values[:, :, None] * factor[:, None, :]).reshape(len(X), -1)
@@ -164,7 +140,7 @@ class _SignedProducts(_Products):
         self._signs = [np.ascontiguousarray(share * one.T, dtype=dtype) for one in signs]
 
     def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        for i, (z, signs) in enumerate(zip(self._apply_maps(X, scratch), self._signs, strict=True)):
+        for i, (z, signs) in enumerate(zip(self._outputs(X, scratch), self._signs, strict=True)):
             np.matmul(z, signs, out=scratch.factor)
             if i:
                 out *= scratch.factor

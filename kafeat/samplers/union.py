@@ -8,16 +8,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from kafeat.chain.parallel import (
-    AS_TUPLE,
-    ChainOnColumns,
-    MapBuffers,
-    ParallelChains,
-    apply_map,
-    map_buffers,
-)
+from kafeat.chain.parallel import AS_TUPLE, ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import PositiveFloat, Transform, parameter, total_clipped
+from kafeat.contract.step import PositiveFloat, Transform, parameter
 from kafeat.types import Array, Floats, State
 
 
@@ -57,7 +50,7 @@ class Union(ParallelChains):
         return Gram(dots, (x, y))
 
 
-class _UnionTransform(Transform):
+class _UnionTransform(ParallelTransform):
     """Each map writes its own columns of the output."""
 
     def __init__(
@@ -67,33 +60,15 @@ class _UnionTransform(Transform):
         n_features: int,
         dtype: np.dtype[Any],
     ) -> None:
-        self.n_features_in = n_features
-        self.n_features_out = sum(transform.n_features_out for _, transform in maps)
-        self._maps = tuple(maps)
+        widths = [transform.n_features_out for _, transform in maps]
+        super().__init__(maps, n_features, sum(widths), dtype)
+        ends = np.cumsum(widths)
+        self._parts = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
         self._amplitudes = [dtype.type(np.sqrt(weight)) for weight in weights]
-        self._dtype = dtype
-        self.wide_input = any(transform.wide_input for _, transform in maps)
-
-    @property
-    def widest(self) -> int:
-        return max(super().widest, *(transform.widest for _, transform in self._maps))
-
-    def scratch(self, rows: int) -> list[MapBuffers]:
-        return map_buffers(self._maps, rows, self._dtype)
 
     def apply(self, X: Floats, out: Floats, scratch: list[MapBuffers]) -> None:
-        start = 0
-        for (indices, transform), amplitude, buffers in zip(
-            self._maps, self._amplitudes, scratch, strict=True
-        ):
-            part = out[:, start : start + transform.n_features_out]
-            start += transform.n_features_out
-            apply_map(X, indices, transform, part, buffers)
+        outs = [out[:, part] for part in self._parts]
+        self.apply_maps(X, outs, scratch)
+        for part, amplitude in zip(outs, self._amplitudes, strict=True):
             if amplitude != 1.0:
                 part *= amplitude
-
-    def clipped(self, scratch: list[MapBuffers]) -> Array | None:
-        return total_clipped(
-            transform.clipped(buffers.inner)
-            for (_, transform), buffers in zip(self._maps, scratch, strict=True)
-        )

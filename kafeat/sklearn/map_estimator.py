@@ -175,7 +175,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             validate_data(self, X, reset=reset, skip_check_array=True)
             with as_value_errors():
                 return reader_of(X)
-        finite = "allow-nan" if takes_missing(config.map_steps) else True
+        finite = "allow-nan" if takes_missing(step.traits for step in config.map_steps) else True
         sparse = False if reads_columns else "csr"
         try:
             rows = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
@@ -203,7 +203,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             config = self._config()
         except KafeatError:  # reported by `fit`
             return tags
-        tags.input_tags.allow_nan = takes_missing(config.map_steps)
+        tags.input_tags.allow_nan = takes_missing(step.traits for step in config.map_steps)
         reads_columns = any(step.traits.reads_columns for step in config.map_steps)
         tags.input_tags.string = tags.input_tags.categorical = reads_columns
         tags.input_tags.sparse = not reads_columns

@@ -140,21 +140,21 @@ def test_a_manifest_that_cannot_be_read_now_is_not_replaced(folder, tmp_path, mo
 def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
     folder, tmp_path, monkeypatch, jobs
 ):
-    from kafeat.runtime import threads as running
+    from kafeat.runtime import run as running
 
     begun = []
-    real = running._transform_or_refuse
+    real = running._done
 
-    def faulty(loop, chunk, *rest):
+    def faulty(program, policy, chunk, *rest):
         begun.append(chunk.start)
         if chunk.start == 5000:
             time.sleep(0.3)  # later chunks fail first
             raise RuntimeError("of chunk 5")
         if chunk.start > 5000:
             raise RuntimeError("of a later chunk")
-        return real(loop, chunk, *rest)
+        return real(program, policy, chunk, *rest)
 
-    monkeypatch.setattr(running, "_transform_or_refuse", faulty)
+    monkeypatch.setattr(running, "_done", faulty)
     with pytest.raises(RuntimeError, match="of chunk 5"):
         transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), str(tmp_path / "out.npy"), jobs=jobs)
     assert max(begun) <= 5000 + 1000 * (jobs + 1)

@@ -4,13 +4,10 @@ import doctest
 
 import pytest
 
-from kafeat.config import load_config
 from kafeat.sklearn import FeatureMap, TunedFeatureMap, import_fitted, import_skops
 
 
-@pytest.mark.parametrize(
-    "documented", [FeatureMap, TunedFeatureMap, import_fitted, import_skops, load_config]
-)
+@pytest.mark.parametrize("documented", [FeatureMap, TunedFeatureMap, import_fitted, import_skops])
 def test_the_example_of_a_docstring_runs_as_printed(documented):
     (example,) = doctest.DocTestFinder(recurse=False).find(documented, globs={})
     assert example.examples

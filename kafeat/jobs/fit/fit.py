@@ -178,6 +178,6 @@ def columns_of(
         [*config.columns.exclude, *others],
         labels,
         coded,
-        missing=takes_missing(config.map_steps),
+        missing=takes_missing(step.traits for step in config.map_steps),
         times=times,
     )

@@ -61,7 +61,7 @@ class Outputs:
         elif self.sparse:
             program, target = self.fm.program(sparse=True, dtype=self.dtype), None
         else:
-            program = self.fm.program(unit_variance=self.scale is not None)
+            program = self.fm.program(scale=self.scale)
         return run(program, chunks, target, count_jobs(jobs), policy)
 
     def write(self, done: Done, writer: Writer) -> None:
@@ -90,7 +90,9 @@ def outputs_of(fm: FeatureMap, writing: OutputOptions, format: Format | None = N
     """
     if fm.predictor is None or writing.features:
         # scaled features are made by the loop of dense ones
-        sparse = format is not None and format.sparse and fm.gives_sparse and not writing.unit_variance
+        sparse = (
+            format is not None and format.sparse and fm.program.gives_sparse and not writing.unit_variance
+        )
         scale = fm.needed_unit_scale() if writing.unit_variance else None
         names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.dtype or fm.dtype)
         return Outputs(fm, "features", names, writing.list_name, dtype, scale=scale, sparse=sparse)

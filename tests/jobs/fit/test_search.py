@@ -106,7 +106,7 @@ def test_a_missing_label_is_told_before_the_data_are_read(tmp_path, config, mess
         (
             "gamma",
             {"validate": []},
-            r"gamma: expected \{validate: \[values\]\}, got '\{validate: an empty list\}'",
+            r"gamma: expected \{validate: \[values\]\}, got \{validate: an empty list\}",
         ),
         ("gamma", {"validate": [1.0, -1.0]}, "gamma: expected a number above 0, .*, got -1.0"),
         ("gamma", {"valdate": [1.0]}, r"gamma: expected \{validate"),

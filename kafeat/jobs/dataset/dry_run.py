@@ -76,8 +76,7 @@ def dry_run_parts(request: DatasetRequest) -> DryRun:
     if not parts and (kept or plan.parts is not None):
         return DryRun(0, True, outputs_of(fm, request.writing).width, 0, 0.0, parts=0, kept=kept)
     largest = max(parts, key=lambda part: part.bytes, default=None) or _first_text_part(request)
-    writing = replace(request.writing, format=format_of(LocalPath(largest.name)).name)
-    whole = _estimate(replace(request, writing=writing), largest.location, LocalPath(largest.name))
+    whole = _estimate(request, largest.location, LocalPath(largest.name))
     if parts:
         whole = _for_all_parts(whole, largest, parts)
     # A missing folder has the free space of its parent, which the path of a file in it leads to.

@@ -202,10 +202,8 @@ def _tasks(request: DatasetRequest, plan: DatasetPlan, parts: list[Part], stop: 
     )
 
     def asked(part: Part) -> DatasetRequest:
-        format, overwrite = format_of(LocalPath(part.name)).name, plan.previous.may_replace(part.name)
-        return replace(
-            request, writing=replace(request.writing, format=format, overwrite=overwrite, sweep=False)
-        )
+        overwrite = plan.previous.may_replace(part.name)
+        return replace(request, writing=replace(request.writing, overwrite=overwrite, sweep=False))
 
     return [
         PartTask(
@@ -232,7 +230,7 @@ def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]
     part = Part("", request.source, entry.bytes if entry else 0, entry.stamp if entry else "")
     with request.reading.open(request.source, None if entry is None else entry.stamp) as opened:
         format = format_of(LocalPath(name_of_part(request, 0, 0)))
-        writing = replace(request.writing, format=format.name, overwrite=True, sweep=False)
+        writing = replace(request.writing, overwrite=True, sweep=False)
         stream = OpenTransform(request.map, opened, format, writing, request.rules, request.engine.jobs)
         height = (request.rows_per_file or 0) // request.map.chunk_rows
         for number, (start, chunks) in enumerate(_cut(stream.chunks(), height)):

@@ -41,8 +41,8 @@ def transform_file(
     source: str | Location,
     target: str | Location,
     *,
-    reading: InputOptions | None = None,
-    writing: OutputOptions | None = None,
+    reading: InputOptions = InputOptions(),
+    writing: OutputOptions = OutputOptions(),
     rules: RowOptions = STRICT,
     jobs: int | None = None,
     announce: Announce | None = None,
@@ -58,7 +58,6 @@ def transform_file(
     after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
-    reading, writing = reading or InputOptions(), writing or OutputOptions()
     source, target = parse_location(source), parse_location(target)
     format = format_of(target, writing.format)
     refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
@@ -189,4 +188,4 @@ class OpenTransform:
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
         )
-        return open_writer(target, self._format.name, layout, written)
+        return open_writer(target, self._format, layout, written)

@@ -49,8 +49,8 @@ def verify_file(
     source: str | Location,
     target: str | Location,
     *,
-    reading: InputOptions | None = None,
-    reading_output: InputOptions | None = None,
+    reading: InputOptions = InputOptions(),
+    reading_output: InputOptions = InputOptions(),
     rows: int = 100_000,
     seed: int = 0,
     stats: str | None = None,
@@ -72,8 +72,8 @@ def verify_file(
     known = {} if stats is None else _read_stats(parse_location(stats))
     hashes = _check_hashes(known, fm, parse_location(model), source, target)
     with (
-        (reading or InputOptions()).open(source) as source_reader,
-        (reading_output or InputOptions()).open(target) as output_reader,
+        reading.open(source) as source_reader,
+        reading_output.open(target) as output_reader,
     ):
         _check_maker(output_reader, target, fm, model)
         dtype = output_dtype or known.get("output", {}).get("dtype")

@@ -24,8 +24,8 @@ with atheris.instrument_imports(include=["kafeat"]):
     from kafeat.config import load_config
     from kafeat.errors import KafeatError
     from kafeat.io.columns.selection import choose
+    from kafeat.io.options import InputOptions
     from kafeat.io.readers.base import Reader
-    from kafeat.io.readers.dataset import InputOptions
     from kafeat.model import artifact
 
 import numpy as np
@@ -61,7 +61,7 @@ def csv(folder: Path, data: bytes) -> None:
     path = folder / "in.csv"
     path.write_bytes(data[1:])
     how = data[0] if data else 0
-    with InputOptions(delimiter=",;\t|"[how & 3], header=bool(how & 4)).open_file(
+    with InputOptions(delimiter=",;\t|"[how & 3], no_header=not how & 4).open_file(
         parse_location(path)
     ) as source:
         _read(source, aside=bool(how & 8))

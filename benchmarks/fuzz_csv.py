@@ -21,8 +21,8 @@ from pathlib import Path
 
 from kafeat.errors import KafeatError
 from kafeat.io.columns.columns import Columns
+from kafeat.io.options import InputOptions
 from kafeat.io.readers import csv_sniff
-from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.location import parse_location
 
 Rows = list[list[str] | None]
@@ -102,7 +102,7 @@ def expected(given: Example, strict: bool) -> Rows:
 def read(given: Example, path: Path) -> Rows:
     """The rows as kafeat reads them."""
     path.write_bytes(given.data)
-    with InputOptions(delimiter=given.delimiter, header=given.header).open_file(
+    with InputOptions(delimiter=given.delimiter, no_header=not given.header).open_file(
         parse_location(path)
     ) as source:
         # by their places, as names may come twice

@@ -22,13 +22,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kafeat
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
+from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.runtime.engine import Engine
 
@@ -103,9 +106,14 @@ def table(rng: np.random.Generator, rows: int, width: int) -> pa.Table:
 def run(folder: Path, model: str, data: str, engine: Engine, name: str = "out") -> DatasetResult:
     out = folder / name
     shutil.rmtree(out, ignore_errors=True)
-    done = transform_parts(model, data, str(out), engine=engine)
+    done = transform_parts(asked(model, data, out, engine=engine))
     assert not done.failed
     return done
+
+
+def asked(model: str, data: str, out: Path, **options: Any) -> DatasetRequest:
+    """A run over the parts of `data`."""
+    return DatasetRequest(model, parse_location(data), parse_location(out), **options)
 
 
 def many(folder: Path, dask: str, parts: int, rounds: int) -> None:
@@ -140,7 +148,7 @@ def tiny(folder: Path, dask: str, parts: int) -> None:
         assert done.rows == 4 * parts
         print(f"{parts:,} parts of 4 rows, {name}: {1000 * done.seconds / parts:.2f} ms a part", flush=True)
         started = time.perf_counter()
-        kept = transform_parts(model, data, str(folder / "out"), resume=True).kept
+        kept = transform_parts(asked(model, data, folder / "out", resume=True)).kept
         assert kept == parts
         print(f"    --resume of all of them: {time.perf_counter() - started:.2f} s", flush=True)
 
@@ -155,13 +163,8 @@ def kills(folder: Path, dask: str, parts: int, times: int) -> None:
     for number in range(times):
         killer = Killer(moments, parts)
         shutil.rmtree(folder / "out", ignore_errors=True)
-        done = transform_parts(
-            model,
-            data,
-            str(folder / "out"),
-            engine=Engine("dask", dask),
-            announce=lambda _parts, killer=killer: killer,
-        )
+        request = asked(model, data, folder / "out", engine=Engine("dask", dask))
+        done = transform_parts(request, announce=lambda _parts, killer=killer: killer)
         told = json.loads((folder / "out" / "_kafeat.json").read_text())
         names = [part["name"] for part in told["parts"]]
         good = (

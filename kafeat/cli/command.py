@@ -13,6 +13,8 @@ from click.core import ParameterSource
 
 from kafeat.cli import log
 from kafeat.cli.overlaps import refuse_overlaps_of
+from kafeat.io.options import declared
+from kafeat.jobs.transform.options import PARTS, TransformOptions
 
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
@@ -136,17 +138,12 @@ def long_name(option: click.Option) -> str:
     return next(name for name in option.opts if name.startswith("--"))
 
 
-_CLUSTERS = "Many files and clusters"
-_GROUPS = {
-    "Input": ("--input-format", "--delimiter", "--no-header", "--limit"),
-    "Output": (
-        "--output-format", "--layout", "--prefix", "--compression", "--output-dtype", "--overwrite", "--fsync",
-        "--json", "--report", "--stats", "--dry-run",
-    ),
-    "Bad rows and drift": ("--on-bad-rows", "--rejects", "--max-bad-rows", "--max-drift", "--drift-test"),
-    _CLUSTERS: ("--rows-per-file", "--resume", "--engine", "--scheduler"),
-    "Messages": ("--log-format", "--quiet", "--verbose", "--color", "--help"),
-}  # fmt: skip
+_GROUPS: dict[str, set[str]] = {}
+for _field, _says in declared(TransformOptions):
+    if _says.group:
+        _GROUPS.setdefault(_says.group, set()).add(f"--{_field.name.replace('_', '-')}")
+_GROUPS["Output"] |= {"--json", "--report", "--dry-run"}
+_GROUPS["Messages"] = {"--log-format", "--quiet", "--verbose", "--color", "--help"}
 _OWN = "Options"
 # The help of a command with fewer options than this is one list.
 _FEW = 12
@@ -174,6 +171,6 @@ class GroupedCommand(click.Command):
 def _group_of(name: str, names: set[str]) -> str:
     """Return the group of an option of a command with options of these names."""
     for group, members in _GROUPS.items():
-        if name in members and (group != _CLUSTERS or "--engine" in names):
+        if name in members and (group != PARTS or "--engine" in names):
             return group
     return _OWN

@@ -15,7 +15,7 @@ from kafeat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from kafeat.evaluation.records import Report
-    from kafeat.io.readers.dataset import InputOptions
+    from kafeat.io.options import InputOptions
     from kafeat.jobs.evaluate.candidates import NamedRecipe
 
 

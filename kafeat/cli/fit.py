@@ -10,7 +10,7 @@ from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 
 if TYPE_CHECKING:
-    from kafeat.io.readers.dataset import InputOptions
+    from kafeat.io.options import InputOptions
 
 
 @click.command(

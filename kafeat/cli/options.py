@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import Field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import click
-from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from kafeat.io import formats
+from kafeat.io.options import InputOptions, Option, declared
 from kafeat.io.storage.files import ReadOnce
+from kafeat.jobs.transform.options import TransformOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 INPUTS = click.Choice(formats.INPUTS)
-OUTPUTS = click.Choice(formats.OUTPUTS)
 
 
 class FileName(click.types.StringParamType):
@@ -78,6 +78,15 @@ class KindName(click.types.StringParamType):
         ]
 
 
+class ColumnNames(click.types.StringParamType):
+    """Names of columns, separated by commas, or `all`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str) or value == "all":
+            return value
+        return [name for name in value.split(",") if name]
+
+
 def finite(context: click.Context, option: click.Parameter, number: float | None) -> float | None:
     """Refuse infinity, and NaN, which click accepts within any bounds."""
     if number is not None and not math.isfinite(number):
@@ -105,7 +114,6 @@ def number(least: int, most: int = _LARGEST) -> click.IntRange:
     return _Number(least, most)
 
 
-MOST_JOBS = 4096
 KIND, COLUMN = KindName(), ColumnName()
 DATA, CONFIG, MODEL = (
     FileName("data", "the input"), FileName("config", "the config"), FileName("file", "the model"),
@@ -115,6 +123,47 @@ NEW_MODEL, OUTPUT, SEARCHED, PAGES = (
     FileName("model", "a model"), FileName("output", "an output"), FileName("search", "an output"),
     FileName("pages", "pages"),
 )  # fmt: skip
+
+
+def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
+    names = says.names or (f"--{one.name.replace('_', '-')}",)
+    types = {
+        "int | None": number(int(says.least), _LARGEST if says.most is None else int(says.most)),
+        "float | None": click.FloatRange(says.least, says.most),
+        "Path | None": OUTPUT,
+        "str | Sequence[str]": ColumnNames(),
+    }
+    return click.option(
+        one.name,
+        *names,
+        type=click.Choice(says.choices) if says.choices else types.get(str(one.type)),
+        is_flag=True if one.type == "bool" and "/" not in names[0] else None,
+        default=one.default,
+        show_default=isinstance(one.default, str) and "default" not in says.help,
+        callback=finite if one.type == "float | None" else None,
+        metavar=says.metavar,
+        allow_from_autoenv=says.variable,
+        help=says.help,
+    )
+
+
+def made_from(
+    options: type[Any], after: Mapping[str, Callable[[Any], Any]] | None = None
+) -> Callable[[F], F]:
+    """Add the options that the fields of a dataclass declare, and behind some of them another."""
+
+    def add(command: F) -> F:
+        for one, says in reversed(declared(options)):
+            if after and one.name in after:
+                command = after[one.name](command)
+            command = _made_from(one, says)(command)
+        return command
+
+    return add
+
+
+_DECLARED = {one.name: _made_from(one, says) for one, says in declared(TransformOptions)}
+jobs, output_dtype, fsync = (_DECLARED[name] for name in ("jobs", "output_dtype", "fsync"))
 
 LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
 label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
@@ -127,25 +176,7 @@ task = click.option(
     "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
     help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
 )  # fmt: skip
-jobs = click.option(
-    "--jobs",
-    "-j",
-    type=number(1, MOST_JOBS),
-    metavar="N",
-    help="Number of threads (default: all cores). It never changes the output.",
-)
 quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
-
-
-output_dtype = click.option(
-    "--output-dtype", type=click.Choice(["float16", "float32", "float64"]),
-    help="Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
-    "is an error.",
-)  # fmt: skip
-fsync = click.option(
-    "--fsync/--no-fsync", default=True,
-    help="Flush the output to disk before it gets its final name (default), or leave this to the system.",
-)  # fmt: skip
 
 
 def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) -> None:
@@ -163,119 +194,17 @@ verbose = click.option(
 )
 
 
-def model(command: F) -> F:
-    """Add --model."""
-    return click.option(
-        "--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`."
-    )(command)
+model = click.option("--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`.")
 
 
 def reading(command: F) -> F:
     """Add --input-format, --delimiter, --no-header and --limit, which the command receives as `reading`."""
+    names = [one.name for one, _ in declared(InputOptions)]
 
     @wraps(command)
-    def with_reading(
-        *args: Any,
-        input_format: str | None,
-        delimiter: str,
-        no_header: bool,
-        limit: int | None,
-        **rest: Any,
-    ) -> Any:
-        from kafeat.io.readers.dataset import InputOptions
+    def with_reading(*args: Any, **values: Any) -> Any:
+        given = {name: values.pop(name) for name in names}
+        return command(*args, reading=InputOptions(**given), **values)
 
-        return command(*args, reading=InputOptions(input_format, delimiter, not no_header, limit), **rest)
-
-    for option in (
-        click.option(
-            "--limit",
-            type=number(1),
-            metavar="N",
-            allow_from_autoenv=False,
-            help="Read only the first N rows, for a trial.",
-        ),
-        click.option(
-            "--no-header", is_flag=True, help="The CSV input has no header. Its columns are named c0, c1, …"
-        ),
-        click.option(
-            "--delimiter",
-            default=",",
-            metavar="CHAR",
-            help="Delimiter of a CSV input (default: a comma); tab for tabs.",
-        ),
-        click.option(
-            "--input-format",
-            type=INPUTS,
-            help="Format of the input (default: by the suffix; stdin is CSV or Arrow, whichever its first bytes show).",
-        ),
-    ):
-        with_reading = option(with_reading)
-    return cast("F", with_reading)
-
-
-if TYPE_CHECKING:
-    from kafeat.io.storage.base import Location
-    from kafeat.runtime.engine import Engine
-
-C = TypeVar("C", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class DatasetOptions:
-    """Options for data sets of many files."""
-
-    engine_name: str = "threads"
-    address: str | None = None
-    rows_per_file: int | None = None
-    resume: bool = False
-
-    def over_parts(self, source: Location) -> bool:
-        """Return True if the data set has parts. Refuse options that have no effect on a single file."""
-        from kafeat.errors import UsageError
-        from kafeat.io.data_set import is_data_set, must_exist
-
-        if self.rows_per_file is not None or is_data_set(source):
-            return True
-        context = click.get_current_context()
-        for parameter, option in (("engine", "--engine"), ("resume", "--resume")):
-            # an environment variable is a default for every call, with one file or many
-            if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
-                must_exist(source)
-                raise UsageError(
-                    f"{option}: expected an input of many files, or --rows-per-file, got one: {source}"
-                )
-        return False
-
-    def engine(self, jobs: int | None) -> Engine:
-        """Return the engine that transforms the parts."""
-        from kafeat.runtime.engine import Engine
-
-        return Engine(self.engine_name, self.address, jobs)
-
-
-def scale_options(command: C) -> C:
-    """Add --rows-per-file, --resume, --engine and --scheduler, which the command receives as `scale`."""
-
-    @wraps(command)
-    def with_scale(
-        *args: Any, engine: str, scheduler: str | None, rows_per_file: int | None, resume: bool, **rest: Any
-    ) -> Any:
-        return command(*args, scale=DatasetOptions(engine, scheduler, rows_per_file, resume), **rest)
-
-    for option in (
-        click.option(
-            "--scheduler", metavar="URL",
-            help="Address of a Dask scheduler (tcp://host:8786) or a Ray cluster.",
-        ),
-        click.option(
-            "--engine", default="threads", show_default=True, metavar="NAME",
-            help="Engine that transforms the parts: threads, processes, dask, ray or spark.",
-        ),
-        click.option("--resume", is_flag=True, help="Keep parts of a previous run if nothing changed."),
-        click.option(
-            "--rows-per-file", type=number(1), metavar="N",
-            help="Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
-        ),
-    ):  # fmt: skip
-        with_scale = option(with_scale)
-    return cast("C", with_scale)
+    add: Callable[[Any], Any] = made_from(InputOptions)
+    return cast("F", add(with_reading))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kafeat.cli.options import FileName
-
-if TYPE_CHECKING:
-    from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace
 
 
 def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> None:
@@ -21,13 +18,29 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
         return
     from kafeat.io.storage.location import parse_location
     from kafeat.io.storage.object_store import is_remote
-    from kafeat.jobs.transform.overlaps import refuse_overlaps, refuse_table_name
+    from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps, refuse_table_name
 
     remote = any(map(is_remote, outputs))
-    refuse_overlaps(
-        [read for _, kind, place in files for read in _read(kind, place, remote)],
-        [written for name, kind, place in files for written in _written(name, kind, place)],
-    )
+    read: list[InputPlace] = []
+    written: list[OutputPlace] = []
+    for name, kind, place in files:
+        match kind.use:
+            case "config":
+                read += InputPlace.of_config(kind.what, place)
+            case "data":
+                read.append(InputPlace.of_data(kind.what, parse_location(place), remote))
+            case "file":
+                read.append(InputPlace(kind.what, (parse_location(place),)))
+            case "pages":
+                from kafeat.jobs.evaluate.report import pages_of
+
+                written += [OutputPlace(name, parse_location(page)) for page in pages_of(place)]
+            case _:
+                written.append(OutputPlace(name, parse_location(place)))
+                journal = journal_of(place) if kind.use == "search" else None
+                if journal is not None:
+                    written.append(OutputPlace("a journal", parse_location(journal)))
+    refuse_overlaps(read, written)
     for _, kind, place in files:
         if kind.use == "model":
             refuse_table_name(parse_location(place))
@@ -41,34 +54,6 @@ def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[
             paths = values.get(parameter.name or "") or ()
             for place in [paths] if isinstance(paths, str) else paths:
                 yield name, parameter.type, place
-
-
-def _read(kind: FileName, place: str, remote: bool) -> list[InputPlace]:
-    from kafeat.io.storage.location import parse_location
-    from kafeat.jobs.transform.overlaps import InputPlace
-
-    if kind.use == "config":
-        return InputPlace.of_config(kind.what, place)
-    if kind.use == "data":
-        return [InputPlace.of_data(kind.what, parse_location(place), remote)]
-    return [] if kind.written else [InputPlace(kind.what, (parse_location(place),))]
-
-
-def _written(name: str, kind: FileName, place: str) -> list[OutputPlace]:
-    from kafeat.io.storage.location import parse_location
-    from kafeat.jobs.transform.overlaps import OutputPlace
-
-    if kind.use == "pages":
-        from kafeat.jobs.evaluate.report import pages_of
-
-        return [OutputPlace(name, parse_location(page)) for page in pages_of(place)]
-    if kind.use == "search":
-        journal = journal_of(place)
-        return [
-            OutputPlace(name, parse_location(place)),
-            *([] if journal is None else [OutputPlace("a journal", parse_location(journal))]),
-        ]
-    return [OutputPlace(name, parse_location(place))] if kind.written else []
 
 
 def journal_of(place: str) -> str | None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Any
 
 import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
-
-if TYPE_CHECKING:
-    from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 
 
 @click.command(
@@ -71,17 +69,10 @@ def verify(
     source: str,
     target: str,
     stats: str | None,
-    rows: int,
-    seed: int,
-    on_bad_rows: Literal["error", "drop", "null"],
-    output_dtype: str | None,
-    unit_variance: bool,
-    label: str | None,
-    jobs: int | None,
-    reading: InputOptions,
     output_format: str | None,
     quiet: bool,
     verbose: bool,
+    **values: Any,
 ) -> None:
     """Verify that OUT holds the features of IN under MODEL: count its rows and recompute random chunks.
 
@@ -89,14 +80,11 @@ def verify(
     the last bit on the same type of processor with the same library versions. Elsewhere rounding may differ; the
     largest difference is shown.
     """
-    from kafeat.io.readers.dataset import InputOptions
     from kafeat.jobs.verify.verify import verify_file
 
     result = verify_file(
-        model, source, target, reading=reading, reading_output=InputOptions(output_format), rows=rows, seed=seed,
-        stats=stats, on_bad_rows=on_bad_rows, output_dtype=output_dtype,
-        unit_variance=unit_variance, label=label, jobs=jobs,
-    )  # fmt: skip
+        model, source, target, reading_output=InputOptions(input_format=output_format), stats=stats, **values
+    )
     bits = (
         "equal to the last bit"
         if not result.largest_difference

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.jobs.transform.transform import transform_file
 from tests.cli.bad_input import DECIMALS, ROWS, matrix, npy, packed, parquet, raw, sound_csv, text
 

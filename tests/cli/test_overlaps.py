@@ -18,7 +18,7 @@ import pytest
 import kafeat
 from kafeat.cli.main import COMMANDS
 from kafeat.cli.main import kafeat as command
-from kafeat.cli.options import ColumnName, FileName, KindName
+from kafeat.cli.options import ColumnName, ColumnNames, FileName, KindName
 from kafeat.errors import UsageError
 
 CONFIG = """\
@@ -53,7 +53,7 @@ MORE = {
     "tune": ["--label", "a"],
 }
 NO_FILES = {
-    "color", "device", "max_bad_rows", "keep", "split", "sweeps", "prefix", "delimiter", "engine", "scheduler",
+    "color", "device", "max_bad_rows", "split", "sweeps", "prefix", "delimiter", "engine", "scheduler",
     "time",
 }  # fmt: skip
 """Options that are text, and the name of no file."""
@@ -118,7 +118,8 @@ def test_every_text_that_may_name_a_file_says_what_becomes_of_it() -> None:
             if isinstance(parameter.type, click.types.StringParamType):
                 text = parameter.type is click.STRING
                 assert text == (parameter.name in NO_FILES), f"{name}: {parameter.name}"
-                assert text or isinstance(parameter.type, FileName | KindName | ColumnName), parameter.name
+                known = FileName | KindName | ColumnName | ColumnNames
+                assert text or isinstance(parameter.type, known), parameter.name
         assert set(files_of(one)) == set(GIVEN.get(name, {})), name
 
 

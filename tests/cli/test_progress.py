@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from kafeat.config import load_config
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener

@@ -19,9 +19,9 @@ import pytest
 
 import kafeat
 from kafeat.errors import SystemRefusedError
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.runtime.engine import Engine
 from tests.engines.work import doubled
+from tests.jobs.parts import transform_parts
 
 pytest.importorskip("distributed")
 

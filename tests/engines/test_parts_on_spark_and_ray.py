@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.jobs.dataset.transform import transform_parts
+from tests.jobs.parts import transform_parts
 
 
 @pytest.mark.parametrize(("name", "package"), [("spark", "pyspark"), ("ray", "ray")])

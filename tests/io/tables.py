@@ -13,15 +13,15 @@ import pyarrow.parquet as pq
 
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import choose
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import parse_location
 
 
 def open_reader(location: Location, format: str | None = None, **options: Any) -> Reader:
     """Open one file; the keywords are options of reading."""
-    return InputOptions(format, **options).open_file(location)
+    return InputOptions(input_format=format, **options).open_file(location)
 
 
 def csv_text(X: np.ndarray, names: Sequence[str]) -> bytes:

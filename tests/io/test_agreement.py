@@ -92,7 +92,7 @@ def test_spellings_of_csv(tmp_path, text):
 
 def test_csv_bools_delimiters_and_headers(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"true;2\nFALSE;4\n")
-    with open_reader(parse_location(tmp_path / "a.csv"), delimiter=";", header=False) as source:
+    with open_reader(parse_location(tmp_path / "a.csv"), delimiter=";", no_header=True) as source:
         assert [field.name for field in source.fields] == ["c0", "c1"]
         assert source.positional
         assert read(source).tolist() == [[1, 2], [0, 4]]
@@ -155,7 +155,7 @@ def test_quoted_newlines_across_blocks(tmp_path):
 def test_rows_longer_than_the_first_look(tmp_path):
     X = np.arange(4 * 5_000).reshape(4, -1)
     (tmp_path / "a.csv").write_text("\n".join(",".join(f"{x:0500d}" for x in row) for row in X))
-    with open_reader(parse_location(tmp_path / "a.csv"), header=False) as source:
+    with open_reader(parse_location(tmp_path / "a.csv"), no_header=True) as source:
         assert np.array_equal(read(source), X)
 
 
@@ -175,7 +175,7 @@ def test_digest_of_memory_depends_on_content_only():
 
 def test_stdin_is_read_once_and_hashed():
     code = (
-        "import numpy as np; from kafeat.io.readers.dataset import InputOptions\n"
+        "import numpy as np; from kafeat.io.options import InputOptions\n"
         "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.io.columns.selection import choose\n"
         "s = InputOptions().open_file(parse_location('-')); c = choose(s, None, [], ())\n"

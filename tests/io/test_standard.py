@@ -7,7 +7,7 @@ import time
 import pytest
 
 READ = (
-    "import numpy as np; from kafeat.io.readers.dataset import InputOptions\n"
+    "import numpy as np; from kafeat.io.options import InputOptions\n"
     "from kafeat.io.storage.location import parse_location\n"
     "from kafeat.io.columns.selection import choose\n"
     "s = InputOptions().open_file(parse_location('-')); c = choose(s, None, [], ())\n"
@@ -15,9 +15,10 @@ READ = (
 )
 WRITE = (
     "import numpy as np; from kafeat.io.writers.open import open_writer\n"
+    "from kafeat.io.formats import FORMATS\n"
     "from kafeat.io.storage.location import parse_location\n"
     "from kafeat.io.writers.base import Layout\n"
-    "with open_writer(parse_location('-'), 'csv', Layout(['a'], np.dtype('f4'))) as s:\n"
+    "with open_writer(parse_location('-'), FORMATS['csv'], Layout(['a'], np.dtype('f4'))) as s:\n"
     "    s.write(np.ones((9, 1), 'f4'), None)\n"
 )
 

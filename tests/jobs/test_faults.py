@@ -18,8 +18,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.transform import transform_file
+from tests.jobs.parts import transform_parts
 
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 N, D = 40_000, 8

@@ -169,7 +169,7 @@ def test_by_position(tmp_path: Path) -> None:
     from kafeat.jobs.fit.fit import fit_reader
     from tests.io.tables import open_reader
 
-    with open_reader(parse_location(path), None, header=False) as source:
+    with open_reader(parse_location(path), None, no_header=True) as source:
         fm = fit_reader(load_config(config(columns=["c1"])), source, None)
     np.testing.assert_array_equal(fm.transform(pa.table({"n": [5.0], "t": ["y"]})), [[5, 0, 1]])
     with pytest.raises(DataError, match="expected one column for every feature, as some are categories"):

@@ -1,23 +1,21 @@
-"""Open an input: one file in its format, or a data set of many, whose rows are read in the order of their names."""
+"""Read a data set of many files, whose rows are read in the order of their names."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
-from kafeat.io.data_set import Part, is_data_set, list_parts
-from kafeat.io.formats import FORMATS, INPUTS, delimiter_of, format_of, format_of_bytes, imported, spelled
+from kafeat.io.data_set import Part
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.storage.base import Location, StandardStream
+from kafeat.io.storage.base import Location
 from kafeat.types import Array
 
 if TYPE_CHECKING:
@@ -25,73 +23,16 @@ if TYPE_CHECKING:
 
 EDGE = 1 << 16
 """Bytes at each end of a part that the digest of the data set covers."""
-
-
-@dataclass(frozen=True)
-class InputOptions:
-    """Options for reading a file, or the files of a data set.
-
-    Attributes:
-        format: Format of the input; None takes it from the suffix.
-        delimiter: Delimiter of CSV.
-        header: True if the first line of a CSV holds the names of the columns.
-        limit: Number of rows to read; None reads all.
-    """
-
-    format: str | None = None
-    delimiter: str = ","
-    header: bool = True
-    limit: int | None = None
-
-    def open(self, place: Location, stamp: str | None = None) -> Reader:
-        """Open a file or a data set; a file whose stamp is no longer `stamp` is refused."""
-        opened = DatasetReader(place, self) if is_data_set(place) else self.open_file(place, stamp)
-        return opened if self.limit is None else opened.limited(self.limit)
-
-    def open_file(self, place: Location, stamp: str | None = None) -> Reader:
-        """Open a file, an object or standard input, with all rows. Arrow on standard input is recognised.
-
-        `stamp` is the stamp of the file when it was listed. Without it, the file must not change from now on.
-        """
-        if stamp is None:
-            entry = place.entry()
-            stamp = None if entry is None else entry.stamp
-        reader = self._reader(place)
-        reader.origin = None if stamp is None else (place, stamp)
-        return reader
-
-    def _reader(self, place: Location) -> Reader:
-        format = format_of(place, self.format, INPUTS)
-        if not format.reader:
-            raise UsageError(
-                f"{place}: expected an input format of {', '.join(INPUTS)}, got {format.name}: it is written only"
-            )
-        options: dict[str, Any] = {}
-        if isinstance(place, StandardStream):
-            if not format.piped:
-                piped = spelled(one.title for one in FORMATS.values() if one.piped and one.reader)
-                raise UsageError(
-                    f"-: expected {piped} on standard input, got {format.name}: it cannot be piped"
-                )
-            if self.format is None:
-                from kafeat.io.readers.text_stream import HashingStream
-
-                options["raw"] = HashingStream(place)
-                found = format_of_bytes(options["raw"].magic)
-                format = found if found is not None and found.piped else format
-        if format.name == "csv":
-            options |= {"delimiter": delimiter_of(place, self.delimiter), "header": self.header}
-        reader: Reader = imported(format.reader)(place, **options)
-        return reader
+OpenFile = Callable[[Location, str], Reader]
+"""Opens a file that has a stamp."""
 
 
 class DatasetReader(Reader):
     """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
-    def __init__(self, location: Location, options: InputOptions) -> None:
-        self.location, self._options = str(location), options
+    def __init__(self, location: str, parts: Sequence[Part], open_file: OpenFile) -> None:
+        self.location, self._parts, self._open_file = location, parts, open_file
         self._coded: tuple[str, ...] = ()
-        self._parts = list_parts(location, options.format).parts
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
             self.sparse = first.sparse
@@ -99,7 +40,7 @@ class DatasetReader(Reader):
             self.row_names = first.row_names
 
     def _part(self, part: Part) -> Reader:
-        return self._options.open_file(part.location, part.stamp)
+        return self._open_file(part.location, part.stamp)
 
     def _first(self) -> Reader:
         """Open the first part with rows, as a part without rows shows no types. If none has rows, open the first."""

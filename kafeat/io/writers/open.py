@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kafeat.errors import UsageError
 from kafeat.io.columns.fields import unique
-from kafeat.io.formats import FORMATS, OUTPUTS, Format, delimiter_of, imported, spelled
+from kafeat.io.formats import FORMATS, Format, delimiter_of, imported, spelled
 from kafeat.io.storage.atomic import AtomicFile, WrittenFile, atomic
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import refused
@@ -17,25 +17,22 @@ from kafeat.io.writers.base import Layout, Writer
 
 @contextmanager
 def open_writer(
-    location: Location, format: str, layout: Layout, written: WrittenFile | None = None
+    location: Location, format: Format, layout: Layout, written: WrittenFile | None = None
 ) -> Iterator[Writer]:
     """Open a writer. Its file appears when the block ends without an error. `-` is standard output."""
     options, name = layout.options, str(location)
-    if format not in OUTPUTS:
-        raise UsageError(f"{location}: expected an output format of {', '.join(OUTPUTS)}, got {format!r}")
-    chosen = FORMATS[format]
     layout = replace(layout, delimiter=delimiter_of(location, layout.delimiter))
-    _check(name, chosen, layout)
-    if layout.passthrough_names and chosen.passthrough == "columns":
+    _check(name, format, layout)
+    if layout.passthrough_names and format.passthrough == "columns":
         from kafeat.io.writers.passthrough import PassthroughColumns
 
-        passthrough = PassthroughColumns(name, chosen, layout.passthrough_schema)
+        passthrough = PassthroughColumns(name, format, layout.passthrough_schema)
         layout = replace(layout, passthrough_schema=passthrough.schema, passthrough=passthrough)
-    new = imported(chosen.writer)
+    new = imported(format.writer)
     if isinstance(location, StandardStream):
-        if not chosen.piped:
-            piped = spelled(format.title for format in FORMATS.values() if format.piped)
-            raise UsageError(f"-: expected {piped} on standard output, got {format}; name a file")
+        if not format.piped:
+            piped = spelled(one.title for one in FORMATS.values() if one.piped)
+            raise UsageError(f"-: expected {piped} on standard output, got {format.name}; name a file")
         try:
             with _ended(new("-", AtomicFile("-", regular=False), layout)) as writer:
                 yield writer

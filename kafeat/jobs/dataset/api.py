@@ -2,75 +2,136 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+import json
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
+from kafeat._version import __version__
 from kafeat.errors import PartsError, SystemRefusedError, UsageError
-from kafeat.io.data_set import is_data_set, must_exist
-from kafeat.io.formats import INPUTS, OUTPUTS
-from kafeat.io.readers.dataset import InputOptions
-from kafeat.io.storage.base import Location
+from kafeat.io.formats import format_of
+from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult
-from kafeat.jobs.dataset.request import DatasetRequest
-from kafeat.jobs.dataset.transform import Announce, stats_of_parts, transform_request
-from kafeat.jobs.transform.options import BadRowsLimit, RowOptions, TransformResult
-from kafeat.jobs.transform.overlaps import refuse_files
-from kafeat.jobs.transform.side_files import open_stats, stats
+from kafeat.jobs.dataset.request import DatasetRequest, path_of
+from kafeat.jobs.dataset.transform import Announce, transform_parts
+from kafeat.jobs.transform.options import Path, TransformOptions, with_keywords
+from kafeat.jobs.transform.result import Result, TransformResult
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.runtime.engine import Engine
+from kafeat.runtime.environment import machine, versions
 
 
-def run_file(
-    request: DatasetRequest, device: str | None = None, announce: Announce | None = None
-) -> TransformResult:
-    """Transform one file to one file; `device` is the name of a provider of ONNX Runtime."""
-    refuse_files(
-        {"the input": request.source, "the model": request.model},
-        {"an output": request.target, "--rejects": request.rules.rejects, "--stats": request.stats},
-    )
-    fm = request.map
-    if device is not None:
-        fm = _on_device(fm, device, request)
-    with open_stats(request.stats, request.writing.fsync) as write_stats:
-        done = transform_file(
-            fm, request.source, request.target, reading=request.reading, writing=request.writing,
-            rules=request.rules, jobs=request.engine.jobs, announce=announce, hashed=request.stats is not None,
-        )  # fmt: skip
-        if request.stats is not None:
-            write_stats(
-                stats(done, fm, request.model, request.source, request.target, request.writing, request.rules)
-            )
+def run(
+    request: DatasetRequest, over_parts: bool, announce: Announce | None = None
+) -> TransformResult | DatasetResult:
+    """Transform one file to one file, or the parts of a data set to a folder, and write the statistics."""
+    done: TransformResult | DatasetResult
+    if not over_parts:
+        request.refuse_overlaps()
+    # The file is opened before the work begins, so that a path that cannot be written to is reported at once.
+    with nullcontext() if request.stats is None else beside(request.stats, request.writing.fsync) as file:
+        if over_parts:
+            done = transform_parts(request, announce)
+        else:
+            done = transform_file(
+                _on_device(request), request.source, request.target, reading=request.reading, writing=request.writing,
+                rules=request.rules, jobs=request.engine.jobs, announce=announce, hashed=request.stats is not None,
+            )  # fmt: skip
+        if file is not None:
+            json.dump(stats(request, done), file, indent=2, ensure_ascii=False)
+            file.write("\n")
     return done
 
 
-def run_parts(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
-    """Transform the parts of a data set to a folder."""
-    with open_stats(request.stats, request.writing.fsync) as write_stats:
-        run = transform_request(request, announce)
-        if request.stats is not None:
-            write_stats(stats_of_parts(run, request.model, request.source, request.target))
-    return run
-
-
-def _on_device(fm: FeatureMap, device: str, request: DatasetRequest) -> FeatureMap:
+def _on_device(request: DatasetRequest) -> FeatureMap:
+    if request.device is None:
+        return request.map
     try:
         from kafeat.onnx.device import on_device
     except ImportError as error:
-        raise SystemRefusedError(f"--device {device}: {error}") from None
-    return on_device(fm, device, request.engine.jobs)
+        raise SystemRefusedError(f"--device {request.device}: {error}") from None
+    return on_device(request.map, request.device, request.engine.jobs)
 
 
-Path: TypeAlias = "str | os.PathLike[str]"
-OutputLayout: TypeAlias = Literal["columns", "list"]
-Compression: TypeAlias = Literal["none", "snappy", "lz4", "zstd", "gzip"]
-OutputDType: TypeAlias = Literal["float16", "float32", "float64"]
-BadRows: TypeAlias = Literal["error", "drop", "null"]
+def stats(request: DatasetRequest, done: TransformResult | DatasetResult) -> dict[str, Any]:
+    """Return rows, bytes, seconds, hashes, drift and versions as builtins. Pipes have no bytes and no hash.
+
+    Of parts these are sums; the manifest lists every part.
+    """
+    details = _of_file(request, done) if isinstance(done, TransformResult) else _of_parts(done)
+    model = request.model
+    return {
+        "kafeat": __version__,
+        "command": "predict" if done.what == "predictions" else "transform",
+        "model": {
+            "path": str(parse_location(model)) if isinstance(model, str) else None,
+            **details.pop("model"),
+        },
+        "input": {"path": str(request.source), "rows": done.rows_read, **details.pop("input")},
+        "output": {"path": str(request.target), **details.pop("output")},
+        "seconds": done.seconds,
+        **details,
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+def _scale(done: Result) -> dict[str, float]:
+    return {} if done.scale is None else {"scale": done.scale}
+
+
+def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
+    keep, rejects = request.writing.keep, request.rules.rejects
+    drift, test = done.drift, done.drift_test
+    return {
+        "model": {"sha256": request.map.digest},
+        "input": {"bytes": request.source.size(), "sha256": done.input_sha256},
+        "output": {
+            "format": format_of(request.target, request.writing.format).name,
+            "rows": done.rows,
+            "columns": done.columns,
+            "dtype": done.dtype,
+            **({} if done.what == "features" else {"content": done.what}),
+            **_scale(done),
+            **({"keep": list(keep)} if keep else {}),
+            "bytes": done.written.bytes,
+            "sha256": done.written.sha256,
+        },
+        "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
+        "clipped_values": done.clipped,
+        "bad_rows": {
+            "rule": request.rules.on_bad_rows,
+            "count": done.bad_rows,
+            "rejects": None if rejects is None else str(rejects),
+        },
+        "drift": None if drift is None else {"largest": max(drift.values(), default=0.0), "columns": drift},
+        "drift_test": None if test is None else asdict(test),
+    }
+
+
+def _of_parts(run: DatasetResult) -> dict[str, Any]:
+    drift = run.largest_drift
+    return {
+        "model": {},
+        "input": {},
+        "output": {
+            "parts": run.parts,
+            "kept": run.kept,
+            "failed": len(run.failed),
+            "rows": run.rows,
+            "columns": run.columns,
+            **_scale(run),
+            "bytes": run.bytes,
+        },
+        "clipped_values": run.clipped,
+        "bad_rows": {"count": run.bad_rows},
+        "drift": None
+        if drift is None
+        else {"largest": drift.share, "column": drift.column, "parts": run.drifts_known},
+        "drift_test": None if run.least_p_value is None else {"least_p_value": run.least_p_value},
+    }
 
 
 @dataclass(frozen=True)
@@ -100,38 +161,8 @@ class WrittenData:
     seconds: float
 
 
-def transform(
-    src: Path,
-    dst: Path,
-    *,
-    model: FeatureMap | Path,
-    features: bool = False,
-    unit_variance: bool = False,
-    keep: str | Sequence[str] = (),
-    jobs: int | None = None,
-    input_format: str | None = None,
-    delimiter: str = ",",
-    no_header: bool = False,
-    limit: int | None = None,
-    output_format: str | None = None,
-    layout: OutputLayout = "columns",
-    prefix: str | None = None,
-    compression: Compression | None = None,
-    output_dtype: OutputDType | None = None,
-    on_bad_rows: BadRows = "error",
-    rejects: Path | None = None,
-    max_bad_rows: int | str | None = None,
-    max_drift: float | None = None,
-    drift_test: float | None = None,
-    stats: Path | None = None,
-    device: str | None = None,
-    overwrite: bool | None = None,
-    rows_per_file: int | None = None,
-    resume: bool = False,
-    engine: str = "threads",
-    scheduler: str | None = None,
-    fsync: bool = True,
-) -> WrittenData:
+@with_keywords(TransformOptions)
+def transform(options: TransformOptions) -> WrittenData:
     """Write the features of a file or of many files, as `kafeat transform` does.
 
     Rows stream through in chunks, so that memory stays bounded for files of any size. An output appears only when it is
@@ -145,58 +176,6 @@ def transform(
         File to write; for many parts the folder to write them to.
     model : FeatureMap, str or path
         The map, or its file.
-    features : bool, default False
-        True writes the features of a model that ends in a predictor, and not its predictions.
-    unit_variance : bool, default False
-        True multiplies the features by one factor, so that their mean variance is 1 and default penalties fit.
-    keep : str or list of str, default ()
-        Input columns to copy to the output: names, or "all".
-    jobs : int or None, default None
-        Number of threads; None takes all cores. It never changes the output.
-    input_format : str or None, default None
-        "csv", "parquet", "npy", "arrow", "libsvm" or "npz"; None takes the format of the suffix.
-    delimiter : str, default ","
-        Delimiter of a CSV input.
-    no_header : bool, default False
-        True reads a CSV without a header. Its columns are named c0, c1, …
-    limit : int or None, default None
-        Number of rows to read, for a trial; None reads all.
-    output_format : str or None, default None
-        "csv", "parquet", "npy", "arrow", "jsonl", "libsvm" or "npz"; None takes the format of the suffix.
-    layout : {"columns", "list"}, default "columns"
-        One column per feature, or one column of lists.
-    prefix : str or None, default None
-        Prefix of the output column names; None gives f0, f1, …
-    compression : {"none", "snappy", "lz4", "zstd", "gzip"} or None, default None
-        Compression of the output; None takes that of the format and the suffix.
-    output_dtype : {"float16", "float32", "float64"} or None, default None
-        Type of the numbers; None takes that of the map, and float64 for predictions.
-    on_bad_rows : {"error", "drop", "null"}, default "error"
-        For a row that cannot be transformed: raise an error, leave it out, or write null features.
-    rejects : str, path or None, default None
-        CSV file for the bad rows and the reason for each.
-    max_bad_rows : int, str or None, default None
-        Largest number of bad rows, or percentage such as "0.5%", of each input; above it nothing is written.
-    max_drift : float or None, default None
-        Largest share of values of a column outside the range of the fit; above it nothing is written.
-    drift_test : float or None, default None
-        Least p-value of a test that the mean of the features is that of the fit; below it nothing is written.
-    stats : str, path or None, default None
-        JSON file for statistics of the run.
-    device : str or None, default None
-        Device of ONNX Runtime, such as "cuda"; None computes on the processor.
-    overwrite : bool or None, default None
-        True replaces an existing output, False refuses to; None replaces a file and refuses a folder with files.
-    rows_per_file : int or None, default None
-        Number of rows to cut one file into parts of; None does not cut it.
-    resume : bool, default False
-        True keeps the parts of a previous run that are up to date.
-    engine : {"threads", "processes", "dask", "ray", "spark"}, default "threads"
-        Engine that transforms the parts.
-    scheduler : str or None, default None
-        Address of a Dask scheduler or a Ray cluster.
-    fsync : bool, default True
-        True flushes the output to disk before it gets its final name.
 
     Returns
     -------
@@ -229,35 +208,16 @@ def transform(
     >>> written.rows, written.columns
     (200, 64)
     """
-    _check_choices(
-        input_format=(input_format, INPUTS),
-        output_format=(output_format, OUTPUTS),
-        layout=(layout, get_args(OutputLayout)),
-        compression=(compression, get_args(Compression)),
-        output_dtype=(output_dtype, get_args(OutputDType)),
-        on_bad_rows=(on_bad_rows, get_args(BadRows)),
-    )
-    _check_counts(jobs=jobs, limit=limit, rows_per_file=rows_per_file)
-    request = DatasetRequest(
-        model if isinstance(model, FeatureMap) else _path("model", model),
-        parse_location(_path("src", src)),
-        parse_location(_path("dst", dst)),
-        InputOptions(input_format, delimiter, not no_header, limit),
-        OutputOptions(
-            output_format, _kept(keep), layout, prefix, compression, overwrite is not False, fsync, output_dtype,
-            features=features, unit_variance=unit_variance,
-        ),
-        RowOptions(
-            on_bad_rows, _location("rejects", rejects), stats is not None, max_drift, drift_test,
-            None if max_bad_rows is None else BadRowsLimit.parse(max_bad_rows),
-        ),
-        Engine(engine, scheduler, jobs),
-        rows_per_file,
-        resume,
-        bool(overwrite),
-        _location("stats", stats),
+    request = DatasetRequest.of(options)
+    given = {"engine": options.engine != "threads", "scheduler": options.scheduler, "resume": options.resume}
+    done = run(request, request.over_parts(name for name, there in given.items() if there))
+    parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)
+    if isinstance(done, DatasetResult) and done.failed:
+        raise PartsError(str(request.target), done.parts, done.failed)
+    return WrittenData(
+        str(request.target), done.rows, done.columns, done.what, parts, kept, done.bad_rows, done.clipped,
+        done.seconds,
     )  # fmt: skip
-    return _run(request, device)
 
 
 def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -> WrittenData:
@@ -299,71 +259,7 @@ def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -
     refused = sorted({"features", "unit_variance"} & set(options))
     if refused:
         raise UsageError(f"predict: expected no {refused[0]}, got one: only kafeat.transform takes it")
-    fm = model if isinstance(model, FeatureMap) else load(_path("model", model))
+    fm = model if isinstance(model, FeatureMap) else load(path_of("model", model))
     fm.needed_predictor()
     # Parts are made by the file of the model, whose name the statistics have too.
     return transform(src, dst, model=model, **options)
-
-
-def _run(request: DatasetRequest, device: str | None) -> WrittenData:
-    """Transform the parts of a data set, or one file, whichever the request is."""
-    done: DatasetResult | TransformResult
-    parts, kept = None, 0
-    if request.rows_per_file is not None or is_data_set(request.source):
-        if device is not None:
-            raise UsageError("device: expected one input file to transform, got many files, or rows_per_file")
-        done = run_parts(request)
-        parts, kept = done.parts, done.kept
-        if done.failed:
-            raise PartsError(str(request.target), parts, done.failed)
-    else:
-        _refuse_options_of_parts(request)
-        done = run_file(request, device)
-    return WrittenData(
-        str(request.target), done.rows, done.columns, done.what, parts, kept, done.bad_rows, done.clipped,
-        done.seconds,
-    )  # fmt: skip
-
-
-def _refuse_options_of_parts(request: DatasetRequest) -> None:
-    """Refuse options that have no effect on one file."""
-    for name, given in (
-        ("engine", request.engine.name != "threads"),
-        ("scheduler", request.engine.address is not None),
-        ("resume", request.resume),
-    ):
-        if given:
-            must_exist(request.source)
-            raise UsageError(
-                f"{name}: expected an input of many files, or rows_per_file, got one: {request.source}"
-            )
-
-
-def _path(name: str, value: object) -> str:
-    if not isinstance(value, str | os.PathLike):
-        remedy = "; FeatureMap.transform takes tables and arrays" if name == "src" else ""
-        raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")
-    return os.fspath(value)
-
-
-def _location(name: str, value: object) -> Location | None:
-    return None if value is None else parse_location(_path(name, value))
-
-
-def _kept(keep: str | Sequence[str]) -> Sequence[str] | None:
-    """Return the columns to copy; None copies all."""
-    if isinstance(keep, str):
-        return None if keep == "all" else [keep]
-    return list(keep)
-
-
-def _check_choices(**given: tuple[object, Sequence[str]]) -> None:
-    for name, (value, choices) in given.items():
-        if value is not None and value not in choices:
-            raise UsageError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
-
-
-def _check_counts(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-            raise UsageError(f"{name}: expected a whole number of at least 1, got {value!r}")

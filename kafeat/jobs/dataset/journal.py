@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Literal
 
 from kafeat.io.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.atomic import Guard
@@ -13,55 +12,42 @@ from kafeat.io.storage.base import Location
 from kafeat.jobs.dataset.manifest import Drift, Manifest, PartFailure, PartRecord
 from kafeat.jobs.dataset.part import Outcome
 from kafeat.jobs.transform.outputs import Outputs
+from kafeat.jobs.transform.result import Result
 
 # Writing the manifest takes at most a twentieth of the time of a run.
 _SHARE = 20.0
 _SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class DatasetResult:
-    """The result of a run over the parts of a data set.
+@dataclass(frozen=True, kw_only=True)
+class DatasetResult(Result):
+    """The result of a run over the parts of a data set; rows, bytes and values are sums over all of them.
 
     Attributes:
         parts: Number of parts in the output folder, kept ones included.
         kept: Number of parts that a previous run had written.
-        rows, rows_read, bytes, clipped, bad_rows: Sums over all parts.
-        columns: Number of features, or of predicted numbers.
-        what: The content of the output.
-        seconds: Duration of this run.
+        bytes: Size of the parts.
         failed: Parts that could not be written.
         removed: Parts of the previous run that were removed, as they have no input any more.
         unknown_files: Files in the output folder that no run of kafeat wrote.
+        lost: Parts that could not be written and whose earlier output was removed, as it was not of this input.
+        all_bad: Names of the parts whose rows are all bad.
         largest_drift: The largest drift of the parts whose drift is known, None if there are none.
         drifts_known: Number of parts whose drift is known, kept ones included.
         least_p_value: The least p-value of the parts whose features' mean was tested, None if there are none.
-        scale: The factor that the features were multiplied by; None for features as they are.
-        lost: Parts that could not be written and whose earlier output was removed, as it was not of this input.
-        all_bad: Names of the parts whose rows are all bad.
-        first_bad_row: The first bad row of the first part that has one, and its problem; None if there is none.
     """
 
     parts: int
     kept: int
-    rows: int
-    rows_read: int
     bytes: int
-    columns: int
-    what: Literal["features", "predictions"]
-    seconds: float
-    clipped: int
-    bad_rows: int
     failed: tuple[PartFailure, ...]
     removed: tuple[str, ...]
     unknown_files: tuple[str, ...]
+    lost: tuple[str, ...]
+    all_bad: tuple[str, ...]
     largest_drift: Drift | None
     drifts_known: int
-    least_p_value: float | None = None
-    scale: float | None = None
-    lost: tuple[str, ...] = ()
-    all_bad: tuple[str, ...] = ()
-    first_bad_row: str | None = None
+    least_p_value: float | None
 
 
 class Journal:

@@ -12,24 +12,20 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, count, islice
+from itertools import chain, islice
 
-from kafeat.dataframes import SharedMap
 from kafeat.errors import KafeatError, without_secrets
 from kafeat.io.data_set import Part
 from kafeat.io.formats import format_of
 from kafeat.io.readers.base import Chunk
-from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.atomic import Guard, WrittenFile, check_place
 from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part
-from kafeat.jobs.transform.options import RowOptions, TransformResult
-from kafeat.jobs.transform.side_files import rejects_name
+from kafeat.jobs.transform.rejects import rejects_name
+from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.transform.transform import OpenTransform, transform_file
-from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Pool, Stop, run_all
 from kafeat.runtime.environment import count_jobs, machine, versions
 
@@ -40,24 +36,18 @@ _CHECK_SECONDS = 5.0
 class PartTask:
     """Everything that a worker needs to transform a part. It holds names and no data, so it is cheap to send.
 
-    `previous` is the record of the part in the previous run, if there is one. `folder` holds all parts, and
-    `rules.rejects` is the folder of all rejects.
+    `previous` is the record of the part in the previous run, if there is one. `request` is that of all parts.
     """
 
     part: Part
-    map: SharedMap
-    folder: Location
-    reading: InputOptions
-    writing: OutputOptions
-    rules: RowOptions
-    jobs: int
+    request: DatasetRequest
     stop: Stop
     previous: PartRecord | None = None
 
     @property
     def target(self) -> Location:
         """Location of the output."""
-        return self.folder.join(self.part.name)
+        return self.request.target.join(self.part.name)
 
 
 @dataclass(frozen=True)
@@ -72,22 +62,22 @@ class Outcome:
 
 def kafeat_part(task: PartTask) -> Outcome:
     """Transform a part unless it is up to date. Dashboards of engines show the name of this function."""
+    place = task.part.location
     try:
         with task.stop.watching():
             return _outcome(task)
     except KafeatError as error:
-        return failure_outcome(task.part.name, str(error), error.exit_code)
+        message, code = str(error), error.exit_code
     except MemoryError:
-        advice = "lower chunk_rows, n_components, or the parts that are made at once"
-        return failure_outcome(task.part.name, f"{task.part.location}: out of memory: {advice}", 5)
-    except OSError as error:
-        return failure_outcome(
-            task.part.name,
-            without_secrets(f"{error.filename or task.part.location}: {error.strerror or error}"),
-            5,
+        message = (
+            f"{place}: out of memory: lower chunk_rows, n_components, or the parts that are made at once"
         )
+        code = 5
+    except OSError as error:
+        message, code = without_secrets(f"{error.filename or place}: {error.strerror or error}"), 5
     except Exception:  # a bug must not end the other parts
-        return failure_outcome(task.part.name, without_secrets(traceback.format_exc()), 1)
+        message, code = without_secrets(traceback.format_exc()), 1
+    return failure_outcome(task.part.name, message, code)
 
 
 def failure_outcome(name: str, error: str, exit_code: int) -> Outcome:
@@ -98,13 +88,14 @@ def failure_outcome(name: str, error: str, exit_code: int) -> Outcome:
 def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -> PartRecord:
     """Return the manifest entry of a part that is done; `rejects` is the file of its bad rows."""
     worst = max(((share, column) for column, share in (done.drift or {}).items()), default=None)
+    written = done.written
     return PartRecord(
         name=part.name,
         rows=done.rows,
         rows_read=done.rows_read,
         only=part.only,
         input=File(bytes=part.bytes, sha256=done.input_sha256, stamp=part.stamp),
-        output=File(bytes=done.output_bytes or 0, sha256=done.output_sha256, stamp=done.output_stamp or ""),
+        output=File(bytes=written.bytes or 0, sha256=written.sha256, stamp=written.stamp or ""),
         seconds=round(done.seconds, 4),
         clipped=done.clipped,
         bad_rows=done.bad_rows,
@@ -137,27 +128,27 @@ def liveness_check(guard: Guard, stop: Stop) -> Callable[[int], None]:
 
 
 def _outcome(task: PartTask) -> Outcome:
-    part, writing, rules = task.part, task.writing, task.rules
+    part, request, rules = task.part, task.request, task.request.rules
     if task.previous is not None:
         kept = _if_unchanged(task, task.previous)
         if kept is not None:
             return Outcome(kept, None, {}, made=False)
         # The old output goes first: if this part fails, no outdated one must be left.
-        with writing.guard():
-            remove_written(task.folder, part.name, task.previous.output)
+        with request.writing.guard():
+            remove_written(request.target, part.name, task.previous.output)
             if rules.rejects is not None and task.previous.rejects is not None:
                 remove_written(rules.rejects, rejects_name(part.name), task.previous.rejects)
     if rules.rejects is not None:
         rules = replace(rules, rejects=rules.rejects.join(rejects_name(part.name)))
     done = transform_file(
-        task.map.map,
+        request.map,
         part.location,
         task.target,
-        reading=task.reading,
-        writing=writing,
+        reading=request.reading,
+        writing=request.writing,
         rules=rules,
-        jobs=task.jobs,
-        announce=lambda _rows: liveness_check(writing.guard, task.stop),
+        jobs=request.engine.jobs,
+        announce=lambda _rows: liveness_check(request.writing.guard, task.stop),
         hashed=True,
         only=part.only,
         stamp=part.stamp,
@@ -185,55 +176,41 @@ def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
     )
 
 
-@dataclass(frozen=True)
-class KnownParts:
-    """The files of a data set, or ranges of rows of one file. `make_folder` makes a folder."""
+def known_parts(
+    request: DatasetRequest, plan: DatasetPlan, make_folder: Callable[[Location], None], pool: Pool
+) -> Generator[Outcome]:
+    """Write the files or ranges of rows that are not up to date; yield their outcomes as they are done."""
+    parts = [part for part in plan.parts or () if part.name not in plan.up_to_date]
+    for below in {os.path.dirname(part.name) for part in parts} - {""}:
+        for folder in request.folders:
+            make_folder(folder.join(below))
+    yield from run_all(pool, kafeat_part, _tasks(request, plan, parts, pool.stop), _worker_lost)
 
-    request: DatasetRequest
-    map: SharedMap
-    plan: DatasetPlan
-    make_folder: Callable[[Location], None]
 
-    def outcomes(self, pool: Pool) -> Generator[Outcome]:
-        """Write the parts that are not up to date; yield their outcomes as they are done."""
-        parts = [part for part in self.plan.parts or () if part.name not in self.plan.up_to_date]
-        self._make_folders(parts)
-        tasks = self._tasks(parts, pool.stop)
-        yield from run_all(pool, kafeat_part, tasks, _worker_lost)
+def _tasks(request: DatasetRequest, plan: DatasetPlan, parts: list[Part], stop: Stop) -> list[PartTask]:
+    threads, rejects = request.engine.in_this_process, request.rules.rejects
+    jobs = max(1, count_jobs(request.engine.jobs) // max(1, len(parts))) if threads else 1
 
-    def _make_folders(self, parts: list[Part]) -> None:
-        for below in {os.path.dirname(part.name) for part in parts} - {""}:
-            for folder in (self.request.target, self.request.rules.rejects):
-                if folder is not None:
-                    self.make_folder(folder.join(below))
+    def place(there: Location) -> Location:
+        return there if threads else there.absolute()  # workers may run in another folder
 
-    def _tasks(self, parts: list[Part], stop: Stop) -> list[PartTask]:
-        request, threads = self.request, self.request.engine.in_this_process
-        jobs = max(1, count_jobs(request.engine.jobs) // max(1, len(parts))) if threads else 1
+    request = replace(
+        request,
+        target=place(request.target),
+        rules=replace(request.rules, rejects=None if rejects is None else place(rejects)),
+        engine=replace(request.engine, jobs=jobs),
+    )
 
-        def place(there: Location) -> Location:
-            return there if threads else there.absolute()  # workers may run in another folder
+    def asked(part: Part) -> DatasetRequest:
+        overwrite = plan.previous.may_replace(part.name)
+        return replace(request, writing=replace(request.writing, overwrite=overwrite, sweep=False))
 
-        rejects = None if request.rules.rejects is None else place(request.rules.rejects)
-        return [
-            PartTask(
-                replace(part, location=place(part.location)),
-                self.map,
-                place(request.target),
-                request.reading,
-                replace(
-                    request.writing,
-                    format=format_of(LocalPath(part.name)).name,
-                    overwrite=self.plan.previous.may_replace(part.name),
-                    sweep=False,
-                ),
-                replace(request.rules, rejects=rejects),
-                jobs,
-                stop,
-                self.plan.to_check.get(part.name),
-            )
-            for part in parts
-        ]
+    return [
+        PartTask(
+            replace(part, location=place(part.location)), asked(part), stop, plan.to_check.get(part.name)
+        )
+        for part in parts
+    ]
 
 
 def _worker_lost(task: PartTask, why: str) -> Outcome:
@@ -245,51 +222,40 @@ def _worker_lost(task: PartTask, why: str) -> Outcome:
     )
 
 
-@dataclass(frozen=True)
-class TextParts:
-    """The parts of one text file, whose number is not known before its end."""
+def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]:
+    """Write the parts of a text file, whose number is not known before its end, unless all are up to date."""
+    if plan.up_to_date:
+        return
+    entry = request.source.entry()
+    part = Part("", request.source, entry.bytes if entry else 0, entry.stamp if entry else "")
+    with request.reading.open(request.source, None if entry is None else entry.stamp) as opened:
+        format = format_of(LocalPath(name_of_part(request, 0, 0)))
+        writing = replace(request.writing, overwrite=True, sweep=False)
+        stream = OpenTransform(request.map, opened, format, writing, request.rules, request.engine.jobs)
+        height = (request.rows_per_file or 0) // request.map.chunk_rows
+        for number, (start, chunks) in enumerate(_cut(stream.chunks(), height)):
+            part = replace(part, name=name_of_part(request, number, 0))
+            place, replaces = request.target.join(part.name), plan.previous.may_replace(part.name)
+            yield _text_part(part, place, replaces, stream, chunks, start)
 
-    request: DatasetRequest
-    fm: FeatureMap
-    plan: DatasetPlan
 
-    def outcomes(self, pool: Pool) -> Generator[Outcome]:
-        """Write part after part, unless all of them are up to date. The pool has nothing to do."""
-        del pool
-        if self.plan.up_to_date:
-            return
-        request = self.request
-        entry = request.source.entry()
-        part = Part("", request.source, entry.bytes if entry else 0, entry.stamp if entry else "")
-        with request.reading.open(request.source, None if entry is None else entry.stamp) as opened:
-            format = format_of(LocalPath(self._name(0)))
-            writing = replace(request.writing, format=format.name, overwrite=True, sweep=False)
-            stream = OpenTransform(self.fm, opened, format, writing, request.rules, request.engine.jobs)
-            for name, start, chunks in self._cut(stream.chunks()):
-                yield self._write(replace(part, name=name), stream, chunks, start)
+def _cut(chunks: Iterator[Chunk], height: int) -> Iterator[tuple[int, Iterator[Chunk]]]:
+    """Yield first row and chunks of each part. A text without rows has one part without rows."""
+    yield 0, islice(chunks, height)
+    for first in chunks:
+        yield first.start, chain([first], islice(chunks, height - 1))
 
-    def _name(self, number: int) -> str:
-        return name_of_part(self.request.source, self.request.reading, self.request.writing, number, 0)
 
-    def _cut(self, chunks: Iterator[Chunk]) -> Iterator[tuple[str, int, Iterator[Chunk]]]:
-        """Yield name, first row and chunks of each part. A text without rows has one part without rows."""
-        height = (self.request.rows_per_file or 0) // self.fm.chunk_rows
-        yield self._name(0), 0, islice(chunks, height)
-        for number in count(1):
-            first = next(chunks, None)
-            if first is None:
-                return
-            yield self._name(number), first.start, chain([first], islice(chunks, height - 1))
-
-    def _write(self, part: Part, stream: OpenTransform, chunks: Iterator[Chunk], start: int) -> Outcome:
-        started, written = time.perf_counter(), WrittenFile()
-        try:
-            place = self.request.target.join(part.name)
-            check_place(place, self.plan.previous.may_replace(part.name))
-            counts = stream.write_chunks(chunks, place, None, None, start, written)
-        except KafeatError as error:
-            deque(chunks, maxlen=0)  # skip the other rows of the part; broken text ends here
-            return failure_outcome(part.name, str(error), error.exit_code)
-        done = counts.result(time.perf_counter() - started, None, written)
-        part = replace(part, only=(start, start + done.rows_read))
-        return Outcome(record_of(part, done), None, this_environment())
+def _text_part(
+    part: Part, place: Location, replaces: bool, stream: OpenTransform, chunks: Iterator[Chunk], start: int
+) -> Outcome:
+    started, written = time.perf_counter(), WrittenFile()
+    try:
+        check_place(place, replaces)
+        counts = stream.write_chunks(chunks, place, None, None, start, written)
+    except KafeatError as error:
+        deque(chunks, maxlen=0)  # skip the other rows of the part; broken text ends here
+        return failure_outcome(part.name, str(error), error.exit_code)
+    done = counts.result(time.perf_counter() - started, None, written)
+    part = replace(part, only=(start, start + done.rows_read))
+    return Outcome(record_of(part, done), None, this_environment())

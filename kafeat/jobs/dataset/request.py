@@ -2,44 +2,95 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
+from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, must_exist, renamed, stem
 from kafeat.io.formats import INPUTS, format_of
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
-from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
+from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, TransformOptions
+from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_files, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
 
 
 @dataclass(frozen=True)
 class DatasetRequest:
-    """Options of a run that transforms the files of `source`, or parts of one file, to the folder `target`.
+    """A transform of one file to one, or of the files of `source`, or parts of one file, to the folder `target`.
 
-    With `rows_per_file`, `source` is one file that is cut into parts of at most so many rows. `stats` is a file that
-    the caller writes.
+    With `rows_per_file`, `source` is one file that is cut into parts of at most so many rows. `resume` keeps the parts
+    of the previous run that are up to date. `stats` must not lie among the parts.
     """
 
-    model: str | FeatureMap
+    model: str | FeatureMap | SharedMap
     source: Location
     target: Location
-    reading: InputOptions
-    writing: OutputOptions
-    rules: RowOptions
-    engine: Engine
+    reading: InputOptions = InputOptions()
+    writing: OutputOptions = OutputOptions()
+    rules: RowOptions = STRICT
+    engine: Engine = Engine()
     rows_per_file: int | None = None
     resume: bool = False
     overwrite: bool = False
     stats: Location | None = None
+    device: str | None = None
+
+    @classmethod
+    def of(cls, asked: TransformOptions) -> DatasetRequest:
+        """Check the options, and parse the locations and the limit among them."""
+        asked.check()
+        reading = {one.name: getattr(asked, one.name) for one in fields(InputOptions)}
+        keep = [asked.keep] if isinstance(asked.keep, str) else list(asked.keep)
+        most = asked.max_bad_rows
+        return cls(
+            asked.model if isinstance(asked.model, FeatureMap) else path_of("model", asked.model),
+            parse_location(path_of("src", asked.src)),
+            parse_location(path_of("dst", asked.dst)),
+            InputOptions(**reading),
+            OutputOptions(
+                asked.output_format, None if asked.keep == "all" else keep, asked.layout, asked.prefix,
+                asked.compression, asked.overwrite is not False, asked.fsync, asked.output_dtype,
+                features=asked.features, unit_variance=asked.unit_variance,
+            ),
+            RowOptions(
+                asked.on_bad_rows, _location("rejects", asked.rejects), asked.stats is not None, asked.max_drift,
+                asked.drift_test, None if most is None else BadRowsLimit.parse(most),
+            ),
+            Engine(asked.engine, asked.scheduler, asked.jobs),
+            asked.rows_per_file,
+            asked.resume,
+            bool(asked.overwrite),
+            _location("stats", asked.stats),
+            asked.device,
+        )  # fmt: skip
+
+    def over_parts(self, idle: Iterable[str] = (), dashes: str = "") -> bool:
+        """Return true if the input has parts. Else refuse `idle` options, which have no effect on one file.
+
+        With `dashes`, options have the names of the command line in messages.
+        """
+        cut = "--rows-per-file" if dashes else "rows_per_file"
+        if self.rows_per_file is not None or is_data_set(self.source):
+            if self.device is not None:
+                raise UsageError(
+                    f"{dashes}device: expected one input file to transform, got many files, or {cut}"
+                )
+            return True
+        for option in idle:
+            must_exist(self.source)
+            raise UsageError(
+                f"{dashes}{option}: expected an input of many files, or {cut}, got one: {self.source}"
+            )
+        return False
 
     @cached_property
     def shared_map(self) -> SharedMap:
@@ -50,6 +101,18 @@ class DatasetRequest:
     def map(self) -> FeatureMap:
         """The map, which need not be one that can be saved."""
         return self.model if isinstance(self.model, FeatureMap) else self.shared_map.map
+
+    @property
+    def folders(self) -> list[Location]:
+        """The folders of the parts and of their rejects."""
+        return [folder for folder in (self.target, self.rules.rejects) if folder is not None]
+
+    def refuse_overlaps(self) -> None:
+        """Refuse outputs that would replace one file that is read, or each other."""
+        refuse_files(
+            {"the input": self.source, "the model": self.model},
+            {"an output": self.target, "--rejects": self.rules.rejects, "--stats": self.stats},
+        )
 
     def check(self) -> None:
         """Refuse options that contradict each other, before map and files are read."""
@@ -71,6 +134,18 @@ class DatasetRequest:
             )
 
 
+def path_of(name: str, value: object) -> str:
+    """Return a path or URI as text; `name` is that of the option."""
+    if not isinstance(value, str | os.PathLike):
+        remedy = "; FeatureMap.transform takes tables and arrays" if name == "src" else ""
+        raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")
+    return os.fspath(value)
+
+
+def _location(name: str, value: object) -> Location | None:
+    return None if value is None else parse_location(path_of(name, value))
+
+
 @dataclass(frozen=True)
 class DatasetPlan:
     """The parts of a run, and their state before it begins.
@@ -86,22 +161,19 @@ class DatasetPlan:
     to_check: dict[str, PartRecord]
 
     @classmethod
-    def of(cls, request: DatasetRequest, map: SharedMap, parts: list[Part] | None) -> DatasetPlan:
+    def of(cls, request: DatasetRequest, parts: list[Part] | None) -> DatasetPlan:
         """Compare the parts with the output folder; refuse a folder that must not be written to."""
         previous = PreviousRun.of(request.target, request.resume, request.overwrite, request.rules.rejects)
         manifest = Manifest(
             input=str(request.source),
-            map=map.digest,
-            settings=_settings(request, map.map),
+            map=request.shared_map.digest,
+            settings=_settings(request),
             engine=request.engine.name,
             foreign=sorted(previous.unknown_files),
         )
         if parts is None:
-            entry = request.source.entry()
-            up_to_date, to_check = (
-                previous.of_one_file(manifest, entry, request.rules),
-                dict[str, PartRecord](),
-            )
+            to_check = dict[str, PartRecord]()
+            up_to_date = previous.of_one_file(manifest, request.source.entry(), request.rules)
         else:
             up_to_date, to_check = previous.of_parts(manifest, parts, request.rules)
         if (up_to_date or to_check) and previous.manifest is not None:
@@ -109,16 +181,14 @@ class DatasetPlan:
         return cls(parts, previous, manifest, up_to_date, to_check)
 
 
-def plan_parts(request: DatasetRequest, fm: FeatureMap) -> list[Part] | None:
+def plan_parts(request: DatasetRequest) -> list[Part] | None:
     """List the parts of the input; None for text, which is cut while it is read."""
-    request.rules.check(fm)
+    request.rules.check(request.map)
     files = _listed_parts(request)
     _refuse_overlaps(request, files)
     if files is not None:
-        return renamed(files.parts, request.writing.format, request.reading.format)
-    parts = ranges(
-        request.source, request.reading, request.writing, fm.chunk_rows, request.rows_per_file or 0
-    )
+        return renamed(files.parts, request.writing.format, request.reading.input_format)
+    parts = _ranges(request)
     if parts is None:
         _refuse_for_text(request)
     return parts
@@ -138,7 +208,7 @@ def _refuse_for_text(request: DatasetRequest) -> None:
 def _listed_parts(request: DatasetRequest) -> Parts | None:
     """List the files of the input; None for one file that is to be cut."""
     if request.rows_per_file is None:
-        return list_parts(request.source, request.reading.format)
+        return list_parts(request.source, request.reading.input_format)
     if is_data_set(request.source):
         raise UsageError(
             f"--rows-per-file: expected one file to cut, got many: {request.source}; each of them is a part "
@@ -165,24 +235,23 @@ def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
     refuse_overlaps(read, written)
 
 
-def _settings(request: DatasetRequest, fm: FeatureMap) -> dict[str, object]:
+def _settings(request: DatasetRequest) -> dict[str, object]:
     """Return all options that the bytes of the parts depend on, besides the map and the input."""
     reading = request.reading
     return {
-        "input_format": reading.format,
+        "input_format": reading.input_format,
         "delimiter": reading.delimiter,
-        "header": reading.header,
+        "header": not reading.no_header,
         **request.writing.content,
-        **({"scale": fm.unit_scale} if request.writing.unit_variance else {}),
+        **({"scale": request.map.unit_scale} if request.writing.unit_variance else {}),
         "on_bad_rows": request.rules.on_bad_rows,
         "rows_per_file": request.rows_per_file,
     }
 
 
-def ranges(
-    source: Location, reading: InputOptions, writing: OutputOptions, chunk_rows: int, rows: int
-) -> list[Part] | None:
-    """Return parts of whole chunks and at most `rows` rows; None if the input must be read from its first row."""
+def _ranges(request: DatasetRequest) -> list[Part] | None:
+    """Return parts of whole chunks; None if the input must be read from its first row."""
+    source, chunk_rows, rows = request.source, request.map.chunk_rows, request.rows_per_file or 0
     if rows < chunk_rows:
         raise UsageError(
             f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
@@ -190,14 +259,14 @@ def ranges(
     entry = source.entry()
     if entry is None:
         return None
-    with reading.open(source, entry.stamp) as opened:
+    with request.reading.open(source, entry.stamp) as opened:
         if opened.rows is None or not opened.seekable:
             return None
         height = rows - rows % chunk_rows
         starts = range(0, max(1, opened.rows), height)
         return [
             Part(
-                name_of_part(source, reading, writing, i, len(starts)),
+                name_of_part(request, i, len(starts)),
                 source,
                 entry.bytes,
                 entry.stamp,
@@ -207,11 +276,9 @@ def ranges(
         ]
 
 
-def name_of_part(
-    source: Location, reading: InputOptions, writing: OutputOptions, number: int, parts: int
-) -> str:
+def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    own = format_of(source, reading.format, INPUTS)
-    format = writing.format or ("parquet" if own.sparse else own.name)
-    base = "part" if isinstance(source, StandardStream) else stem(source.name)
+    own = format_of(request.source, request.reading.input_format, INPUTS)
+    format = request.writing.format or ("parquet" if own.sparse else own.name)
+    base = "part" if isinstance(request.source, StandardStream) else stem(request.source.name)
     return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format}"

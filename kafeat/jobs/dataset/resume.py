@@ -14,7 +14,7 @@ from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.owner import is_lock
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_written
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.side_files import rejects_name
+from kafeat.jobs.transform.rejects import rejects_name
 
 
 @dataclass(frozen=True)

@@ -8,186 +8,92 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
 
-from kafeat._version import __version__
 from kafeat.chain.blas import one_blas_thread
-from kafeat.io.readers.dataset import InputOptions
-from kafeat.io.storage.base import Location, making
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.base import making
 from kafeat.io.storage.owner import owning
 from kafeat.io.storage.temporary_files import remove_stale_below
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
-from kafeat.jobs.dataset.part import KnownParts, Outcome, TextParts
+from kafeat.jobs.dataset.part import Outcome, known_parts, text_parts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
-from kafeat.jobs.transform.options import STRICT, RowOptions
-from kafeat.jobs.transform.outputs import Outputs, outputs_of
-from kafeat.jobs.transform.side_files import command_of
-from kafeat.model.feature_map import FeatureMap
+from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.runtime.backends import start_engine
-from kafeat.runtime.engine import Engine, Pool
-from kafeat.runtime.environment import count_jobs, machine, versions
+from kafeat.runtime.engine import Pool
+from kafeat.runtime.environment import count_jobs
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
+Outcomes = Callable[[Pool], Generator[Outcome]]
 
 
-class PartMaker(Protocol):
-    """The parts to write: `KnownParts`, or `TextParts`, which are cut while they are read."""
+def transform_parts(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
+    """Write the features of every part of the input to a part of the same name below the output folder.
 
-    def outcomes(self, pool: Pool) -> Generator[Outcome]:
-        """Write the parts, and yield their outcomes as they are done."""
-
-
-@dataclass(frozen=True)
-class DatasetJob:
-    """A planned run over parts. `request.writing.guard` is held while files are written or removed."""
-
-    request: DatasetRequest
-    plan: DatasetPlan
-    parts: PartMaker
-
-    def run(self, outputs: Outputs, announce: Announce) -> DatasetResult:
-        """Write all parts that are not up to date, as files of these outputs."""
-        began, plan = time.perf_counter(), self.plan
-        kept = list(plan.up_to_date.values())
-        journal = Journal(self.request.target, plan.manifest, kept, self.request.writing.guard)
-        try:
-            removed = self._write_parts(journal, announce)
-        except BaseException as error:
-            if plan.parts is not None and journal.done:
-                done = f"{len(journal.done):,} of {len(plan.parts):,} parts are done"
-                error.add_note(f"{done}: --resume goes on with the others")
-            self._sweep()
-            journal.leave(new=not plan.previous.entries and self.request.engine.ends_workers)
-            raise
-        self._sweep()
-        seconds = time.perf_counter() - began
-        journal.end(seconds)
-        unknown_files = plan.previous.remaining(self.request.target, {*journal.done, *removed})
-        without_input = set() if plan.parts is None else {*removed} - {part.name for part in plan.parts}
-        lost = plan.previous.lost(self.request.target, journal.failed)
-        return journal.result(len(kept), outputs, seconds, tuple(sorted(without_input)), unknown_files, lost)
-
-    def _write_parts(self, journal: Journal, announce: Announce) -> list[str]:
-        """Write the parts, and return the names of the outdated ones that were removed before."""
-        plan = self.plan
-        # The engine starts first: if it fails to, nothing must have been removed.
-        with start_engine(self._engine) as pool, one_blas_thread():
-            removed = self._clear({*plan.up_to_date, *plan.to_check})
-            journal.write()
-            progress = announce(None if plan.parts is None else len(plan.parts))
-            progress(len(plan.up_to_date))
-            with closing(self.parts.outcomes(pool)) as outcomes:
-                for outcome in outcomes:
-                    journal.add(outcome)
-                    progress(1)
-        return removed
-
-    @property
-    def _engine(self) -> Engine:
-        """The engine. In this process no more parts run at once than there are, and these share the threads."""
-        engine = self.request.engine
-        if not engine.in_this_process:
-            return engine
-        parts = len(self.plan.parts) if self.plan.parts else 1
-        return replace(engine, jobs=min(count_jobs(engine.jobs), parts))
-
-    def _clear(self, good: set[str]) -> list[str]:
-        """Remove temporary files and outdated parts, but for `good` ones; return the names of the removed parts."""
-        with self.request.writing.guard():
-            self._sweep()
-            return self.plan.previous.remove_stale(self.request.target, self.request.rules.rejects, good)
-
-    def _sweep(self) -> None:
-        for folder in (self.request.target, self.request.rules.rejects):
-            if folder is not None:
-                remove_stale_below(folder)
-
-
-def transform_parts(
-    model: str | FeatureMap,
-    source: str | Location,
-    target: str | Location,
-    *,
-    reading: InputOptions | None = None,
-    writing: OutputOptions | None = None,
-    rules: RowOptions = STRICT,
-    engine: Engine | None = None,
-    rows_per_file: int | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    stats: Location | None = None,
-    announce: Announce | None = None,
-) -> DatasetResult:
-    """Write the features of every part of `source` to a part of the same name below the folder `target`.
-
-    `source` is a folder, a glob or a list of names. With `rows_per_file` it is one file, which is cut into parts of at
-    most so many rows. `resume` keeps the parts of the previous run that are up to date. A part that fails does not end
-    the others. `stats` is a file that the caller writes; it must not lie among the parts. `announce(parts)` returns a
-    callback for the number of finished parts.
+    A part that fails does not end the others. `announce(parts)` returns a callback for the number of finished parts.
     """
-    return transform_request(
-        DatasetRequest(
-            model, parse_location(source), parse_location(target), reading or InputOptions(),
-            writing or OutputOptions(), rules, engine or Engine(), rows_per_file, resume, overwrite, stats,
-        ),
-        announce,
-    )  # fmt: skip
-
-
-def transform_request(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
-    """Check a request of `transform_parts`, plan its parts, and write them."""
     request.check()
-    shared_map = request.shared_map
-    listed = plan_parts(request, shared_map.map)
-    folders = [folder for folder in (request.target, request.rules.rejects) if folder is not None]
-    with making(*folders) as make_folder, owning(*folders) as token:
-        request = replace(request, writing=replace(request.writing, guard=token.publishing))
-        plan = DatasetPlan.of(request, shared_map, listed)
-        parts: PartMaker
-        if listed is None:
-            parts = TextParts(request, shared_map.map, plan)
-        else:
-            parts = KnownParts(request, shared_map, plan, make_folder)
-        job = DatasetJob(request, plan, parts)
-        return job.run(
-            outputs_of(shared_map.map, request.writing), announce or (lambda _parts: lambda _done: None)
-        )
+    shared_map, listed = request.shared_map, plan_parts(request)
+    with making(*request.folders) as make_folder, owning(*request.folders) as token:
+        # The guard is held while files are written or removed.
+        writing = replace(request.writing, guard=token.publishing)
+        request = replace(request, model=shared_map, writing=writing)
+        plan = DatasetPlan.of(request, listed)
+
+        def outcomes(pool: Pool) -> Generator[Outcome]:
+            known = plan.parts is not None
+            return known_parts(request, plan, make_folder, pool) if known else text_parts(request, plan)
+
+        return _run(request, plan, outcomes, announce or (lambda _parts: lambda _done: None))
 
 
-def stats_of_parts(
-    run: DatasetResult, model: str | FeatureMap, source: Location, target: Location
-) -> dict[str, Any]:
-    """Return the sums over the parts of a run as builtins; the manifest lists every part."""
-    return {
-        "kafeat": __version__,
-        "command": command_of(run.what),
-        "model": {"path": str(parse_location(model)) if isinstance(model, str) else None},
-        "input": {"path": str(source), "rows": run.rows_read},
-        "output": {
-            "path": str(target),
-            "parts": run.parts,
-            "kept": run.kept,
-            "failed": len(run.failed),
-            "rows": run.rows,
-            "columns": run.columns,
-            **({} if run.scale is None else {"scale": run.scale}),
-            "bytes": run.bytes,
-        },
-        "seconds": run.seconds,
-        "clipped_values": run.clipped,
-        "bad_rows": {"count": run.bad_rows},
-        "drift": None
-        if run.largest_drift is None
-        else {
-            "largest": run.largest_drift.share,
-            "column": run.largest_drift.column,
-            "parts": run.drifts_known,
-        },
-        "drift_test": None if run.least_p_value is None else {"least_p_value": run.least_p_value},
-        "versions": versions(),
-        "machine": machine(),
-    }
+def _run(request: DatasetRequest, plan: DatasetPlan, outcomes: Outcomes, announce: Announce) -> DatasetResult:
+    """Write all parts that are not up to date."""
+    outputs = outputs_of(request.map, request.writing)
+    began = time.perf_counter()
+    kept = list(plan.up_to_date.values())
+    journal = Journal(request.target, plan.manifest, kept, request.writing.guard)
+    try:
+        removed = _write_parts(request, plan, outcomes, journal, announce)
+    except BaseException as error:
+        if plan.parts is not None and journal.done:
+            done = f"{len(journal.done):,} of {len(plan.parts):,} parts are done"
+            error.add_note(f"{done}: --resume goes on with the others")
+        _sweep(request)
+        journal.leave(new=not plan.previous.entries and request.engine.ends_workers)
+        raise
+    _sweep(request)
+    seconds = time.perf_counter() - began
+    journal.end(seconds)
+    unknown_files = plan.previous.remaining(request.target, {*journal.done, *removed})
+    without_input = set() if plan.parts is None else {*removed} - {part.name for part in plan.parts}
+    lost = plan.previous.lost(request.target, journal.failed)
+    return journal.result(len(kept), outputs, seconds, tuple(sorted(without_input)), unknown_files, lost)
+
+
+def _write_parts(
+    request: DatasetRequest, plan: DatasetPlan, outcomes: Outcomes, journal: Journal, announce: Announce
+) -> list[str]:
+    """Write the parts, and return the names of the outdated ones that were removed before."""
+    engine, good = request.engine, {*plan.up_to_date, *plan.to_check}
+    if engine.in_this_process:  # no more parts run at once than there are, and these share the threads
+        engine = replace(engine, jobs=min(count_jobs(engine.jobs), len(plan.parts) if plan.parts else 1))
+    # The engine starts first: if it fails to, nothing must have been removed.
+    with start_engine(engine) as pool, one_blas_thread():
+        with request.writing.guard():
+            _sweep(request)
+            removed = plan.previous.remove_stale(request.target, request.rules.rejects, good)
+        journal.write()
+        progress = announce(None if plan.parts is None else len(plan.parts))
+        progress(len(plan.up_to_date))
+        with closing(outcomes(pool)) as made:
+            for outcome in made:
+                journal.add(outcome)
+                progress(1)
+    return removed
+
+
+def _sweep(request: DatasetRequest) -> None:
+    """Remove temporary files that were left behind."""
+    for folder in request.folders:
+        remove_stale_below(folder)

@@ -17,7 +17,7 @@ from kafeat.evaluation.evaluation import Evaluation
 from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
 from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
 from kafeat.evaluation.summary import budgets, rates, spell, summarize
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, Sweep, list_candidates, read_sweep
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.measure import Evaluator, choose_rows, request_learner

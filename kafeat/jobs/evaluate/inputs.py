@@ -21,8 +21,8 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
 from kafeat.io.formats import FORMATS, format_of_bytes
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
@@ -294,7 +294,6 @@ def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableDa
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
-            format = reading.format or (
-                "arrow" if format_of_bytes(copy.read(6)) is FORMATS["arrow"] else "csv"
-            )
-            yield RereadableData(LocalPath(copy.name), replace(reading, format=format), "-")
+            known = format_of_bytes(copy.read(6)) is FORMATS["arrow"]
+            format = reading.input_format or ("arrow" if known else "csv")
+            yield RereadableData(LocalPath(copy.name), replace(reading, input_format=format), "-")

@@ -12,7 +12,7 @@ from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.learners import equivalent_predictor
 from kafeat.evaluation.preparation import Truth
 from kafeat.evaluation.scores import ModelScoring
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.labels import LabelSummary, joint_labels, plain_names

@@ -17,8 +17,8 @@ from kafeat.errors import KafeatWarning
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import (

@@ -20,8 +20,9 @@ from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.readers.dataset import DatasetReader, InputOptions
+from kafeat.io.readers.dataset import DatasetReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import (

@@ -1,22 +1,204 @@
-"""Options of a transform, its limit of bad rows, the sums over its chunks, and its result."""
+"""Options of `kafeat transform`, each declared once, and the rules for rows that are made of them.
+
+The option of the command and the keyword of `kafeat.transform` with its paragraph are made from the declaration. The
+command line imports this file for its help, so it imports nothing that is slow.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, Field, dataclass
+from functools import wraps
+from inspect import cleandoc, signature
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
-import numpy as np
+from kafeat.errors import UsageError
+from kafeat.io.formats import OUTPUTS
+from kafeat.io.options import InputOptions, Option, declared, option
 
-from kafeat.errors import DataError, GateError, UsageError, counted, quoted
-from kafeat.io.storage.atomic import WrittenFile
-from kafeat.io.storage.base import Location
-from kafeat.jobs.transform.outputs import Outputs
-from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.column_ranges import DriftTest
-from kafeat.runtime.run import Done
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from kafeat.io.storage.base import Location
+    from kafeat.model.feature_map import FeatureMap
+
+Path: TypeAlias = "str | os.PathLike[str]"
+OutputLayout: TypeAlias = Literal["columns", "list"]
+Compression: TypeAlias = Literal["none", "snappy", "lz4", "zstd", "gzip"]
+OutputDType: TypeAlias = Literal["float16", "float32", "float64"]
+BadRows: TypeAlias = Literal["error", "drop", "null"]
+
+
+PARTS = "Many files and clusters"
+_RULES = "Bad rows and drift"
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a transform reads and writes."""
+
+    src: Path
+    dst: Path
+    _: KW_ONLY
+    model: FeatureMap | Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformOptions(InputOptions, Files):
+    """Files and options of `kafeat transform`, as the user gives them."""
+
+    features: bool = option(
+        False, "Write the features of a model that ends in a predictor, and not its predictions."
+    )
+    unit_variance: bool = option(
+        False, "Multiply the features by one factor, so that their mean variance is 1 and default penalties fit."
+    )  # fmt: skip
+    keep: str | Sequence[str] = option(
+        (), "Input columns to copy to the output, separated by commas, or `all`.",
+        python='Input columns to copy to the output: names, or "all".', metavar="COLS",
+    )  # fmt: skip
+    jobs: int | None = option(
+        None, "Number of threads (default: all cores). It never changes the output.",
+        names=("--jobs", "-j"), metavar="N", most=4096,
+    )  # fmt: skip
+    output_format: str | None = option(
+        None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=OUTPUTS
+    )
+    layout: OutputLayout = option(
+        "columns", "One column per feature, or one column of lists.",
+        group="Output", choices=get_args(OutputLayout),
+    )  # fmt: skip
+    prefix: str | None = option(
+        None,
+        "Prefix of the output column names (default: f, giving f0, f1, …; with lists: features; with predictions: "
+        "none).",
+        group="Output",
+    )
+    compression: Compression | None = option(
+        None,
+        "Compression of Parquet, Arrow (lz4 or zstd), CSV and JSON lines (gzip or zstd; default: by the suffix).",
+        group="Output", choices=get_args(Compression),
+    )  # fmt: skip
+    output_dtype: OutputDType | None = option(
+        None,
+        "Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
+        "is an error.", group="Output", choices=get_args(OutputDType),
+    )  # fmt: skip
+    on_bad_rows: BadRows = option(
+        "error", "If a row cannot be transformed: fail, omit the row, or write null features (NaN in NPY).",
+        group=_RULES, choices=get_args(BadRows),
+    )  # fmt: skip
+    rejects: Path | None = option(
+        None, "Write the bad rows and the reason for each.",
+        python="CSV file for the bad rows and the reason for each.", group=_RULES, metavar="FILE.csv",
+    )  # fmt: skip
+    max_bad_rows: int | str | None = option(
+        None,
+        "Write nothing (exit code 3) if more than N rows, or P percent of the rows, of an input are bad.",
+        python='Largest number of bad rows, or percentage such as "0.5%", of each input; above it nothing is written.',
+        group=_RULES,
+        metavar="N|P%",
+    )
+    max_drift: float | None = option(
+        None,
+        "Write nothing (exit code 6) if a larger share of a column lies outside the range in the fit sample.",
+        python="Largest share of values of a column outside the range of the fit; above it nothing is written.",
+        group=_RULES, metavar="SHARE", least=0.0, most=1.0,
+    )  # fmt: skip
+    drift_test: float | None = option(
+        None,
+        "Write nothing (exit code 6) if the features' mean differs from that of the fit with a p-value below P.",
+        python="Least p-value of a test that the mean of the features is that of the fit; below it nothing is written.",
+        group=_RULES, metavar="P", least=0.0, most=1.0,
+    )  # fmt: skip
+    stats: Path | None = option(
+        None, "Write statistics of the run: rows, hashes, drift, versions.",
+        python="JSON file for statistics of the run: rows, hashes, drift, versions.",
+        group="Output", metavar="FILE.json",
+    )  # fmt: skip
+    device: str | None = option(
+        None,
+        "Compute on a device by ONNX Runtime: cpu, cuda, rocm, coreml, … (default: without it, on the processor).",
+        metavar="NAME",
+    )
+    overwrite: bool | None = option(
+        None,
+        "Replace an existing OUT (default for a file), or fail if it exists (default for a folder with files).",
+        python="True replaces an existing output, False refuses to; None replaces a file and refuses a folder with "
+        "files.", group="Output", names=("--overwrite/--no-clobber",),
+    )  # fmt: skip
+    rows_per_file: int | None = option(
+        None,
+        "Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
+        python="Number of rows to cut one file into parts of, in whole chunks of the map; None does not cut it.",
+        group=PARTS, metavar="N",
+    )  # fmt: skip
+    resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=PARTS)
+    engine: str = option(
+        "threads", "Engine that transforms the parts: threads, processes, dask, ray or spark.",
+        group=PARTS, metavar="NAME",
+    )  # fmt: skip
+    scheduler: str | None = option(
+        None, "Address of a Dask scheduler (tcp://host:8786) or a Ray cluster.", group=PARTS, metavar="URL"
+    )
+    fsync: bool = option(
+        True, "Flush the output to disk before it gets its final name (default), or leave this to the system.",
+        group="Output", names=("--fsync/--no-fsync",),
+    )  # fmt: skip
+
+    def check(self) -> None:
+        """Refuse values outside the choices, and counts below 1, which the command line does not let through."""
+        for one, says in declared(type(self)):
+            value = getattr(self, one.name)
+            if value is None:
+                continue
+            if says.choices and value not in says.choices:
+                raise UsageError(f"{one.name}: expected one of {', '.join(says.choices)}, got {value!r}")
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if one.type == "int | None" and (not whole or value < says.least):
+                raise UsageError(f"{one.name}: expected a whole number of at least 1, got {value!r}")
+
+
+P = ParamSpec("P")
+Returned = TypeVar("Returned")
+
+
+def with_keywords(
+    options: Callable[P, TransformOptions],
+) -> Callable[[Callable[[TransformOptions], Returned]], Callable[P, Returned]]:
+    """Give a function of options a keyword for each of them, and its docstring their paragraphs."""
+    paragraphs = "\n".join(_paragraph(one, says) for one, says in declared(TransformOptions))
+
+    def decorate(function: Callable[[TransformOptions], Returned]) -> Callable[P, Returned]:
+        @wraps(function)
+        def with_options(*files: P.args, **given: P.kwargs) -> Returned:
+            return function(options(*files, **given))
+
+        returns = signature(function).return_annotation
+        text, *rest = cleandoc(function.__doc__ or "").partition("\n\nReturns\n")
+        with_options.__doc__ = "".join((text, "\n", paragraphs, *rest))
+        vars(with_options)["__signature__"] = signature(options).replace(return_annotation=returns)
+        return with_options
+
+    return decorate
+
+
+def _paragraph(one: Field[Any], says: Option) -> str:
+    """Describe a keyword as numpydoc does."""
+    *kinds, last = str(one.type).split(" | ")
+    words = f"{', '.join(kinds)} or {last}" if kinds else last
+    words = words.replace("Path", "str, path").replace("Sequence[str]", "list of str")
+    if says.choices:
+        words = ", ".join([*(["None"] if last == "None" else []), *map(json.dumps, says.choices)])
+        words = f"{{{words}}}"
+    default = json.dumps(one.default) if isinstance(one.default, str) else one.default
+    meaning = textwrap.fill(says.python or says.help, 116, initial_indent="    ", subsequent_indent="    ")
+    return f"{one.name} : {words}, default {default}\n{meaning}"
+
 
 _FORM = re.compile(r"(\d+(?:\.\d+)?)%|\d+", re.ASCII)
 
@@ -32,6 +214,8 @@ class BadRowsLimit:
     @classmethod
     def parse(cls, given: object) -> BadRowsLimit:
         """Read a whole number, or a text such as `10` or `0.5%`."""
+        from fractions import Fraction
+
         text = "" if isinstance(given, bool) else str(given).strip()
         form = _FORM.fullmatch(text)
         percentage = form and form[1]
@@ -48,16 +232,9 @@ class BadRowsLimit:
 
 @dataclass(frozen=True)
 class RowOptions:
-    """Rules for rows that cannot be transformed, and for inputs that have drifted.
+    """Rules for rows that cannot be transformed, and for inputs that have drifted, as `TransformOptions` has them.
 
-    Attributes:
-        on_bad_rows: Raise an error, drop such rows, or give them null features (NaN in NPY).
-        rejects: CSV file that lists the bad rows; None writes none.
-        drift: True counts the values outside of the column ranges of the fit.
-        max_drift: Largest allowed share of such values in a column, from 0 to 1; None allows any.
-        drift_test: Least p-value that is allowed, from 0 to 1, of a test whether the mean of the features is that of
-            the fit; None allows any.
-        max_bad_rows: Largest allowed number or percentage of bad rows; None allows any.
+    `drift` counts the values outside of the column ranges of the fit, even if none are refused.
     """
 
     on_bad_rows: Literal["error", "drop", "null"] = "error"
@@ -77,9 +254,9 @@ class RowOptions:
             raise UsageError(
                 "--drift-test: expected a map that knows the mean of its features, got an older one: fit it again"
             )
-        for option, value in (("--rejects", self.rejects), ("--max-bad-rows", self.max_bad_rows)):
+        for name, value in (("--rejects", self.rejects), ("--max-bad-rows", self.max_bad_rows)):
             if value is not None and self.on_bad_rows == "error":
-                raise UsageError(f"{option}: expected --on-bad-rows drop or null with it, got error")
+                raise UsageError(f"{name}: expected --on-bad-rows drop or null with it, got error")
         if self.max_drift is not None and fm.column_ranges is None:
             raise UsageError(
                 "--max-drift: expected a map that knows the range of its columns, got an older one: fit it again"
@@ -87,145 +264,3 @@ class RowOptions:
 
 
 STRICT = RowOptions()
-
-
-@dataclass(frozen=True)
-class TransformResult:
-    """The result of a transform.
-
-    Attributes:
-        rows: Rows of the output.
-        rows_read: Rows of the input that were read.
-        columns: Number of features, or of predicted numbers.
-        what: The content of the output.
-        dtype: Type of these numbers.
-        seconds: Duration.
-        clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
-        bad_rows: Rows that were dropped or have null features.
-        first_bad_row: The first of them and its problem; None if there is none.
-        drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
-        drift_test: The test of the mean of the features; None if not made.
-        scale: The factor that the features were multiplied by; None for features as they are.
-        rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
-        input_sha256, output_bytes, output_sha256, output_stamp: Of the files, where they were asked for.
-    """
-
-    rows: int
-    rows_read: int
-    columns: int
-    what: Literal["features", "predictions"]
-    dtype: str
-    seconds: float
-    clipped: int
-    bad_rows: int
-    drift: dict[str, float] | None
-    rows_in_all: int | None
-    drift_test: DriftTest | None = None
-    scale: float | None = None
-    input_sha256: str | None = None
-    output_bytes: int | None = None
-    output_sha256: str | None = None
-    output_stamp: str | None = None
-    first_bad_row: str | None = None
-
-
-class Counts:
-    """Sums over the chunks of one output."""
-
-    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions, outputs: Outputs) -> None:
-        self._fm, self._names, self._rules, self._outputs = fm, names, rules, outputs
-        self._read = self._clipped = self._bad = 0
-        self._first_bad: str | None = None
-        self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
-        self._outside = np.zeros(len(names), dtype=np.int64)
-        # Features of predictions leave their tile for the test alone, so it has to be asked for.
-        wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
-        self.tests_mean = fm.feature_mean is not None and wanted
-        self._total = np.zeros(fm.n_components if self.tests_mean else 0)
-        self.input_sha256: str | None = None
-
-    def add(self, done: Done) -> None:
-        """Add the counts of a chunk."""
-        self._read += done.chunk.rows
-        self._clipped += done.clipped
-        self._bad += len(done.bad_rows)
-        if done.bad_rows and self._first_bad is None:
-            located = str(done.chunk.located(done.bad_rows[0]))
-            self._first_bad = located.removeprefix(f"{done.chunk.location}: ")
-        if done.outside is not None:
-            self._outside += done.outside
-        if done.total is not None:
-            self._total += done.total
-
-    def drift(self) -> dict[str, float] | None:
-        """Return the share of values outside of the range of the fit, for each input feature."""
-        if not self.watches_drift:
-            return None
-        good = max(1, self._read - self._bad)
-        return {name: int(n) / good for name, n in zip(self._names, self._outside, strict=True)}
-
-    def drift_test(self) -> DriftTest | None:
-        """Return the test of the mean of the features; None if it is not made, or there are no rows."""
-        if self._fm.feature_mean is None or not self.tests_mean:
-            return None
-        return self._fm.feature_mean.test(self._total / (self._outputs.scale or 1.0), self._read - self._bad)
-
-    def check(self, place: str, first: int | None) -> None:
-        """Raise an error if the rules forbid so many bad rows or such drift; `first` is the first row of a part."""
-        if first is not None:
-            place = f"{place}: rows {first + 1:,} to {first + self._read:,}"
-        self._check_bad_rows(place)
-        self._check_ranges(place)
-        least, test = self._rules.drift_test, self.drift_test()
-        if least is not None and test is not None and test.p_value < least:
-            raise GateError(
-                f"{place}: expected features with the mean of the fit, at a p-value of at least {least:g} "
-                f"(--drift-test), got p = {test.p_value:.2g}: the means are {test.distance:.3g} apart, where "
-                f"{test.usual:.3g} is usual"
-            )
-
-    def _check_bad_rows(self, place: str) -> None:
-        most = self._rules.max_bad_rows
-        if most is not None and not most.allows(self._bad, self._read):
-            rows = "rows" if most.is_percentage else counted(int(most.number), "row").partition(" ")[2]
-            raise DataError(
-                f"{place}: expected at most {most.text} bad {rows} (--max-bad-rows), got {self._bad:,} of "
-                f"{self._read:,}; the first is {self._first_bad}"
-            )
-
-    def _check_ranges(self, place: str) -> None:
-        most, drift = self._rules.max_drift, self.drift()
-        if most is None or drift is None:
-            return
-        beyond = sorted(((share, name) for name, share in drift.items() if share > most), reverse=True)
-        if beyond:
-            worst = ", ".join(f"{quoted(name)} {share:.2%}" for share, name in beyond[:3])
-            more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
-            raise GateError(
-                f"{place}: expected at most {most:.2%} of a column outside of the range of the fit "
-                f"(--max-drift), got {worst}{more}"
-            )
-
-    def result(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
-        """Return the result of the transform."""
-        rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
-        drift = self.drift()
-        return TransformResult(
-            rows,
-            self._read,
-            self._outputs.width,
-            self._outputs.what,
-            self._outputs.dtype.name,
-            seconds,
-            self._clipped,
-            self._bad,
-            drift,
-            rows_in_all,
-            self.drift_test(),
-            self._outputs.scale,
-            self.input_sha256,
-            written.bytes,
-            written.sha256,
-            written.stamp,
-            self._first_bad,
-        )

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import islice
+from typing import IO
 
 from kafeat._version import __version__
 from kafeat.errors import InvalidValueError
 from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.formats import Format, format_of
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.readers.dataset import InputOptions
-from kafeat.io.storage.atomic import WrittenFile, require_space
+from kafeat.io.storage.atomic import WrittenFile, beside, require_space
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import Layout, OutputOptions, Writer
 from kafeat.io.writers.open import open_writer
-from kafeat.jobs.transform.options import STRICT, Counts, RowOptions, TransformResult
+from kafeat.jobs.transform.options import STRICT, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.overlaps import refuse_files
-from kafeat.jobs.transform.side_files import open_rejects
+from kafeat.jobs.transform.rejects import Rejects
+from kafeat.jobs.transform.result import Counts, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.runtime.run import RowPolicy
@@ -39,8 +41,8 @@ def transform_file(
     source: str | Location,
     target: str | Location,
     *,
-    reading: InputOptions | None = None,
-    writing: OutputOptions | None = None,
+    reading: InputOptions = InputOptions(),
+    writing: OutputOptions = OutputOptions(),
     rules: RowOptions = STRICT,
     jobs: int | None = None,
     announce: Announce | None = None,
@@ -56,7 +58,6 @@ def transform_file(
     after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
-    reading, writing = reading or InputOptions(), writing or OutputOptions()
     source, target = parse_location(source), parse_location(target)
     format = format_of(target, writing.format)
     refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
@@ -132,8 +133,9 @@ class OpenTransform:
         policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, advice)
         with (
             self._open_writer(target, rows, first or 0, written) as writer,
-            open_rejects(rules.rejects, self._columns, self._keep, self._writing) as rejects,
+            self._open_rejects() as rejects_file,
         ):
+            rejects = None if rejects_file is None else Rejects(rejects_file, self._columns, self._keep)
             for done in self._outputs.run(chunks, writer, self._jobs, policy):
                 try:
                     self._outputs.write(done, writer)
@@ -149,6 +151,13 @@ class OpenTransform:
             self._opened.check_unchanged()
             writer.finish()
         return counts
+
+    def _open_rejects(self) -> AbstractContextManager[IO[str] | None]:
+        """Return a file that appears when the block ends without an error; None if bad rows are not listed."""
+        place, writing = self._rules.rejects, self._writing
+        if place is None:
+            return nullcontext()
+        return beside(place, writing.fsync, sweep=writing.sweep, guard=writing.guard)
 
     def _open_writer(
         self, target: Location, rows: int | None, first: int, written: WrittenFile | None
@@ -179,4 +188,4 @@ class OpenTransform:
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
         )
-        return open_writer(target, self._format.name, layout, written)
+        return open_writer(target, self._format, layout, written)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from kafeat._version import __version__
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.jobs.evaluate.candidates import MOST_SEEDS
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.report import report_folder
@@ -333,7 +333,7 @@ def _words(data: object, split: str | None, reading: InputOptions | None) -> lis
     return [
         os.fspath(data),
         *(["", ""] if split is None else ["--split", split]),
-        *([] if reading.format is None else ["--input-format", reading.format]),
+        *([] if reading.input_format is None else ["--input-format", reading.input_format]),
         *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
-        *([] if reading.header else ["--no-header"]),
+        *(["--no-header"] if reading.no_header else []),
     ]

@@ -28,8 +28,8 @@ _OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 class OutputRows:
     """A reader of the rows of an output that compares them, and memory for computing their features again.
 
-    `keep` names the passthrough columns, which stand before the features and which the input has too. LIBSVM does not
-    name its label, so `kept` does.
+    `at` is the next row to compare. `keep` names the passthrough columns, which stand before the features and which the
+    input has too. LIBSVM does not name its label, so `kept` does.
     """
 
     def __init__(
@@ -77,10 +77,6 @@ class OutputRows:
     def filled(self, start: int, block: Floats) -> None:
         """Do nothing: there is no file to write."""
         return
-
-    def skip_to(self, row: int) -> None:
-        """Make `row` the next row to compare."""
-        self.at = row
 
     def compare(self, expected: Rows, kept: KeptRows | None, made_of: Chunk) -> float:
         """Return the largest difference of the next rows to these; `kept` holds the passthrough columns."""

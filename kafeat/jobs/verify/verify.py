@@ -12,8 +12,8 @@ from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
 from kafeat.io.formats import FORMATS
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.location import parse_location
@@ -49,8 +49,8 @@ def verify_file(
     source: str | Location,
     target: str | Location,
     *,
-    reading: InputOptions | None = None,
-    reading_output: InputOptions | None = None,
+    reading: InputOptions = InputOptions(),
+    reading_output: InputOptions = InputOptions(),
     rows: int = 100_000,
     seed: int = 0,
     stats: str | None = None,
@@ -72,8 +72,8 @@ def verify_file(
     known = {} if stats is None else _read_stats(parse_location(stats))
     hashes = _check_hashes(known, fm, parse_location(model), source, target)
     with (
-        (reading or InputOptions()).open(source) as source_reader,
-        (reading_output or InputOptions()).open(target) as output_reader,
+        reading.open(source) as source_reader,
+        reading_output.open(target) as output_reader,
     ):
         _check_maker(output_reader, target, fm, model)
         dtype = output_dtype or known.get("output", {}).get("dtype")
@@ -91,7 +91,7 @@ def verify_file(
         compared, largest = 0, 0.0
         for done in outputs.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
             if on_bad_rows != "drop":
-                output.skip_to(done.chunk.start)
+                output.at = done.chunk.start
             expected, kept = _expected(done, on_bad_rows, outputs, output.typed)
             largest = max(largest, output.compare(expected, kept, done.chunk))
             compared += len(expected)

@@ -13,11 +13,11 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, GateError, SystemRefusedError
-from kafeat.io.readers.dataset import DatasetReader, InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.parquet import ParquetReader
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.verify.verify import verify_file
+from tests.jobs.parts import transform_parts
 
 HEIGHTS = (700, 0, 1, 900)
 CONFIG = {
@@ -223,4 +223,4 @@ def test_nothing_there_is_told(
     place: str, error: type[Exception], message: str, data: dict[str, str], tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=message):
-        DatasetReader(parse_location(tmp_path / place), InputOptions())
+        InputOptions().open(parse_location(f"{tmp_path}/{place}"))

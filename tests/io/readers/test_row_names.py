@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 

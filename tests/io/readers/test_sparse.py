@@ -194,11 +194,11 @@ def test_evaluate_takes_the_label(files):
 def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
     code = (
         "import sys, kafeat\n"
-        "from kafeat.io.readers.dataset import InputOptions; from kafeat.jobs.fit.fit import fit_reader\n"
+        "from kafeat.io.options import InputOptions; from kafeat.jobs.fit.fit import fit_reader\n"
         "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.config import load_config\n"
         f"config = load_config({recipe(kind='projection')!r})\n"
-        "source = InputOptions('libsvm').open_file(parse_location('-'))\n"
+        "source = InputOptions(input_format='libsvm').open_file(parse_location('-'))\n"
         "fm = fit_reader(config, source, 'label'); fm.save(sys.argv[1])\n"
         "print(fm.provenance.sources[0].sha256)"
     )

@@ -17,7 +17,7 @@ from scipy import sparse
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener

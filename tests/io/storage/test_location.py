@@ -9,8 +9,9 @@ import pytest
 
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.location import parse_location
+from kafeat.jobs.dataset.api import stats
 from kafeat.jobs.dataset.journal import DatasetResult
-from kafeat.jobs.dataset.transform import stats_of_parts
+from kafeat.jobs.dataset.request import DatasetRequest
 
 SECRET = "s3://AKIA:hush@bucket/a%20b/c.csv?region=eu-west-1"
 
@@ -51,8 +52,12 @@ def test_a_standard_stream_is_no_file_of_that_name(tmp_path: Path, monkeypatch: 
 
 
 def test_the_statistics_of_parts_show_no_secrets() -> None:
-    run = DatasetResult(1, 0, 2, 2, 64, 4, "features", 0.5, 0, 0, (), (), (), None, 0)
+    run = DatasetResult(
+        rows=2, rows_read=2, columns=4, what="features", seconds=0.5, clipped=0, bad_rows=0, first_bad_row=None,
+        scale=None, parts=1, kept=0, bytes=64, failed=(), removed=(), unknown_files=(), lost=(), all_bad=(),
+        largest_drift=None, drifts_known=0, least_p_value=None,
+    )  # fmt: skip
     place = parse_location(SECRET)
-    found = str(stats_of_parts(run, SECRET, place, place))
+    found = str(stats(DatasetRequest(SECRET, place, place), run))
     assert "hush" not in found
     assert "s3://bucket/a%20b/c.csv" in found

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import Any
 
+from kafeat.io.formats import FORMATS
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import parse_location
@@ -21,5 +22,5 @@ def open_writer(
     """Each keyword is a field of the layout or of the options."""
     options = {name: values.pop(name) for name in OPTIONS & set(values)}
     return opening.open_writer(
-        parse_location(place), format, Layout(**values, options=OutputOptions(**options)), written
+        parse_location(place), FORMATS[format], Layout(**values, options=OutputOptions(**options)), written
     )

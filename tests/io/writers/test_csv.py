@@ -83,13 +83,14 @@ def test_what_csv_cannot_hold_is_refused_by_name(tmp_path, kind):
 def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
+        "from kafeat.io.formats import FORMATS\n"
         "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.io.writers.base import Layout\n"
         "from kafeat.io.writers.base import OutputOptions\n"
         "X = np.random.default_rng(0).normal(size=(20000, 4)).astype('f4')\n"
         "try:\n"
         "    layout = Layout(list('abcd'), X.dtype, options=OutputOptions(compression=sys.argv[1]))\n"
-        "    with open_writer(parse_location('-'), 'csv', layout) as s:\n"
+        "    with open_writer(parse_location('-'), FORMATS['csv'], layout) as s:\n"
         "        for _ in range(50): s.write(X, None)\n"
         "except BrokenPipeError: sys.exit(3)\n"
     )

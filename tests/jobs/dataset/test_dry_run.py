@@ -13,14 +13,12 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.dataset.dry_run import DatasetDryRun, dry_run_parts
+from kafeat.jobs.dataset.dry_run import DryRun, dry_run_parts
 from kafeat.jobs.dataset.request import DatasetRequest
-from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import STRICT
 from kafeat.runtime.backends import Engine
+from tests.jobs.parts import transform_parts
 
 ROWS, WIDTH = (400, 800, 1200), 8
 
@@ -48,16 +46,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def plan(source: str, model: str = "map.joblib", target: str = "out", **more: object) -> DatasetDryRun:
-    asked = {
-        "reading": InputOptions(),
-        "writing": OutputOptions(),
-        "rules": STRICT,
-        "engine": Engine(jobs=1),
-    }
-    return dry_run_parts(
-        DatasetRequest(model, parse_location(source), parse_location(target), **{**asked, **more})
-    )  # type: ignore[arg-type]
+def plan(source: str, model: str = "map.joblib", target: str = "out", **more: object) -> DryRun:
+    asked = {"engine": Engine(jobs=1), **more}
+    return dry_run_parts(DatasetRequest(model, parse_location(source), parse_location(target), **asked))  # type: ignore[arg-type]
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -69,39 +60,39 @@ def test_a_plan_is_what_the_run_makes_and_writes_nothing(folder: Path) -> None:
     found = plan("in")
     assert everything(folder) == before
     assert not (folder / "out").exists()
-    assert (found.parts, found.exact_parts, found.kept, found.estimate.columns) == (3, True, 0, WIDTH)
+    assert (found.parts, found.exact_parts, found.kept, found.columns) == (3, True, 0, WIDTH)
     transform_parts("map.joblib", "in", "out")
     written = sum(path.stat().st_size for path in (folder / "out").glob("*.npy"))
     # a header of 128 bytes in every file, of input and output: the largest part stands for the share that it takes
-    assert found.estimate.rows == pytest.approx(sum(ROWS), rel=0.02)
-    assert found.estimate.bytes == pytest.approx(written, rel=0.02)
+    assert found.rows == pytest.approx(sum(ROWS), rel=0.02)
+    assert found.bytes == pytest.approx(written, rel=0.02)
 
 
 def test_parts_that_resume_would_keep_are_not_planned(folder: Path) -> None:
     transform_parts("map.joblib", "in", "out")
     found = plan("in", resume=True)
-    assert (found.parts, found.kept, found.estimate.rows, found.estimate.bytes) == (0, 3, 0, 0)
+    assert (found.parts, found.kept, found.rows, found.bytes) == (0, 3, 0, 0)
     (folder / "out/p1.npy").unlink()
     before = everything(folder)
     found = plan("in", resume=True)
     assert everything(folder) == before
-    assert (found.parts, found.kept, found.estimate.rows, found.estimate.exact_rows) == (1, 2, ROWS[1], True)
+    assert (found.parts, found.kept, found.rows, found.exact_rows) == (1, 2, ROWS[1], True)
 
 
 def test_one_file_that_is_cut(folder: Path) -> None:
     found = plan("in/p2.npy", rows_per_file=300)  # of whole chunks: 256 rows
-    assert (found.parts, found.exact_parts, found.estimate.rows) == (5, True, 1200)
-    assert found.estimate.bytes == pytest.approx(1200 * WIDTH * 4, rel=0.02)
+    assert (found.parts, found.exact_parts, found.rows) == (5, True, 1200)
+    assert found.bytes == pytest.approx(1200 * WIDTH * 4, rel=0.02)
     transform_parts("map.joblib", "in/p2.npy", "out", rows_per_file=300)
     (folder / "out/p2-00004.npy").unlink()  # the last one, of 1,200 - 4·256 rows
     found = plan("in/p2.npy", rows_per_file=300, resume=True)
-    assert (found.parts, found.kept, found.estimate.rows) == (1, 4, 1200 - 4 * 256)
+    assert (found.parts, found.kept, found.rows) == (1, 4, 1200 - 4 * 256)
 
 
 def test_text_that_is_cut(folder: Path) -> None:
     pa_csv.write_csv(table(1200), "big.csv")
     found = plan("big.csv", "named.joblib", rows_per_file=300)
-    assert (found.parts, found.estimate.rows, found.estimate.columns) == (5, 1200, WIDTH)
+    assert (found.parts, found.rows, found.columns) == (5, 1200, WIDTH)
     transform_parts("named.joblib", "big.csv", "out", rows_per_file=300)
     assert len(list((folder / "out").glob("*.csv"))) == 5
     found = plan("big.csv", "named.joblib", rows_per_file=300, resume=True)

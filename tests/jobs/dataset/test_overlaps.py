@@ -15,9 +15,9 @@ import kafeat
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.engine import Engine
+from tests.jobs.parts import transform_parts
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 

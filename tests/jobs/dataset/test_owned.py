@@ -12,17 +12,17 @@ import kafeat
 from kafeat.dataframes import shared
 from kafeat.errors import SystemRefusedError
 from kafeat.io.data_set import list_parts
-from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner, Token, owning
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
-from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.backends import _threads
 from kafeat.runtime.engine import Engine, Stop
+from tests.jobs.parts import transform_parts
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}
@@ -89,12 +89,13 @@ def late(known: bool = False) -> tuple[PartTask, bytes]:
     record = made.parts[0].model_copy(update={"input": made.parts[1].input}) if known else None
     task = PartTask(
         part,
-        shared("map0.joblib"),
-        parse_location("out"),
-        InputOptions(),
-        OutputOptions(guard=guard),
-        RowOptions(),
-        1,
+        DatasetRequest(
+            shared("map0.joblib"),
+            part.location,
+            parse_location("out"),
+            writing=OutputOptions(guard=guard),
+            engine=Engine(jobs=1),
+        ),
         Stop(),
         record,
     )
@@ -126,13 +127,13 @@ def test_a_part_of_a_run_that_is_gone_ends_early(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(part_module, "_CHECK_SECONDS", 0.0)
     task, _ = late()
     looks: list[int] = []
-    real = task.writing.guard
+    real = task.request.writing.guard
 
     def guard() -> object:
         looks.append(1)
         return real()
 
-    object.__setattr__(task.writing, "guard", guard)
+    object.__setattr__(task.request.writing, "guard", guard)
     assert refused(kafeat_part(task))
     assert looks == [1]  # of the first of three chunks, and not when the part would get its name
 

@@ -14,9 +14,9 @@ import pytest
 import kafeat
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.verify.verify import verify_file
+from tests.jobs.parts import transform_parts
 
 pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")

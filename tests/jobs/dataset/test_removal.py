@@ -18,8 +18,8 @@ import kafeat
 from kafeat.errors import DataError
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
+from tests.jobs.parts import transform_parts
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}

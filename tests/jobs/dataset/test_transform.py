@@ -21,15 +21,15 @@ import pytest
 import kafeat
 from kafeat.dataframes import SharedMap
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
-from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
-from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.engine import Engine, Stop
 from tests.conftest import Done
+from tests.jobs.parts import transform_parts
 
 CONFIG = {
     "chunk_rows": 256,
@@ -433,16 +433,7 @@ def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, t
     (part, *_) = list_parts(parse_location(data)).parts
     travelling = SharedMap("0" * 64, model)
     outcome = kafeat_part(
-        PartTask(
-            part,
-            travelling,
-            parse_location(tmp_path),
-            InputOptions(),
-            OutputOptions(),
-            RowOptions(),
-            1,
-            Stop(),
-        )
+        PartTask(part, DatasetRequest(travelling, part.location, parse_location(tmp_path)), Stop())
     )
     assert outcome.failure is not None
     assert "every machine has to see the same file, and it must not change" in outcome.failure.error

@@ -15,13 +15,14 @@ from scipy.stats import binomtest
 import kafeat
 from kafeat.cli.transform import transform
 from kafeat.errors import GateError, UsageError
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import RowOptions, TransformResult
+from kafeat.jobs.transform.options import RowOptions
+from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.column_ranges import DriftTest, FeatureMean
+from tests.jobs.parts import transform_parts
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((900, 3))

@@ -12,13 +12,15 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
+from kafeat.jobs.dataset.dry_run import dry_run_file
+from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.transform.dry_run import dry_run_transform
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
+from kafeat.runtime.engine import Engine
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
 CONFIG = {
@@ -118,8 +120,8 @@ def test_a_pipe_is_hashed_to_its_end_while_its_reader_reads_ahead(tmp_path):
 
 @pytest.mark.parametrize("source", ["digits.csv", "digits.npy"])
 def test_a_plan_counts_the_rows_within_the_limit(fm, tmp_path, source):
-    plan = dry_run_transform(fm, str(SAMPLES / source), str(tmp_path / "z.npy"), reading=InputOptions(limit=600),
-                          writing=OutputOptions(), rules=RowOptions(), jobs=1)  # fmt: skip
+    places = parse_location(SAMPLES / source), parse_location(tmp_path / "z.npy")
+    plan = dry_run_file(DatasetRequest(fm, *places, InputOptions(limit=600), engine=Engine(jobs=1)))
     assert (plan.rows, plan.exact_rows) == (600, True)
 
 
@@ -127,6 +129,6 @@ def test_a_plan_leaves_out_the_rows_that_the_run_will(fm, digits, tmp_path):
     X = digits.copy()
     X[::2] = np.nan
     np.save(tmp_path / "x.npy", X)
-    plan = dry_run_transform(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"), reading=InputOptions(),
-                          writing=OutputOptions(), rules=RowOptions("drop"), jobs=1)  # fmt: skip
+    places = parse_location(tmp_path / "x.npy"), parse_location(tmp_path / "z.npy")
+    plan = dry_run_file(DatasetRequest(fm, *places, rules=RowOptions("drop"), engine=Engine(jobs=1)))
     assert plan.rows == len(X) // 2

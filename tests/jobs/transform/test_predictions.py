@@ -13,10 +13,10 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
+from tests.jobs.parts import transform_parts
 
 ROOT = Path(__file__).parents[3]
 STEPS = [{"kind": "standardize"}, {"kind": "ridge", "penalty": 0.01}]

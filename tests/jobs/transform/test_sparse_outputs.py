@@ -16,11 +16,11 @@ import kafeat
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from kafeat.samplers.intersection_bins import _BinsTransform
+from tests.jobs.parts import transform_parts
 
 N, D = 700, 30
 RNG = np.random.default_rng(0)

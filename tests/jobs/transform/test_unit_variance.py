@@ -14,14 +14,14 @@ from sklearn.model_selection import train_test_split
 
 import kafeat
 from kafeat.errors import GateError, UsageError
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from kafeat.model.feature_map import FeatureMap
+from tests.jobs.parts import transform_parts
 
 ROOT = Path(__file__).parents[3]
 DIGITS = ROOT / "sample_data/digits.parquet"

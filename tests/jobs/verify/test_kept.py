@@ -14,7 +14,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError
-from kafeat.io.readers.dataset import InputOptions
+from kafeat.io.options import InputOptions
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
@@ -147,4 +147,4 @@ def test_text_without_names_is_compared_by_its_features(model, tmp_path):
     place, made = str(tmp_path / "in.parquet"), tmp_path / "out.csv"
     transform_file(model, place, str(made), writing=OutputOptions(keep=["whole"]))
     made.write_text(made.read_text().partition("\n")[2])
-    assert verify_file(model, place, str(made), reading_output=InputOptions(header=False)).rows == N
+    assert verify_file(model, place, str(made), reading_output=InputOptions(no_header=True)).rows == N

@@ -13,10 +13,8 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
-from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.side_files import open_stats, stats
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 
@@ -46,20 +44,7 @@ def source(tmp_path):
 @pytest.mark.parametrize("dtype", [None, "float16", "float64"])
 def test_a_sound_output(model, source, tmp_path, format, dtype):
     out, told = str(tmp_path / f"out.{format}"), str(tmp_path / "s.json")
-    writing = OutputOptions(dtype=dtype)
-    done = transform_file(model, source, out, writing=writing, hashed=True)
-    with open_stats(parse_location(told), fsync=False) as write:
-        write(
-            stats(
-                done,
-                kafeat.load(model),
-                model,
-                parse_location(source),
-                parse_location(out),
-                writing,
-                RowOptions(),
-            )
-        )
+    kafeat.transform(source, out, model=model, output_dtype=dtype, stats=told)
     found = verify_file(model, source, out, stats=told)
     assert (found.rows, found.rows_compared, found.largest_difference) == (N, N, 0.0)
     assert found.hashes == ("model", "input", "output")
@@ -143,19 +128,7 @@ def test_a_difference_of_rounding_is_told_and_passes(model, source, tmp_path):
 
 def test_another_map_and_other_hashes(model, source, tmp_path):
     out, told = str(tmp_path / "out.parquet"), str(tmp_path / "s.json")
-    done = transform_file(model, source, out, hashed=True)
-    with open_stats(parse_location(told), fsync=False) as write:
-        write(
-            stats(
-                done,
-                kafeat.load(model),
-                model,
-                parse_location(source),
-                parse_location(out),
-                OutputOptions(),
-                RowOptions(),
-            )
-        )
+    kafeat.transform(source, out, model=model, stats=told)
     other = str(tmp_path / "other.joblib")
     kafeat.fit({"seed": 1, "steps": [{"kind": "fourier", "n_components": 6, "frequencies": "iid"}]}, X).save(
         other

@@ -1,0 +1,164 @@
+"""The sums over the chunks of one output, which the rules may refuse, and the result of a transform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafeat.chain.program import What
+from kafeat.errors import DataError, GateError, counted, quoted
+from kafeat.io.storage.atomic import WrittenFile
+from kafeat.jobs.transform.options import RowOptions
+from kafeat.jobs.transform.outputs import Outputs
+from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.column_ranges import DriftTest
+from kafeat.runtime.run import Done
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The result of a transform of one file or of many.
+
+    Attributes:
+        rows: Rows of the output.
+        rows_read: Rows of the input that were read.
+        columns: Number of features, or of predicted numbers.
+        what: The content of the output.
+        seconds: Duration.
+        clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
+        bad_rows: Rows that were dropped or have null features.
+        first_bad_row: The first of them and its problem; None if there is none.
+        scale: The factor that the features were multiplied by; None for features as they are.
+    """
+
+    rows: int
+    rows_read: int
+    columns: int
+    what: What
+    seconds: float
+    clipped: int
+    bad_rows: int
+    first_bad_row: str | None
+    scale: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformResult(Result):
+    """The result of a transform of one file.
+
+    Attributes:
+        dtype: Type of the features, or of the predicted numbers.
+        drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
+        drift_test: The test of the mean of the features; None if not made.
+        rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
+        input_sha256: Hash of the input, if it was asked for.
+        written: The output, if it was asked for.
+    """
+
+    dtype: str
+    drift: dict[str, float] | None
+    drift_test: DriftTest | None
+    rows_in_all: int | None
+    input_sha256: str | None
+    written: WrittenFile
+
+
+class Counts:
+    """Sums over the chunks of one output."""
+
+    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions, outputs: Outputs) -> None:
+        self._fm, self._names, self._rules, self._outputs = fm, names, rules, outputs
+        self._read = self._clipped = self._bad = 0
+        self._first_bad: str | None = None
+        self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
+        self._outside = np.zeros(len(names), dtype=np.int64)
+        # Features of predictions leave their tile for the test alone, so it has to be asked for.
+        wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
+        self.tests_mean = fm.feature_mean is not None and wanted
+        self._total = np.zeros(fm.n_components if self.tests_mean else 0)
+        self.input_sha256: str | None = None
+
+    def add(self, done: Done) -> None:
+        """Add the counts of a chunk."""
+        self._read += done.chunk.rows
+        self._clipped += done.clipped
+        self._bad += len(done.bad_rows)
+        if done.bad_rows and self._first_bad is None:
+            located = str(done.chunk.located(done.bad_rows[0]))
+            self._first_bad = located.removeprefix(f"{done.chunk.location}: ")
+        if done.outside is not None:
+            self._outside += done.outside
+        if done.total is not None:
+            self._total += done.total
+
+    def drift(self) -> dict[str, float] | None:
+        """Return the share of values outside of the range of the fit, for each input feature."""
+        if not self.watches_drift:
+            return None
+        good = max(1, self._read - self._bad)
+        return {name: int(n) / good for name, n in zip(self._names, self._outside, strict=True)}
+
+    def drift_test(self) -> DriftTest | None:
+        """Return the test of the mean of the features; None if it is not made, or there are no rows."""
+        if self._fm.feature_mean is None or not self.tests_mean:
+            return None
+        return self._fm.feature_mean.test(self._total / (self._outputs.scale or 1.0), self._read - self._bad)
+
+    def check(self, place: str, first: int | None) -> None:
+        """Raise an error if the rules forbid so many bad rows or such drift; `first` is the first row of a part."""
+        if first is not None:
+            place = f"{place}: rows {first + 1:,} to {first + self._read:,}"
+        self._check_bad_rows(place)
+        self._check_ranges(place)
+        least, test = self._rules.drift_test, self.drift_test()
+        if least is not None and test is not None and test.p_value < least:
+            raise GateError(
+                f"{place}: expected features with the mean of the fit, at a p-value of at least {least:g} "
+                f"(--drift-test), got p = {test.p_value:.2g}: the means are {test.distance:.3g} apart, where "
+                f"{test.usual:.3g} is usual"
+            )
+
+    def _check_bad_rows(self, place: str) -> None:
+        most = self._rules.max_bad_rows
+        if most is not None and not most.allows(self._bad, self._read):
+            rows = "rows" if most.is_percentage else counted(int(most.number), "row").partition(" ")[2]
+            raise DataError(
+                f"{place}: expected at most {most.text} bad {rows} (--max-bad-rows), got {self._bad:,} of "
+                f"{self._read:,}; the first is {self._first_bad}"
+            )
+
+    def _check_ranges(self, place: str) -> None:
+        most, drift = self._rules.max_drift, self.drift()
+        if most is None or drift is None:
+            return
+        beyond = sorted(((share, name) for name, share in drift.items() if share > most), reverse=True)
+        if beyond:
+            worst = ", ".join(f"{quoted(name)} {share:.2%}" for share, name in beyond[:3])
+            more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
+            raise GateError(
+                f"{place}: expected at most {most:.2%} of a column outside of the range of the fit "
+                f"(--max-drift), got {worst}{more}"
+            )
+
+    def result(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
+        """Return the result of the transform."""
+        outputs = self._outputs
+        return TransformResult(
+            rows=self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0),
+            rows_read=self._read,
+            columns=outputs.width,
+            what=outputs.what,
+            seconds=seconds,
+            clipped=self._clipped,
+            bad_rows=self._bad,
+            first_bad_row=self._first_bad,
+            scale=outputs.scale,
+            dtype=outputs.dtype.name,
+            drift=self.drift(),
+            drift_test=self.drift_test(),
+            rows_in_all=rows_in_all,
+            input_sha256=self.input_sha256,
+            written=written,
+        )

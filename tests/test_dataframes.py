@@ -7,6 +7,7 @@ import importlib
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 import kafeat
 from kafeat import dataframes
-from kafeat.dataframes import SharedMap, shared
+from kafeat.dataframes import FrameOptions, SharedMap, shared
 from kafeat.errors import ArtifactError, DataError, SystemRefusedError, UsageError
 from kafeat.io.readers.memory import BatchReader
 from kafeat.model.feature_map import FeatureMap
@@ -139,3 +140,11 @@ def test_a_missing_extra_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delitem(sys.modules, f"kafeat.{extra}", raising=False)
     with pytest.raises(ImportError, match=rf"expected {needs}, got: .*; pip install 'kafeat\[{extra}\]'"):
         importlib.import_module(f"kafeat.{extra}")
+
+
+def test_unit_variance_of_a_map_that_does_not_know_it_is_refused_before_anything_runs():
+    table = BatchReader("<DataFrame>", pa.schema([(f"c{i}", pa.float64()) for i in range(5)]))
+    older = replace(fitted(), feature_mean=None)
+    with pytest.raises(UsageError, match="unit variance: expected a map that knows how its features vary"):
+        FrameOptions(content="unit variance").frame(table, older, ("float32", "float64"))
+    assert len(FrameOptions().frame(table, older, ("float32", "float64")).names) == 8

@@ -296,3 +296,17 @@ def test_sgd_chooses_its_penalty_by_all_folds_of_held_rows(ring, monkeypatch):
     assert machine.on_rows(inputs(Z), train, truth).folds == (0, 1, 2)
     monkeypatch.setattr("kafeat.evaluation.learners_sklearn._HELD_BYTES", 0)
     assert machine.on_rows(inputs(Z), train, truth).folds == (0,)
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_the_penalty_of_sgd_shrinks_its_weights(classes):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = X @ np.array([1.0, -2.0, 0.5])
+    labels, held = (y > 0.0) if classes else y, split(300, 0)
+    truth = Truth(task_of(labels), labels, held.folds)
+    sizes = [
+        np.linalg.norm(learner_of("sgd").linear(inputs(X), ~held.test, truth, penalty).estimator.coef_)
+        for penalty in (1e-4, 1.0)
+    ]
+    assert sizes[1] < 0.7 * sizes[0]

@@ -155,3 +155,9 @@ def test_maps_without_a_way_back():
     fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, X)
     with pytest.raises(UsageError, match=r"Z: expected the shape \(n, 4\), got \(2, 3\)"):
         fm.inverse_transform(np.zeros((2, 3)))
+
+
+def test_a_map_with_one_step_that_cannot_be_saved_has_no_digest() -> None:
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    steps = [{"kind": "standardize"}, {"kind": "nystroem", "kernel": lambda X, Y: X @ Y.T, "n_components": 3}]
+    assert kafeat.fit({"steps": steps}, X).digest is None

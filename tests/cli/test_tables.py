@@ -121,6 +121,7 @@ def test_splits_and_scores_by_name_are_in_the_tables(capsys):
             assert f"{-mean:.4f}" + (f" ± {deviation:.1g}" if deviation else "") in text
             assert f"{entry['auc_map']['mean']:.4f}" in text
         assert "error rate" in text
+        assert ("bytes per row" in text) == (not sweep)  # the costs of a single map have a table
         assert "AUC" in text
 
 

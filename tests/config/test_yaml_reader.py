@@ -86,6 +86,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 8)}]\n" for i in range(1, 20)
 )
 LADDER = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 200))
+WITH_RUNGS = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [x, *a{i - 1}]\n" for i in range(1, 200))
 
 UNREADABLE = [
     ("a:\n\t- b", "2:1: expected spaces, got a tab"),
@@ -100,6 +101,7 @@ UNREADABLE = [
     ("[" * 60, "1:52: expected at most 50 levels, got more"),
     ("? " * 60, "1:103: expected at most 50 levels, got more"),
     (LADDER, "50:12: expected at most 50 levels, got more"),
+    (WITH_RUNGS, "50:15: expected at most 50 levels, got more"),
     (BOMB, f"6:10: expected at most {MOST_NODES} values, aliases spelled out, got more"),
 ]  # fmt: skip
 

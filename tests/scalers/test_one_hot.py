@@ -260,3 +260,12 @@ def test_codes_are_plain_numbers_to_no_other_step(adult: pa.Table) -> None:
         kafeat.fit({"steps": steps}, adult, label="income")
     maps[1]["columns"] = ["age"]
     assert kafeat.fit({"steps": steps}, adult, label="income").n_components == 3
+
+
+def test_an_output_of_a_model_file_that_no_category_has_is_refused():
+    """It would write beside the columns of its input."""
+    step = OneHot(columns=("a",), min_frequency=1)
+    state = {"columns": np.array([0]), "sizes": np.array([2]), "outputs": np.array([0, 2])}
+    step.check_state({**state, "outputs": np.array([0, 1])}, 1)
+    with pytest.raises(ValueError, match="state.outputs: expected whole numbers from 0 to 1"):
+        step.check_state(state, 1)

@@ -28,7 +28,7 @@ from kafeat.errors import DataError, SystemRefusedError, UsageError, without_sec
 from kafeat.io.storage import object_store as remote
 from kafeat.io.storage import upload
 from kafeat.io.storage.atomic import atomic, check_place, require_space, write_bytes
-from kafeat.io.storage.base import Entry
+from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
@@ -591,3 +591,11 @@ def test_local_files_load_no_file_systems(folder, tmp_path):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [("a", True), ("a/b", True), ("a//b", False), ("", False), ("a/../b", False), ("./a", False)],
+)
+def test_a_folder_holds_names_below_it_alone(tmp_path, name, holds):
+    assert Location.holds(parse_location(tmp_path), name) == holds

@@ -13,6 +13,7 @@ import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
+from kafeat.io.writers.passthrough import ValueDifference, difference
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from tests.io.tables import open_reader
@@ -245,3 +246,10 @@ def test_a_whole_number_of_thousands_of_digits_is_kept_as_text(tmp_path):
     path.write_text(f"a,b,c\n1,{'9' * 400},{'9' * 5000}\n")
     with open_reader(parse_location(path)) as source:
         assert source.passthrough_schema(["a", "b", "c"]).types == [pa.int64(), pa.string(), pa.string()]
+
+
+def test_of_several_differences_the_first_row_is_named():
+    ours = pa.table({"a": [1, 2, 3], "b": [1, 2, 3]})
+    theirs = pa.table({"a": [1, 2, 9], "b": [1, 7, 3]})
+    assert difference(ours, theirs) == ValueDifference(1, "b", "2", "7")
+    assert difference(ours, ours) is None

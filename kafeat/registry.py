@@ -18,7 +18,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 import kafeat.predictors
 import kafeat.samplers
 import kafeat.scalers
-from kafeat.contract.describe import Described, expected, nearest, one_of, spell
+from kafeat.contract.describe import LONGEST_TEXT, Described, expected, nearest, one_of, spell
 from kafeat.contract.discovery import load_class, names_in
 from kafeat.contract.step import ANY_STEP, Step, dump_step
 from kafeat.errors import UsageError
@@ -128,7 +128,8 @@ def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         if type(target) in (int, float) and 0 < target < 1:
             return {"target_error": target}
     text = ", ".join(f"{key}: {spell(value)}" for key, value in wanted.items())
-    raise _refusal((name,), wanted, SEARCHES.get(name, VALIDATE), f"{{{text}}}")
+    plain = text.isprintable() and len(text) <= LONGEST_TEXT
+    raise _refusal((name,), wanted, SEARCHES.get(name, VALIDATE), f"{{{text}}}" if plain else spell(text))
 
 
 AnyStep: TypeAlias = Annotated[

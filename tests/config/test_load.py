@@ -3,7 +3,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kafeat.config import Config, load_config
@@ -180,6 +180,8 @@ MAPPINGS = st.fixed_dictionaries(
 
 @FAR
 @given(mapping=MAPPINGS)
+@example(mapping={"steps": [{"kind": "toy_plain", "n_components": {"\x1b[31m": None}}]})
+@example(mapping={"steps": [{"kind": "toy_plain", "n_components": {"x" * 2000: None}}]})
 def test_any_mapping_is_a_config_or_a_list_of_mistakes(toys, mapping):
     outcome(mapping)
 

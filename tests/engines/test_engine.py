@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 import pytest
 
 from kafeat.errors import UsageError
-from kafeat.runtime.engine import Engine
+from kafeat.runtime.backends import start_engine
+from kafeat.runtime.engine import Engine, Stop
 from tests.engines.work import doubled
 
 ITEMS = [item for item in range(12) if item != 7]
@@ -55,3 +58,25 @@ def test_a_missing_extra_is_named(name: str, monkeypatch: pytest.MonkeyPatch) ->
     address = "tcp://127.0.0.1:1" if name == "dask" else None
     with pytest.raises(UsageError, match=rf"pip install 'kafeat\[{name}\]'"):
         doubled(Engine(name, address), [1])
+
+
+def test_work_in_threads_is_stopped_at_the_end_of_the_block() -> None:
+    began, ended, released = Event(), Event(), Event()
+
+    def work(stop: Stop) -> None:
+        with stop.watching():
+            began.set()
+            try:
+                while not released.wait(0.001):
+                    stop.check()
+            finally:
+                ended.set()
+
+    with start_engine(Engine(jobs=1)) as pool:
+        future = pool.submit(work, pool.stop)
+        assert began.wait(10.0)
+    stopped = ended.is_set()
+    released.set()
+    assert stopped
+    with pytest.raises(InterruptedError, match="the run has ended"):
+        future.result(10.0)

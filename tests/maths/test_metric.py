@@ -92,6 +92,12 @@ def test_equal_rows_leave_the_identity():
     assert np.array_equal(found.root, np.eye(3))
 
 
+def test_rows_that_vary_in_one_column_only_are_learned_from():
+    X, Y, _ = one_direction(n=400)
+    found = learn_metric(X[:, 2:3], Y, np.random.default_rng(1), iterations=1)
+    assert found.errors is not None
+
+
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_a_constant_column_weighs_nothing(diagonal):
     X, Y, _ = one_direction(n=600, d=7)

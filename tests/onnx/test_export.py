@@ -23,6 +23,7 @@ from kafeat.maths.kernel import TiledKernel
 from kafeat.maths.kernels import kernel_names
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import map_kinds
+from kafeat.scalers.date_parts import LATEST
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -141,6 +142,14 @@ def test_a_precomputed_kernel_of_float64_is_not_rounded_to_float32() -> None:
         X=(SIGNED @ SIGNED.T), dtype="float64", fit_rows="all",
     )  # fmt: skip
     agree(fm, SIGNED @ SIGNED.T)
+
+
+def test_landmarks_of_float32_are_multiplied_in_float64() -> None:
+    """A model file may hold them: a product rounded to float32 would be wrong by 1e-7 in place of 1e-15."""
+    fm = chain({"kind": "nystroem", "kernel": "polynomial", "n_components": 6}, dtype="float64")
+    (fitted,) = fm.chain.steps
+    state = {**fitted.state, "landmarks": fitted.state["landmarks"].astype(np.float32)}
+    agree(replace(fm, chain=replace(fm.chain, steps=(replace(fitted, state=state),))), SIGNED)
 
 
 def test_small_features_are_computed_in_float64() -> None:
@@ -318,6 +327,12 @@ def test_parts_of_times_are_those_of_the_calendar(cyclic: bool) -> None:
     kafeat.onnx.export(replace(fm, dtype="float32"), "/dev/null")
     metadata = {p.key: p.value for p in kafeat.onnx.to_model(fm).metadata_props}
     assert json.loads(metadata["kafeat.times"]) == ["c1"]
+
+
+def test_the_first_moment_of_the_year_10000_is_no_time() -> None:
+    X = np.array([[LATEST - 1.0], [LATEST]])
+    fm = kafeat.fit({"steps": [{"kind": "date_parts", "columns": ["c0"], "parts": ["year"]}]}, X[:1])
+    np.testing.assert_array_equal(run(kafeat.onnx.to_model(fm), X), [[9999.0], [np.nan]])
 
 
 def test_missing_times_are_filled() -> None:

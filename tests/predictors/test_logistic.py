@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import kafeat
+from kafeat.contract.predictor import Targets, TrainingRows
 from kafeat.errors import ConfigError, DataError, KafeatWarning
 from kafeat.predictors import logistic
 
@@ -88,3 +89,14 @@ def test_numbers_are_refused(X):
         fitted(X, X[:, 0])
     with pytest.raises(ConfigError, match="expected one of 'auto', 'classification', got 'regression'"):
         fitted(X, X[:, 0], task="regression")
+
+
+def test_a_fold_of_little_weight_hardly_counts_in_the_search():
+    rng = np.random.default_rng(0)
+    Z, folds = rng.standard_normal((300, 2)), np.arange(300) % 3
+    classes = (Z[:, 0] > 0.0).astype(int)
+    classes[folds == 0] = 1 - classes[folds == 0]
+    rows = TrainingRows(Z, np.eye(2)[classes], folds, np.where(folds == 0, 1e-6, 1.0))
+    learning = logistic.Logistic().begin(2, Targets(2, True, np.zeros(2), np.ones(2)), 1)
+    # A line separates the rows of two folds. The third, of opposite labels, has less than a millionth of the weight.
+    assert max(learning.learned(rows).scores) > 0.9

@@ -8,6 +8,7 @@ from sklearn.metrics import log_loss
 
 import kafeat
 from kafeat.errors import ConfigError, DataError, UsageError
+from kafeat.predictors import ridge
 
 MAP = [
     {"kind": "standardize"},
@@ -359,3 +360,8 @@ def test_classes_of_64_bits_keep_their_type():
     steps = [{"kind": "standardize"}, {"kind": "ridge", "task": "classification"}]
     fm = kafeat.fit({"steps": steps}, X, label=y)
     assert set(fm.predict(X).tolist()) == {1, 2**63 + 1}
+
+
+def test_rows_that_are_kept_for_the_temperature_are_bounded_in_number_and_memory():
+    # 2^24 numbers, but at most 20,000 rows and at least 256.
+    assert [ridge.Ridge().most_kept(width) for width in (1, 1 << 12, 1 << 20)] == [20_000, 4096, 256]

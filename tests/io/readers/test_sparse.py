@@ -105,6 +105,18 @@ def test_a_broken_line_is_the_only_one(files):
     assert list(rows_of(found))[5][1] == []
 
 
+def test_every_index_of_a_line_has_a_bound():
+    broken = parsed(b"1 1:2 2147483647:1\n1 1:2 2147483648:1\n").entries.broken
+    assert {row: problem for row, (problem, _) in broken.items()} == {
+        1: "expected an index from 1 to 2,147,483,647, got 2147483648"
+    }
+
+
+def test_the_last_line_may_have_no_newline(tmp_path):
+    (tmp_path / "x.svm").write_text("1 1:2\n0 2:3")
+    assert read(tmp_path / "x.svm").tolist() == [[2.0, 0.0], [0.0, 3.0]]
+
+
 def test_lines_that_are_cut_by_the_blocks_of_reading(files, monkeypatch):
     from kafeat.io.readers import libsvm
 

@@ -327,6 +327,13 @@ def test_the_recommendation_is_the_cheapest_that_is_as_good_as_the_best():
     )
 
 
+def test_several_splits_score_at_most_all_rows():
+    rows = {"rows_train": 60, "rows_test": 40, "splits": 5}
+    said = recommend([entry("small", 16, 0.88, **rows), entry("large", 512, 0.9, **rows)])
+    # Five splits score 200 rows, but there are only 100, and √(0.9·0.1/100) = 0.03.
+    assert said.startswith("take small: accuracy 0.8800, within 0.0300 (its uncertainty) of the best, large")
+
+
 def test_errors_against_different_kernels_are_not_ranked():
     def one(name, D, error, mean):
         return {**entry(name, D, None), "score_map": None, "relative_frobenius": {"mean": error, "standard_error": 0.0},

@@ -93,6 +93,12 @@ def test_one_direction_of_twenty_is_found(offset):
     assert fitted.error_drawn == pytest.approx(before, rel=0.4)
 
 
+def test_a_label_that_the_draw_holds_needs_no_training():
+    X, W = rows(400), draw()
+    # The smallest penalty is 1e-9 of the mean eigenvalue, and rows in float32 move phases by 1e-7, squares by 1e-14.
+    assert fit(X, np.cos(X @ W[0]), drawn=W).error_drawn < 1e-6
+
+
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
 def test_noise_gains_nothing(kind):
     """The guard asks for two standard errors, which luck gives in one of 40 cases."""

@@ -176,6 +176,10 @@ def with_keywords(
     def decorate(function: Callable[[TransformOptions], Returned]) -> Callable[P, Returned]:
         @wraps(function)
         def with_options(*files: P.args, **given: P.kwargs) -> Returned:
+            try:
+                signature(with_options).bind(*files, **given)
+            except TypeError as error:  # of the keywords, which are the user's
+                raise TypeError(f"kafeat.{function.__name__}: {error}") from None
             return function(options(*files, **given))
 
         returns = signature(function).return_annotation

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -122,6 +123,18 @@ def test_predict_refuses_a_map_and_options_of_features(folder, tmp_path):
         kafeat.predict(
             folder / "rows.parquet", tmp_path / "y.csv", model=folder / "model.joblib", features=True
         )
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"model": "m.joblib", "kep": "a"}, "kafeat.transform: got an unexpected keyword argument 'kep'"),
+        ({}, "kafeat.transform: missing a required argument: 'model'"),
+    ],
+)
+def test_a_wrong_keyword_is_told_by_the_name_of_the_function(keywords, message):
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        kafeat.transform("in.csv", "out.csv", **keywords)
 
 
 def test_every_option_of_the_command_is_a_keyword():

@@ -431,10 +431,10 @@ def learned_from(wave):
     return learned_from
 
 
-def once(names, sizes):
-    """Every size with the first name, the first size with the others, and the rest of them marked slow."""
+def once(names, sizes, slow=""):
+    """Every size with the first name, the first size with the others but `slow`, and the rest of them marked slow."""
     return [
-        pytest.param(name, size, marks=[pytest.mark.slow] if i and k else [])
+        pytest.param(name, size, marks=[pytest.mark.slow] if (i and k) or name == slow else [])
         for (i, name), (k, size) in product(enumerate(names), enumerate(sizes))
     ]
 
@@ -442,7 +442,9 @@ def once(names, sizes):
 @pytest.mark.parametrize(
     ("learner", "units"),
     once(
-        ["ridge", "linear_svc", "dual_l1", "sgd"], [(1e6, 0.0), (1.0, 1000.0), (1e-6, -3.0e-4), (1e200, 0.0)]
+        ["ridge", "linear_svc", "dual_l1", "sgd"],
+        [(1e6, 0.0), (1.0, 1000.0), (1e-6, -3.0e-4), (1e200, 0.0)],
+        slow="sgd",
     ),
 )
 def test_scores_do_not_depend_on_the_units_of_the_label(learned_from, learner, units):
@@ -709,7 +711,9 @@ def test_the_setting_that_the_data_do_not_go_with_is_named(rings):
     "steps",
     [
         [{"kind": "metric"}, {"kind": "nystroem", "n_components": 40}],
-        [{"kind": "fourier", "n_components": 40, "frequencies": "supervised"}],
+        pytest.param(
+            [{"kind": "fourier", "n_components": 40, "frequencies": "supervised"}], marks=pytest.mark.slow
+        ),
         [
             {
                 "kind": "nystroem",

@@ -1,4 +1,7 @@
-"""A bounded, ordered map over items by threads: the numbers of items read ahead and of waiting results are limited."""
+"""A bounded, ordered map over items by threads: the numbers of items read ahead and of waiting results are limited.
+
+Work on items in memory is done by the calling thread and helpers, and nothing is read ahead.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -61,9 +63,12 @@ def ordered_map(
     """Yield `worker(item)` for every item, in order, by `jobs` threads that each make their own worker.
 
     At most jobs + 1 items are in progress at any time. The first error in the order of the items is raised, be it a
-    worker's or the reader's. Items after it are not started. With `joining`, the calling thread is one of the workers,
-    so a single job starts no thread.
+    worker's or the reader's. Items after it are not started. With `joining`, for items in memory, the calling thread is
+    one of the workers: a single job starts no thread, and of more jobs all results are made before the first is given.
     """
+    if joining:
+        yield from map(make_worker(), items) if jobs == 1 else _share_work(make_worker, items, jobs)
+        return
     own = threading.local()
 
     def run(item: T) -> R:
@@ -73,11 +78,8 @@ def ordered_map(
         worker: Callable[[T], R] = own.worker
         return worker(item)
 
-    if joining and jobs == 1:
-        yield from map(run, items)
-        return
-    pool = ThreadPoolExecutor(max_workers=jobs - joining, thread_name_prefix="kafeat-worker")
-    waiting: deque[_Task[T, R]] = deque()
+    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="kafeat-worker")
+    waiting: deque[Future[R]] = deque()
     try:
         unread: Exception | None = None
         while True:
@@ -88,34 +90,79 @@ def ordered_map(
             except Exception as error:  # raised after the results of all items before it
                 unread = error
                 break
-            waiting.append(_Task(item, pool.submit(run, item)))
+            waiting.append(pool.submit(run, item))
             if len(waiting) > jobs:
-                yield _first(waiting, run if joining else None)
+                yield waiting.popleft().result()
         while waiting:
-            yield _first(waiting, run if joining else None)
+            yield waiting.popleft().result()
         if unread is not None:
             raise unread
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-@dataclass
-class _Task(Generic[T, R]):
-    """An item, and what will be its result."""
-
-    item: T
-    result: Future[R]
+_END = object()
 
 
-def _first(waiting: deque[_Task[T, R]], help_by: Callable[[T], R] | None) -> R:
-    """Return the oldest result. Until it is there, do the newest items that no thread has begun by `help_by`."""
-    while help_by is not None and not waiting[0].result.done():
-        free = next((task for task in reversed(waiting) if task.result.cancel()), None)
-        if free is None:
-            break
-        free.result = Future()
+def _share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> list[R]:
+    """Return `worker(item)` for every item, by `jobs` threads, the calling one among them.
+
+    Futures would take as long as the features of a small chunk. No item is started after an error is seen.
+    """
+    work: _Work[T, R] = _Work(items)
+    helpers = [
+        threading.Thread(target=work.do, args=(make_worker,), name=f"kafeat-worker-{i}", daemon=True)
+        for i in range(1, jobs)
+    ]
+    for helper in helpers:
+        helper.start()
+    try:
+        work.do(make_worker)
+    finally:
+        work.stop()  # the user may have interrupted this thread
+        for helper in helpers:
+            helper.join()
+    if work.error is not None:
+        raise work.error
+    return [work.results[place] for place in sorted(work.results)]
+
+
+class _Work(Generic[T, R]):
+    """Items that threads take in turn, and the first error."""
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._items = items
+        self._taken = 0
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._failed_at = 0
+        self.error: Exception | None = None
+        self.results: dict[int, R] = {}
+
+    def stop(self) -> None:
+        """Give out no more items."""
+        self._stopped = True
+
+    def do(self, make_worker: Callable[[], Callable[[T], R]]) -> None:
+        """Take items until there are no more."""
+        place = 0
         try:
-            free.result.set_result(help_by(free.item))
-        except Exception as error:  # raised when its turn comes
-            free.result.set_exception(error)
-    return waiting.popleft().result.result()
+            worker = make_worker()
+            while True:
+                with self._lock:
+                    if self._stopped:
+                        return
+                    place = self._taken
+                    item = next(self._items, _END)
+                    self._taken += 1
+                if item is _END:
+                    return
+                self.results[place] = worker(item)  # type: ignore[arg-type]  # anything but the end is a T
+        except Exception as error:
+            self._fail(place, error)
+
+    def _fail(self, place: int, error: Exception) -> None:
+        with self._lock:
+            self._stopped = True
+            if self.error is None or place < self._failed_at:
+                self.error, self._failed_at = error, place

@@ -42,7 +42,7 @@ class Device(Protocol):
 
 
 class Model(Protocol):
-    """What a program is made of."""
+    """A fitted chain, its dtype and its predictor. A program is made of them."""
 
     @property
     def chain(self) -> Chain: ...
@@ -55,7 +55,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class Program:
-    """What is done to rows.
+    """Compute features or predictions of rows: made by `compile`, run by `runtime/run.py`.
 
     Attributes:
         reads: The dtype that rows are to come in.
@@ -63,7 +63,6 @@ class Program:
         dtype: The dtype that results are computed in.
         rows: Height of a tile.
         worker: Makes a worker; all workers share the arrays that were derived from the fitted state.
-        sparse: True if the results are sparse rows.
         behind: Number of features that stand behind the predictions, for their sums.
         on_device: True if a device computes; it has one worker.
     """
@@ -73,7 +72,6 @@ class Program:
     dtype: np.dtype[Any]
     rows: int
     worker: Callable[[], Worker]
-    sparse: bool = False
     behind: int = 0
     on_device: bool = False
 
@@ -196,7 +194,7 @@ def _sparse_program(chain: Chain, own: np.dtype[Any], dtype: np.dtype[Any]) -> P
     return Program(
         reads if before is None else before.reads(reads), chain.n_components, dtype,
         LEAST_ROWS if before is None else tile_rows(before),
-        partial(SparseLoop, chain, before, last, reads, own, dtype), sparse=True,
+        partial(SparseLoop, chain, before, last, reads, own, dtype),
     )  # fmt: skip
 
 

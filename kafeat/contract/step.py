@@ -78,7 +78,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Traits:
-    """What others have to know of a recipe. A step of several chains merges those of its steps.
+    """Properties of a recipe that other code reads. A step of several chains merges those of its steps.
 
     Attributes:
         columnwise: True if output column j depends on input column j alone, so that a later error can name the column.

@@ -62,7 +62,7 @@ class EvaluationRecord(Named, total=False):
 
 
 MACHINES = ("raw", "map", "exact")
-"""What a learner is trained on: raw columns, features, and the exact kernel."""
+"""The inputs that a learner is trained on: raw columns, features, and the exact kernel."""
 
 COSTS = ("learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")
 OF_MACHINES = ("score", "training_score", "nonzero", "penalty", "converged", *COSTS)

@@ -45,7 +45,7 @@ class Parts:
     parts: tuple[Part, ...]
     pattern: str = ""
 
-    def would_hold(self, location: Location, folder: bool = False) -> bool:
+    def would_hold(self, location: Location, folder: bool) -> bool:
         """Return true if a file at a location would be a part, too. With `folder`, if any file below it would be."""
         if self.folder is None:
             return False

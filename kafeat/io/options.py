@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What the declaration of an option says besides its name, its type and its default.
+    """Help, group, range and choices of an option; its field holds the name, the type and the default.
 
     Attributes:
         help: Its meaning, in the help of the command.

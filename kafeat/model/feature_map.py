@@ -133,7 +133,7 @@ class FeatureMap:
 
     @cached_property
     def program(self) -> Programs:
-        """What turns rows into features or predictions: `fm.program("predictions")`, made once per process."""
+        """The programs of the map, each made once per process: `fm.program("predictions")` returns one."""
         return Programs(self.chain, self.dtype, self.last_step, self.device)
 
     def needed_unit_scale(self) -> float:

@@ -198,7 +198,7 @@ class Value:
 
 
 Operand: TypeAlias = Value | Array | float
-"""What an operator takes: arrays and numbers become constants."""
+"""An input of an operator; arrays and numbers become constants."""
 
 
 def where(condition: Value, x: Operand, y: Operand) -> Value:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Drawable(Protocol):
-    """What is shown of a feature map."""
+    """The members of a feature map that the table and the figures read."""
 
     @property
     def chain(self) -> Chain: ...

@@ -1,4 +1,4 @@
-"""What scalers have in common that take every column by itself."""
+"""The common bases of scalers that take every column by itself."""
 
 from __future__ import annotations
 

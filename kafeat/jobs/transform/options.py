@@ -39,7 +39,7 @@ _RULES = "Bad rows and drift"
 
 @dataclass(frozen=True)
 class Files:
-    """What a transform reads and writes."""
+    """The input and the output of a transform."""
 
     src: Path
     dst: Path

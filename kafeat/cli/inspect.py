@@ -48,7 +48,13 @@ def inspect(model: str, as_json: bool) -> None:
     for name, values in content["categories"].items():
         click.echo(f"categories of {quoted(name)} ({len(values):,}): {listed_values(values)}")
     if content["times"]:
-        click.echo(f"times: {listed(content['times'])}")
+        of_times = content["dialect"]
+        forms = [
+            f"{name} ({of_times['dates'][name]}, {of_times['timezones'][name]})" for name in content["times"]
+        ]
+        click.echo(f"times: {listed(forms)}")
+    if content["dialect"]["decimal_commas"]:
+        click.echo(f"decimal commas in CSV: {listed(content['dialect']['decimal_commas'])}")
     for i, step in enumerate(content["steps"]):
         _show_step(i, step)
     if content["unit_scale"] is not None:

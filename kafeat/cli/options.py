@@ -132,6 +132,7 @@ def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
         "float | None": click.FloatRange(says.least, says.most),
         "Path | None": OUTPUT,
         "str | Sequence[str]": ColumnNames(),
+        "Sequence[str]": COLUMN,
     }
     return click.option(
         one.name,
@@ -139,6 +140,7 @@ def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
         type=click.Choice(says.choices) if says.choices else types.get(str(one.type)),
         is_flag=True if one.type == "bool" and "/" not in names[0] else None,
         default=one.default,
+        multiple=one.type == "Sequence[str]",
         show_default=isinstance(one.default, str) and "default" not in says.help,
         callback=finite if one.type == "float | None" else None,
         metavar=says.metavar,

@@ -16,6 +16,7 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.describe import spell
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.dialect import UTC
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, printable
 from kafeat.registry import build_step
@@ -108,6 +109,9 @@ def read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     if type(kafeat) is not str or not kafeat.isprintable():
         raise ValueError(f"kafeat: expected a version, got {spell(kafeat)}")
     columns = Columns.from_plain(content["columns"])
+    if "dialect" not in content["columns"]:
+        _set_utc(content["config"])
+        _set_utc(content["steps"])
     width, outputs = columns.n_features, content.get("outputs")
     chain = _read_chain(content["steps"], width, outputs, content.get("cast_after", 0))
     D = chain.n_components
@@ -125,6 +129,16 @@ def read_content(content: Mapping[str, Any]) -> dict[str, Any]:
         "predictor": _read_predictor(predictor, D) if "predictor" in content else None,
         "format": version,
     }
+
+
+def _set_utc(content: object) -> None:
+    """Set the time zone of the steps of a file that has none: times were those of UTC."""
+    if isinstance(content, dict):
+        if content.get("kind") == "date_parts":
+            content.setdefault("timezone", UTC)
+        content = list(content.values())
+    for inner in content if isinstance(content, list) else ():
+        _set_utc(inner)
 
 
 def _read_predictor(content: object, width: int) -> FittedPredictor:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
@@ -38,6 +42,7 @@ class CsvReader(TextReader):
         *,
         delimiter: str = ",",
         header: bool = True,
+        asked: Asked = NOTHING_ASKED,
         raw: HashingStream | None = None,
     ) -> None:
         delimiter = "\t" if delimiter in _TABS else delimiter
@@ -46,10 +51,11 @@ class CsvReader(TextReader):
         self.location, self._text = location.source, TextInput(location, raw)
         self.positional, self._delimiter = not header, delimiter
         with self._text.peeked() as text:
-            self._sniffed = sniff(self.location, text, delimiter, header)
-        self.fields = self._sniffed.fields
+            self._sniffed = sniff(self.location, text, delimiter, header, asked)
+        self.fields, self.asked = self._sniffed.fields, asked
         self.rows = 0 if self._sniffed.empty else None
         self._types: dict[int, pa.DataType] = {}
+        self._meant: frozenset[str] = frozenset()
         # The first column, if it alone has no name: pandas and R write row names so.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         self.row_names = frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
@@ -76,13 +82,32 @@ class CsvReader(TextReader):
         if not typed_passthrough:
             return lambda table, _start: table.select(where).rename_columns(list(names))
         types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
-        return lambda table, start: typed(self.location, table.select(where), types, start)
+        dialects = {name: self._dialect(i) for name, i in zip(names, indices_of(self, names), strict=True)}
+        return lambda table, start: typed(self.location, table.select(where), types, start, dialects)
+
+    def coding(self, names: Iterable[str]) -> Self:
+        """Return a view that reads these columns of labels and weights as features are read, by their dialects."""
+        view = copy(self)
+        view._types, view._meant = {}, self._meant | set(names)
+        return view
+
+    def _dialect(self, index: int) -> Dialect | None:
+        """Return how a column of numbers is read; None for one that is copied as it is, or is text."""
+        field = self.fields[index]
+        if field.name not in self._meant or field.kind != "number":
+            return None
+        if field.problem:
+            raise self.refusal(field.name, field.problem)
+        return replace(self.asked.dialect, decimal=field.decimal)
 
     def _type(self, index: int) -> pa.DataType:
         """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
         if index not in self._types:
-            self._types[index] = inferred(self._sniffed.values[index])
+            self._types[index] = inferred(self._sniffed.values[index], self._dialect(index))
         return self._types[index]
+
+    def first_texts(self, name: str) -> Sequence[str]:
+        return self._sniffed.values[indices_of(self, [name])[0]]
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         kinds = [self._type(i) for i in indices_of(self, keep)]

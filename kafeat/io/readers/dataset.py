@@ -37,7 +37,7 @@ class DatasetReader(Reader):
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
             self.sparse = first.sparse
             self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
-            self.row_names = first.row_names
+            self.row_names, self.asked = first.row_names, first.asked
 
     def _part(self, part: Part) -> Reader:
         return self._open_file(part.location, part.stamp)
@@ -66,6 +66,10 @@ class DatasetReader(Reader):
                     return None
                 starts.append(starts[-1] + reader.rows)
         return np.array(starts)
+
+    def first_texts(self, name: str) -> Sequence[str]:
+        with self._first() as first:
+            return first.first_texts(name)
 
     def coding(self, names: Iterable[str]) -> Self:
         view = copy(self)

@@ -98,7 +98,7 @@ class TableChunk(Chunk):
 
     def _bad(self, column: Column, piece: pa.Array, out: Floats) -> Mask:
         if self.columns.missing and column.categories is None:
-            return refused(piece, column.width, out)
+            return refused(piece, column.width, out, column.dialect)
         return ~np.isfinite(out)
 
     def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
@@ -135,9 +135,9 @@ class TableChunk(Chunk):
         value = self.table.column(index)[row].as_py()
         if column.categories is not None:
             return column.categories.problem(value)
-        return (
-            spell_time_problem(value) if column.times else spell_problem(value, column.width, element, dtype)
-        )
+        if column.times:
+            return spell_time_problem(value, column.dialect)
+        return spell_problem(value, column.width, element, dtype, column.dialect, self.columns.missing)
 
 
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
@@ -145,9 +145,9 @@ def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
     if column.categories is not None:
         return cast_finite(column.categories.codes(piece)[:, None], out)
     if column.times:
-        return cast_finite(to_seconds(piece)[:, None], out)
+        return cast_finite(to_seconds(piece, column.dialect)[:, None], out)
     if column.width is None:
-        return cast_finite(to_numbers(piece)[:, None], out)
+        return cast_finite(to_numbers(piece, column.dialect)[:, None], out)
     return cast_finite(lists_to_numbers(piece, column.width), out)
 
 
@@ -178,6 +178,12 @@ class ArrowReader(Reader):
         if is_list(kind) and not pa.types.is_fixed_size_list(kind):
             width = next((len(value) for value in self._peek(index) if value.is_valid and len(value)), None)
         return field_from(column, width)
+
+    def first_texts(self, name: str) -> Sequence[str]:
+        index = self.schema.get_field_index(name)
+        if self.fields[index].kind != "text":
+            return ()
+        return [value.as_py() for value in self._peek(index) if value.is_valid]
 
     def _peek(self, index: int) -> Iterable[pa.Scalar]:
         """Return the first values of a column."""

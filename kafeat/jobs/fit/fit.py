@@ -171,7 +171,7 @@ def columns_of(
     coded = {
         column: lenient for step in config.steps for column, lenient in step.traits.coded_columns.items()
     }
-    times = [column for step in config.steps for column in step.traits.time_columns]
+    times = {column: zone for step in config.steps for column, zone in step.traits.time_columns.items()}
     return choose(
         source,
         config.columns.include or None,

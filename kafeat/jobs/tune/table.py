@@ -15,7 +15,7 @@ from kafeat.contract.step import DOUBLE, Sample
 from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, require
-from kafeat.io.columns.times import text_to_seconds
+from kafeat.io.columns.times import guess_dates
 from kafeat.io.columns.values import text_values
 from kafeat.io.readers.base import Reader
 from kafeat.jobs.evaluate.inputs import RereadableData
@@ -218,7 +218,7 @@ def _readings(source: Reader, fields: Sequence[Field]) -> list[tuple[str, str]]:
         frequent = counts[counts >= MIN_FREQUENCY * n].sum()
         if len(words) <= 3 and {word.casefold() for word in words} == {"train", "test"}:
             readings.append((name, "train and test, for which there is --split"))
-        elif n and np.isfinite(text_to_seconds(words.tolist()))[numbers].mean() >= _LEAST_TIMES:
+        elif n and guess_dates(words.tolist(), source.asked).share >= _LEAST_TIMES:
             readings.append((name, "times"))
         elif n >= 20 and (len(counts) > _MOST_DIFFERENT * n or frequent < _LEAST_FREQUENT * n):
             readings.append((name, f"{len(counts):,} different texts in {n:,} rows"))

@@ -95,7 +95,8 @@ class Tuner:
         # Text as codes: a file of some kilobytes may repeat a long label in every row.
         text = table.labels.dtype.kind == "O"
         labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
-        key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels)
+        dialect = self.data.reading.dialect_options
+        key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels, dialect)
         return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
     def search(self, trials: int | None, seconds: float | None, record: Journal | None) -> Search:
@@ -336,4 +337,10 @@ def _words(data: object, split: str | None, reading: InputOptions | None) -> lis
         *([] if reading.input_format is None else ["--input-format", reading.input_format]),
         *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
         *(["--no-header"] if reading.no_header else []),
+        *(
+            word
+            for name, given in reading.dialect_options.items()
+            for one in ([given] if isinstance(given, str) else given)
+            for word in (f"--{name.replace('_', '-')}", one)
+        ),
     ]

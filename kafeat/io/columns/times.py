@@ -151,7 +151,10 @@ def time_pattern(form: object) -> re.Pattern[str]:
             raise ValueError(f"{expected}, got {form!r}")
     pieces = re.split("%(.)", form)
     pattern = "".join(_PARTS.get(piece, "") if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
-    pattern += "" if set("HI") & set(letters) else _TIME_OF_DAY
+    if not set("HI") & set(letters):
+        pattern += _TIME_OF_DAY
+    elif "z" not in letters:
+        pattern += rf"(?: ?{_PARTS['z']})?"
     try:
         return re.compile(pattern, re.ASCII | re.IGNORECASE)
     except re.error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import random
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -242,6 +245,22 @@ def test_days_and_months_that_look_alike_are_refused(tmp_path: Path) -> None:
         fitted(date_parts(), path)
     assert features(fitted(date_parts(), path, date_format=["%m/%d/%Y"]), path)[0] == [1, 1, 2, 0]
     assert features(fitted(date_parts(), path, date_format=["%d/%m/%Y"]), path)[0] == [1, 2, 1, 0]
+
+
+def test_random_tables_are_read_right_or_refused_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    fuzz = importlib.import_module("fuzz_dialects")
+    rng, found = random.Random(34), Counter[str]()
+    for _ in range(60):
+        of = fuzz.dialect(rng)
+        values = fuzz.table(rng, of)
+        verdict = fuzz.judge(of, values, tmp_path / "in.csv", 1)
+        assert not verdict[:2].isupper(), f"{of}: {values}: {verdict}"
+        assert fuzz.oracle(of, values, tmp_path / "in.csv") == "same", f"{of}: {values}"
+        found[verdict.partition(":")[0]] += 1
+    assert min(found["right"], found["refused"]) > 15
 
 
 def test_a_form_is_that_of_most_values() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from kafeat.errors import DataError
+from kafeat.maths.nystroem.kernel import CLEARLY
 from kafeat.maths.ridge import fit_held_out_ridge, hold_out
 from kafeat.types import Array, Floats
 
@@ -16,6 +18,17 @@ Bool = npt.NDArray[np.bool_]
 _ROWS = 6_000
 # Shares of the mean eigenvalue that the fitted weights are shrunk by; the last is no fit at all.
 _SHRINK = (1e-3, 1e-2, 1e-1, 1.0, np.inf)
+
+
+def factor(K: Floats, rcond: float, name: str, clip_negative: bool) -> Floats:
+    """V_r Λ_r^{−½} (m, r) of K_mm, which errors call the matrix of the kernel `name`."""
+    values, vectors = np.linalg.eigh(K)
+    if values[0] < -CLEARLY * values[-1] and not clip_negative:
+        raise DataError(
+            f"nystroem: kernel {name}: expected a positive semi-definite kernel matrix, got the "
+            f"eigenvalue {values[0]:.3g} beside {values[-1]:.3g}: choose another kernel, or clip_negative: true"
+        )
+    return whitening(values, vectors, rcond)
 
 
 def whitening(values: Floats, vectors: Floats, rcond: float) -> Floats:
@@ -112,6 +125,21 @@ def trapezoid(projection: Floats) -> Floats:
     # a definite sign: that of a Cholesky factor
     R = R * np.where(R.diagonal() < 0.0, -1.0, 1.0)[:, None]
     return np.tril(R.T)
+
+
+def padded(W: Floats, width: int, symmetric: bool) -> Floats:
+    """T (m, width) of the weights W (m, r): the symmetric root, or the triangular one where it is square.
+
+    Columns beyond r are zeros.
+    """
+    if symmetric:
+        # W's columns are those of V, scaled
+        W = W @ (W / np.linalg.norm(W, axis=0)).T
+    elif len(W) == width:
+        W = trapezoid(W)
+    T = np.zeros((len(W), width))
+    T[:, : W.shape[1]] = W
+    return T
 
 
 _MOST_ROWS = 6_000

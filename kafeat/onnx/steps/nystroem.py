@@ -47,7 +47,7 @@ def emit_nystroem(fitted: FittedStep, x: Value) -> Value:
     rows = state["landmarks"]
     landmarks = Landmarks(
         rows.astype(np.float64) if rows.dtype.kind == "f" else rows,
-        step.landmark_kernel(float(state["gamma"])).parameters,
+        step.parameters(float(state["gamma"])),
         float(state["scale"]),
         state.get("centre"),
     )

@@ -12,8 +12,7 @@ import numpy as np
 from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.preparation import NO_SCALING, Scaling, Truth
 from kafeat.maths.ridge import FOLDS, KernelRidge, NormalEquations
-from kafeat.maths.scoring import ScoringName, score_of
-from kafeat.maths.task import Kind, PredictionTask, task_of
+from kafeat.maths.task import Kind, PredictionTask
 from kafeat.model.predictor import FittedPredictor
 from kafeat.types import Array, Floats, Mask
 
@@ -97,9 +96,18 @@ class Learner(ABC):
         training = self.on_rows(inputs, train, truth)
         return training.model(training.search() if penalty is None else penalty)
 
+    def held_out_predictions(
+        self, Z: Floats, labels: Array, train: int, task: PredictionTask, penalty: float | None = None
+    ) -> Floats:
+        """Return what the first `train` rows of features Z (n, D) teach about the others, (n − train, k)."""
+        numbers = np.arange(len(Z))
 
-# NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this.
-_MOST_SQUARE = 46_340
+        def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
+            yield numbers[rows], Z[rows]
+
+        truth = Truth(task, labels, numbers % FOLDS)
+        model = self.linear(Inputs(Z.shape[1], blocks), numbers < train, truth, penalty)
+        return model(Z[train:].astype(np.float64))
 
 
 class Ridge(Learner):
@@ -111,11 +119,6 @@ class Ridge(Learner):
         self._jobs = jobs
 
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
-        if inputs.width > _MOST_SQUARE:
-            raise UsageError(
-                f"--learner ridge: expected at most {_MOST_SQUARE:,} columns for its normal equations, got "
-                f"{inputs.width:,}; without --label only the errors against the kernel are shown"
-            )
         equations = None
         for rows, Z in inputs.blocks(train):
             Y = truth.task.targets(truth.labels[rows])
@@ -137,46 +140,6 @@ def predictions(model: Model, inputs: Inputs, rows: Mask) -> tuple[Array, Floats
         numbers.append(of_block)
         predicted.append(model(Z.astype(np.float64)))
     return np.concatenate(numbers), np.concatenate(predicted)
-
-
-FeaturesScorer = Callable[[Floats, Array, int, ScoringName], float]
-"""A score of features (n, D) for labels (n,), trained on the first rows, so many, and tested on the others."""
-
-
-def features_score(
-    Z: Floats,
-    labels: Array,
-    train: int,
-    scoring: ScoringName = "auto",
-    learner: Learner | None = None,
-    penalty: float | None = None,
-) -> float:
-    """Return the score of a learner on features Z (n, D), trained on the first `train` rows and tested on the others.
-
-    Without a learner it is ridge, and without a penalty the best one of the training rows.
-    """
-    task = task_of(labels)
-    predicted = held_out_predictions(Z, labels, train, task, learner, penalty)
-    return score_of(scoring, task, predicted, labels[train:])
-
-
-def held_out_predictions(
-    Z: Floats,
-    labels: Array,
-    train: int,
-    task: PredictionTask,
-    learner: Learner | None = None,
-    penalty: float | None = None,
-) -> Floats:
-    """Return what a learner on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
-    numbers = np.arange(len(Z))
-
-    def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
-        yield numbers[rows], Z[rows]
-
-    truth = Truth(task, labels, numbers % FOLDS)
-    model = (learner or Ridge()).linear(Inputs(Z.shape[1], blocks), numbers < train, truth, penalty)
-    return model(Z[train:].astype(np.float64))
 
 
 def equivalent_learner(learner: str, kind: Kind, penalty: float) -> str | None:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from kafeat.errors import UsageError
-from kafeat.evaluation.learners import Inputs, features_score, predictions
+from kafeat.evaluation.learners import Inputs, predictions
 from kafeat.evaluation.preparation import Truth, split, unit_scaling_of
 from kafeat.jobs.evaluate.machines import LEARNERS, learner_of
+from kafeat.jobs.fit.search import ridge_predictions
 from kafeat.maths.task import task_of
 
 
@@ -184,9 +185,13 @@ def test_tau_acts_for_classes_as_the_cost_divided_by_one_minus_tau(ring):
         assert (learn(dual, 1.0) != learn(hinge, 1.0)).any()
 
 
-def test_features_score_is_ridge_on_the_last_rows(ring):
+def test_the_ridge_of_a_fit_is_that_of_an_evaluation(ring):
     X, Z, _held, truth = ring
-    assert features_score(Z, truth.labels, 480) > 0.9 > 0.75 > features_score(X, truth.labels, 480)
+    for features, least, most in ((Z, 0.9, 1.0), (X, 0.0, 0.75)):
+        predicted = ridge_predictions(features, truth.labels, 480, truth.task)
+        assert least < truth.task.score(predicted, truth.labels[480:]) <= most
+        other = learner_of("ridge").held_out_predictions(features, truth.labels, 480, truth.task)
+        np.testing.assert_array_equal(predicted, other)
 
 
 def test_too_many_rows_for_memory_are_refused():

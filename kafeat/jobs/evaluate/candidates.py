@@ -17,13 +17,14 @@ from kafeat.config import Config, load_config
 from kafeat.contract.describe import nearest
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
 from kafeat.evaluation.costs import cost_of
-from kafeat.evaluation.learners import Learner, features_score
+from kafeat.evaluation.learners import Learner
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.sample import TrainingData
+from kafeat.jobs.fit.search import ridge_predictions
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -204,8 +205,12 @@ class Candidate:
         with data.open() as source:
             rows = TrainingData(source, request.labels, request.split, held_out)
             sampled = read_sample(self.config, rows, listener)
-            scorer = partial(features_score, learner=learner, penalty=request.penalty)
-            learn = partial(sampled.learn, final=False, with_mean=False, scorer=scorer)
+            predict = (
+                partial(learner.held_out_predictions, penalty=request.penalty)
+                if learner
+                else ridge_predictions
+            )
+            learn = partial(sampled.learn, final=False, with_mean=False, predict=predict)
             fitted: list[FeatureMap] = []
             costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))
             return Fit(fitted[0], *costs)

@@ -14,13 +14,13 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache, sources_of
 from kafeat.errors import DataError, quoted
-from kafeat.evaluation.learners import Ridge, held_out_predictions, predictions
+from kafeat.evaluation.learners import Ridge, predictions
 from kafeat.evaluation.preparation import Truth
 from kafeat.evaluation.preparation import split as divided
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
-from kafeat.jobs.fit.search import Subset, fit_chain, held_out, subset_of
+from kafeat.jobs.fit.search import Subset, fit_chain, held_out, ridge_predictions, subset_of
 from kafeat.jobs.tune.space import DIAGONAL, Candidate, SearchSpace
 from kafeat.jobs.tune.table import TunedTable
 from kafeat.maths.scoring import ScoringName, score_of
@@ -110,7 +110,7 @@ class Scorer:
         """Return the score on the test rows of a split, and on resamples of them."""
         n = len(split.train)
         Z, every = held_out(chain, split.train, split.test)
-        predicted, labels = held_out_predictions(Z, every, n, self._task), every[n:]
+        predicted, labels = ridge_predictions(Z, every, n, self._task), every[n:]
         score = score_of(self._scoring, self._task, predicted, labels)
         if not np.isfinite(score):
             raise DataError(

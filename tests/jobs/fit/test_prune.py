@@ -7,7 +7,7 @@ from sklearn.linear_model import MultiTaskLasso
 
 import kafeat
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
-from kafeat.evaluation.prune import sparse_outputs
+from kafeat.jobs.fit.prune import sparse_outputs
 from kafeat.jobs.inspect import inspect
 from kafeat.model.serialize import write_content
 

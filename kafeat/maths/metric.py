@@ -151,9 +151,9 @@ def _rounds(
         multiples = _LATER_MULTIPLES
         Z = apply_root(data.X, L)
         if M.ndim == 1:
-            M = L**2 * mean_squared_gradients(Z, frequencies, ridge.weights)
+            M = L**2 * mean_squared_gradients(Z, frequencies, ridge.w)
         else:
-            M = L @ mean_gradient_product(Z, frequencies, ridge.weights) @ L.T
+            M = L @ mean_gradient_product(Z, frequencies, ridge.w) @ L.T
         size = float(np.abs(M).max())
         if not size > 0.0:  # the predictor is constant
             return

@@ -169,7 +169,7 @@ def _train(
     X, Y = pull_in(data.X), data.Y.astype(np.float32)
     phases = None if data.phases is None else data.phases.astype(np.float32)
     W, V, b = arrays = [
-        array.astype(np.float32) for array in (start.frequencies, start.ridge.weights, start.ridge.intercept)
+        array.astype(np.float32) for array in (start.frequencies, start.ridge.w, start.ridge.intercept)
     ]
     decay = np.float32(_PENALTY * _WAVE_VARIANCE)
     # |N(0, 1)| has the median 0.6745; heavy-tailed draws have no mean square

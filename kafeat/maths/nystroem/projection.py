@@ -159,4 +159,4 @@ def learn_preimages(
     if not len(held):  # fewer than five rows
         held = train
     ridge = fit_held_out_ridge(features(train), X[train], features(held), X[held])
-    return {"preimages": ridge.weights, "preimage_of_0": ridge.intercept}
+    return {"preimages": ridge.w, "preimage_of_0": ridge.intercept}

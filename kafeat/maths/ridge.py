@@ -41,8 +41,7 @@ class LinearModel:
     converged = True
 
     def __call__(self, Z: Floats) -> Floats:
-        predicted: Floats = Z @ self.w + self.intercept
-        return predicted
+        return Z @ self.w + self.intercept
 
     @property
     def nonzero(self) -> int:
@@ -58,8 +57,7 @@ class HeldOutRidge(LinearModel):
 
     def residuals(self, Z: Floats, Y: Floats) -> Floats:
         """Return the squared error of every row of features Z (n, D) with targets Y (n, k), (n,)."""
-        squared: Floats = ((self(Z) - Y) ** 2).sum(axis=1)
-        return squared
+        return ((self(Z) - Y) ** 2).sum(axis=1)
 
     @property
     def error(self) -> float:
@@ -133,8 +131,7 @@ def solved(A: Floats, penalty: float, B: Floats) -> Floats:
 
     A = A.copy()
     A.flat[:: len(A) + 1] += penalty
-    solution: Floats = cho_solve(cho_factor(A, overwrite_a=True, check_finite=False), B, check_finite=False)
-    return solution
+    return cho_solve(cho_factor(A, overwrite_a=True, check_finite=False), B, check_finite=False)
 
 
 def sharing(jobs: int, size: int) -> int:
@@ -365,8 +362,7 @@ class NormalEquations:
         """Return the mean square of each column about its mean, (D,)."""
         total = self._total
         centred = total.zz.diagonal() - total.z**2 / total.n
-        found: Floats = np.maximum(centred, 0.0) / total.n * self._units**2
-        return found
+        return np.maximum(centred, 0.0) / total.n * self._units**2
 
     def _errors(self, relatives: Callable[[_System], Floats]) -> tuple[Floats, float]:
         """Return the cross-validated sum of squared errors for every penalty, and that of the means.

@@ -387,8 +387,7 @@ class Nystroem(Step):
     def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
         if not self.preimages:
             return None
-        rows: Floats = Z @ state["preimages"] + state["preimage_of_0"]
-        return rows
+        return Z @ state["preimages"] + state["preimage_of_0"]
 
     def _is_triangle(self, projection: Floats) -> bool:
         return self.root == "triangular" and len(projection) == projection.shape[1]

@@ -138,8 +138,7 @@ class Projection(Step):
             of_entries = np.repeat(np.arange(len(state["starts"]) - 1), np.diff(state["starts"]))
             matrix = np.zeros((len(state["starts"]) - 1, n_features_in))
             matrix[of_entries, state["columns"]] = state["values"]
-        rows: Floats = Z @ np.linalg.pinv(matrix).T
-        return rows
+        return Z @ np.linalg.pinv(matrix).T
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return LinearKernel().gram(pair, KernelParameters())

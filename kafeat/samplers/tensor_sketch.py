@@ -108,8 +108,7 @@ class TensorSketch(PolynomialSketch):
         """Return the factor of each input, and of the constant 1 behind them, in each sketch."""
         scale = np.full(state["signs"].shape[1], np.sqrt(float(state["gamma"])))
         scale[-1] = np.sqrt(self.coef0)
-        factors: Floats = state["signs"] * scale
-        return factors
+        return state["signs"] * scale
 
 
 @dataclass(frozen=True)

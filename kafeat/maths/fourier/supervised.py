@@ -135,8 +135,7 @@ def _targets(labels: Array, train: Array, rng: np.random.Generator) -> Floats:
         Y = codes[task.numbers(labels)]
     Y = Y - Y[train].mean(axis=0)
     spread = float(np.sqrt((Y[train] ** 2).sum(axis=1).mean()))
-    scaled: Floats = Y / (spread or 1.0)
-    return scaled
+    return Y / (spread or 1.0)
 
 
 def _search(data: _Data, plain: _Model, rng: np.random.Generator, weigh: bool) -> _Model:

@@ -145,8 +145,7 @@ class NamedKernel(LandmarkKernel):
     def centre(self, X: Floats) -> Floats | None:
         if not self._kernel.centred:
             return None
-        middle: Floats = np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
-        return middle
+        return np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
 
 
 class FunctionKernel(LandmarkKernel):

@@ -41,12 +41,10 @@ class PrecomputedKernel(LandmarkKernel):
         return chosen
 
     def diagonal(self, X: Floats, rows: Indices) -> Floats:
-        diagonal: Floats = X[rows, rows].astype(np.float64)
-        return diagonal
+        return X[rows, rows].astype(np.float64)
 
     def among(self, landmarks: Array, X: Floats) -> Floats:
-        K: Floats = X[np.ix_(landmarks, landmarks)].astype(np.float64)
-        return K
+        return X[np.ix_(landmarks, landmarks)].astype(np.float64)
 
 
 def check_square(X: Floats) -> None:

@@ -35,8 +35,7 @@ def whitening(values: Floats, vectors: Floats, rcond: float) -> Floats:
     """VΛ^{−½} (m, r), largest eigenvalues first, those at or below rcond·λ_max cut off."""
     values, vectors = values[::-1], vectors[:, ::-1]
     rank = int(np.count_nonzero(values > max(rcond * values[0], 0.0)))
-    whitened: Floats = vectors[:, :rank] / np.sqrt(values[:rank])
-    return whitened
+    return vectors[:, :rank] / np.sqrt(values[:rank])
 
 
 def leading(
@@ -59,8 +58,7 @@ def _everywhere(G: Floats, times: float, W: Floats) -> Floats:
     Of the landmarks it is WᵀK²W = Λ, the inverse squared norms of W's columns. Without them a direction that only a few
     far rows need is lost when none of these is looked at, and with it all of their kernel.
     """
-    result: Floats = times * G + np.diag(1.0 / (W**2).sum(axis=0))
-    return result
+    return times * G + np.diag(1.0 / (W**2).sum(axis=0))
 
 
 def fitted(
@@ -96,8 +94,7 @@ def fitted(
     values, vectors = np.linalg.eigh((best + best.T) / 2.0)
     root = U @ (vectors * np.sqrt(np.maximum(values, 0.0)))
     everywhere = _everywhere(G, len(X) / cut, W) if cut else G
-    result: Floats = W @ (root @ _top(root.T @ everywhere @ root, size))
-    return result
+    return W @ (root @ _top(root.T @ everywhere @ root, size))
 
 
 def _top(G: Floats, size: int) -> Floats:
@@ -105,8 +102,7 @@ def _top(G: Floats, size: int) -> Floats:
     from scipy.linalg import eigh
 
     size = min(size, len(G))
-    vectors: Floats = eigh(G, subset_by_index=[len(G) - size, len(G) - 1])[1][:, ::-1]
-    return vectors
+    return eigh(G, subset_by_index=[len(G) - size, len(G) - 1])[1][:, ::-1]
 
 
 def some(X: Floats, most: int, rng: np.random.Generator) -> Floats:

@@ -166,8 +166,7 @@ def _spectrum(buckets: Array, values: Array, D: int) -> Array:
     """The Fourier transform of a count sketch, (D//2 + 1, d + 1): of entry i, value · e^{−2πi k bucket/D}."""
     # whole turns are taken out, so that the angle is exact to the last digits
     turns = np.outer(np.arange(D // 2 + 1), buckets) % D
-    spectrum: Array = values * np.exp(-2j * np.pi / D * turns)
-    return spectrum
+    return values * np.exp(-2j * np.pi / D * turns)
 
 
 def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:

@@ -26,6 +26,7 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
+from kafeat.jobs.fit.fit import labelled
 from kafeat.jobs.fit.labels import LabelNames, Labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
 from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
@@ -230,6 +231,8 @@ class RereadableData:
     """Its name in messages, where that is not the name of the file."""
     stamp: str | None = None
     """Stamp of the file when it was first opened; later reads must see the same."""
+    labels: LabelNames | None = None
+    """The columns of labels, if only rows with labels are read."""
 
     @property
     def name(self) -> str:
@@ -253,7 +256,7 @@ class RereadableData:
         with opened as source:
             if self.place is not None:
                 source.location = self.place
-            yield source
+            yield source if self.labels is None else labelled(source, self.labels)
             source.check_unchanged()
 
     def columns_named(self, names: Sequence[str]) -> list[str]:

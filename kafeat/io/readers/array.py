@@ -78,6 +78,9 @@ class ArrayChunk(Chunk):
     def head(self, rows: int) -> Self:
         return replace(self, rows=rows, block=self.block[:rows])
 
+    def _filtered(self, rows: Mask) -> Self:
+        return replace(self, block=self.block[rows])
+
     def cells(self, row: int) -> list[Any]:
         return [self.block[row, column].item() for column in self.features]
 

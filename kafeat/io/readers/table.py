@@ -80,7 +80,7 @@ class TableChunk(Chunk):
 
     def _broken_rows(self) -> list[int]:
         """Return the rows that break the format, by their numbers within the chunk."""
-        return [row for row in range(self.rows if self.broken else 0) if self.first_row + row in self.broken]
+        return [row for row in range(self.rows if self.broken else 0) if self.row_number(row) in self.broken]
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
         """Decode a column. Return false at the first piece with an invalid entry; `out` is then filled in part."""
@@ -114,18 +114,21 @@ class TableChunk(Chunk):
         bad[broken] = True
         for row, feature in first_of_rows(bad):
             if row in broken:
-                yield InvalidValueError(row, None, self.broken[self.first_row + row][0])
+                yield InvalidValueError(row, None, self.broken[self.row_number(row)][0])
             else:
                 yield InvalidValueError(row, feature, self._problem(row, feature, X.dtype))
 
     def head(self, rows: int) -> Self:
         return replace(self, rows=rows, table=self.table.slice(0, rows))
 
+    def _filtered(self, rows: Mask) -> Self:
+        return replace(self, table=self.table.filter(pa.array(rows)))
+
     def cells(self, row: int) -> list[Any]:
         return [self.table.column(index)[row].as_py() for index in range(len(self.columns.features))]
 
     def broken_text(self, row: int) -> str | None:
-        broken = self.broken.get(self.first_row + row)
+        broken = self.broken.get(self.row_number(row))
         return None if broken is None else broken[1]
 
     def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
-from kafeat.errors import KafeatWarning
+from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
+from kafeat.io.readers.labelled import LabelledReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import (
@@ -46,6 +47,7 @@ def fit(
     split: str | None = None,
     weight: str | None = None,
     jobs: int | None = None,
+    drop_unlabelled: bool = False,
 ) -> FeatureMap:
     """Fit a feature map, and the predictor behind it if the config ends in one.
 
@@ -67,6 +69,8 @@ def fit(
         A column of numbers of at least 0, which is no feature: how often a row counts for the predictor.
     jobs : int or None, default None
         Number of threads that fit a predictor; None takes all cores. The result does not depend on it.
+    drop_unlabelled : bool, default False
+        True leaves out the rows with an empty or missing label, which are an error otherwise.
 
     Returns
     -------
@@ -97,7 +101,10 @@ def fit(
     place = parse_location(data) if isinstance(data, str | os.PathLike) else None
     with nullcontext(reader_of(data)) if place is None else InputOptions().open(place) as source:
         given = label_argument(label, source.rows)
-        fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener)
+        fm = fit_reader(
+            recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener,
+            drop_unlabelled=drop_unlabelled,
+        )  # fmt: skip
         others = {name: "a parameter" for name in (*label_names(given), split, weight) if name is not None}
         text = text_warning(recipe, source, fm.columns, others)
         messages += [] if text is None else [text]
@@ -115,6 +122,7 @@ def fit_reader(
     weight: str | None = None,
     jobs: int | None = None,
     listener: Listener = SILENT,
+    drop_unlabelled: bool = False,
 ) -> FeatureMap:
     """Fit on a reader, from its first row to its last; `TrainingData` has the meaning of the arguments.
 
@@ -122,11 +130,21 @@ def fit_reader(
     """
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
+    if drop_unlabelled:
+        source = labelled(source, label_names(label))
     data = TrainingData(source, label, split, weight=weight)
     check_weight(config, data)
     summary = None if config.predictor is None else LabelSummary()
     fm = read_sample(config, data, listener, summary).learn(listener)
     return fm if summary is None else fit_predictor(fm, data, summary, jobs, listener)
+
+
+def labelled(source: Reader, labels: LabelNames) -> Reader:
+    """Return the rows that have a label."""
+    if not labels:
+        raise UsageError("--drop-unlabelled: expected columns of labels (--label COL), got none")
+    require(source, labels, "--label")
+    return LabelledReader(source, labels)
 
 
 def read_sample(
@@ -158,6 +176,8 @@ def read_sample(
     sampled = SampledFit.empty(config, columns, summary)
     sampled.place, sampled.locate = source.location, source.locate
     sampled.read(replace(data, source=source), columns, listener)
+    if isinstance(source, LabelledReader) and source.dropped:
+        listener.inform(f"{source.location}: {counted(source.dropped, 'row')} without a label left out")
     listener.phase("hashing the input")
     sampled.digest = source.digest()
     source.check_unchanged()

@@ -69,7 +69,7 @@ def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
     if outside.any():
         row = int(outside.argmax())
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, weight {quoted(name)}: expected 0 or a number from "
+            f"{chunk.location}: {spell_row(chunk.row_number(row))}, weight {quoted(name)}: expected 0 or a number from "
             f"{least:g} to {most:g}, got {weights[row]:g}"
         )
     return weights

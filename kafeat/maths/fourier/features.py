@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def fit_random_features(
     if features == "offset":
         state["phases"] = of_phases.uniform(0.0, 2.0 * np.pi, size=m)
     if frequencies in ("structured", "fastfood"):
-        drawn_state = draw_structured(_isotropic(law), frequencies, m, d, of_draw)
+        drawn_state = draw_structured(cast(IsotropicDistribution, law), frequencies, m, d, of_draw)
         state |= drawn_state
         drawn = StructuredAngles.matrix(drawn_state, d) if weights == "fitted" else np.empty((0, d))
     else:
@@ -107,12 +107,6 @@ def fit_random_features(
     if fitted.error_drawn is not None:
         state["error_drawn"], state["error_kept"] = np.array(fitted.error_drawn), np.array(fitted.error_kept)
     return state
-
-
-def _isotropic(law: FrequencyDistribution) -> IsotropicDistribution:
-    if not isinstance(law, IsotropicDistribution):
-        raise TypeError("only isotropic laws have directions")
-    return law
 
 
 def _draw(

@@ -233,15 +233,8 @@ def _choose_values(
             tried[name] = chosen, float(np.mean(each))
         return tried[name][1]
 
-    count = prod(map(len, values.values()))
-    if options.method == "full" or (options.method == "auto" and count <= _FEW):
-        if count > _MOST_COMBINATIONS:
-            raise DataError(
-                f"validate: expected at most {_MOST_COMBINATIONS:,} combinations of values, got {count:,}: give fewer "
-                "values, or search by coordinate"
-            )
-        for combination in product(*values.values()):
-            score(dict(zip(values, combination, strict=True)))
+    if options.method == "full" or (options.method == "auto" and prod(map(len, values.values())) <= _FEW):
+        _every_combination(score, values)
     else:
         _by_coordinate(score, values)
     best = max(tried.values(), key=lambda one: one[1])[0]
@@ -268,6 +261,17 @@ def _score(
             " held out"
         )
     return found
+
+
+def _every_combination(score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]]) -> None:
+    count = prod(map(len, values.values()))
+    if count > _MOST_COMBINATIONS:
+        raise DataError(
+            f"validate: expected at most {_MOST_COMBINATIONS:,} combinations of values, got {count:,}: give fewer "
+            "values, or search by coordinate"
+        )
+    for combination in product(*values.values()):
+        score(dict(zip(values, combination, strict=True)))
 
 
 def _by_coordinate(score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]]) -> None:

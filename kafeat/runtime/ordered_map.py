@@ -67,9 +67,15 @@ def ordered_map(
     worker's or the reader's. Items after it are not started. With `joining`, for items in memory, the calling thread is
     one of the workers: a single job starts no thread, and of more jobs all results are made before the first is given.
     """
-    if joining:
-        yield from map(make_worker(), items) if jobs == 1 else _share_work(make_worker, items, jobs)
-        return
+    if not joining:
+        yield from _by_pool(make_worker, items, jobs)
+    elif jobs == 1:
+        yield from map(make_worker(), items)
+    else:
+        yield from _share_work(make_worker, items, jobs)
+
+
+def _by_pool(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> Iterator[R]:
     own = threading.local()
 
     def run(item: T) -> R:
@@ -131,6 +137,14 @@ def _share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T],
             stopped.set()
             errors[place] = error
 
+    _do_together(work, stopped, jobs)
+    if errors:
+        raise errors[min(errors)]
+    return [results[place] for place in sorted(results)]
+
+
+def _do_together(work: Callable[[], None], stopped: threading.Event, jobs: int) -> None:
+    """Do the work in `jobs` threads, the calling one among them, and wait for all."""
     helpers = [threading.Thread(target=work, name=f"kafeat-worker-{i}", daemon=True) for i in range(1, jobs)]
     for helper in helpers:
         helper.start()
@@ -140,6 +154,3 @@ def _share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T],
         stopped.set()  # the user may have interrupted this thread
         for helper in helpers:
             helper.join()
-    if errors:
-        raise errors[min(errors)]
-    return [results[place] for place in sorted(results)]

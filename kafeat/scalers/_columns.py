@@ -27,15 +27,14 @@ class AffineScaler(ColumnScaler):
     always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
 
     def scale(self, state: State, X: Floats) -> Floats:
-        start, unit = self.learned
-        moved: Floats = X - state[start]
-        moved /= state[unit]
+        start, unit = (state[name] for name in self.learned)
+        moved: Floats = X - start
+        moved /= unit
         return moved
 
     def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        start, unit = self.learned
-        rows: Floats = state[start] + Z * state[unit]
-        return rows
+        start, unit = (state[name] for name in self.learned)
+        return start + Z * unit
 
 
 def widths(low: Floats, high: Floats, dtype: np.dtype[Any]) -> Floats:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import Field
 from functools import wraps
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,6 +16,9 @@ from kafeat.io import formats
 from kafeat.io.options import InputOptions, Option, declared
 from kafeat.io.storage.files import ReadOnce
 from kafeat.jobs.transform.options import TransformOptions
+
+if TYPE_CHECKING:
+    from kafeat.io.storage.base import Location
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,6 +54,13 @@ class FileName(click.types.StringParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         return [CompletionItem(incomplete, type="dir" if self.use == "pages" else "file")]
+
+
+def located(name: str) -> Location:
+    """Return the location of a file or folder that the user has named."""
+    from kafeat.io.storage.location import parse_location
+
+    return parse_location(name)
 
 
 class ColumnName(click.types.StringParamType):

@@ -82,9 +82,11 @@ def verify(
     """
     from kafeat.jobs.verify.verify import verify_file
 
+    places = map(options.located, (model, source, target))
     result = verify_file(
-        model, source, target, reading_output=InputOptions(input_format=output_format), stats=stats, **values
-    )
+        *places, reading_output=InputOptions(input_format=output_format),
+        stats=None if stats is None else options.located(stats), **values,
+    )  # fmt: skip
     bits = (
         "equal to the last bit"
         if not result.largest_difference

@@ -19,8 +19,7 @@ from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
-from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import write_file
 from kafeat.model import artifact
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
@@ -497,7 +496,7 @@ class FeatureMap:
         """
         data, place = self.dumps(), f"{os.fspath(path)} (read back before it is put in place)"
         self.from_content(artifact.loads(data, place), place)
-        write_bytes(parse_location(path), data, clobber=overwrite, fsync=fsync)
+        write_file(path, data, overwrite, fsync=fsync)
 
     @classmethod
     def from_content(cls, content: Mapping[str, Any], place: str) -> FeatureMap:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -13,7 +12,7 @@ from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, must_exist,
 from kafeat.io.formats import INPUTS, format_of
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import location_of
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
@@ -31,7 +30,7 @@ class DatasetRequest:
     of the previous run that are up to date. `stats` must not lie among the parts.
     """
 
-    model: str | FeatureMap | SharedMap
+    model: Location | FeatureMap | SharedMap
     source: Location
     target: Location
     reading: InputOptions = InputOptions()
@@ -52,9 +51,9 @@ class DatasetRequest:
         keep = [asked.keep] if isinstance(asked.keep, str) else list(asked.keep)
         most = asked.max_bad_rows
         return cls(
-            asked.model if isinstance(asked.model, FeatureMap) else path_of("model", asked.model),
-            parse_location(path_of("src", asked.src)),
-            parse_location(path_of("dst", asked.dst)),
+            asked.model if isinstance(asked.model, FeatureMap) else place_of("model", asked.model),
+            place_of("src", asked.src),
+            place_of("dst", asked.dst),
             InputOptions(**reading),
             OutputOptions(
                 asked.output_format, None if asked.keep == "all" else keep, asked.layout, asked.prefix,
@@ -62,14 +61,14 @@ class DatasetRequest:
                 features=asked.features, unit_variance=asked.unit_variance,
             ),
             RowOptions(
-                asked.on_bad_rows, _location("rejects", asked.rejects), asked.stats is not None, asked.max_drift,
+                asked.on_bad_rows, _place_of("rejects", asked.rejects), asked.stats is not None, asked.max_drift,
                 asked.drift_test, None if most is None else BadRowsLimit.parse(most),
             ),
             Engine(asked.engine, asked.scheduler, asked.jobs),
             asked.rows_per_file,
             asked.resume,
             bool(asked.overwrite),
-            _location("stats", asked.stats),
+            _place_of("stats", asked.stats),
             asked.device,
         )  # fmt: skip
 
@@ -134,16 +133,17 @@ class DatasetRequest:
             )
 
 
-def path_of(name: str, value: object) -> str:
-    """Return a path or URI as text; `name` is that of the option."""
-    if not isinstance(value, str | os.PathLike):
+def place_of(name: str, value: object) -> Location:
+    """Return the location of a path or URI; `name` is that of the option."""
+    place = location_of(value)
+    if place is None:
         remedy = "; FeatureMap.transform takes tables and arrays" if name == "src" else ""
         raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")
-    return os.fspath(value)
+    return place
 
 
-def _location(name: str, value: object) -> Location | None:
-    return None if value is None else parse_location(path_of(name, value))
+def _place_of(name: str, value: object) -> Location | None:
+    return None if value is None else place_of(name, value)
 
 
 @dataclass(frozen=True)
@@ -226,9 +226,7 @@ def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
         raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
     parts = () if files is None else files.parts
     read = [InputPlace("the input", (request.source, *(part.location for part in parts)), files)]
-    read += (
-        [InputPlace("the model", (parse_location(request.model),))] if isinstance(request.model, str) else []
-    )
+    read += [InputPlace("the model", (request.model,))] if isinstance(request.model, Location) else []
     written = [OutputPlace("an output", request.target, folder=True)]
     written += [] if rejects is None else [OutputPlace("--rejects", rejects, folder=True)]
     written += [] if request.stats is None else [OutputPlace("--stats", request.stats)]

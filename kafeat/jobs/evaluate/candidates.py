@@ -18,7 +18,7 @@ from kafeat.contract.describe import nearest
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
 from kafeat.evaluation.costs import cost_of
 from kafeat.evaluation.learners import Learner, features_score
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import location_of
 from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.fit import read_sample
@@ -254,7 +254,7 @@ def list_candidates(
 
 def _names(maps: Sequence[Any]) -> list[str]:
     """Name the maps by their file names, or whole paths if these are not unique; others get a number."""
-    places = [parse_location(one) if isinstance(one, str | os.PathLike) else None for one in maps]
+    places = [location_of(one) for one in maps]
     own = [one.name if isinstance(one, NamedRecipe) else f"map {i + 1}" for i, one in enumerate(maps)]
     whole = [name if place is None else str(place) for name, place in zip(own, places, strict=True)]
     short = [name if place is None else place.name for name, place in zip(own, places, strict=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import location_of
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.labels import Labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
@@ -283,7 +282,7 @@ _ROWS = 1 << 16
 def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableData]:
     """Make a path, an array or a table rereadable; standard input is copied to a temporary file."""
     reading = reading or InputOptions()
-    place = parse_location(data) if isinstance(data, str | os.PathLike) else None
+    place = location_of(data)
     if place is None:
         yield RereadableData(data, reading)
     elif not isinstance(place, StandardStream):

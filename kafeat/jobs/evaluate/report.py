@@ -12,7 +12,7 @@ from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.evaluation.records import Report
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.object_store import is_remote
 from kafeat.pictures.figure_data import MapFigures
 
 if TYPE_CHECKING:  # needs matplotlib
@@ -30,7 +30,7 @@ def report_folder(folder: str | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    if not isinstance(parse_location(folder), LocalPath):
+    if is_remote(folder):
         raise UsageError(f"--report: expected a folder on this machine, got {folder}; copy the pages there")
     new = not os.path.isdir(folder)
     _check_folder(folder)

@@ -18,16 +18,13 @@ from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import WrittenFile, beside, require_space
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import Layout, OutputOptions, Writer
 from kafeat.io.writers.open import open_writer
 from kafeat.jobs.transform.options import STRICT, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
-from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.rejects import Rejects
 from kafeat.jobs.transform.result import Counts, TransformResult
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.load import load
 from kafeat.runtime.run import RowPolicy
 
 Progress = Callable[[int], None]
@@ -37,9 +34,9 @@ _DROP, _NULL = "; --on-bad-rows drop leaves such rows out", ", null marks them"
 
 
 def transform_file(
-    model: str | FeatureMap,
-    source: str | Location,
-    target: str | Location,
+    fm: FeatureMap,
+    source: Location,
+    target: Location,
     *,
     reading: InputOptions = InputOptions(),
     writing: OutputOptions = OutputOptions(),
@@ -58,11 +55,8 @@ def transform_file(
     after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
-    source, target = parse_location(source), parse_location(target)
     format = format_of(target, writing.format)
-    refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
     started = time.perf_counter()
-    fm = load(model) if isinstance(model, str) else model
     rules.check(fm)
     with reading.open(source, stamp) as opened:
         if only is not None:

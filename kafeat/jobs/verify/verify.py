@@ -16,14 +16,13 @@ from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.json_text import read_json
-from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.io.writers.passthrough import KeptRows
 from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.load import load
+from kafeat.model.load import load_from
 from kafeat.runtime.run import Done, RowPolicy
 
 
@@ -45,15 +44,15 @@ class VerifyResult:
 
 
 def verify_file(
-    model: str,
-    source: str | Location,
-    target: str | Location,
+    model: Location,
+    source: Location,
+    target: Location,
     *,
     reading: InputOptions = InputOptions(),
     reading_output: InputOptions = InputOptions(),
     rows: int = 100_000,
     seed: int = 0,
-    stats: str | None = None,
+    stats: Location | None = None,
     on_bad_rows: Literal["error", "drop", "null"] = "error",
     output_dtype: str | None = None,
     unit_variance: bool = False,
@@ -67,10 +66,9 @@ def verify_file(
     `label` names the column that was copied as the label of LIBSVM; default: that of the stats, or none.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
-    source, target = parse_location(source), parse_location(target)
-    fm = load(model)
-    known = {} if stats is None else _read_stats(parse_location(stats))
-    hashes = _check_hashes(known, fm, parse_location(model), source, target)
+    fm = load_from(model)
+    known = {} if stats is None else _read_stats(stats)
+    hashes = _check_hashes(known, fm, model, source, target)
     with (
         reading.open(source) as source_reader,
         reading_output.open(target) as output_reader,
@@ -104,7 +102,7 @@ def verify_file(
     return VerifyResult(output.rows, compared, largest, hashes)
 
 
-def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -> None:
+def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: Location) -> None:
     """Refuse an output whose notes name another map."""
     maker = output.notes.get("map")
     if maker not in (None, fm.digest):

@@ -9,7 +9,7 @@ from functools import cached_property
 from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, must_exist, renamed, stem
-from kafeat.io.formats import INPUTS, format_of
+from kafeat.io.formats import FORMATS, format_of_part, spelled
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.location import location_of
@@ -196,13 +196,14 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
 
 def _refuse_for_text(request: DatasetRequest) -> None:
     """Refuse options that do not work with text, whose rows are cut while they are read."""
+    cut = spelled(one.title for one in FORMATS.values() if one.split)
     if not request.engine.in_this_process:
         raise UsageError(
-            f"{request.source}: expected Parquet or NPY for --engine {request.engine.name}, got text, whose rows "
+            f"{request.source}: expected {cut} for --engine {request.engine.name}, got text, whose rows "
             "cannot be found without reading all before; --engine threads cuts it"
         )
     if request.rules.rejects is not None:
-        raise UsageError("--rejects: expected Parquet or NPY with --rows-per-file, got text")
+        raise UsageError(f"--rejects: expected {cut} with --rows-per-file, got text")
 
 
 def _listed_parts(request: DatasetRequest) -> Parts | None:
@@ -276,7 +277,6 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
 
 def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    own = format_of(request.source, request.reading.input_format, INPUTS)
-    format = request.writing.format or ("parquet" if own.sparse else own.name)
+    format = format_of_part(request.source, request.reading.input_format, request.writing.format)
     base = "part" if isinstance(request.source, StandardStream) else stem(request.source.name)
-    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format}"
+    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format.name}"

@@ -19,7 +19,7 @@ from kafeat.evaluation.learners import Blocks, Inputs
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
-from kafeat.io.formats import FORMATS, format_of_bytes
+from kafeat.io.formats import format_of_stream
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
@@ -289,10 +289,9 @@ def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableDa
         entry = place.entry()
         yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp)
     else:
-        with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
+        with tempfile.NamedTemporaryFile(prefix="kafeat-") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
-            known = format_of_bytes(copy.read(6)) is FORMATS["arrow"]
-            format = reading.input_format or ("arrow" if known else "csv")
+            format = reading.input_format or format_of_stream(copy.read(6)).name
             yield RereadableData(LocalPath(copy.name), replace(reading, input_format=format), "-")

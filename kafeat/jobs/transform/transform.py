@@ -92,7 +92,9 @@ class OpenTransform:
         keep = every if writing.keep is None else as_spelled(opened, writing.keep)
         self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
         self._keep = keep
-        self._outputs = outputs_of(fm, writing, format)
+        self._outputs = outputs_of(
+            fm, writing, sparse=format.sparse, only_numbers=format.passthrough != "columns"
+        )
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows of the input in chunks of the map's height."""

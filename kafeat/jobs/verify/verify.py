@@ -11,7 +11,6 @@ from typing import Any, Literal
 from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
-from kafeat.io.formats import FORMATS
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
@@ -125,10 +124,10 @@ def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]
 def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
     writing = OutputOptions(features=True, unit_variance=scaled)
-    features = outputs_of(fm, writing, FORMATS["npz"] if made.sparse else None)
+    features = outputs_of(fm, writing, sparse=made.sparse)
     if fm.predictor is None or scaled:
         return features
-    predictions = outputs_of(fm, OutputOptions(), FORMATS["npy"] if made.positional else None)
+    predictions = outputs_of(fm, OutputOptions(), only_numbers=made.positional)
     # LIBSVM does not tell its width, and has a label beside the numbers.
     fields = made.settled().fields[-1:] if made.sparse else made.fields
     width = sum(field.width or 1 for field in fields)

@@ -18,7 +18,7 @@ from kafeat.errors import KafeatError, without_secrets
 from kafeat.io.data_set import Part
 from kafeat.io.formats import format_of
 from kafeat.io.readers.base import Chunk
-from kafeat.io.storage.atomic import Guard, WrittenFile, check_place
+from kafeat.io.storage.atomic import Guard, check_place
 from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
@@ -249,13 +249,13 @@ def _cut(chunks: Iterator[Chunk], height: int) -> Iterator[tuple[int, Iterator[C
 def _text_part(
     part: Part, place: Location, replaces: bool, stream: OpenTransform, chunks: Iterator[Chunk], start: int
 ) -> Outcome:
-    started, written = time.perf_counter(), WrittenFile()
+    started = time.perf_counter()
     try:
         check_place(place, replaces)
-        counts = stream.write_chunks(chunks, place, None, None, start, written)
+        counts = stream.write_chunks(chunks, place, None, None, start, hashed=True)
     except KafeatError as error:
         deque(chunks, maxlen=0)  # skip the other rows of the part; broken text ends here
         return failure_outcome(part.name, str(error), error.exit_code)
-    done = counts.result(time.perf_counter() - started, None, written)
+    done = counts.result(time.perf_counter() - started)
     part = replace(part, only=(start, start + done.rows_read))
     return Outcome(record_of(part, done), None, this_environment())

@@ -17,7 +17,7 @@ from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
 from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, TransformOptions
-from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_files, refuse_overlaps
+from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
 
@@ -106,12 +106,22 @@ class DatasetRequest:
         """The folders of the parts and of their rejects."""
         return [folder for folder in (self.target, self.rules.rejects) if folder is not None]
 
-    def refuse_overlaps(self) -> None:
-        """Refuse outputs that would replace one file that is read, or each other."""
-        refuse_files(
-            {"the input": self.source, "the model": self.model},
-            {"an output": self.target, "--rejects": self.rules.rejects, "--stats": self.stats},
-        )
+    def refuse_overlaps(self, files: Parts | None = None, *, folders: bool = False) -> None:
+        """Refuse outputs that would replace an input or each other, or that the next run would read as an input.
+
+        `files` are those of the input if they are many. With `folders` the outputs and their rejects are folders.
+        """
+        parts = () if files is None else files.parts
+        read = [InputPlace("the input", (self.source, *(part.location for part in parts)), files)]
+        if isinstance(self.model, Location):
+            read.append(InputPlace("the model", (self.model,)))
+        places = (("an output", self.target), ("--rejects", self.rules.rejects), ("--stats", self.stats))
+        written = [
+            OutputPlace(what, place, folder=folders and what != "--stats")
+            for what, place in places
+            if place is not None
+        ]
+        refuse_overlaps(read, written)
 
     def check(self) -> None:
         """Refuse options that contradict each other, before map and files are read."""
@@ -185,7 +195,8 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
     """List the parts of the input; None for text, which is cut while it is read."""
     request.rules.check(request.map)
     files = _listed_parts(request)
-    _refuse_overlaps(request, files)
+    _refuse_rejects(request.rules.rejects)
+    request.refuse_overlaps(files, folders=True)
     if files is not None:
         return renamed(files.parts, request.writing.format, request.reading.input_format)
     parts = _ranges(request)
@@ -218,20 +229,12 @@ def _listed_parts(request: DatasetRequest) -> Parts | None:
     return None
 
 
-def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
-    """Refuse outputs that would replace an input or that the next run would read as one; None is one file."""
-    rejects = request.rules.rejects
+def _refuse_rejects(rejects: Location | None) -> None:
+    """Refuse rejects of parts that are not to lie in a folder."""
     if isinstance(rejects, StandardStream):
         raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
     if rejects is not None and rejects.kind() not in (None, "folder"):
         raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
-    parts = () if files is None else files.parts
-    read = [InputPlace("the input", (request.source, *(part.location for part in parts)), files)]
-    read += [InputPlace("the model", (request.model,))] if isinstance(request.model, Location) else []
-    written = [OutputPlace("an output", request.target, folder=True)]
-    written += [] if rejects is None else [OutputPlace("--rejects", rejects, folder=True)]
-    written += [] if request.stats is None else [OutputPlace("--stats", request.stats)]
-    refuse_overlaps(read, written)
 
 
 def _settings(request: DatasetRequest) -> dict[str, object]:

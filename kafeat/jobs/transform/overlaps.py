@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations, permutations
@@ -78,14 +78,6 @@ def refuse_overlaps(read: Sequence[InputPlace], written: Sequence[OutputPlace]) 
             raise _refusal(out, other.known, "the same" if out.folder else "the same file")
         if other.folder and lies_in(own, beside):
             raise _refusal(out, other.known, _INSIDE)
-
-
-def refuse_files(read: Mapping[str, object], written: Mapping[str, Location | None]) -> None:
-    """Call `refuse_overlaps` for single files by their names in messages; maps in memory are ignored."""
-    refuse_overlaps(
-        [InputPlace(what, (place,)) for what, place in read.items() if isinstance(place, Location)],
-        [OutputPlace(what, place) for what, place in written.items() if place is not None],
-    )
 
 
 def refuse_table_name(model: Location) -> None:

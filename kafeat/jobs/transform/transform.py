@@ -16,7 +16,7 @@ from kafeat.io.columns.selection import match
 from kafeat.io.formats import Format, format_of
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.storage.atomic import WrittenFile, beside, require_space
+from kafeat.io.storage.atomic import beside, require_space
 from kafeat.io.storage.base import Location
 from kafeat.io.writers.base import Layout, OutputOptions, Writer
 from kafeat.io.writers.open import open_writer
@@ -65,13 +65,10 @@ def transform_file(
         progress = announce(opened.rows) if announce else None
         rows = None if first_chunks is not None else opened.rows
         chunks = islice(stream.chunks(), first_chunks)
-        written = WrittenFile() if hashed else None
         first = None if only is None else only[0]
-        counts = stream.write_chunks(
-            chunks, target, rows, progress, first, written, hashed=hashed and only is None
-        )
+        counts = stream.write_chunks(chunks, target, rows, progress, first, hashed=hashed)
         input_rows = opened.rows if first_chunks is None else opened.estimated_rows()
-    return counts.result(time.perf_counter() - started, input_rows, written or WrittenFile())
+    return counts.result(time.perf_counter() - started, input_rows)
 
 
 class OpenTransform:
@@ -113,14 +110,13 @@ class OpenTransform:
         rows: int | None,
         progress: Progress | None = None,
         first: int | None = None,
-        written: WrittenFile | None = None,
         *,
         hashed: bool = False,
     ) -> Counts:
         """Write the features of these chunks, which hold `rows` rows (None: unknown) from row `first` on.
 
         `first` is None if they are the whole input. An input that has changed meanwhile is refused. With `hashed` the
-        counts have its SHA-256.
+        counts have the SHA-256 of the output, and that of a whole input.
         """
         rules = self._rules
         counts = Counts(self._fm, self._columns.names, rules, self._outputs)
@@ -128,7 +124,7 @@ class OpenTransform:
         advice = _DROP if self._format.sparse else _DROP + _NULL
         policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, advice)
         with (
-            self._open_writer(target, rows, first or 0, written) as writer,
+            self._open_writer(target, rows, first or 0, hashed) as writer,
             self._open_rejects() as rejects_file,
         ):
             rejects = None if rejects_file is None else Rejects(rejects_file, self._columns, self._keep)
@@ -143,9 +139,10 @@ class OpenTransform:
                 if progress is not None:
                     progress(done.chunk.rows)
             counts.check(self._opened.location, first)
-            counts.input_sha256 = self._opened.digest() if hashed else None
+            counts.input_sha256 = self._opened.digest() if hashed and first is None else None
             self._opened.check_unchanged()
             writer.finish()
+        counts.written = writer.file
         return counts
 
     def _open_rejects(self) -> AbstractContextManager[IO[str] | None]:
@@ -156,7 +153,7 @@ class OpenTransform:
         return beside(place, writing.fsync, sweep=writing.sweep, guard=writing.guard)
 
     def _open_writer(
-        self, target: Location, rows: int | None, first: int, written: WrittenFile | None
+        self, target: Location, rows: int | None, first: int, hashed: bool
     ) -> AbstractContextManager[Writer]:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
         outputs = self._outputs
@@ -184,4 +181,4 @@ class OpenTransform:
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
         )
-        return open_writer(target, self._format, layout, written)
+        return open_writer(target, self._format, layout, hashed=hashed)

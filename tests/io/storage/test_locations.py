@@ -32,7 +32,7 @@ from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.transform.overlaps import refuse_files
+from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from tests.io.object_store import BUCKET, Gate, Store
 from tests.jobs.files import transform_file
 
@@ -211,7 +211,10 @@ def test_file_uris_are_local_paths(folder, tmp_path):
     assert parse_location(place).kind() == "file"
     assert parse_location(place).size() == out.stat().st_size
     with pytest.raises(UsageError, match="expected an output apart from the input, got the same file"):
-        refuse_files({"the input": parse_location(out)}, {"an output": parse_location(place)})
+        refuse_overlaps(
+            [InputPlace("the input", (parse_location(out),))],
+            [OutputPlace("an output", parse_location(place))],
+        )
     with pytest.raises(UsageError, match="expected file:///folder/name, got the host 'host'"):
         parse_location("file://host/x")
 
@@ -575,7 +578,10 @@ def test_one_place_by_two_names(monkeypatch):
     assert parse_location(there).identity == parse_location("s3://k:s@b/a b.csv").identity
     assert parse_location(there).identity != parse_location("s3://b/a b.csv?endpoint_override=other").identity
     with pytest.raises(UsageError, match=r"s3://b/a%20b.csv: expected an output apart from the input"):
-        refuse_files({"the input": parse_location(there)}, {"an output": parse_location("s3://b/a%20b.csv")})
+        refuse_overlaps(
+            [InputPlace("the input", (parse_location(there),))],
+            [OutputPlace("an output", parse_location("s3://b/a%20b.csv"))],
+        )
 
 
 def test_local_files_load_no_file_systems(folder, tmp_path):

@@ -24,7 +24,8 @@ def open_writer(
     """
     options, name = layout.options, str(location)
     layout = replace(layout, delimiter=delimiter_of(location, layout.delimiter))
-    _check(name, format, layout)
+    _check_options(name, format, layout)
+    _check_columns(name, format, layout)
     if layout.passthrough_names and format.passthrough == "columns":
         from kafeat.io.writers.passthrough import PassthroughColumns
 
@@ -54,9 +55,9 @@ def _ended(writer: Writer) -> Iterator[Writer]:
         writer.close()
 
 
-def _check(location: str, format: Format, layout: Layout) -> None:
-    """Refuse options that the format does not have, and columns of the same name."""
-    options, title, passthrough = layout.options, format.title, layout.passthrough_names
+def _check_options(location: str, format: Format, layout: Layout) -> None:
+    """Refuse options that the format does not have."""
+    options, title = layout.options, format.title
     if options.layout not in ("columns", "list"):
         raise UsageError(f"{location}: expected the layout columns or list, got {options.layout!r}")
     if options.layout == "list" and not format.lists:
@@ -77,6 +78,11 @@ def _check(location: str, format: Format, layout: Layout) -> None:
             else "no compression"
         )
         raise UsageError(f"{location}: expected {some} for {title}, got {options.compression!r}")
+
+
+def _check_columns(location: str, format: Format, layout: Layout) -> None:
+    """Refuse passthrough columns where the format has none, and columns of the same name."""
+    options, passthrough = layout.options, layout.passthrough_names
     features = list(layout.names) if options.layout == "columns" else [options.list_name]
     both = [name for name in passthrough if name in set(features)]
     if both:
@@ -86,7 +92,7 @@ def _check(location: str, format: Format, layout: Layout) -> None:
         )
     if passthrough and format.passthrough == "none":
         raise UsageError(
-            f"{location}: expected no passthrough columns in {title}, got {', '.join(passthrough)}"
+            f"{location}: expected no passthrough columns in {format.title}, got {', '.join(passthrough)}"
         )
     if not unique(passthrough):
         raise UsageError(f"{location}: expected every passthrough column once, got {', '.join(passthrough)}")

@@ -83,22 +83,12 @@ def _scale(done: Result) -> dict[str, float]:
 
 
 def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
-    keep, rejects = request.writing.keep, request.rules.rejects
+    rejects = request.rules.rejects
     drift, test = done.drift, done.drift_test
     return {
         "model": {"sha256": request.map.digest},
         "input": {"bytes": request.source.size(), "sha256": done.input_sha256},
-        "output": {
-            "format": format_of(request.target, request.writing.format).name,
-            "rows": done.rows,
-            "columns": done.columns,
-            "dtype": done.dtype,
-            **({} if done.what == "features" else {"content": done.what}),
-            **_scale(done),
-            **({"keep": list(keep)} if keep else {}),
-            "bytes": done.written.bytes,
-            "sha256": done.written.sha256,
-        },
+        "output": _written(request, done),
         "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
         "clipped_values": done.clipped,
         "bad_rows": {
@@ -108,6 +98,21 @@ def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
         },
         "drift": None if drift is None else {"largest": max(drift.values(), default=0.0), "columns": drift},
         "drift_test": None if test is None else asdict(test),
+    }
+
+
+def _written(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
+    keep = request.writing.keep
+    return {
+        "format": format_of(request.target, request.writing.format).name,
+        "rows": done.rows,
+        "columns": done.columns,
+        "dtype": done.dtype,
+        **({} if done.what == "features" else {"content": done.what}),
+        **_scale(done),
+        **({"keep": list(keep)} if keep else {}),
+        "bytes": done.written.bytes,
+        "sha256": done.written.sha256,
     }
 
 

@@ -21,7 +21,7 @@ from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.atomic import Guard, check_place
 from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
+from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_part
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part
 from kafeat.jobs.transform.rejects import rejects_name
 from kafeat.jobs.transform.result import TransformResult
@@ -135,9 +135,7 @@ def _outcome(task: PartTask) -> Outcome:
             return Outcome(kept, None, {}, made=False)
         # The old output goes first: if this part fails, no outdated one must be left.
         with request.writing.guard():
-            remove_written(request.target, part.name, task.previous.output)
-            if rules.rejects is not None and task.previous.rejects is not None:
-                remove_written(rules.rejects, rejects_name(part.name), task.previous.rejects)
+            remove_part(task.previous, request.target, rules.rejects)
     if rules.rejects is not None:
         rules = replace(rules, rejects=rules.rejects.join(rejects_name(part.name)))
     done = transform_file(

@@ -49,6 +49,15 @@ class Outputs:
         """Number of columns of numbers."""
         return len(self.names)
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What an output says about them, if its format has a place for it."""
+        return {
+            **({} if self.what == "features" else {"content": self.what}),
+            **({} if self.scale is None else {"scale": repr(self.scale)}),
+            **({} if self.fm.digest is None else {"map": self.fm.digest}),
+        }
+
     def run(
         self, chunks: Iterator[Chunk], writer: Target, jobs: int | None, policy: RowPolicy
     ) -> Iterator[Done]:

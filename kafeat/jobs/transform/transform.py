@@ -118,11 +118,10 @@ class OpenTransform:
         `first` is None if they are the whole input. An input that has changed meanwhile is refused. With `hashed` the
         counts have the SHA-256 of the output, and that of a whole input.
         """
-        rules = self._rules
-        counts = Counts(self._fm, self._columns.names, rules, self._outputs)
+        counts = Counts(self._fm, self._columns.names, self._rules, self._outputs)
         column_ranges = self._fm.column_ranges if counts.watches_drift else None
         advice = _DROP if self._format.sparse else _DROP + _NULL
-        policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, advice)
+        policy = RowPolicy(self._rules.on_bad_rows != "error", column_ranges, counts.tests_mean, advice)
         with (
             self._open_writer(target, rows, first or 0, hashed) as writer,
             self._open_rejects() as rejects_file,
@@ -155,7 +154,7 @@ class OpenTransform:
     def _open_writer(
         self, target: Location, rows: int | None, first: int, hashed: bool
     ) -> AbstractContextManager[Writer]:
-        fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
+        writing, dropping = self._writing, self._rules.on_bad_rows == "drop"
         outputs = self._outputs
         rows = None if dropping and rows else rows
         varies = self._format.text or self._format.sparse or writing.compression not in (None, "none")
@@ -171,13 +170,10 @@ class OpenTransform:
             outputs.dtype,
             rows,
             first,
-            fm.chunk_rows,
+            self._fm.chunk_rows,
             passthrough if outputs.classes is None else outputs.classes.schema(passthrough),
             replace(writing, prefix=outputs.list_name),
-            {"version": __version__, "layout": writing.layout}
-            | ({} if outputs.what == "features" else {"content": outputs.what})
-            | ({} if outputs.scale is None else {"scale": repr(outputs.scale)})
-            | ({} if fm.digest is None else {"map": fm.digest}),
+            {"version": __version__, "layout": writing.layout, **outputs.notes},
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
         )

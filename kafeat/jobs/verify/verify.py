@@ -73,9 +73,9 @@ def verify_file(
         reading_output.open(target) as output_reader,
     ):
         _check_maker(output_reader, target, fm, model)
-        dtype = output_dtype or known.get("output", {}).get("dtype")
-        scaled = unit_variance or "scale" in {**known.get("output", {}), **output_reader.notes}
-        outputs = _outputs(output_reader, fm, scaled)
+        made = known.get("output", {})
+        dtype = output_dtype or made.get("dtype")
+        outputs = _outputs(output_reader, fm, unit_variance or "scale" in {**made, **output_reader.notes})
         copied = _copied(label, known, output_reader)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied)
         columns = match(source_reader, fm.columns, ())
@@ -85,20 +85,29 @@ def verify_file(
             typed_passthrough=output.typed, set_aside=on_bad_rows != "error",
         )  # fmt: skip
         chosen = _RandomChunks(chunks, seed, size)
-        compared, largest = 0, 0.0
-        for done in outputs.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
-            if on_bad_rows != "drop":
-                output.at = done.chunk.start
-            expected, kept = _expected(done, on_bad_rows, outputs, output.typed)
-            largest = max(largest, output.compare(expected, kept, done.chunk))
-            compared += len(expected)
-        output.end()
+        computed = outputs.run(iter(chosen), output, jobs, RowPolicy(set_aside=True))
+        compared, largest = _compare(computed, output, on_bad_rows, outputs)
         source_reader.check_unchanged()
         output_reader.check_unchanged()
     expected_rows = output.at if on_bad_rows == "drop" else chosen.rows
     if output.rows != expected_rows:
         raise GateError(f"{target}: expected {expected_rows:,} rows, as {source} tells, got {output.rows:,}")
     return VerifyResult(output.rows, compared, largest, hashes)
+
+
+def _compare(
+    computed: Iterator[Done], output: OutputRows, on_bad_rows: str, outputs: Outputs
+) -> tuple[int, float]:
+    """Compare all rows of these chunks; return their number and the largest difference."""
+    compared, largest = 0, 0.0
+    for done in computed:
+        if on_bad_rows != "drop":
+            output.at = done.chunk.start
+        expected, kept = _expected(done, on_bad_rows, outputs, output.typed)
+        largest = max(largest, output.compare(expected, kept, done.chunk))
+        compared += len(expected)
+    output.end()
+    return compared, largest
 
 
 def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: Location) -> None:

@@ -8,6 +8,7 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
+from kafeat.cli.overlaps import located
 
 if TYPE_CHECKING:
     from kafeat.io.options import InputOptions
@@ -77,7 +78,7 @@ def fit(
     from kafeat.jobs.fit.fit import fit_reader
 
     recipe = load_config(config)
-    with reading.open(options.located(data)) as source, progress("reading rows", quiet) as announce:
+    with reading.open(located(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
         fm = fit_reader(recipe, source, labels, split=split, weight=weight, jobs=jobs, listener=listener)
     fm.save(model, overwrite, fsync=fsync)

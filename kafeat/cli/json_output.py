@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kafeat.cli.options import located
+from kafeat.cli.overlaps import located
 from kafeat.errors import SystemRefusedError
 
 

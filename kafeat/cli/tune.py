@@ -9,12 +9,11 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
-from kafeat.cli.options import located
-from kafeat.cli.overlaps import journal_of
+from kafeat.cli.overlaps import journal_of, located
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
-    from kafeat.jobs.tune.tuning import Tuning
+    from kafeat.study.tune.tuning import Tuning
 
 _SCORINGS = click.Choice(["auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"])
 
@@ -121,8 +120,8 @@ def tune(
     from kafeat.cli.progress import watching
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place, write_bytes
-    from kafeat.jobs.tune.space import seconds_of
-    from kafeat.jobs.tune.tune import tune as job
+    from kafeat.study.tune.space import seconds_of
+    from kafeat.study.tune.tune import tune as job
 
     seconds = seconds_of(time)
     place = located(config)
@@ -159,7 +158,7 @@ def tune(
 
 def _chosen_before(place: Location) -> bool:
     """Return true for a config that a search has written."""
-    from kafeat.jobs.tune.notes import CHOSEN
+    from kafeat.study.tune.notes import CHOSEN
 
     if place.kind() != "file":
         return False

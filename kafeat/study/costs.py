@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from kafeat.study.records import Summary, estimate_of, known_mean
+from kafeat.study.records import Summary
 from kafeat.study.summary import score_name, spell, spell_briefly, stated_mean
 
 # Short work is run up to five times, for about a tenth of a second.
@@ -140,7 +140,7 @@ class CostRow:
         and `same_rows`, the total with the training rows of the exact machine only.
         """
         key = _KEYS[cost].get(self.which) if cost in _KEYS else f"{cost}_{self.which}"
-        return None if key is None else estimate_of(self.entry, key)["mean"]
+        return None if key is None else self.entry[key]["mean"]
 
 
 def cost_rows(summaries: Sequence[Summary]) -> list[CostRow]:
@@ -200,7 +200,7 @@ def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
         (learned, "total_seconds_map_exact_rows", "total_seconds_exact"),
         ("to predict the test rows", "predict_seconds_map", "predict_seconds_exact"),
     ):
-        seconds = (known_mean(estimate_of(entry, key)) for key in (near, exact))
+        seconds = (entry[key]["mean"] for key in (near, exact))
         yield from _ratio(what, name, *seconds)
 
 

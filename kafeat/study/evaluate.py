@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from kafeat.study.evaluation import Evaluation
 from kafeat.study.inputs import EvaluationRequest, RereadableData, Say, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.recommendation import choose, edges, recommend, score_of_choice
-from kafeat.study.records import EvaluationRecord, Report, estimate_of
+from kafeat.study.records import Record, Report
 from kafeat.study.report.document import report_folder
 from kafeat.study.summary import budgets, rates, spell, summarize
 from kafeat.types import TableLike
@@ -210,7 +210,7 @@ def _records(
     exhibits: list[MapFigures] | None,
     say: Say | None,
     listener: Listener,
-) -> list[EvaluationRecord]:
+) -> list[Record]:
     """Evaluate every map in every split; if there are several maps, an error names its map."""
     for candidate in candidates:
         candidate.refuse_features(request.reserved)
@@ -235,7 +235,7 @@ def _tell(say: Say | None, place: str, step: str) -> None:
         say(f"{place}{step}")
 
 
-def _report(records: list[EvaluationRecord]) -> Report:
+def _report(records: list[Record]) -> Report:
     """Return the records with their summary and the recommendation."""
     summary = summarize(records)
     chosen, choice = choose(summary), score_of_choice(records)
@@ -256,13 +256,13 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _finite(record: EvaluationRecord) -> EvaluationRecord:
+def _finite(record: Record) -> Record:
     # A ratio to zero has no value, and is null in JSON.
     values = {
         key: None if isinstance(value, float) and not np.isfinite(value) else value
         for key, value in record.items()
     }
-    return cast(EvaluationRecord, values)
+    return values
 
 
 def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
@@ -275,7 +275,7 @@ def gate(report: Report, max_error: float | None, min_score: float | None) -> No
         ):
             if bound is None:
                 continue
-            value = estimate_of(entry, key)["mean"]
+            value = entry[key]["mean"]
             if value is None or sign * value > sign * bound:
                 got = "none" if value is None else f"{value:.4g}"
                 missed.append(f"{spell(entry)}: {expected} {bound:g}, got {got}")

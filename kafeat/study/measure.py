@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from kafeat.study.kernel_error import (
 )
 from kafeat.study.learners import Learner, Split, Truth, equivalent_learner, split
 from kafeat.study.machines import Machines, learner_of
-from kafeat.study.records import EvaluationRecord
+from kafeat.study.records import Record
 from kafeat.study.scores import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.types import Array, Floats, Mask
 
@@ -139,7 +139,7 @@ class Evaluator:
         if learner is not None and rows.truth is not None:
             self._machines = Machines(learner, rows, rows.truth, request)
 
-    def record(self, candidate: Candidate, tell: Say, listener: Listener) -> EvaluationRecord:
+    def record(self, candidate: Candidate, tell: Say, listener: Listener) -> Record:
         """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
         tell("fitting")
         request, rows = self._request, self._rows
@@ -154,7 +154,7 @@ class Evaluator:
             **_map_keys(candidate, fit, subject), "split_seed": rows.seed, "rows": len(compared),
             "rows_seen_in_fit": seen, "data_rows": n_rows, "missing_share": float(np.isnan(X).mean()), **measured,
         }  # fmt: skip
-        record, exhibits = cast(EvaluationRecord, values), self._exhibits
+        record, exhibits = values, self._exhibits
         drawn = exhibits is not None and not any(same_map(one.record, record) for one in exhibits)
         figures = LearningFigures()
         if self._machines is not None:

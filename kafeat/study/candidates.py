@@ -31,7 +31,7 @@ from kafeat.jobs.fit.search import ridge_predictions
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.study.costs import cost_of
+from kafeat.study.costs import PeakMemory, cost_of, seconds_of
 from kafeat.study.inputs import EvaluationRequest, KernelMatrix, RereadableData
 from kafeat.study.learners import Learner
 from kafeat.types import Array, Floats
@@ -218,7 +218,11 @@ class Candidate:
             )
             learn = partial(sampled.learn, final=False, with_mean=False, predict=predict)
             fitted: list[FeatureMap] = []
-            costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))
+            first, again = (
+                seconds_of(lambda: fitted.append(learn(listener))),
+                seconds_of(lambda: learn(SILENT)),
+            )
+            costs = cost_of(first, again, PeakMemory())
             return Fit(fitted[0], *costs)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -42,16 +42,25 @@ def repeated(first: Callable[[], float], again: Callable[[], float] | None = Non
     return float(np.median(runs))
 
 
-def cost_of(work: Callable[[], object], again: Callable[[], object]) -> tuple[float, int | None]:
-    """Return the seconds and the peak of memory of some work; None for the memory of long work.
+def cost_of(
+    first: Callable[[], float], again: Callable[[], float], memory: PeakMemory, traced: bool = False
+) -> tuple[float, int | None]:
+    """Return the seconds and the peak of memory of some work, each run of which returns its own seconds.
 
-    The memory is that of a run of its own, which is not timed.
+    The memory is that of the first run if this may be `traced`. Else it is that of a run of its own, which is not
+    timed, and None for long work.
     """
-    seconds = repeated(seconds_of(work), seconds_of(again))
-    if seconds >= MOST_TRACED:
+
+    def first_run() -> float:
+        with memory if traced else nullcontext():
+            return first()
+
+    seconds = repeated(first_run, again)
+    if not traced and seconds >= MOST_TRACED:
         return seconds, None
-    with PeakMemory() as memory:
-        again()
+    if not traced:
+        with memory:
+            again()
     return seconds, memory.bytes
 
 

@@ -29,7 +29,7 @@ from kafeat.study.kernel_error import (
     kernel_pca,
 )
 from kafeat.study.learners import Learner, Split, Truth, equivalent_learner, split
-from kafeat.study.machines import Machines, learner_of
+from kafeat.study.machines import Compared, Machines, learner_of
 from kafeat.study.records import Record
 from kafeat.study.scores import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.types import Array, Floats, Mask
@@ -145,31 +145,42 @@ class Evaluator:
         request, rows = self._request, self._rows
         fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
         tell("comparing")
-        n_rows = len(rows.test)
-        subject = EvaluatedMap(fit.map, self._data, n_rows, request, np.flatnonzero(~rows.held_out))
+        subject = EvaluatedMap(fit.map, self._data, len(rows.test), request, np.flatnonzero(~rows.held_out))
         compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
         measured, K, Z = _kernel_keys(subject, X)
-        seen = candidate.rows_seen(fit.map, self._data, compared, n_rows)
-        values = {
-            **_map_keys(candidate, fit, subject), "split_seed": rows.seed, "rows": len(compared),
-            "rows_seen_in_fit": seen, "data_rows": n_rows, "missing_share": float(np.isnan(X).mean()), **measured,
+        record: Record = {
+            **_map_keys(candidate, fit, subject), **self._row_keys(candidate, fit.map, compared, X), **measured,
         }  # fmt: skip
-        record, exhibits = values, self._exhibits
+        machines, exhibits = self._machines, self._exhibits
         drawn = exhibits is not None and not any(same_map(one.record, record) for one in exhibits)
         figures = LearningFigures()
-        if self._machines is not None:
+        if machines is not None:
             tell("learning")
-            scores, figures = self._scores(self._machines, subject, fit, drawn)
-            values |= scores
-            scored = self._model(self._machines, candidate, fit.map, subject, listener)
+            check_labels(rows, machines.truth, request.labels[0])
+            compared_machines = machines.compare(subject)
+            record |= self._learning_keys(machines, compared_machines, fit)
+            if rows.validation is not None:
+                record |= machines.validated(subject, rows.validation)
+            if drawn:
+                figures = machines.learning_figures(subject, compared_machines)
+            scored = self._model(machines, candidate, fit.map, subject, listener)
             if scored is not None:
-                values |= scored.keys
+                record |= scored.keys
                 figures = replace(figures, model=scored.figures)
         if exhibits is not None and drawn:
             chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
             shown = map_figures(record, chain, dtype, X, K, Z, subject.between)
             exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
         return record
+
+    def _row_keys(self, candidate: Candidate, fm: FeatureMap, compared: Array, X: Floats) -> dict[str, Any]:
+        """Return what a record says about the rows that are compared."""
+        n = len(self._rows.test)
+        return {
+            "split_seed": self._rows.seed, "rows": len(compared),
+            "rows_seen_in_fit": candidate.rows_seen(fm, self._data, compared, n),
+            "data_rows": n, "missing_share": float(np.isnan(X).mean()),
+        }  # fmt: skip
 
     def _model(
         self,
@@ -195,43 +206,27 @@ class Evaluator:
             )
         return None
 
-    def _scores(
-        self, machines: Machines, subject: EvaluatedMap, fit: Fit, drawn: bool
-    ) -> tuple[dict[str, Any], LearningFigures]:
-        """Score the learner on raw columns, on the features, and on the exact kernel, and count the costs.
-
-        If figures are `drawn`, return their data too.
-        """
+    def _learning_keys(self, machines: Machines, of: Compared, fit: Fit) -> dict[str, Any]:
+        """Return what a record says about the learner: its scores and its costs."""
         rows, request, scoring, labels = self._rows, self._request, machines.scoring, machines.truth.labels
-        check_labels(rows, machines.truth, request.labels[0])
-        raw, features = machines.raw(subject), machines.features(subject)
-        exact, same_rows = machines.exact(subject, features)
+        n_test, n_train, task = int(rows.test.sum()), int(rows.train.sum()), scoring.task
         # A model was fitted before, at no cost here.
         cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
-        n_test, n_train = int(rows.test.sum()), int(rows.train.sum())
-        task = scoring.task
         values = {
             "label": plain_names(request.labels), "split": request.split,
             "task": task.kind, "classes": None if task.classes is None else len(task.classes),
             "learner": request.learner, "scoring": scoring.first,
             "rows_train": n_train, "rows_test": n_test,
-            **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
-            "equivalent_map": equivalent_learner(request.learner, task.kind, features.trained.model.penalty),
-            "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
-            "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(exact.tested[1]),
+            **of.raw.keys("raw"), **of.features.keys("map", *cost), **of.exact.keys("exact"),
+            "equivalent_map": equivalent_learner(request.learner, task.kind, of.features.trained.model.penalty),
+            "transform_seconds_map": of.features.making_seconds, "kernel_seconds_exact": of.exact.making_seconds,
+            "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(of.exact.tested[1]),
             "score_constant": score_of_constant(scoring.first, task, labels[rows.train], labels[rows.test]),
-            "score_map_exact_rows": same_rows.scores["score"],
-            "total_seconds_map_exact_rows": same_rows.total_seconds(cost[0]),
+            "score_map_exact_rows": of.same_rows.scores["score"],
+            "total_seconds_map_exact_rows": of.same_rows.total_seconds(cost[0]),
         }  # fmt: skip
-        uncertainty = scoring.uncertainty(*features.tested)
-        if uncertainty is not None:
-            values["score_uncertainty_map"] = uncertainty
-        if rows.validation is not None:
-            values["rows_validation"] = int(rows.validation.sum())
-            values |= machines.validated(subject, rows.validation)
-        if not drawn:
-            return values, LearningFigures()
-        return values, machines.learning_figures(subject, features, exact)
+        uncertainty = scoring.uncertainty(*of.features.tested)
+        return values if uncertainty is None else {**values, "score_uncertainty_map": uncertainty}
 
 
 def _map_keys(candidate: Candidate, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:

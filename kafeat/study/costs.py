@@ -64,7 +64,7 @@ def cost_of(
     return seconds, memory.bytes
 
 
-def seconds_of(work: Callable[[], object]) -> Callable[[], float]:
+def timed(work: Callable[[], object]) -> Callable[[], float]:
     """Return a call that does the work and returns its seconds."""
 
     def run() -> float:

@@ -19,7 +19,14 @@ from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import MapFigures
-from kafeat.study.candidates import Candidate, NamedRecipe, Sweep, by_row_numbers, list_candidates, read_sweep
+from kafeat.study.candidates import (
+    ComparedMap,
+    NamedRecipe,
+    Sweep,
+    by_row_numbers,
+    list_candidates,
+    read_sweep,
+)
 from kafeat.study.evaluation import Evaluation
 from kafeat.study.inputs import EvaluationRequest, RereadableData, Say, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
@@ -142,8 +149,8 @@ def evaluate(
         raise UsageError(f"penalty: expected a number above 0, got {penalty}")
     labels = label_names(label)
     request = EvaluationRequest(
-        labels, split, task=task, learner=learner, tau=tau, penalty=penalty, scoring=tuple(_as_list(scoring)),
-        rows=rows, exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype,
+        labels=labels, split=split, task=task, learner=learner, tau=tau, penalty=penalty,
+        scoring=tuple(_as_list(scoring)), rows=rows, exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype,
     )  # fmt: skip
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
@@ -189,7 +196,7 @@ def _refuse_values(argument: str, column: object) -> None:
 MOST_SPLITS = 100
 
 
-def _check_splits(splits: int, split: str | None, candidates: Sequence[Candidate]) -> None:
+def _check_splits(splits: int, split: str | None, candidates: Sequence[ComparedMap]) -> None:
     """Refuse several splits of rows that are split already, or that a model was fitted on."""
     if not 1 <= splits <= MOST_SPLITS:
         raise UsageError(f"--splits: expected 1 to {MOST_SPLITS}, got {splits:,}")
@@ -205,7 +212,7 @@ def _check_splits(splits: int, split: str | None, candidates: Sequence[Candidate
 def _records(
     data: RereadableData,
     request: EvaluationRequest,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[ComparedMap],
     splits: int,
     exhibits: list[MapFigures] | None,
     say: Say | None,

@@ -13,7 +13,7 @@ import numpy as np
 
 from kafeat.errors import UsageError
 from kafeat.pictures.figure_data import LearningFigures, Surface
-from kafeat.study.costs import PeakMemory, cost_of, repeated, seconds_of
+from kafeat.study.costs import PeakMemory, cost_of, repeated, timed
 from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, TimedInputs
 from kafeat.study.learners import Inputs, Learner, Model, Ridge, Split, Training, Truth, predictions
 from kafeat.study.scores import Scoring
@@ -249,7 +249,7 @@ class Machines:
 
         def kernel() -> float:
             kernels.clear()  # two of them might not fit
-            return seconds_of(lambda: kernels.append(subject.map.exact_kernel(X)))()
+            return timed(lambda: kernels.append(subject.map.exact_kernel(X)))()
 
         seconds, kernel_bytes = cost_of(kernel, kernel, PeakMemory(), traced=True)
         K = kernels.pop()
@@ -279,7 +279,7 @@ class Machines:
             predicted.extend(model(subject.map.exact_kernel(part, X)) for part in parts)
 
         # Each row costs the same, so the seconds of a part of the test rows tell those of all.
-        seconds = repeated(seconds_of(predict)) * int(self._split.test.sum()) / len(rows)
+        seconds = repeated(timed(predict)) * int(self._split.test.sum()) / len(rows)
         return rows, np.concatenate(predicted), seconds
 
     def learning_figures(self, subject: EvaluatedMap, of: Compared) -> LearningFigures:
@@ -301,7 +301,7 @@ class Machines:
         _, rows = subject.select_rows(self._split.some(self._split.test, self._exact_rows))
         sizes = np.unique(np.geomspace(min(len(rows), 16), len(rows), 5).astype(int))
         return {
-            name: [(int(n), repeated(seconds_of(partial(machine, rows[:n])))) for n in sizes]
+            name: [(int(n), repeated(timed(partial(machine, rows[:n])))) for n in sizes]
             for name, machine in machines.items()
         }
 

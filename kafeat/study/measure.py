@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from kafeat.errors import DataError, quoted
-from kafeat.jobs.fit.labels import check_split, joint_labels, parse_test_rows, plain_names, spell_value
+from kafeat.jobs.fit.labels import check_split, parse_test_rows, plain_names, spell_value
 from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.scoring import score_of_constant
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import first_importance
 from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
-from kafeat.study.candidates import Candidate, Fit
-from kafeat.study.costs import repeated, seconds_of
+from kafeat.study.candidates import ComparedMap, Fit
+from kafeat.study.costs import repeated, timed
 from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData, Say
 from kafeat.study.kernel_error import (
     closed_form,
@@ -40,30 +40,28 @@ _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
 _LEAST_ROWS = 5
 
 
-def compared_rows(rows: Split, candidate: Candidate, most: int) -> Array:
+def compared_rows(rows: Split, candidate: ComparedMap, most: int) -> Array:
     """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
     held = candidate.fitted is None or rows.seed is None
     return rows.some(rows.test if held else np.ones(len(rows.test), bool), most)
 
 
 def choose_rows(
-    data: RereadableData, request: EvaluationRequest, candidates: Sequence[Candidate], splits: int
+    data: RereadableData, request: EvaluationRequest, candidates: Sequence[ComparedMap], splits: int
 ) -> list[Split]:
     """Read the labels and return the rows of every split, the first by the seed of the recipes."""
     check_split(request.split, request.labels)
-    of_split = [] if request.split is None else [request.split]
-    n, columns = data.label_columns({"--label": request.labels, "--split": of_split})
+    n, labels, parts = data.labelled(request.labels, request.split)
     if n < _LEAST_ROWS:
         with data.open() as source:
             raise DataError(
                 f"{source.location}: expected at least {_LEAST_ROWS} rows to evaluate on, got {n}"
             )
-    test = None if request.split is None else _test_rows(request.split, columns[request.split])
+    test = None if request.split is None else _test_rows(request.split, parts)
     base = candidates[0].config.seed
     divided = [split(n, base + i, test) for i in range(splits)]
-    if not request.labels:
+    if labels is None:
         return divided
-    labels = joint_labels({name: columns[name] for name in request.labels}, data.name)
     task = data.task_of(labels, request.task)
     return [
         replace(one, validation=_validation_rows(one, candidates), truth=Truth(task, labels, one.folds))
@@ -71,7 +69,7 @@ def choose_rows(
     ]
 
 
-def _validation_rows(chosen: Split, candidates: Sequence[Candidate]) -> Mask | None:
+def _validation_rows(chosen: Split, candidates: Sequence[ComparedMap]) -> Mask | None:
     """Return the training rows that the recommendation is chosen on; None if there is nothing to choose.
 
     Recipes are not fitted on them, so that a map that learns from the label is not preferred for having seen it.
@@ -139,7 +137,7 @@ class Evaluator:
         if learner is not None and rows.truth is not None:
             self._machines = Machines(learner, rows, rows.truth, request)
 
-    def record(self, candidate: Candidate, tell: Say, listener: Listener) -> Record:
+    def record(self, candidate: ComparedMap, tell: Say, listener: Listener) -> Record:
         """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
         tell("fitting")
         request, rows = self._request, self._rows
@@ -173,7 +171,7 @@ class Evaluator:
             exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
         return record
 
-    def _row_keys(self, candidate: Candidate, fm: FeatureMap, compared: Array, X: Floats) -> dict[str, Any]:
+    def _row_keys(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: Floats) -> dict[str, Any]:
         """Return what a record says about the rows that are compared."""
         n = len(self._rows.test)
         return {
@@ -185,7 +183,7 @@ class Evaluator:
     def _model(
         self,
         machines: Machines,
-        candidate: Candidate,
+        candidate: ComparedMap,
         fm: FeatureMap,
         subject: EvaluatedMap,
         listener: Listener,
@@ -229,7 +227,7 @@ class Evaluator:
         return values if uncertainty is None else {**values, "score_uncertainty_map": uncertainty}
 
 
-def _map_keys(candidate: Candidate, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:
+def _map_keys(candidate: ComparedMap, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:
     """Return what a record says about a map before it is compared."""
     fm: FeatureMap = fit.map
     return {
@@ -251,7 +249,7 @@ def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Float
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
     subject.map.program()  # compute derived arrays before the time is measured
-    transform_seconds = repeated(seconds_of(lambda: subject.transform(X)))
+    transform_seconds = repeated(timed(lambda: subject.transform(X)))
     Z: Floats = subject.transform(X).astype(np.float64)
     started = time.perf_counter()
     K: Floats = subject.map.exact_kernel(X)

@@ -152,9 +152,8 @@ HeldOutPredictions = Callable[[Floats, Array, int, PredictionTask], Floats]
 def ridge_predictions(Z: Floats, labels: Array, train: int, task: PredictionTask) -> Floats:
     """Return what ridge on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
     Y = task.targets(labels[:train])
-    equations = NormalEquations(Z.shape[1], Y.shape[1])
-    equations.add(Z[:train], Y, np.arange(train) % FOLDS)
-    ridge = equations.training()
+    ridge = NormalEquations(Z.shape[1], Y.shape[1])
+    ridge.add(Z[:train], Y, np.arange(train) % FOLDS)
     return ridge.model(ridge.search())(Z[train:].astype(np.float64))
 
 

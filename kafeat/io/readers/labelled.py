@@ -23,7 +23,7 @@ class LabelledReader(Reader):
     """
 
     def __init__(self, source: Reader, names: Sequence[str]) -> None:
-        self._source, self._names, self._dropped = source, tuple(names), [np.empty(0, np.int64)]
+        self._source, self._names, self._dropped = source, list(names), [np.empty(0, np.int64)]
         self.location, self.fields, self.positional = source.location, source.fields, source.positional
         self.untyped, self.row_names, self.asked = source.untyped, source.row_names, source.asked
         self.sparse, self.notes, self.in_memory = source.sparse, source.notes, source.in_memory
@@ -58,9 +58,9 @@ class LabelledReader(Reader):
             typed_passthrough=typed_passthrough, set_aside=set_aside,
         ):  # fmt: skip
             missing = np.zeros(chunk.rows, dtype=bool)
-            kept = chunk.passthrough
-            for name in self._names if kept is not None else ():
-                missing |= missing_rows(kept.column(name))
+            if chunk.passthrough is not None:
+                for column in chunk.passthrough.select(self._names).columns:
+                    missing |= missing_rows(column)
             self._dropped.append(chunk.start + np.flatnonzero(missing))
             chunk = chunk.selected(~missing) if missing.any() else chunk
             if chunk.rows:

@@ -132,6 +132,8 @@ Examples:
     metavar="DIR",
     help="Write an HTML page with figures. Needs the extra kafeat[evaluate].",
 )
+@options.weight
+@options.drop_unlabelled
 @options.reading
 @options.jobs
 @options.log_format
@@ -173,7 +175,9 @@ def evaluate(
         _refuse_others()
         if not models:
             raise UsageError("--all-rows: expected --model MODEL, got none")
-        records = score_predictions(models, data, labels, scoring[0] if scoring else None, reading, jobs)
+        records = score_predictions(
+            models, data, labels, scoring[0] if scoring else None, reading, jobs, choices["drop_unlabelled"]
+        )
         write_json(json_file, {**source, "records": records})
         for record in records if shown else ():
             show_predictions(record)
@@ -255,7 +259,8 @@ def _refuse_idle(labels: tuple[str, ...], learner: str) -> None:
 
 _TAKEN = (
     "--model", "--label", "--scoring", "--min-score", "--json", "--input-format", "--delimiter", "--no-header",
-    "--limit", "--jobs", "--log-format", "--quiet", "--color", "--all-rows",
+    "--null-values", "--decimal", "--date-format", "--drop-unlabelled", "--limit", "--jobs", "--log-format", "--quiet",
+    "--color", "--all-rows",
 )  # fmt: skip
 
 

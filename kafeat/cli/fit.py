@@ -38,12 +38,8 @@ Example:
     metavar="COL",
     help="Column with the values train and test. Fit on the train rows only; the column is not a feature.",
 )
-@click.option(
-    "--weight",
-    type=options.COLUMN,
-    metavar="COL",
-    help="Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
-)
+@options.weight
+@options.drop_unlabelled
 @options.overwrite_model
 @options.jobs
 @options.reading
@@ -58,6 +54,7 @@ def fit(
     labels: tuple[str, ...],
     split: str | None,
     weight: str | None,
+    drop_unlabelled: bool,
     overwrite: bool,
     jobs: int | None,
     reading: InputOptions,
@@ -80,7 +77,10 @@ def fit(
     recipe = load_config(config)
     with reading.open(located(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
-        fm = fit_reader(recipe, source, labels, split=split, weight=weight, jobs=jobs, listener=listener)
+        fm = fit_reader(
+            recipe, source, labels, split=split, weight=weight, jobs=jobs, listener=listener,
+            drop_unlabelled=drop_unlabelled,
+        )  # fmt: skip
     fm.save(model, overwrite, fsync=fsync)
     learned = "" if fm.predictor is None else f"; predictor fitted on {fm.provenance.rows_learned:,} rows"
     log.summarize(

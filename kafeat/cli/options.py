@@ -137,6 +137,13 @@ jobs, output_dtype, fsync = (_DECLARED[name] for name in ("jobs", "output_dtype"
 
 LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
 label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
+weight = click.option(
+    "--weight", type=COLUMN, metavar="COL",
+    help="Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
+)  # fmt: skip
+drop_unlabelled = click.option(
+    "--drop-unlabelled", is_flag=True, help="Leave out rows with an empty or missing label, and say how many."
+)
 overwrite_model = click.option(
     "--overwrite/--no-clobber",
     default=True,

@@ -89,6 +89,8 @@ Example:
 @click.option(
     "--resume", is_flag=True, help="Take the trials of a killed run from its journal, if there is one."
 )
+@options.weight
+@options.drop_unlabelled
 @options.reading
 @options.jobs
 @options.log_format

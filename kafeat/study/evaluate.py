@@ -16,6 +16,7 @@ from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quote
 from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import check_label, label_names
 from kafeat.jobs.fit.messages import Listener
+from kafeat.jobs.fit.predictor import check_weight
 from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import MapFigures
@@ -63,6 +64,8 @@ def evaluate(
     report: str | None = None,
     say: Say | None = None,
     listener: Listener | None = None,
+    weight: str | None = None,
+    drop_unlabelled: bool = False,
 ) -> Evaluation:
     """Evaluate maps: errors against the exact kernel and, with a label, scores of models that predict it.
 
@@ -113,6 +116,10 @@ def evaluate(
         Called with a line about each step of the work.
     listener : Listener or None, default None
         Callbacks for the fits; None turns their warnings into `kafeat.errors.KafeatWarning`.
+    weight : str or None, default None
+        Column of numbers of at least 0, which is no feature: how often a row counts for the predictor of a recipe.
+    drop_unlabelled : bool, default False
+        True leaves out the rows with an empty or missing label, which are an error otherwise.
 
     Returns
     -------
@@ -151,6 +158,7 @@ def evaluate(
     request = EvaluationRequest(
         labels=labels, split=split, task=task, learner=learner, tau=tau, penalty=penalty,
         scoring=tuple(_as_list(scoring)), rows=rows, exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype,
+        weight=weight,
     )  # fmt: skip
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
@@ -163,6 +171,7 @@ def evaluate(
     for candidate in candidates:
         if candidate.fitted is None:
             check_label(candidate.config, labels)
+            check_weight(candidate.config, weight, (*labels, split))
     # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
     # results, and are refused or become null.
     with (
@@ -170,7 +179,7 @@ def evaluate(
         one_blas_thread(linalg=True),
         np.errstate(over="ignore", divide="ignore", invalid="ignore"),
     ):
-        with rereadable(data, reading) as rows_source:
+        with rereadable(data, reading, labels if drop_unlabelled else None) as rows_source:
             rows_source, candidates = by_row_numbers(rows_source, request, candidates)
             records = _records(rows_source, request, candidates, splits, exhibits, say, listener)
         result = _report(records)

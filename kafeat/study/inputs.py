@@ -52,11 +52,12 @@ class EvaluationRequest:
     exact_rows: int = 2000
     jobs: int | None = None
     output_dtype: str | None = None
+    weight: str | None = None
 
     @property
     def reserved(self) -> list[str]:
-        """The columns that are no features: the labels and the split."""
-        return [*self.labels, *([] if self.split is None else [self.split])]
+        """The columns that are no features: the labels, the split and the weights."""
+        return [*self.labels, *(name for name in (self.split, self.weight) if name is not None)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,19 +312,26 @@ _ROWS = 1 << 16
 
 
 @contextmanager
-def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableData]:
-    """Make a path, an array or a table rereadable; standard input is copied to a temporary file."""
+def rereadable(
+    data: Any, reading: InputOptions | None, labels: LabelNames | None = None
+) -> Iterator[RereadableData]:
+    """Make a path, an array or a table rereadable; standard input is copied to a temporary file.
+
+    With `labels`, only the rows that have values in these columns are read.
+    """
     reading = reading or InputOptions()
     place = location_of(data)
     if place is None:
-        yield RereadableData(data, reading)
+        yield RereadableData(data, reading, labels=labels)
     elif not isinstance(place, StandardStream):
         entry = place.entry()
-        yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp)
+        yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp, labels=labels)
     else:
         with tempfile.NamedTemporaryFile(prefix="kafeat-") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
             format = reading.input_format or format_of_stream(copy.read(6)).name
-            yield RereadableData(LocalPath(copy.name), replace(reading, input_format=format), "-")
+            yield RereadableData(
+                LocalPath(copy.name), replace(reading, input_format=format), "-", labels=labels
+            )

@@ -133,7 +133,7 @@ def fit_reader(
     if drop_unlabelled:
         source = labelled(source, label_names(label))
     data = TrainingData(source, label, split, weight=weight)
-    check_weight(config, data)
+    check_weight(config, weight, (*label_names(label), split))
     summary = None if config.predictor is None else LabelSummary()
     fm = read_sample(config, data, listener, summary).learn(listener)
     return fm if summary is None else fit_predictor(fm, data, summary, jobs, listener)

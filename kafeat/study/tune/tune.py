@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from time import monotonic
@@ -20,6 +20,7 @@ from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.predictor import check_weight_column
 from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant, usual_scoring
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
@@ -56,6 +57,7 @@ class Tuner:
     budget: Budget
     space: SearchSpace
     split: str | None
+    weight: str | None
     task: TaskKind
     scoring: ScoringName
     jobs: int
@@ -140,10 +142,14 @@ class Tuner:
         predictor = [] if self.start.predictor is None else [self.start.predictor.recipe()]
         return with_columns(self.start, table.groups, [*steps, *predictor])
 
+    def weight_of(self, config: Config) -> str | None:
+        """Return the column of weights if the config ends in a predictor, which alone knows them."""
+        return None if config.predictor is None else self.weight
+
     def fit(self, config: Config, data: RereadableData) -> FeatureMap:
         """Fit a config on the training rows."""
         with data.open() as source:
-            return fit_reader(config, source, self.label, split=self.split)
+            return fit_reader(config, source, self.label, split=self.split, weight=self.weight_of(config))
 
     def result(
         self,
@@ -209,6 +215,8 @@ def tune(
     config_name: str = "best.yaml",
     stops: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
     write: Callable[[Tuning], None] | None = None,
+    weight: str | None = None,
+    drop_unlabelled: bool = False,
 ) -> Tuning:
     """Choose the config of a map: scaler, metric, kernel, γ, map and width, by the score of ridge on its features.
 
@@ -265,6 +273,11 @@ def tune(
         Exceptions that end the search with the best config so far.
     write : callable or None, default None
         Called with the result to write it. If it fails, the journal stays.
+    weight : str or None, default None
+        Column of numbers of at least 0, which is no feature: how often a row counts for the predictor. The search
+        counts every row once.
+    drop_unlabelled : bool, default False
+        True leaves out the rows with an empty or missing label, which are an error otherwise.
 
     Returns
     -------
@@ -297,12 +310,15 @@ def tune(
         raise UsageError(f"seeds: expected 1 to {MOST_SEEDS:,}, got {seeds}")
     budget.check()
     check_base(start)
+    check_weight_column(weight, (split,))
     with report_folder(report), rereadable(data, reading) as source:
         with source.open() as first:
             given = label_argument(label, first.rows)
-        space = SearchSpace(read_table(source, start, given, split, listener), own)
+        labels = label_names(given) if drop_unlabelled else None
+        source = replace(source, labels=labels)
+        space = SearchSpace(read_table(source, start, given, split, listener, weight), own)
         tuner = Tuner(
-            data=source, label=given, start=start, budget=budget, space=space, split=split, task=task,
+            data=source, label=given, start=start, budget=budget, space=space, split=split, weight=weight, task=task,
             scoring=scoring, jobs=count_jobs(jobs), seeds=seeds, with_report=report is not None,
         )  # fmt: skip
         seconds = None if seconds is None else _SHARE_OF_TIME * seconds
@@ -316,10 +332,12 @@ def tune(
                 record.complete = not choice.interrupted
 
             def fit(config: Config) -> FeatureMap:
-                with rereadable(data, reading) as again:
+                with rereadable(data, reading, labels) as again:
                     return tuner.fit(config, again)
 
-            tuning = tuner.result(search, choice, DataArguments.of(data, split, reading), fit)
+            learned = weight if start.predictor is not None else None
+            of_data = DataArguments.of(data, split, reading, learned, drop_unlabelled)
+            tuning = tuner.result(search, choice, of_data, fit)
             if report is not None:
                 from kafeat.study.tune.report import write_tuning
 

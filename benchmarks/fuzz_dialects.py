@@ -201,7 +201,13 @@ def read(of: Dialect, path: Path, jobs: int) -> np.ndarray:
     with InputOptions(**of.options).open(parse_location(path)) as source:
         fm = fit_reader(config, source, None)
     target = path.with_suffix(".npy")
-    transform_file(fm, str(path), str(target), reading=InputOptions(delimiter=of.delimiter), jobs=jobs)
+    transform_file(
+        fm,
+        parse_location(path),
+        parse_location(target),
+        reading=InputOptions(delimiter=of.delimiter),
+        jobs=jobs,
+    )
     features: np.ndarray = np.load(target)
     return features
 

@@ -5,7 +5,7 @@ A value that is not a number becomes NaN. `spell_problem` describes it afterward
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -112,6 +112,14 @@ def _text_to_doubles(values: pa.Array, dialect: Dialect) -> Doubles:
         return _plain(text.cast(pa.float64()))
     except pa.ArrowInvalid:
         return np.array([_one(value) for value in text.to_pylist()], dtype=np.float64)
+
+
+def are_doubles(values: Sequence[str]) -> bool:
+    """Return true if all are finite numbers that need no look at their text."""
+    try:
+        return bool(np.isfinite(stored(pa.array(values, pa.string()).cast(pa.float64()))).all())
+    except pa.ArrowInvalid:
+        return False
 
 
 def without_nulls(values: pa.Array, dialect: Dialect) -> pa.Array:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import Asked, Dialect, guess_decimal, unclear_points
 from kafeat.io.columns.fields import Field
-from kafeat.io.columns.numbers import NOT_FINITE, to_doubles, with_points, without_nulls
+from kafeat.io.columns.numbers import NOT_FINITE, are_doubles, to_doubles, with_points, without_nulls
 from kafeat.io.formats import format_of_bytes
 from kafeat.io.readers.text_stream import DecompressedStream
 
@@ -108,6 +108,9 @@ def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[lis
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
     """Return a number field if most filled cells are numbers: a stray word must be refused, and not drop a column."""
+    if asked.dialect.plain and asked.decimal != "," and are_doubles(values):
+        code = next((value for value in values if _CODE.fullmatch(value)), "")
+        return Field(name, "number", None, "numbers", code)
     nulls = asked.dialect.null_words
     filled = [row for row, value in enumerate(values) if value.strip() not in nulls]
     if values and not filled:

@@ -52,7 +52,7 @@ def fitted(
 
 def features(fm: FeatureMap, path: Path, **options: object) -> list[list[float]]:
     target = path.with_suffix(".npy")
-    transform_file(fm, str(path), str(target), reading=InputOptions(**options))  # type: ignore[arg-type]
+    transform_file(fm, parse_location(path), parse_location(target), reading=InputOptions(**options))  # type: ignore[arg-type]
     rows: list[list[float]] = np.load(target).tolist()
     return rows
 

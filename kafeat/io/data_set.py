@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
-from kafeat.io.formats import FORMATS, INPUTS, format_of, suffix_of
+from kafeat.io.formats import FORMATS, format_of, suffix_of
 from kafeat.io.storage.base import Entry, Location, lies_in
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.local_path import LocalPath
@@ -119,7 +119,7 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
     """
     out: dict[str, Part] = {}
     for part in parts:
-        own = format_of(LocalPath(part.name), input_format, INPUTS)
+        own = format_of(LocalPath(part.name), input_format, "--input-format")
         target_format = format or ("parquet" if own.sparse else own.name)
         keeps = suffix_of(LocalPath(part.name)) in FORMATS[target_format].suffixes
         name = part.name if keeps else f"{stem(part.name)}.{target_format}"

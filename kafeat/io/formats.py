@@ -87,8 +87,8 @@ OUTPUTS = tuple(FORMATS)
 _SUFFIXES = {suffix: format for format in FORMATS.values() for suffix in format.suffixes}
 
 
-def format_of(location: Location, given: str | None = None, among: tuple[str, ...] = OUTPUTS) -> Format:
-    """Return the given format, or the one of the suffix. `-` is CSV. Errors list the suffixes of `among`."""
+def format_of(location: Location, given: str | None = None, option: str = "--output-format") -> Format:
+    """Return the given format, or the one of the suffix. `-` is CSV. Errors name `option`, which gives the format."""
     if given is not None:
         if given not in FORMATS:
             raise UsageError(f"{location}: expected a format of {', '.join(FORMATS)}, got {given!r}")
@@ -98,16 +98,15 @@ def format_of(location: Location, given: str | None = None, among: tuple[str, ..
     suffix = suffix_of(location)
     if suffix:
         return _SUFFIXES[suffix]
-    options = "--input-format" if among == INPUTS else "--output-format"
     # Compressed ones are listed for CSV only, as they are many.
     known = [
         suffix
-        for name in among
-        for suffix in FORMATS[name].suffixes
+        for name, format in FORMATS.items()
+        for suffix in format.suffixes
         if name == "csv" or suffix.count(".") == 1
     ]
     raise UsageError(
-        f"{location}: expected a name that ends in one of {', '.join(known)}; else name the format with {options}"
+        f"{location}: expected a name that ends in one of {', '.join(known)}; else name the format with {option}"
     )
 
 

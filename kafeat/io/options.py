@@ -96,7 +96,7 @@ class InputOptions:
         return reader
 
     def _reader(self, place: Location) -> Reader:
-        format = format_of(place, self.input_format, INPUTS)
+        format = format_of(place, self.input_format, "--input-format")
         if not format.reader:
             raise UsageError(
                 f"{place}: expected an input format of {', '.join(INPUTS)}, got {format.name}: it is written only"
@@ -117,4 +117,5 @@ class InputOptions:
         if format.name == "csv":
             options |= {"delimiter": delimiter_of(place, self.delimiter), "header": not self.no_header}
         reader: Reader = imported(format.reader)(place, **options)
+        reader.format = format
         return reader

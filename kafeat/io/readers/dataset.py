@@ -35,7 +35,7 @@ class DatasetReader(Reader):
         self._coded: tuple[str, ...] = ()
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
-            self.sparse = first.sparse
+            self.sparse, self.format = first.sparse, first.format
             self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
             self.row_names = first.row_names
 

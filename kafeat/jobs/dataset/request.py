@@ -10,7 +10,7 @@ from functools import cached_property
 from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, must_exist, renamed, stem
-from kafeat.io.formats import INPUTS, format_of
+from kafeat.io.formats import format_of
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.location import parse_location
@@ -278,7 +278,7 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
 
 def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    own = format_of(request.source, request.reading.input_format, INPUTS)
+    own = format_of(request.source, request.reading.input_format, "--input-format")
     format = request.writing.format or ("parquet" if own.sparse else own.name)
     base = "part" if isinstance(request.source, StandardStream) else stem(request.source.name)
     return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format}"

@@ -69,7 +69,7 @@ FORMATS = {
         ),
         Format(
             "jsonl", "JSON lines", (".jsonl", ".ndjson"), "writers.jsonl.JsonlWriter",
-            compressions=_OF_TEXT, text=True, piped=True,
+            "readers.jsonl.JsonlReader", compressions=_OF_TEXT, text=True, piped=True,
         ),
         Format(
             "libsvm", "LIBSVM", (".libsvm", ".svmlight", ".svm"), "writers.libsvm.LibsvmWriter",

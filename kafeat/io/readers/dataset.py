@@ -39,6 +39,11 @@ class DatasetReader(Reader):
             self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
             self.row_names = first.row_names
 
+    def expect(self, absent: Sequence[str]) -> None:
+        with self._first() as first:
+            first.expect(absent)
+            self.fields = first.fields
+
     def _part(self, part: Part) -> Reader:
         return self._open_file(part.location, part.stamp)
 

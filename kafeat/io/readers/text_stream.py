@@ -219,16 +219,17 @@ def _packing(magic: bytes) -> str | None:
 
 def whole_lines(location: str, text: io.RawIOBase, size: int) -> Iterator[bytes]:
     """Yield the text in pieces of about `size` bytes that end with a line."""
-    rest = b""
+    begun: list[bytes] = []
     while data := text.read(size):
-        data = rest + data
         end = data.rfind(b"\n") + 1
-        rest = data[end:]
-        if len(rest) > LONGEST:
+        if end:
+            yield b"".join([*begun, data[:end]])
+            begun = []
+        begun.append(data[end:])
+        if sum(map(len, begun)) > LONGEST:
             raise DataError(f"{location}: expected lines of less than {LONGEST} bytes, got a longer one")
-        yield data[:end]
-    if rest:
-        yield rest + b"\n"
+    if any(begun):
+        yield b"".join([*begun, b"\n"])
 
 
 def refuse_binary(location: str, head: bytes, expected: str) -> None:

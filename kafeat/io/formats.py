@@ -22,8 +22,7 @@ class Format:
     """Suffixes. A text may also be compressed, as .gz and .zst."""
     writer: str
     """Module and class below `kafeat.io`; so is `reader`."""
-    reader: str = ""
-    """Empty for a format that is only written."""
+    reader: str
     magic: tuple[bytes, ...] = ()
     """Texts of which one begins every file."""
     compressions: tuple[str, ...] = ("none",)
@@ -82,8 +81,7 @@ FORMATS = {
         ),
     )
 }  # fmt: skip
-INPUTS = tuple(format.name for format in FORMATS.values() if format.reader)
-OUTPUTS = tuple(FORMATS)
+NAMES = tuple(FORMATS)
 _SUFFIXES = {suffix: format for format in FORMATS.values() for suffix in format.suffixes}
 
 

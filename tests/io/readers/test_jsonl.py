@@ -28,8 +28,8 @@ from kafeat.io.readers import jsonl
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.fit.labels import read_label
-from kafeat.jobs.transform.transform import transform_file
 from tests.io.tables import open_reader, read
+from tests.jobs.files import transform_file
 
 Row = dict[str, Any]
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=8)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from kafeat.cli import log
+from kafeat.cli import log, options
 from kafeat.cli.overlaps import refuse_overlaps_of
-from kafeat.io.options import declared
-from kafeat.jobs.transform.options import PARTS, TransformOptions
+from kafeat.io.options import GROUPS
 
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
@@ -52,8 +51,8 @@ class Context(click.Context):
 
 def color_option(*variables: str) -> click.Option:
     """Return --color, which may stand before or after the command. `log.apply_color` reads it earlier."""
-    return click.Option(
-        ["--color"], type=click.Choice(log.COLORS), expose_value=False,
+    return options.GroupedOption(
+        ["--color"], group="Messages", rare=True, type=click.Choice(log.COLORS), expose_value=False,
         envvar=variables, allow_from_autoenv=False,
         help="Use colours on a terminal unless NO_COLOR is set (auto, the default), always, or never.",
     )  # fmt: skip
@@ -138,39 +137,54 @@ def long_name(option: click.Option) -> str:
     return next(name for name in option.opts if name.startswith("--"))
 
 
-_GROUPS: dict[str, set[str]] = {}
-for _field, _says in declared(TransformOptions):
-    if _says.group:
-        _GROUPS.setdefault(_says.group, set()).add(f"--{_field.name.replace('_', '-')}")
-_GROUPS["Output"] |= {"--json", "--report", "--dry-run"}
-_GROUPS["Messages"] = {"--log-format", "--quiet", "--verbose", "--color", "--help"}
-_OWN = "Options"
-# The help of a command with fewer options than this is one list.
-_FEW = 12
+# The help of a command with fewer options than these is one list; that of one with more leaves out the rare ones.
+_FEW, _MANY = 12, 20
+_SHOWS_ALL = "kafeat.help_all"
+
+
+def _show_all(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        context.meta[_SHOWS_ALL] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
+_HELP_ALL = options.GroupedOption(
+    ["--help-all"], group="Messages", is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
+    help="Show all options and exit.",
+)  # fmt: skip
 
 
 class GroupedCommand(click.Command):
-    """A command whose help lists many options in groups: its own ones first, then those that commands share."""
+    """A command whose help lists many options in groups: its own ones first, then those that commands share.
+
+    If there are more than 20, `--help` leaves the rare ones to `--help-all`.
+    """
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        every = super().get_params(ctx)
+        if len(_options(every)) > _MANY:
+            every.append(_HELP_ALL)
+        return every
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        every = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        every = _options(self.get_params(ctx))
         if len(every) < _FEW:
             super().format_options(ctx, formatter)
             return
-        names = set(map(long_name, every))
-        for group in (_OWN, *_GROUPS):
-            of_group = (
-                one.get_help_record(ctx) for one in every if _group_of(long_name(one), names) == group
-            )
-            rows = [record for record in of_group if record is not None]
+        many = len(every) > _MANY and _SHOWS_ALL not in ctx.meta
+        shown = [one for one in every if not (many and getattr(one, "rare", False))]
+        for group in GROUPS:
+            # click makes --help
+            of_group = (one for one in shown if getattr(one, "group", "Messages") == group)
+            rows = [record for one in of_group if (record := one.get_help_record(ctx)) is not None]
             if rows:
                 with formatter.section(group):
                     formatter.write_dl(rows)
+        if len(shown) < len(every):
+            formatter.write_paragraph()
+            formatter.write_text(f"{len(every) - len(shown)} more options: {ctx.command_path} --help-all")
 
 
-def _group_of(name: str, names: set[str]) -> str:
-    """Return the group of an option of a command with options of these names."""
-    for group, members in _GROUPS.items():
-        if name in members and (group != PARTS or "--engine" in names):
-            return group
-    return _OWN
+def _options(parameters: Iterable[click.Parameter]) -> list[click.Option]:
+    return [one for one in parameters if isinstance(one, click.Option)]

@@ -38,7 +38,7 @@ Examples:
   kafeat evaluate --list-experiments
 """,
 )
-@click.option(
+@options.option(
     "--model",
     "models",
     type=options.MODEL,
@@ -46,7 +46,7 @@ Examples:
     metavar="MODEL",
     help="Map made by `kafeat fit`. Repeatable.",
 )
-@click.option(
+@options.option(
     "--config", "configs", type=options.CONFIG, multiple=True, metavar="CONFIG.yaml",
     help="Recipe to fit on the rows that are not held out. Repeatable.",
 )  # fmt: skip
@@ -54,79 +54,79 @@ Examples:
 @experiments.list_experiments
 @click.argument("data", type=options.DATA)
 @options.label
-@click.option(
+@options.option(
     "--all-rows",
     is_flag=True,
     allow_from_autoenv=False,
     help="Only score the predictions of models that end in a predictor, on all rows of DATA, which they have not seen.",
 )
-@click.option(
+@options.option(
     "--split",
     metavar="COL",
     help="Column with the values train and test (default: hold out a random fifth of the rows).",
 )
 @options.task
-@click.option(
+@options.option(
     "--learner", type=_LEARNERS, default="ridge", show_default=True,
     help="Model used to predict the label. All but ridge need the extra kafeat[evaluate].",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--tau", type=click.FloatRange(min=0, max=1, max_open=True), callback=options.finite, default=0.1,
     show_default=True, help="Parameter τ of the learner dual_l1.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--penalty", type=click.FloatRange(min=0, min_open=True), callback=options.finite, metavar="P",
     help="Penalty of the learner: λ of ridge, 1/C of the other machines, α of sgd (default: the best of each, by "
     "3-fold cross-validation).",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--sweep", "sweeps", multiple=True, metavar="KEY=a,b,c",
     help="Try these values of a parameter in every step that has it, or of steps[i].KEY. Repeatable.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--seeds",
     type=options.number(1, 1000),
     default=1,
     show_default=True,
     help="Number of seeds to fit each recipe with.",
 )
-@click.option(
+@options.option(
     "--splits",
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
     help="Number of random splits into rows to train and to test on. Recipes are fitted anew in each.",
 )
-@click.option(
+@options.option(
     "--scoring", multiple=True, type=_SCORES,
     help="Score of the predictions; the first decides. Repeatable (default: accuracy for classes, r2 for numbers).",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--rows", type=options.number(2), default=2000, show_default=True, metavar="N",
     help="Number of held-out rows to compare kernels on.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--exact-rows", type=options.number(2), default=2000, show_default=True, metavar="N",
     help="Maximum number of rows to train the exact kernel machine on.",
 )  # fmt: skip
 @options.output_dtype
-@click.option("--max-error", type=click.FloatRange(min=0), callback=options.finite, metavar="E",
+@options.option("--max-error", type=click.FloatRange(min=0), callback=options.finite, metavar="E",
               help="Exit with code 6 if the relative Frobenius error of a map is larger.")  # fmt: skip
-@click.option(
+@options.option(
     "--min-score",
     type=float,
     callback=options.finite,
     metavar="S",
     help="Exit with code 6 if the score of a map is lower.",
 )
-@click.option(
+@options.option(
     "--json",
     "json_file",
     type=options.OUTPUT,
     metavar="FILE",
     help="Write the results as JSON. `-` writes them to stdout in place of the table.",
 )
-@click.option(
+@options.option(
     "--report",
     type=options.PAGES,
     metavar="DIR",

@@ -22,7 +22,7 @@ Example:
       map.joblib --label label
 """,
 )
-@click.option(
+@options.option(
     "--config",
     required=True,
     type=options.CONFIG,
@@ -32,12 +32,12 @@ Example:
 @click.argument("data", type=options.DATA)
 @click.argument("model", type=options.NEW_MODEL)
 @options.label
-@click.option(
+@options.option(
     "--split",
     metavar="COL",
     help="Column with the values train and test. Fit on the train rows only; the column is not a feature.",
 )
-@click.option(
+@options.option(
     "--weight",
     type=options.COLUMN,
     metavar="COL",

@@ -22,7 +22,7 @@ Example:
 """,
 )
 @click.argument("model", type=options.MODEL)
-@click.option("--json", "as_json", is_flag=True, help="Write JSON to stdout.")
+@options.option("--json", "as_json", is_flag=True, help="Write JSON to stdout.")
 def inspect(model: str, as_json: bool) -> None:
     """Show the content of MODEL: steps, parameters, columns, sizes and training data."""
     import json

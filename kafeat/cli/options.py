@@ -6,14 +6,14 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import Field
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Literal, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from kafeat.io import formats
-from kafeat.io.options import InputOptions, Option, declared
+from kafeat.io.options import GROUPS, InputOptions, Option, declared
 from kafeat.io.storage.files import ReadOnce
 from kafeat.jobs.transform.options import TransformOptions
 
@@ -125,6 +125,17 @@ NEW_MODEL, OUTPUT, SEARCHED, PAGES = (
 )  # fmt: skip
 
 
+class GroupedOption(click.Option):
+    """An option with a heading of the help to stand below; a rare one is not in the help of many options."""
+
+    def __init__(self, *names: Any, group: str = GROUPS[0], rare: bool = False, **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.group, self.rare = group, rare
+
+
+option = partial(click.option, cls=GroupedOption)
+
+
 def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
     names = says.names or (f"--{one.name.replace('_', '-')}",)
     types = {
@@ -133,9 +144,11 @@ def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
         "Path | None": OUTPUT,
         "str | Sequence[str]": ColumnNames(),
     }
-    return click.option(
+    return option(
         one.name,
         *names,
+        group=says.group,
+        rare=says.rare,
         type=click.Choice(says.choices) if says.choices else types.get(str(one.type)),
         is_flag=True if one.type == "bool" and "/" not in names[0] else None,
         default=one.default,
@@ -166,17 +179,18 @@ _DECLARED = {one.name: _made_from(one, says) for one, says in declared(Transform
 jobs, output_dtype, fsync = (_DECLARED[name] for name in ("jobs", "output_dtype", "fsync"))
 
 LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
-label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
-overwrite_model = click.option(
+label = option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
+overwrite_model = option(
     "--overwrite/--no-clobber",
     default=True,
     help="Replace an existing MODEL (default), or fail if it exists.",
 )
-task = click.option(
+task = option(
     "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
     help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
 )  # fmt: skip
-quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
+_message = partial(option, group="Messages")
+quiet = _message("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
 
 
 def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) -> None:
@@ -185,16 +199,20 @@ def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) ->
     log.use_json(chosen == "json")
 
 
-log_format = click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, is_eager=True,
+log_format = _message(
+    "--log-format", rare=True, type=click.Choice(["text", "json"]), default="text", show_default=True, is_eager=True,
     expose_value=False, callback=_use_json, help="Format of stderr: text, or one JSON object per line.",
 )  # fmt: skip
-verbose = click.option(
-    "--verbose", "-v", is_flag=True, help="Write a summary, the versions and the machine to stderr."
+verbose = _message(
+    "--verbose",
+    "-v",
+    is_flag=True,
+    rare=True,
+    help="Write a summary, the versions and the machine to stderr.",
 )
 
 
-model = click.option("--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`.")
+model = option("--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`.")
 
 
 def reading(command: F) -> F:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from kafeat.jobs.dataset.request import DatasetRequest
     from kafeat.jobs.transform.result import Result
 
-_dry_run = click.option(
+_dry_run = options.option(
     "--dry-run",
+    group="Output",
     is_flag=True,
     allow_from_autoenv=False,
     help="Estimate parts, rows, bytes and seconds, and write nothing.",

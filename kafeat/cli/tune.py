@@ -31,62 +31,62 @@ Example:
 )
 @click.argument("data", type=options.DATA)
 @click.argument("config", type=options.SEARCHED, metavar="CONFIG.yaml")
-@click.option(
+@options.option(
     "--label", "labels", type=options.COLUMN, multiple=True, required=True, metavar="COL",
     help="Column to predict. It is not a feature. Repeatable for labels that are numbers.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--columns", type=options.number(2, 1 << 20), metavar="D",
     help="Number of output columns of the map (default: the knee of the score over columns).",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--max-bytes-per-row", type=options.number(1), metavar="N",
     help="Largest number of bytes of the features of a row.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--time", metavar="TIME", help="Time after which the search ends: 90s, 10m, 1h (default: all trials)."
 )
-@click.option(
+@options.option(
     "--trials", type=options.number(1), metavar="N", help="Number of trials after which the search ends."
 )
-@click.option(
+@options.option(
     "--split", metavar="COL",
     help="Column with the values train and test. Choose on the train rows, and score the test rows once at the end.",
 )  # fmt: skip
 @options.task
-@click.option(
+@options.option(
     "--scoring", type=_SCORINGS, default="auto", show_default=True,
     help="Score to maximize. With auto, the accuracy for classes and R² for numbers.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--from", "base", type=options.CONFIG, metavar="BASE.yaml",
     help="Config to start from: keep its seed and columns, and try its steps, if it has some, as well.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--predictor", type=click.Choice(["ridge", "logistic"]),
     help="End the config in this predictor, so that `kafeat fit` makes a model for `kafeat predict` of it. A predictor "
     "of BASE.yaml is kept.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--seeds", type=options.number(1, 1000), default=2, show_default=True, metavar="N",
     help="Number of splits, with draws of their own, that the last candidates are scored on.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--json", "json_file", type=options.OUTPUT, metavar="FILE",
     help="Write the result and the trials as JSON. `-` writes them to stdout.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--report",
     type=options.PAGES,
     metavar="DIR",
     help="Write an HTML page about the choice. Needs the extra kafeat[evaluate].",
 )
-@click.option(
+@options.option(
     "--overwrite/--no-clobber",
     default=False,
     help="Replace an existing CONFIG.yaml, or fail if it exists (default).",
 )
-@click.option(
+@options.option(
     "--resume", is_flag=True, help="Take the trials of a killed run from its journal, if there is one."
 )
 @options.reading

@@ -25,33 +25,33 @@ Examples:
 @options.model
 @click.argument("source", type=options.DATA, metavar="IN")
 @click.argument("target", type=options.DATA, metavar="OUT")
-@click.option(
+@options.option(
     "--stats",
     type=options.FILE,
     metavar="FILE.json",
     help="Also compare the hashes in the file that `transform --stats` wrote.",
 )
-@click.option(
+@options.option(
     "--rows",
     type=options.number(1),
     default=100_000,
     show_default=True,
     help="Approximate number of rows to recompute.",
 )
-@click.option(
+@options.option(
     "--seed", type=options.number(0), default=0, show_default=True, help="Seed of the choice of rows."
 )
-@click.option(
+@options.option(
     "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
     help="Value of this option in the transform. With drop, every row is recomputed.",
 )  # fmt: skip
 @options.output_dtype
-@click.option(
+@options.option(
     "--unit-variance",
     is_flag=True,
     help="Expect features of `transform --unit-variance`; Parquet, Arrow and the stats state it themselves.",
 )
-@click.option(
+@options.option(
     "--label",
     type=options.COLUMN,
     metavar="COL",
@@ -60,7 +60,7 @@ Examples:
 )
 @options.jobs
 @options.reading
-@click.option("--output-format", type=options.INPUTS, help="Format of OUT (default: by the suffix).")
+@options.option("--output-format", type=options.INPUTS, help="Format of OUT (default: by the suffix).")
 @options.log_format
 @options.quiet
 @options.verbose

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from kafeat.io.readers.base import Reader
 
 
+GROUPS = ("Options", "Input", "Output", "Bad rows and drift", "Many files and clusters", "Messages")
+"""Headings of the help, in their order."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Option:
     """Help, group, range and choices of an option; its field holds the name, the type and the default.
@@ -23,7 +27,8 @@ class Option:
     Attributes:
         help: Its meaning, in the help of the command.
         python: Its meaning as a keyword, if that is another text.
-        group: Heading of the help that it stands below; None for the first.
+        group: Heading of the help that it stands below.
+        rare: True if `--help` leaves it to `--help-all` in a command with many options.
         names: Names on the command line; none gives `--` and the name of the field.
         metavar: Placeholder of the value in the help.
         choices: The values that it takes; none leaves this to the type.
@@ -33,7 +38,8 @@ class Option:
 
     help: str
     python: str | None = None
-    group: str | None = None
+    group: str = GROUPS[0]
+    rare: bool = False
     names: tuple[str, ...] = ()
     metavar: str | None = None
     choices: tuple[str, ...] = ()

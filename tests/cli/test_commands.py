@@ -119,6 +119,23 @@ def test_help_names_every_exit_code(run, folder):
     assert all(f"  {code} " in text for code in (0, 1, 2, 3, 4, 5, 6, 130, 143))
 
 
+def listed_options(help):
+    return re.findall(r"^  (?:-\w, )?(--[\w-]+)", help, flags=re.M)
+
+
+@pytest.mark.parametrize("command", ["transform", "predict"])
+def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the_help_with_all(
+    run, folder, command
+):
+    short, long = (run(command, name, cwd=folder).stdout for name in ("--help", "--help-all"))
+    shown, every = listed_options(short), listed_options(long)
+    assert len(shown) <= 20
+    assert set(shown) < set(every)
+    assert f"{len(every) - len(shown)} more options: kafeat {command} --help-all" in short
+    assert "more options" not in long
+    assert "Examples:" in short
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

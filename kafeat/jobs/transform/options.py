@@ -33,8 +33,7 @@ OutputDType: TypeAlias = Literal["float16", "float32", "float64"]
 BadRows: TypeAlias = Literal["error", "drop", "null"]
 
 
-PARTS = "Many files and clusters"
-_RULES = "Bad rows and drift"
+_RULES, _PARTS = "Bad rows and drift", "Many files and clusters"
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,13 @@ class TransformOptions(InputOptions, Files):
     """Files and options of `kafeat transform`, as the user gives them."""
 
     features: bool = option(
-        False, "Write the features of a model that ends in a predictor, and not its predictions."
+        False,
+        "Write the features of a model that ends in a predictor, and not its predictions.",
+        rare=True,
     )
     unit_variance: bool = option(
-        False, "Multiply the features by one factor, so that their mean variance is 1 and default penalties fit."
+        False, "Multiply the features by one factor, so that their mean variance is 1 and default penalties fit.",
+        rare=True,
     )  # fmt: skip
     keep: str | Sequence[str] = option(
         (), "Input columns to copy to the output, separated by commas, or `all`.",
@@ -70,13 +72,14 @@ class TransformOptions(InputOptions, Files):
     )
     layout: OutputLayout = option(
         "columns", "One column per feature, or one column of lists.",
-        group="Output", choices=get_args(OutputLayout),
+        group="Output", rare=True, choices=get_args(OutputLayout),
     )  # fmt: skip
     prefix: str | None = option(
         None,
         "Prefix of the output column names (default: f, giving f0, f1, …; with lists: features; with predictions: "
         "none).",
         group="Output",
+        rare=True,
     )
     compression: Compression | None = option(
         None,
@@ -101,19 +104,20 @@ class TransformOptions(InputOptions, Files):
         "Write nothing (exit code 3) if more than N rows, or P percent of the rows, of an input are bad.",
         python='Largest number of bad rows, or percentage such as "0.5%", of each input; above it nothing is written.',
         group=_RULES,
+        rare=True,
         metavar="N|P%",
     )
     max_drift: float | None = option(
         None,
         "Write nothing (exit code 6) if a larger share of a column lies outside the range in the fit sample.",
         python="Largest share of values of a column outside the range of the fit; above it nothing is written.",
-        group=_RULES, metavar="SHARE", least=0.0, most=1.0,
+        group=_RULES, rare=True, metavar="SHARE", least=0.0, most=1.0,
     )  # fmt: skip
     drift_test: float | None = option(
         None,
         "Write nothing (exit code 6) if the features' mean differs from that of the fit with a p-value below P.",
         python="Least p-value of a test that the mean of the features is that of the fit; below it nothing is written.",
-        group=_RULES, metavar="P", least=0.0, most=1.0,
+        group=_RULES, rare=True, metavar="P", least=0.0, most=1.0,
     )  # fmt: skip
     stats: Path | None = option(
         None, "Write statistics of the run: rows, hashes, drift, versions.",
@@ -124,6 +128,7 @@ class TransformOptions(InputOptions, Files):
         None,
         "Compute on a device by ONNX Runtime: cpu, cuda, rocm, coreml, … (default: without it, on the processor).",
         metavar="NAME",
+        rare=True,
     )
     overwrite: bool | None = option(
         None,
@@ -135,19 +140,23 @@ class TransformOptions(InputOptions, Files):
         None,
         "Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
         python="Number of rows to cut one file into parts of, in whole chunks of the map; None does not cut it.",
-        group=PARTS, metavar="N",
+        group=_PARTS, metavar="N",
     )  # fmt: skip
-    resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=PARTS)
+    resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=_PARTS)
     engine: str = option(
         "threads", "Engine that transforms the parts: threads, processes, dask, ray or spark.",
-        group=PARTS, metavar="NAME",
+        group=_PARTS, rare=True, metavar="NAME",
     )  # fmt: skip
     scheduler: str | None = option(
-        None, "Address of a Dask scheduler (tcp://host:8786) or a Ray cluster.", group=PARTS, metavar="URL"
+        None,
+        "Address of a Dask scheduler (tcp://host:8786) or a Ray cluster.",
+        group=_PARTS,
+        rare=True,
+        metavar="URL",
     )
     fsync: bool = option(
         True, "Flush the output to disk before it gets its final name (default), or leave this to the system.",
-        group="Output", names=("--fsync/--no-fsync",),
+        group="Output", rare=True, names=("--fsync/--no-fsync",),
     )  # fmt: skip
 
     def check(self) -> None:

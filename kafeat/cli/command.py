@@ -67,7 +67,7 @@ def completed(command: click.Command) -> click.Command:
         option.envvar = _variables(command.name or "", option)
     command.params.append(color_option())
     command.callback = _checked(command)
-    first = next(settings(command), None)
+    first = next((one for one in settings(command) if getattr(one, "group", None) == GROUPS[0]), None)
     if first is not None:
         command.epilog = (
             f"{command.epilog or ''}\n\nEnvironment variables set defaults of options: {long_name(first)} is read from "
@@ -103,9 +103,7 @@ def warn_of_unknown_variables(group: click.Command) -> None:
     found = {name for name, value in os.environ.items() if name.startswith(_PREFIX) and value}
     if not found or not isinstance(group, click.Group):
         return
-    context = Context(group)  # importing all commands takes 20 ms
-    commands = filter(None, (group.get_command(context, name) for name in group.list_commands(context)))
-    read = (name for command in commands for option in settings(command) for name in option.envvar or ())
+    read = (name for one in _commands(group) for option in settings(one) for name in option.envvar or ())
     known = {*_WITHOUT_OPTION, *read}
     for name in sorted(found - known):
         from kafeat.contract.describe import near
@@ -115,6 +113,13 @@ def warn_of_unknown_variables(group: click.Command) -> None:
         meant = near(name.removeprefix(_PREFIX), bare, cutoff=0.75)
         hint = f"; did you mean {_PREFIX}{meant}?" if meant else ""
         log.warn(f"{name}: no option is set by this variable, so it is ignored{hint}")
+
+
+def _commands(group: click.Command) -> Iterator[click.Command]:
+    """Yield the commands of a group, which takes 20 ms to import them."""
+    if isinstance(group, click.Group):
+        context = Context(group)
+        yield from filter(None, (group.get_command(context, name) for name in group.list_commands(context)))
 
 
 def settings(command: click.Command) -> Iterator[click.Option]:
@@ -167,6 +172,17 @@ class GroupedCommand(click.Command):
             every.append(_HELP_ALL)
         return every
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            place = _place_of(error.option_name, ctx)
+            if not place:
+                raise
+            raise click.NoSuchOption(
+                error.option_name, f"No such option '{error.option_name}': it belongs to {place}.", ctx=ctx
+            ) from None
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         every = _options(self.get_params(ctx))
         if len(every) < _FEW:
@@ -184,6 +200,30 @@ class GroupedCommand(click.Command):
         if len(shown) < len(every):
             formatter.write_paragraph()
             formatter.write_text(f"{len(every) - len(shown)} more options: {ctx.command_path} --help-all")
+
+
+def _place_of(name: str, context: click.Context) -> str:
+    """Return which other commands have an option of this name, and which key of a config sets it in this one."""
+    places = [
+        f"`kafeat {one.name}`" for one in _commands(context.find_root().command) if name in _names_of(one)
+    ]
+    key = name.lstrip("-").replace("-", "_")
+    key = "n_components" if key == "columns" else key
+    if "--config" in _names_of(context.command) and key in _config_keys():
+        places.append(f"the config, as `{key}`")
+    return " or ".join(places)
+
+
+def _names_of(command: click.Command) -> set[str]:
+    """Return all names of the options of a command."""
+    return {name for one in _options(command.params) for name in (*one.opts, *one.secondary_opts)}
+
+
+def _config_keys() -> set[str]:
+    from kafeat.config import Config
+    from kafeat.registry import kinds, step_class
+
+    return {*Config.model_fields, *(key for kind in kinds() for key in step_class(kind).model_fields)}
 
 
 def _options(parameters: Iterable[click.Parameter]) -> list[click.Option]:

@@ -105,12 +105,12 @@ def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None
 
 
 experiment = options.option(
-    "--experiment", type=ExperimentName(), is_eager=True, callback=_use_options, metavar="NAME|FILE.yaml",
+    "--experiment", rare=True, type=ExperimentName(), is_eager=True, callback=_use_options, metavar="NAME|FILE.yaml",
     allow_from_autoenv=False,
     help="Evaluate the maps of an experiment that kafeat has, or of a file of the same form. Other options take "
     "precedence over those of the experiment.",
 )  # fmt: skip
 list_experiments = options.option(
-    "--list-experiments", is_flag=True, is_eager=True, expose_value=False, callback=_list, allow_from_autoenv=False,
-    help="List the experiments, with the table that each needs, and exit.",
+    "--list-experiments", rare=True, is_flag=True, is_eager=True, expose_value=False, callback=_list,
+    allow_from_autoenv=False, help="List the experiments, with the table that each needs, and exit.",
 )  # fmt: skip

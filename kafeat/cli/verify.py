@@ -9,6 +9,7 @@ import click
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 from kafeat.io.options import InputOptions
+from kafeat.jobs.options import VerifyOptions
 
 
 @click.command(
@@ -25,54 +26,16 @@ Examples:
 @options.model
 @click.argument("source", type=options.DATA, metavar="IN")
 @click.argument("target", type=options.DATA, metavar="OUT")
-@options.option(
-    "--stats",
-    type=options.FILE,
-    metavar="FILE.json",
-    help="Also compare the hashes in the file that `transform --stats` wrote.",
-)
-@options.option(
-    "--rows",
-    type=options.number(1),
-    default=100_000,
-    show_default=True,
-    help="Approximate number of rows to recompute.",
-)
-@options.option(
-    "--seed", type=options.number(0), default=0, show_default=True, help="Seed of the choice of rows."
-)
-@options.option(
-    "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
-    help="Value of this option in the transform. With drop, every row is recomputed.",
-)  # fmt: skip
-@options.output_dtype
-@options.option(
-    "--unit-variance",
-    is_flag=True,
-    help="Expect features of `transform --unit-variance`; Parquet, Arrow and the stats state it themselves.",
-)
-@options.option(
-    "--label",
-    type=options.COLUMN,
-    metavar="COL",
-    allow_from_autoenv=False,
-    help="Column of IN that `transform --keep` copied as the label of LIBSVM; the stats state it themselves.",
-)
-@options.jobs
+@options.made_from(VerifyOptions)
 @options.reading
-@options.option("--output-format", type=options.INPUTS, help="Format of OUT (default: by the suffix).")
+@options.option(
+    "--output-format", group="Output", type=options.INPUTS, help="Format of OUT (default: by the suffix)."
+)
 @options.log_format
 @options.quiet
 @options.verbose
 def verify(
-    model: str,
-    source: str,
-    target: str,
-    stats: str | None,
-    output_format: str | None,
-    quiet: bool,
-    verbose: bool,
-    **values: Any,
+    model: str, source: str, target: str, output_format: str | None, quiet: bool, verbose: bool, **values: Any
 ) -> None:
     """Verify that OUT holds the features of IN under MODEL: count its rows and recompute random chunks.
 
@@ -82,15 +45,14 @@ def verify(
     """
     from kafeat.jobs.verify.verify import verify_file
 
-    result = verify_file(
-        model, source, target, reading_output=InputOptions(input_format=output_format), stats=stats, **values
-    )
+    reading_output = InputOptions(input_format=output_format)
+    result = verify_file(model, source, target, reading_output=reading_output, **values)
     bits = (
         "equal to the last bit"
         if not result.largest_difference
         else f"equal but for rounding ({result.largest_difference:.1e})"
     )
-    hashes = f"; {', '.join(result.hashes)} have the hashes of {stats}" if result.hashes else ""
+    hashes = f"; {', '.join(result.hashes)} have the hashes of {values['stats']}" if result.hashes else ""
     log.summarize(
         f"{target}: {result.rows:,} rows, {result.rows_compared:,} of them made again: {bits}{hashes}",
         quiet,

@@ -20,7 +20,7 @@ from kafeat.evaluation.costs import cost_of
 from kafeat.evaluation.learners import Learner, features_score
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.evaluate.inputs import RereadableData
-from kafeat.jobs.evaluate.request import EvaluationRequest
+from kafeat.jobs.evaluate.request import EvaluationRequest, NamedRecipe
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.sample import TrainingData
@@ -131,17 +131,6 @@ def _value(text: str) -> Any:
     return text
 
 
-MOST_SEEDS = 1000
-
-
-@dataclass(frozen=True)
-class NamedRecipe:
-    """A recipe with the name that the results have for it."""
-
-    name: str
-    config: Config
-
-
 class Fit(NamedTuple):
     """A fitted map, and the seconds and peak of memory of its fit without reading.
 
@@ -234,8 +223,6 @@ def list_candidates(
         raise UsageError(
             "evaluate: expected a config (--config) with --sweep or --seeds, got a model, which is fitted already"
         )
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise UsageError(f"--seeds: expected 1 to {MOST_SEEDS:,}, got {seeds}")
     for one in models:
         if not isinstance(one, FeatureMap | str | os.PathLike):
             raise UsageError(

@@ -18,11 +18,9 @@ from kafeat.evaluation.learners import Inputs, Learner, Model, Ridge, Training, 
 from kafeat.evaluation.preparation import Split, Truth
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, TimedInputs
-from kafeat.jobs.evaluate.request import EvaluationRequest
+from kafeat.jobs.evaluate.request import LEARNERS, EvaluationRequest
 from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.types import Array, Floats, Mask
-
-LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")
 
 
 def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) -> Learner:
@@ -173,7 +171,7 @@ class Machines:
 
     def __init__(self, learner: Learner, split: Split, truth: Truth, request: EvaluationRequest) -> None:
         self._learner, self._split, self.truth = learner, split, truth
-        self.scoring = Scoring.of(truth.task, request.scoring, learner.probabilities, request.learner)
+        self.scoring = Scoring.of(truth.task, request.scores, learner.probabilities, request.learner)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
         # Several maps often share their raw columns, and their exact kernel.
         self._raw: dict[tuple[object, ...], Learned] = {}

@@ -144,7 +144,7 @@ def _scored(
     task = data.task_of(labels, "regression" if own.classes is None else "classification")
     deciding = scoring or usual_scoring(task.kind)
     check_scoring(deciding, task.kind)
-    every, request = np.ones(n, dtype=bool), EvaluationRequest(labels=names, jobs=jobs)
+    every, request = np.ones(n, dtype=bool), EvaluationRequest(label=names, jobs=jobs)
     subject = EvaluatedMap(fm, data, n, request)
     truth = Truth(task, labels, np.zeros(n, dtype=np.intp))
     scored = score_model(fm, subject, truth, every, request, deciding)

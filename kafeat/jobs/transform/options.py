@@ -6,19 +6,15 @@ command line imports this file for its help, so it imports nothing that is slow.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, Field, dataclass
-from functools import wraps
-from inspect import cleandoc, signature
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, get_args
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kafeat.errors import UsageError
 from kafeat.io.formats import OUTPUTS
-from kafeat.io.options import InputOptions, Option, declared, option
+from kafeat.io.options import JOBS, OUTPUT_DTYPE, InputOptions, option
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -63,10 +59,7 @@ class TransformOptions(InputOptions, Files):
         (), "Input columns to copy to the output, separated by commas, or `all`.",
         python='Input columns to copy to the output: names, or "all".', metavar="COLS",
     )  # fmt: skip
-    jobs: int | None = option(
-        None, "Number of threads (default: all cores). It never changes the output.",
-        names=("--jobs", "-j"), metavar="N", most=4096,
-    )  # fmt: skip
+    jobs: int | None = option(None, JOBS)
     output_format: str | None = option(
         None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=OUTPUTS
     )
@@ -86,18 +79,14 @@ class TransformOptions(InputOptions, Files):
         "Compression of Parquet, Arrow (lz4 or zstd), CSV and JSON lines (gzip or zstd; default: by the suffix).",
         group="Output", choices=get_args(Compression),
     )  # fmt: skip
-    output_dtype: OutputDType | None = option(
-        None,
-        "Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
-        "is an error.", group="Output", choices=get_args(OutputDType),
-    )  # fmt: skip
+    output_dtype: OutputDType | None = option(None, OUTPUT_DTYPE)
     on_bad_rows: BadRows = option(
         "error", "If a row cannot be transformed: fail, omit the row, or write null features (NaN in NPY).",
         group=_RULES, choices=get_args(BadRows),
     )  # fmt: skip
     rejects: Path | None = option(
         None, "Write the bad rows and the reason for each.",
-        python="CSV file for the bad rows and the reason for each.", group=_RULES, metavar="FILE.csv",
+        python="CSV file for the bad rows and the reason for each.", group=_RULES, metavar="FILE.csv", use="output",
     )  # fmt: skip
     max_bad_rows: int | str | None = option(
         None,
@@ -122,7 +111,7 @@ class TransformOptions(InputOptions, Files):
     stats: Path | None = option(
         None, "Write statistics of the run: rows, hashes, drift, versions.",
         python="JSON file for statistics of the run: rows, hashes, drift, versions.",
-        group="Output", metavar="FILE.json",
+        group="Output", metavar="FILE.json", use="output",
     )  # fmt: skip
     device: str | None = option(
         None,
@@ -158,59 +147,6 @@ class TransformOptions(InputOptions, Files):
         True, "Flush the output to disk before it gets its final name (default), or leave this to the system.",
         group="Output", rare=True, names=("--fsync/--no-fsync",),
     )  # fmt: skip
-
-    def check(self) -> None:
-        """Refuse values outside the choices, and counts below 1, which the command line does not let through."""
-        for one, says in declared(type(self)):
-            value = getattr(self, one.name)
-            if value is None:
-                continue
-            if says.choices and value not in says.choices:
-                raise UsageError(f"{one.name}: expected one of {', '.join(says.choices)}, got {value!r}")
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if one.type == "int | None" and (not whole or value < says.least):
-                raise UsageError(f"{one.name}: expected a whole number of at least 1, got {value!r}")
-
-
-P = ParamSpec("P")
-Returned = TypeVar("Returned")
-
-
-def with_keywords(
-    options: Callable[P, TransformOptions],
-) -> Callable[[Callable[[TransformOptions], Returned]], Callable[P, Returned]]:
-    """Give a function of options a keyword for each of them, and its docstring their paragraphs."""
-    paragraphs = "\n".join(_paragraph(one, says) for one, says in declared(TransformOptions))
-
-    def decorate(function: Callable[[TransformOptions], Returned]) -> Callable[P, Returned]:
-        @wraps(function)
-        def with_options(*files: P.args, **given: P.kwargs) -> Returned:
-            try:
-                signature(with_options).bind(*files, **given)
-            except TypeError as error:  # of the keywords, which are the user's
-                raise TypeError(f"kafeat.{function.__name__}: {error}") from None
-            return function(options(*files, **given))
-
-        returns = signature(function).return_annotation
-        text, *rest = cleandoc(function.__doc__ or "").partition("\n\nReturns\n")
-        with_options.__doc__ = "".join((text, "\n", paragraphs, *rest))
-        vars(with_options)["__signature__"] = signature(options).replace(return_annotation=returns)
-        return with_options
-
-    return decorate
-
-
-def _paragraph(one: Field[Any], says: Option) -> str:
-    """Describe a keyword as numpydoc does."""
-    *kinds, last = str(one.type).split(" | ")
-    words = f"{', '.join(kinds)} or {last}" if kinds else last
-    words = words.replace("Path", "str, path").replace("Sequence[str]", "list of str")
-    if says.choices:
-        words = ", ".join([*(["None"] if last == "None" else []), *map(json.dumps, says.choices)])
-        words = f"{{{words}}}"
-    default = json.dumps(one.default) if isinstance(one.default, str) else one.default
-    meaning = textwrap.fill(says.python or says.help, 116, initial_indent="    ", subsequent_indent="    ")
-    return f"{one.name} : {words}, default {default}\n{meaning}"
 
 
 _FORM = re.compile(r"(\d+(?:\.\d+)?)%|\d+", re.ASCII)
@@ -259,10 +195,6 @@ class RowOptions:
 
     def check(self, fm: FeatureMap) -> None:
         """Refuse rules that contradict each other or that the map cannot follow."""
-        if self.max_drift is not None and not 0.0 <= self.max_drift <= 1.0:
-            raise UsageError(f"--max-drift: expected a share from 0 to 1, got {self.max_drift}")
-        if self.drift_test is not None and not 0.0 <= self.drift_test <= 1.0:
-            raise UsageError(f"--drift-test: expected a probability from 0 to 1, got {self.drift_test}")
         if self.drift_test is not None and fm.feature_mean is None:
             raise UsageError(
                 "--drift-test: expected a map that knows the mean of its features, got an older one: fit it again"

@@ -179,7 +179,7 @@ def score_test_rows(
         raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
     # Of all labels, as a class may have test rows only.
     task = task_of(labels, kind)
-    features = EvaluatedMap(fm, data, n, EvaluationRequest(names, split, jobs=jobs)).features
+    features = EvaluatedMap(fm, data, n, EvaluationRequest(label=names, split=split, jobs=jobs)).features
     model = Ridge(jobs).linear(features, ~test, Truth(task, labels, divided(n, fm.config.seed, test).folds))
     rows, predicted = predictions(model, features, test)
     seen = labels[rows]

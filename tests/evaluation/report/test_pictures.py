@@ -217,7 +217,7 @@ def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
     data = {"a": X[:, 0], "b": X[:, 1], "y": y}
     gathered = []
     with rereadable(pa.table(data), None) as source:
-        request = EvaluationRequest(labels=("y",), rows=50, exact_rows=50, jobs=1)
+        request = EvaluationRequest(label=("y",), rows=50, exact_rows=50, jobs=1)
         config = {"steps": [{"kind": "fourier", "n_components": 64}]}
         (candidate,) = list_candidates([], [config], [], 1)
         (rows,) = choose_rows(source, request, [candidate], 1)

@@ -47,7 +47,7 @@ def rings(tmp_path_factory):
 
 @pytest.mark.parametrize("split", [None, "part"])
 def test_kernels_of_a_config_are_compared_on_rows_that_it_was_not_fitted_on(rings, split):
-    request = EvaluationRequest(labels=("y",), split=split, rows=100, jobs=1)
+    request = EvaluationRequest(label=("y",), split=split, rows=100, jobs=1)
     (candidate,) = list_candidates([], [CONFIG], [], 1)
     with rereadable(rings[0], None) as source:
         (rows,) = choose_rows(source, request, [candidate], 1)
@@ -917,8 +917,8 @@ def test_probabilities_give_a_log_loss_and_kernel_logistic_regression_is_the_exa
             UsageError,
             "scoring: expected --learner logistic with log_loss, got ridge",
         ),
-        ({"splits": 0}, UsageError, "--splits: expected 1 to 100, got 0"),
-        ({"splits": 1_000_000}, UsageError, "--splits: expected 1 to 100, got 1,000,000"),
+        ({"splits": 0}, UsageError, "splits: expected a whole number from 1 to 100, got 0"),
+        ({"splits": 1_000_000}, UsageError, "splits: expected a whole number from 1 to 100, got 1000000"),
         ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),
     ],
 )

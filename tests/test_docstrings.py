@@ -13,9 +13,9 @@ import pytest
 import kafeat
 
 MODULES = [
-    "kafeat.config.model", "kafeat.evaluation.evaluation", "kafeat.jobs.dataset.api", "kafeat.jobs.evaluate.evaluate",
-    "kafeat.jobs.fit.fit", "kafeat.jobs.tune.tune", "kafeat.model.feature_map",
-    "kafeat.pictures.notebook", "kafeat.model.load",
+    "kafeat.config.model", "kafeat.study.evaluation", "kafeat.jobs.dataset.api", "kafeat.study.evaluate",
+    "kafeat.study.tune.tune", "kafeat.jobs.fit.fit", "kafeat.model.feature_map",
+    "kafeat.pictures.notebook", "kafeat.model.load", "kafeat.model.serialize",
 ]  # fmt: skip
 METHODS = [
     kafeat.FeatureMap.transform, kafeat.FeatureMap.exact_kernel, kafeat.FeatureMap.matrix, kafeat.FeatureMap.save,

@@ -57,6 +57,8 @@ class BoundChain(Transform):
         self._dtype, self._factor, self._sums = dtype, factor, sums
         self.n_features_in = transforms[0].n_features_in
         self._outputs, self._all = outputs, transforms[-1].n_features_out
+        self._pruned = None if outputs is None else len(steps) - 1
+        """The step of whose outputs some are kept."""
         self._kept = self._all if outputs is None else len(outputs)
         self.n_features_out = self._kept if predictor is None else predictor.n_features_out
         if sums:
@@ -104,16 +106,15 @@ class BoundChain(Transform):
     def _apply(self, X: Rows, out: Floats, scratch: _Buffers) -> None:
         last = scratch.predictions if self._sums else out
         for i, (target, own) in enumerate(zip((*scratch.between, last), scratch.steps, strict=True)):
-            whole = target
-            if i + 1 == len(self._steps) and self._outputs is not None:
-                whole = shaped(scratch.every, (len(X), self._all), is_feature_major(target))
-            made = whole
+            whole = made = target
+            if i == self._pruned:
+                whole = made = shaped(scratch.every, (len(X), self._all), is_feature_major(target))
             if i == self._rounded:
                 made = shaped(scratch.wide, whole.shape, is_feature_major(whole))
             self._step(i, X, made, own)
             if made is not whole:
                 self._round(i, made, whole)
-            if whole is not target and self._outputs is not None:
+            if self._outputs is not None and whole is not target:
                 _take(whole, self._outputs, target)
             X = target
         if self._factor is not None:

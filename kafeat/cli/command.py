@@ -11,9 +11,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from kafeat.cli import log, options
+from kafeat.cli import log
 from kafeat.cli.overlaps import refuse_overlaps_of
-from kafeat.io.options import GROUPS
 
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
@@ -21,6 +20,7 @@ _OF_ONE_COMMAND = frozenset({"--json"})
 # `predict` does what `transform` does, so the variables of `transform` count for it, too.
 _SAME_AS = {"predict": ("transform",)}
 _PREFIX = "KAFEAT_"
+_OWN = "Options"
 _WITHOUT_OPTION = ("KAFEAT_COLOR", "KAFEAT_COMPILED")
 
 
@@ -49,9 +49,17 @@ class Context(click.Context):
         self.color = log.wants_color(sys.stdout)
 
 
+class GroupedOption(click.Option):
+    """An option with a heading of the help to stand below; a rare one is not in the help of many options."""
+
+    def __init__(self, *names: Any, group: str = _OWN, rare: bool = False, **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.group, self.rare = group, rare
+
+
 def color_option(*variables: str) -> click.Option:
     """Return --color, which may stand before or after the command. `log.apply_color` reads it earlier."""
-    return options.GroupedOption(
+    return GroupedOption(
         ["--color"], group="Messages", rare=True, type=click.Choice(log.COLORS), expose_value=False,
         envvar=variables, allow_from_autoenv=False,
         help="Use colours on a terminal unless NO_COLOR is set (auto, the default), always, or never.",
@@ -67,7 +75,7 @@ def completed(command: click.Command) -> click.Command:
         option.envvar = _variables(command.name or "", option)
     command.params.append(color_option())
     command.callback = _checked(command)
-    first = next((one for one in settings(command) if getattr(one, "group", None) == GROUPS[0]), None)
+    first = next((one for one in settings(command) if getattr(one, "group", None) == _OWN), None)
     if first is not None:
         command.epilog = (
             f"{command.epilog or ''}\n\nEnvironment variables set defaults of options: {long_name(first)} is read from "
@@ -154,7 +162,7 @@ def _show_all(context: click.Context, _option: click.Parameter, asked: bool) -> 
         context.exit()
 
 
-_HELP_ALL = options.GroupedOption(
+_HELP_ALL = GroupedOption(
     ["--help-all"], group="Messages", is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
     help="Show all options and exit.",
 )  # fmt: skip
@@ -184,6 +192,8 @@ class GroupedCommand(click.Command):
             ) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from kafeat.io.options import GROUPS  # only the help of a command needs them
+
         every = _options(self.get_params(ctx))
         if len(every) < _FEW:
             super().format_options(ctx, formatter)

@@ -12,10 +12,10 @@ from click.core import ParameterSource
 from kafeat.cli import experiments, log, options
 from kafeat.cli.command import GroupedCommand, long_name
 from kafeat.errors import DataError, UsageError
-from kafeat.jobs.evaluate.request import EvaluationRequest, NamedRecipe
+from kafeat.study.request import EvaluationRequest, NamedRecipe
 
 if TYPE_CHECKING:
-    from kafeat.evaluation.records import Report
+    from kafeat.study.records import Report
 
 
 @click.command(
@@ -71,8 +71,8 @@ def evaluate(
     from kafeat.cli.evaluate_tables import show, show_predictions
     from kafeat.cli.json_output import check_json, write_json
     from kafeat.io.storage.location import parse_location
-    from kafeat.jobs.evaluate.evaluate import gate
-    from kafeat.jobs.evaluate.predictions import refuse_low_scores
+    from kafeat.study.evaluate import gate
+    from kafeat.study.scores import refuse_low_scores
 
     check_json(json_file)
     _drop_idle_defaults(values, experiment)
@@ -99,7 +99,7 @@ def evaluate(
 
 def _score(data: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Score the predictions of finished models on all rows."""
-    from kafeat.jobs.evaluate.predictions import score_predictions
+    from kafeat.study.scores import score_predictions
 
     _refuse_others()
     if not values["model"]:
@@ -113,7 +113,7 @@ def _score(data: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _evaluate(data: str, experiment: str | None, quiet: bool, values: dict[str, Any]) -> Report:
     """Evaluate models, the recipes of --config and those of the experiment."""
     from kafeat.cli.progress import steps_of
-    from kafeat.jobs.evaluate.evaluate import evaluate as job
+    from kafeat.study.evaluate import evaluate as job
 
     recipes, expected = _recipes(values.pop("config"), experiment)
     if not (values["model"] or recipes):

@@ -1,13 +1,45 @@
-"""Compare every output of a command with every file it reads, before the command starts."""
+"""The files of a command: the type of their names, and a comparison of every output with every file that is read."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import click
+from click.shell_completion import CompletionItem
 
-from kafeat.cli.options import FileName
+from kafeat.io.storage.files import ReadOnce
+
+
+class FileName(click.types.StringParamType):
+    """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
+
+    `use` says how the command uses it: it reads data, a config or another file, or it writes a model, another output,
+    the result of a search with a journal beside it, or a folder of pages. `what` names the file in messages.
+    """
+
+    envvar_list_splitter = os.pathsep
+
+    def __init__(
+        self, use: Literal["data", "config", "file", "model", "output", "search", "pages"], what: str
+    ) -> None:
+        self.use, self.what = use, what
+
+    @property
+    def written(self) -> bool:
+        """True if the command writes to it."""
+        return self.use in ("model", "output", "search", "pages")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        # The check of overlapping files reads a config, and then the command does.
+        name = super().convert(value, param, ctx)
+        return ReadOnce(name) if self.use == "config" and not isinstance(name, ReadOnce) else name
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="dir" if self.use == "pages" else "file")]
 
 
 def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> None:
@@ -32,7 +64,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
             case "file":
                 read.append(InputPlace(kind.what, (parse_location(place),)))
             case "pages":
-                from kafeat.jobs.evaluate.report import pages_of
+                from kafeat.study.report.document import pages_of
 
                 written += [OutputPlace(name, parse_location(page)) for page in pages_of(place)]
             case _:

@@ -10,11 +10,11 @@ import click
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 from kafeat.cli.overlaps import journal_of
-from kafeat.jobs.tune.options import TuneOptions
+from kafeat.study.tune.options import TuneOptions
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
-    from kafeat.jobs.tune.tuning import Tuning
+    from kafeat.study.tune.tuning import Tuning
 
 
 @click.command(
@@ -58,8 +58,8 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, quiet: 
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place
     from kafeat.io.storage.location import parse_location
-    from kafeat.jobs.tune.space import seconds_of
-    from kafeat.jobs.tune.tune import tune as job
+    from kafeat.study.tune.space import seconds_of
+    from kafeat.study.tune.tune import tune as job
 
     seconds, resume = seconds_of(options["time"]), options["resume"]
     place, journal = parse_location(config), journal_of(config)
@@ -102,7 +102,7 @@ def _write_config(place: Location, result: Tuning, replace: bool) -> None:
 
 def _chosen_before(place: Location) -> bool:
     """Return true for a config that a search has written."""
-    from kafeat.jobs.tune.notes import CHOSEN
+    from kafeat.study.tune.notes import CHOSEN
 
     if place.kind() != "file":
         return False

@@ -95,14 +95,12 @@ def _varying(X: Floats, diagonal: bool) -> Floats:
     """
     varies = np.ptp(X, axis=0) > 0.0
     if diagonal:
-        weights: Floats = varies.astype(np.float64)
-        return weights
+        return varies.astype(np.float64)
     units = np.where(varies, X.std(axis=0), 1.0)
     scaled = (X - X.mean(axis=0)) / units * varies
     values, vectors = np.linalg.eigh(scaled.T @ scaled)
     constant, _ = np.linalg.qr(vectors[:, values <= _ROUNDING * values[-1]] / units[:, None])
-    projection: Floats = np.eye(X.shape[1]) - constant @ constant.T
-    return projection
+    return np.eye(X.shape[1]) - constant @ constant.T
 
 
 def _in_units(X: Floats, rows: Array) -> Floats:
@@ -151,9 +149,9 @@ def _rounds(
         multiples = _LATER_MULTIPLES
         Z = apply_root(data.X, L)
         if M.ndim == 1:
-            M = L**2 * mean_squared_gradients(Z, frequencies, ridge.weights)
+            M = L**2 * mean_squared_gradients(Z, frequencies, ridge.w)
         else:
-            M = L @ mean_gradient_product(Z, frequencies, ridge.weights) @ L.T
+            M = L @ mean_gradient_product(Z, frequencies, ridge.w) @ L.T
         size = float(np.abs(M).max())
         if not size > 0.0:  # the predictor is constant
             return
@@ -184,15 +182,13 @@ def _best_ridge(
 
 def mean_gradient_product(X: Floats, frequencies: Floats, weights: Floats) -> Floats:
     """Return (1/n) Σ_i Σ_c ∇f_c(x_i) ∇f_c(x_i)ᵀ, (d, d), of f = waves(x) @ weights, with weights (2m, k)."""
-    product: Floats = frequencies.T @ _between_frequencies(X, frequencies, weights) @ frequencies
-    return product
+    return frequencies.T @ _between_frequencies(X, frequencies, weights) @ frequencies
 
 
 def mean_squared_gradients(X: Floats, frequencies: Floats, weights: Floats) -> Floats:
     """Return the diagonal of `mean_gradient_product`, (d,)."""
     S = _between_frequencies(X, frequencies, weights)
-    diagonal: Floats = np.einsum("jd,jd->d", S @ frequencies, frequencies)
-    return diagonal
+    return np.einsum("jd,jd->d", S @ frequencies, frequencies)
 
 
 def _between_frequencies(X: Floats, frequencies: Floats, weights: Floats) -> Floats:
@@ -206,14 +202,12 @@ def _between_frequencies(X: Floats, frequencies: Floats, weights: Floats) -> Flo
     products = features.T @ features / len(X)
     a, b = weights[:m], weights[m:]
     mixed = products[m:, :m] * (a @ b.T)
-    S: Floats = products[m:, m:] * (a @ a.T) + products[:m, :m] * (b @ b.T) - mixed - mixed.T
-    return S
+    return products[m:, m:] * (a @ a.T) + products[:m, :m] * (b @ b.T) - mixed - mixed.T
 
 
 def apply_root(X: Floats, L: Floats) -> Floats:
     """Return XL, or X∘L for weights L (d,)."""
-    applied: Floats = X * L if L.ndim == 1 else X @ L
-    return applied
+    return X * L if L.ndim == 1 else X @ L
 
 
 def _spectrum(M: Floats) -> Floats:
@@ -223,8 +217,7 @@ def _spectrum(M: Floats) -> Floats:
 
 def _shares(M: Floats) -> Floats:
     weights = np.maximum(M if M.ndim == 1 else M.diagonal(), 0.0)
-    shares: Floats = weights / weights.sum()
-    return shares
+    return weights / weights.sum()
 
 
 def _root(M: Floats, alpha: float, rank: int | None) -> Floats:
@@ -234,9 +227,7 @@ def _root(M: Floats, alpha: float, rank: int | None) -> Floats:
     values, vectors = np.linalg.eigh(M)
     roots = np.maximum(values, 0.0) ** (alpha / 2.0)
     if rank is None:
-        root: Floats = (vectors * roots) @ vectors.T
-        return root
+        return (vectors * roots) @ vectors.T
     leading = vectors[:, ::-1][:, :rank]
     leading = leading * np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(rank)])
-    turned: Floats = leading * roots[::-1][:rank]
-    return turned
+    return leading * roots[::-1][:rank]

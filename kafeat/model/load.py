@@ -6,7 +6,7 @@ import hashlib
 import os
 
 from kafeat.io.storage.location import parse_location
-from kafeat.model import artifact
+from kafeat.model import serialize
 from kafeat.model.feature_map import FeatureMap
 
 
@@ -51,7 +51,7 @@ def artifact_bytes(place: str) -> bytes:
 
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
-    fm = FeatureMap.from_content(artifact.loads(data, place), place)
+    fm = serialize.loads(FeatureMap, data, place)
     # The digest is that of the file as it is, which another version of joblib may write in other bytes.
     vars(fm)["digest"] = hashlib.sha256(data).hexdigest()
     return fm

@@ -1,10 +1,10 @@
-"""Turn the fields of a feature map into builtins and arrays for its file, and back with full validation."""
+"""Turn a feature map into the bytes of its file, by builtins and arrays, and back with full validation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -16,6 +16,7 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.describe import spell
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
+from kafeat.model import artifact
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, printable
 from kafeat.registry import build_step
@@ -30,9 +31,11 @@ WITH_PREDICTOR = 3
 
 _LONGEST = 600
 
+M = TypeVar("M")
+
 
 @contextmanager
-def refused_content(place: str) -> Iterator[None]:
+def _refused_content(place: str) -> Iterator[None]:
     """Raise the errors of an untrusted model file as `ArtifactError`: its place, and short printable text."""
     try:
         yield
@@ -51,7 +54,45 @@ def _first(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-def write_content(fields: Mapping[str, Any]) -> dict[str, Any]:
+def dumps(self: object) -> bytes:
+    """Return the bytes of the model file; the same fit gives the same bytes.
+
+    Returns
+    -------
+    bytes
+        The file that `save` writes.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        The map cannot be saved, as its kernel is a Python function.
+
+    Examples
+    --------
+    >>> import kafeat
+    >>> config = {"steps": [{"kind": "standardize"}]}
+    >>> kafeat.fit(config, [[1.0], [2.0]]).dumps() == kafeat.fit(config, [[1.0], [2.0]]).dumps()
+    True
+    """
+    return artifact.dumps(_write_content(vars(self)))
+
+
+def loads(make: Callable[..., M], data: bytes, place: str) -> M:
+    """Return the map that `make` builds of a model file, and check all of it; `place` names the file in messages."""
+    return build(make, artifact.loads(data, place), place)
+
+
+def build(make: Callable[..., M], content: Mapping[str, Any], place: str) -> M:
+    """Return the map of the content of a model file."""
+    with _refused_content(place):
+        fm: Any = make(**_read_content(content))
+        # fails if the state has numbers that the dtype cannot hold
+        fm.program("features" if fm.predictor is None else "predictions")
+    made: M = fm
+    return made
+
+
+def _write_content(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of the model file of a `FeatureMap` with these fields, as builtins and arrays."""
     chain, version = fields["chain"], fields["format"]
     seen, mean, predictor = (fields[name] for name in ("column_ranges", "feature_mean", "predictor"))
@@ -87,7 +128,7 @@ def _chain_content(chain: Chain) -> list[dict[str, Any]]:
     ]
 
 
-def read_content(content: Mapping[str, Any]) -> dict[str, Any]:
+def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a `FeatureMap` of an untrusted model file; raise `ValueError` and others if invalid."""
     version = content.get("format")
     if type(version) is not int or not 1 <= version <= WITH_PREDICTOR:

@@ -10,12 +10,9 @@ from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
 from kafeat.errors import DataError
 from kafeat.maths.calibration import fit_temperature
 from kafeat.maths.linear_output import leaves_float32, needs_float64
-from kafeat.maths.ridge import FOLDS, LinearModel, LinearRidge, NormalEquations
+from kafeat.maths.ridge import FOLDS, MOST_COLUMNS, LinearModel, NormalEquations
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
-
-# NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this.
-_MOST_COLUMNS = 46_340
 
 
 class Ridge(LinearPredictor):
@@ -32,8 +29,8 @@ class Ridge(LinearPredictor):
     penalties: ClassVar[tuple[float, ...]] = tuple(10.0 ** (power / 2.0) for power in range(-18, 3))
 
     def begin(self, width: int, targets: Targets, jobs: int) -> Learning:
-        if width > _MOST_COLUMNS:
-            raise DataError(f"ridge: expected at most {_MOST_COLUMNS:,} features, got {width:,}")
+        if width > MOST_COLUMNS:
+            raise DataError(f"ridge: expected at most {MOST_COLUMNS:,} features, got {width:,}")
         return _Learning(self, width, targets, jobs)
 
 
@@ -48,7 +45,7 @@ class _Learning(Learning):
         self._equations.add(rows.features, rows.targets, rows.folds, rows.weights)
 
     def learned(self, kept: TrainingRows) -> Learned:
-        ridge, multiples = self._equations.training(), self._step.multiples
+        ridge, multiples = self._equations, self._step.multiples
         scores = tuple(map(float, ridge.scores(np.array(multiples)))) if len(multiples) > 1 else ()
         chosen = float(multiples[int(np.argmax(scores))] if scores else multiples[0])
         model = ridge.model_of(chosen)
@@ -57,7 +54,7 @@ class _Learning(Learning):
             state["temperature"] = np.array(_temperature(ridge, chosen, kept))
         return Learned(self._step.with_penalty(chosen), state, multiples if scores else (), scores)
 
-    def _state(self, ridge: LinearRidge, model: LinearModel) -> dict[str, Floats]:
+    def _state(self, ridge: NormalEquations, model: LinearModel) -> dict[str, Floats]:
         unit, centre = self._targets.unit, self._targets.centre
         weights = model.w * unit
         wide = leaves_float32(weights) or needs_float64(model.w, ridge.squares(), np.ones(self._targets.n))
@@ -69,7 +66,7 @@ class _Learning(Learning):
         }
 
 
-def _temperature(ridge: LinearRidge, multiple: float, kept: TrainingRows) -> float:
+def _temperature(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> float:
     """Return the temperature for scores of rows by models that were fitted without their fold."""
     scores, targets, weights = [], [], []
     for fold in range(FOLDS):

@@ -104,8 +104,7 @@ class _BinsTransform(Transform):
     def sparsely_clipped(self, X: Rows) -> Array:
         if isinstance(X, SparseRows):
             return np.bincount(X.row_of[X.values > self._maximum[X.columns]], minlength=len(X))
-        above: Array = (self._maximum < X).sum(axis=1)
-        return above
+        return (self._maximum < X).sum(axis=1)
 
     def clipped(self, scratch: _Buffers) -> Array:
         return scratch.clipped

@@ -130,16 +130,18 @@ class Projection(Step):
         return _SparseTransform(state, n_features_in, dtype)
 
     def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
+        return Z @ np.linalg.pinv(self.written_out(state, n_features_in)).T
+
+    def written_out(self, state: State, n_features_in: int) -> Floats:
+        """Return the matrix A (D, d)."""
         if self.matrix == "gaussian":
-            matrix = state["matrix"]
-        elif self.matrix == "srht":
-            matrix = written_out(state["signs"] / np.sqrt(len(state["rows"])), state["rows"])
-        else:
-            of_entries = np.repeat(np.arange(len(state["starts"]) - 1), np.diff(state["starts"]))
-            matrix = np.zeros((len(state["starts"]) - 1, n_features_in))
-            matrix[of_entries, state["columns"]] = state["values"]
-        rows: Floats = Z @ np.linalg.pinv(matrix).T
-        return rows
+            return state["matrix"]
+        if self.matrix == "srht":
+            return written_out(state["signs"] / np.sqrt(len(state["rows"])), state["rows"])
+        D = len(state["starts"]) - 1
+        A = np.zeros((D, n_features_in))
+        A[np.repeat(np.arange(D), np.diff(state["starts"])), state["columns"]] = state["values"]
+        return A
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return LinearKernel().gram(pair, KernelParameters())

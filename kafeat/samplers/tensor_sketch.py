@@ -98,18 +98,17 @@ class TensorSketch(PolynomialSketch):
         check_indices("state.buckets", state["buckets"], spectrum.length)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        factors = self._factors(state)
+        factors = self.factors(state)
         spectrum, terms = self.spectrum(state, n_features_in), self.exact_terms(state)
         sketch = _Sketch(state["buckets"], factors, spectrum, self.n_components, terms, self.domain == "time")
         loop = None if sketch.in_time else sketch.loop(dtype)
         return _SketchTransform(sketch, dtype) if loop is None else _SketchLoopTransform(sketch, loop)
 
-    def _factors(self, state: State) -> Floats:
+    def factors(self, state: State) -> Floats:
         """Return the factor of each input, and of the constant 1 behind them, in each sketch."""
         scale = np.full(state["signs"].shape[1], np.sqrt(float(state["gamma"])))
         scale[-1] = np.sqrt(self.coef0)
-        factors: Floats = state["signs"] * scale
-        return factors
+        return state["signs"] * scale
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class _Sketch:
     @property
     def constants(self) -> Iterator[Array]:
         """The spectra of the constant's sketches, one by one: together they may be large."""
-        return constant_spectra(self.buckets[:, -1], self.factors[:, -1], self.spectrum.length)
+        return bucket_spectra(self.buckets[:, -1], self.factors[:, -1], self.spectrum.length)
 
     def carry(self, X: Rows, out: Floats) -> None:
         """Write the terms that are carried, and the outputs that are 0."""
@@ -298,8 +297,8 @@ def fast_length(most: int) -> int:
     return most
 
 
-def constant_spectra(buckets: Array, values: Floats, D: int) -> Iterator[Array]:
-    """Return the Fourier transforms (D//2 + 1,) of sketches of one number each, in these buckets (p,)."""
+def bucket_spectra(buckets: Array, values: Floats, D: int) -> Iterator[Array]:
+    """Yield the Fourier transform (D//2 + 1,) of the sketch of each of these numbers in its bucket."""
     for bucket, value in zip(buckets, values, strict=True):
         # whole turns are taken out, so that the angle is exact to the last digits
         turns = bucket * np.arange(D // 2 + 1) % D

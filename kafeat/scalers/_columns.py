@@ -34,8 +34,7 @@ class AffineScaler(ColumnScaler):
 
     def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
         start, unit = (state[name] for name in self.learned)
-        rows: Floats = start + Z * unit
-        return rows
+        return start + Z * unit
 
 
 def widths(low: Floats, high: Floats, dtype: np.dtype[Any]) -> Floats:

@@ -26,8 +26,7 @@ class Log1p(ColumnScaler):
 
     def scale(self, state: State, X: Floats) -> Floats:
         _refuse(X)
-        result: Floats = np.log1p(X)
-        return result
+        return np.log1p(X)
 
 
 def _refuse(X: Floats) -> None:

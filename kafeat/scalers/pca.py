@@ -78,5 +78,4 @@ class Pca(Scaler):
         return projected
 
     def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        rows: Floats = (Z * state["scale"]) @ state["components"] + state["mean"]
-        return rows
+        return (Z * state["scale"]) @ state["components"] + state["mean"]

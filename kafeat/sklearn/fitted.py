@@ -22,13 +22,11 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 
 from kafeat.chain.chain import Chain, leading_scalers
 from kafeat.config import load_config
-from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import ConfigError, DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels import find_kernel
 from kafeat.maths.kernels.histograms import spectral_kernel
-from kafeat.maths.nystroem.kernel import LandmarkKernel
+from kafeat.maths.nystroem.kernel import NamedKernel
 from kafeat.maths.nystroem.transform import gain_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance
@@ -135,10 +133,8 @@ def nystroem(of: Attributes, d: int) -> Learned:
     coef0 = of.number("coef0", 1.0) if "coef0" in has else 1.0
     landmarks = of.floats("components_", (None, d))
     m = len(landmarks)
-    exact = LandmarkKernel(kernel, KernelParameters(gamma=gamma, degree=max(degree, 1), coef0=coef0))
-    scale = exact.scale(
-        find_kernel(kernel).gram(Coordinates(landmarks, landmarks[:0]), exact.parameters).squared_norms[0]
-    )
+    exact = NamedKernel(kernel, KernelParameters(gamma=gamma, degree=max(degree, 1), coef0=coef0))
+    scale = exact.scale(exact.norms(landmarks))
     root: Floats = np.ascontiguousarray(of.floats("normalization_", (m, m)).T) * scale
     recipe = {
         "kind": "nystroem",

@@ -102,6 +102,8 @@ class Reader(Table, ABC):
 
     seekable: bool = False
     """Rows can be found without reading earlier ones: `select_rows` and `blocks` work."""
+    in_memory: bool = False
+    """All rows are in memory."""
     sparse: bool = False
     """Rows are decoded as sparse ones."""
     first: int = 0

@@ -62,6 +62,8 @@ def table_of(columns: Mapping[str, Array]) -> pa.Table:
 class MemoryReader(ArrayReader):
     """A reader of an array, which must not change while it is read."""
 
+    in_memory = True
+
     def __init__(self, array: Array, location: str = "<array>") -> None:
         super().__init__(location, array.shape, array.dtype, lambda start, stop: array[start:stop])
         self._array = array
@@ -85,6 +87,8 @@ class NamedReader(MemoryReader):
 
 class TableReader(ArrowReader):
     """A reader of a table in memory."""
+
+    in_memory = True
 
     def __init__(self, table: pa.Table, location: str = "<table>") -> None:
         self.location, self.schema, self.rows, self._table = location, table.schema, table.num_rows, table

@@ -205,6 +205,8 @@ class CsrChunk(SparseChunk):
 class MemoryCsr(CsrReader):
     """A reader of a sparse matrix of SciPy, which must not change while it is read."""
 
+    in_memory = True
+
     def __init__(self, matrix: Any) -> None:
         self._matrix = matrix.tocsr()
         super().__init__("<array>", self._matrix.shape, self._matrix.dtype)

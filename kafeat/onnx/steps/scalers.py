@@ -10,6 +10,7 @@ from kafeat.chain.chain import FittedStep
 from kafeat.onnx import elementary
 from kafeat.onnx.elementary import positive_or_one, product
 from kafeat.onnx.graph import Value, beside, where
+from kafeat.scalers._columns import AffineScaler
 from kafeat.scalers.minmax import Minmax
 from kafeat.scalers.normalize import Normalize
 from kafeat.scalers.one_hot import outputs_of, width_of
@@ -40,9 +41,15 @@ def emit_metric(fitted: FittedStep, x: Value) -> Value:
     return x * root if root.ndim == 1 else product(x, root.T)
 
 
+def _affine(fitted: FittedStep, x: Value) -> Value:
+    """(x − a)/b."""
+    start, unit = (fitted.state[name] for name in cast(AffineScaler, fitted.step).learned)
+    return (x - start) / unit
+
+
 def emit_minmax(fitted: FittedStep, x: Value) -> Value:
     """(x − min)/(max − min), clipped to [0, 1] if asked."""
-    moved = (x - fitted.state["low"]) / fitted.state["width"]
+    moved = _affine(fitted, x)
     return moved.op("Clip", 0.0, 1.0) if cast(Minmax, fitted.step).clip else moved
 
 
@@ -129,11 +136,4 @@ def _level(x: Value, columns: Floats, passed: Value) -> Value:
     return where(count.op("Equal", float(q)), 1.0, level)
 
 
-def emit_robust(fitted: FittedStep, x: Value) -> Value:
-    """(x − m)/(q₃ − q₁)."""
-    return (x - fitted.state["centre"]) / fitted.state["width"]
-
-
-def emit_standardize(fitted: FittedStep, x: Value) -> Value:
-    """(x − μ)/σ."""
-    return (x - fitted.state["mean"]) / fitted.state["scale"]
+emit_robust = emit_standardize = _affine

@@ -1,0 +1,293 @@
+"""Learners on raw columns, on features, and with the exact kernel, and their equals in scikit-learn.
+
+Test rows and folds are chosen by the hash of the row number.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kafeat.errors import DataError, UsageError
+from kafeat.maths.ridge import FOLDS, KernelRidge, NormalEquations
+from kafeat.maths.row_sample import Hashes, row_hashes
+from kafeat.maths.task import Kind, PredictionTask
+from kafeat.maths.units import power_of_two
+from kafeat.model.predictor import FittedPredictor
+from kafeat.types import Array, Floats, Mask
+
+# Share of the rows that models are tested on.
+_TEST_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The task, the labels (n,) and the folds (n,) of all rows."""
+
+    task: PredictionTask
+    labels: Array
+    folds: Array
+
+    def answers(self, rows: Array) -> Array:
+        """Return the class numbers (r,) of these rows, or their scaled numbers, of the first label."""
+        labels = self.labels[rows]
+        return self.task.targets(labels)[:, 0] if self.task.classes is None else self.task.numbers(labels)
+
+
+@dataclass(frozen=True)
+class Split:
+    """The rows of one split of the data.
+
+    Attributes:
+        test: True for the rows that are tested on, (n,).
+        hashes: Numbers (n,) that order all rows at random.
+        seed: Seed of the choice of these rows; None if a column names them.
+        validation: Training rows (n,) that the recommendation is chosen on; None if there is nothing to choose.
+        truth: The labels; None without any.
+    """
+
+    test: Mask
+    hashes: Hashes
+    seed: int | None = None
+    validation: Mask | None = None
+    truth: Truth | None = None
+
+    @property
+    def train(self) -> Mask:
+        """The rows that are not tested on, (n,)."""
+        return ~self.test
+
+    @property
+    def held_out(self) -> Mask:
+        """The rows that no recipe is fitted on, (n,)."""
+        return self.test if self.validation is None else self.test | self.validation
+
+    @property
+    def folds(self) -> npt.NDArray[np.intp]:
+        """Return the fold of each row, (n,)."""
+        return (self.hashes % np.uint64(FOLDS)).astype(np.intp)
+
+    def some(self, of: Mask, most: int) -> npt.NDArray[np.intp]:
+        """Return at most `most` of these rows, those with the largest hashes, in row order."""
+        rows = np.flatnonzero(of)
+        if len(rows) > most:
+            rows = np.sort(rows[np.argsort(self.hashes[rows])[-most:]])
+        return rows
+
+
+def split(n: int, seed: int, test: Mask | None = None) -> Split:
+    """Hold out the fifth of n rows with the largest hashes of (seed, row number), or the rows in `test`.
+
+    A fit takes the smallest hashes. If it takes less than four fifths of the rows, it has seen no test row.
+    """
+    hashes = row_hashes(seed, 0, n)
+    if test is not None:
+        return Split(test, hashes)
+    held = np.zeros(n, dtype=bool)
+    held[np.argsort(hashes)[n - max(2, int(_TEST_SHARE * n)) :]] = True
+    return Split(held, hashes, seed)
+
+
+# Entries beyond this many standard deviations are clipped, so that predictions stay finite.
+_FARTHEST = 1e100
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """(Z − mean)/spread of rows Z (n, d) in float64. The spread of a constant column is ∞."""
+
+    mean: Floats
+    spread: Floats
+
+    def __call__(self, Z: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            scaled: Floats = (Z - self.mean) / self.spread
+        return np.clip(scaled, -_FARTHEST, _FARTHEST, out=scaled)
+
+
+NO_SCALING = Scaling(np.zeros(1), np.ones(1))
+"""The scaling of features, which have no units."""
+
+
+def scaling_of(blocks: Iterable[Floats]) -> Scaling:
+    """Return the scaling by the mean and standard deviation of all rows.
+
+    Sums are taken about a point near the mean, in units of the distances from it, so that squares neither lose digits
+    nor overflow.
+    """
+    n = 0
+    pivot: Floats = np.zeros(1)
+    units: Floats = np.ones(1)
+    total, square = np.zeros(1), np.zeros(1)
+    for Z in blocks:
+        if not n:
+            pivot = Z.mean(axis=0, dtype=np.float64)
+            units = power_of_two(np.abs(Z - pivot).max(axis=0))
+        around = (Z - pivot) / units
+        n += len(Z)
+        total = total + around.sum(axis=0)
+        square = square + np.square(around).sum(axis=0)
+    spread = np.sqrt(np.maximum(square / n - (total / n) ** 2, 0.0)) * units
+    varies = spread > 1e-12 * np.abs(pivot)
+    return Scaling(pivot + total / n * units, np.where(varies, spread, np.inf))
+
+
+def unit_scaling_of(blocks: Iterable[Floats], standardize: bool) -> Scaling:
+    """Return a scaling to rows of mean 0 and mean square norm 1, as stochastic gradients need for their steps.
+
+    All columns have one divisor, or each has its own if they are to be standardized first.
+    """
+    scaling = scaling_of(blocks)
+    varies = np.isfinite(scaling.spread)
+    if standardize:
+        return Scaling(scaling.mean, scaling.spread * np.sqrt(max(int(varies.sum()), 1)))
+    largest = float(scaling.spread[varies].max(initial=0.0))
+    shares = scaling.spread[varies] / largest if largest else scaling.spread[varies]
+    return Scaling(scaling.mean, np.where(varies, largest * float(np.linalg.norm(shares)), np.inf))
+
+
+Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
+"""Yield the rows in a mask (n,) in blocks: their numbers (r,) and their values (r, width)."""
+
+
+@dataclass
+class Inputs:
+    """A table that can be read repeatedly: raw columns, or features of a map."""
+
+    width: int
+    blocks: Blocks
+    standardize: bool = False
+    """True for raw columns, which have units; features have none."""
+
+    def matrix(self, rows: Mask, most_bytes: int, scaling: Scaling = NO_SCALING) -> tuple[Array, Floats]:
+        """Return the numbers and scaled values (r, width) of the rows, for learners that need them all in memory."""
+        n = int(rows.sum())
+        if n * self.width * 4 > most_bytes:
+            raise UsageError(
+                f"learner: expected at most {most_bytes >> 30} GiB of training rows in memory, got {n:,} rows of "
+                f"{self.width:,} numbers; ridge and sgd read rows in blocks"
+            )
+        out = np.empty((n, self.width), dtype=np.float32)
+        numbers = np.empty(n, dtype=np.intp)
+        at = 0
+        for block_rows, block in self.blocks(rows):
+            with np.errstate(over="ignore"):
+                out[at : at + len(block)] = scaling(block)
+            numbers[at : at + len(block)] = block_rows
+            at += len(block)
+        if not np.isfinite(out).all():
+            raise DataError(
+                "learner: expected features that float32 can hold, got larger ones: scale the input"
+            )
+        return numbers, out
+
+
+class Model(Protocol):
+    """A fitted model. It predicts (n, k) from inputs, or from kernel values with the training rows."""
+
+    def __call__(self, Z: Floats, /) -> Floats: ...
+    @property
+    def nonzero(self) -> int: ...
+    @property
+    def penalty(self) -> float: ...
+    @property
+    def converged(self) -> bool: ...
+
+
+class Training(Protocol):
+    """Rows that a learner is ready to learn from: the search for a penalty, and learning with one, are apart."""
+
+    def search(self) -> float:
+        """Return the penalty that cross-validation over the folds chooses."""
+
+    def model(self, penalty: float, /) -> Model:
+        """Learn once, with this penalty."""
+
+
+class Learner(ABC):
+    """A learner whose penalty is given, or chosen by cross-validation over the folds."""
+
+    name: str
+    probabilities = False
+    """True if predictions are probabilities of the classes."""
+    small_objects = False
+    """True if learning makes so many small objects that tracing its memory would slow it down."""
+
+    @abstractmethod
+    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
+        """Prepare a linear model of the inputs."""
+
+    @abstractmethod
+    def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
+        """Prepare a kernel machine with the kernel K (n, n) of the training rows with these numbers (n,)."""
+
+    def linear(self, inputs: Inputs, train: Mask, truth: Truth, penalty: float | None = None) -> Model:
+        """Fit a linear model of the inputs; without a penalty, search for one."""
+        training = self.on_rows(inputs, train, truth)
+        return training.model(training.search() if penalty is None else penalty)
+
+    def held_out_predictions(
+        self, Z: Floats, labels: Array, train: int, task: PredictionTask, penalty: float | None = None
+    ) -> Floats:
+        """Return what the first `train` rows of features Z (n, D) teach about the others, (n − train, k)."""
+        numbers = np.arange(len(Z))
+
+        def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
+            yield numbers[rows], Z[rows]
+
+        truth = Truth(task, labels, numbers % FOLDS)
+        model = self.linear(Inputs(Z.shape[1], blocks), numbers < train, truth, penalty)
+        return model(Z[train:].astype(np.float64))
+
+
+class Ridge(Learner):
+    """Ridge regression in closed form, with a target of 0 or 1 per class; rows are read once and not held."""
+
+    name = "ridge"
+
+    def __init__(self, jobs: int = 1) -> None:
+        self._jobs = jobs
+
+    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
+        equations = None
+        for rows, Z in inputs.blocks(train):
+            Y = truth.task.targets(truth.labels[rows])
+            if equations is None:
+                equations = NormalEquations(inputs.width, Y.shape[1], self._jobs, inputs.standardize)
+            equations.add(Z, Y, truth.folds[rows])
+        if equations is None:
+            raise UsageError("label: expected rows to train on, got none")
+        return equations
+
+    def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
+        return KernelRidge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows], self._jobs)
+
+
+def predictions(model: Model, inputs: Inputs, rows: Mask) -> tuple[Array, Floats]:
+    """Return the numbers of the rows (n,) and what the model predicts of them (n, k)."""
+    numbers, predicted = [], []
+    for of_block, Z in inputs.blocks(rows):
+        numbers.append(of_block)
+        predicted.append(model(Z.astype(np.float64)))
+    return np.concatenate(numbers), np.concatenate(predicted)
+
+
+def equivalent_learner(learner: str, kind: Kind, penalty: float) -> str | None:
+    """Return the call that makes the model of scikit-learn; None for learners without a plain one."""
+    if learner == "ridge":
+        return f"{'Ridge' if kind == 'regression' else 'RidgeClassifier'}(alpha={penalty!r})"
+    return f"LogisticRegression(C={1.0 / penalty!r})" if learner == "logistic" and penalty > 0.0 else None
+
+
+def equivalent_predictor(predictor: FittedPredictor) -> str | None:
+    """Return the call that makes the model of scikit-learn with the weights of this predictor, but for scale."""
+    kind: Kind = "regression" if predictor.labels.classes is None else "classification"
+    penalty = float(predictor.fitted.state["lambda"])
+    # Scikit-learn has one vector of weights for two classes. Here there are two, ±w/2, with half the squared norm.
+    half = predictor.fitted.step.kind == "logistic" and predictor.n_outputs == 2
+    return equivalent_learner(predictor.fitted.step.kind, kind, penalty / 2.0 if half else penalty)

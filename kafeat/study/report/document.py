@@ -1,0 +1,160 @@
+"""HTML documents that need no other file, in light and dark, with figures, and the folders that they are written to."""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from html import escape
+from typing import TYPE_CHECKING
+
+from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.storage.atomic import write_bytes
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import parse_location
+
+if TYPE_CHECKING:  # needs matplotlib
+    from kafeat.pictures.canvas import Picture
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c1f24; --paper: #fff; --faint: #d8dbe0; --soft: #f3f4f6; --hue: #0b62a4; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e8eb; --paper: #16191d; --faint: #3a4048; --soft: #1f242a; --hue: #6bb8f0; }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1rem; max-width: 80rem; color: var(--ink); background: var(--paper);
+  font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+.answer { border-left: 4px solid var(--hue); background: var(--soft); padding: .75rem 1rem; font-size: 1.05rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+th, td { padding: .35rem .45rem; text-align: right; border-bottom: 1px solid var(--faint); white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; } td { vertical-align: top; } small { display: block; }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 9rem; }
+tr.best td { background: var(--soft); font-weight: 600; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); gap: 1.5rem; }
+figure { margin: 0; min-width: 0; } figure.broad { grid-column: 1 / -1; }
+img { width: 100%; height: auto; display: block; } img.panels { min-width: 36rem; }
+figcaption b { display: block; } figcaption { font-size: .9rem; }
+pre { background: var(--soft); padding: .75rem 1rem; overflow-x: auto; font-size: .85rem; line-height: 1.4; }
+"""
+
+
+def document(title: str, body: Sequence[str], pictures: Sequence[Picture]) -> str:
+    """Return the page; its head lists the names of the pictures."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="kafeat-pictures" content="{escape(" ".join(f"{p.name}.{p.kind}" for p in pictures))}">'
+        f"<title>{escape(title)}</title>"
+        f'<link rel="icon" href="data:,"><style>{_STYLE}</style></head>\n<body>\n'
+        + "\n".join(body)
+        + "\n</body></html>\n"
+    )
+
+
+def figures(pictures: Sequence[Picture]) -> Iterator[str]:
+    """Yield the figures, side by side where there is room."""
+    yield '<div class="pictures">'
+    yield from map(_figure, pictures)
+    yield "</div>"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], best: int | None = None) -> Iterator[str]:
+    """Yield a table of cells of HTML; the row `best` is marked."""
+    yield '<div class="wide"><table><thead><tr>'
+    yield "".join(f"<th>{head}</th>" for head in heads)
+    yield "</tr></thead><tbody>"
+    for i, cells in enumerate(rows):
+        mark = ' class="best"' if i == best else ""
+        yield f"<tr{mark}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    yield "</tbody></table></div>"
+
+
+def _figure(picture: Picture) -> str:
+    mime = {"svg": "image/svg+xml", "png": "image/png"}[picture.kind]
+    urls = {name: f"data:{mime};base64,{b64encode(data).decode()}" for name, data in picture.files.items()}
+    broad = ' class="broad"' if picture.panels > 2 else ""
+    panels = ' class="panels"' if picture.panels > 1 else ""
+    return (
+        f'<figure{broad}><div class="wide"><picture>'
+        f'<source media="(prefers-color-scheme: dark)" srcset="{urls["dark"]}">'
+        f'<img{panels} src="{urls["light"]}" alt="{escape(picture.title)}"></picture></div>'
+        f"<figcaption><b>{escape(picture.title)}</b>{escape(picture.caption)}</figcaption></figure>"
+    )
+
+
+_PICTURES = (".png", ".svg")
+
+
+@contextmanager
+def report_folder(folder: str | None) -> Iterator[None]:
+    """Make the folder of a report before the work, and refuse it if it is not writeable or matplotlib is missing.
+
+    A new folder that is still empty at the end is removed.
+    """
+    if folder is None:
+        yield
+        return
+    if not isinstance(parse_location(folder), LocalPath):
+        raise UsageError(f"--report: expected a folder on this machine, got {folder}; copy the pages there")
+    new = not os.path.isdir(folder)
+    _check_folder(folder)
+    try:
+        yield
+    finally:
+        if new:
+            with suppress(OSError):  # it holds the report
+                os.rmdir(folder)
+
+
+def _check_folder(folder: str) -> None:
+    if folder in ("", "-"):
+        raise UsageError(f"--report: expected the name of a folder, got {folder!r}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            f"--report: expected matplotlib, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise SystemRefusedError(f"{folder}: cannot make the folder: {error.strerror}") from error
+    if not os.access(folder, os.W_OK):
+        raise SystemRefusedError(f"{folder}: expected a folder to write to, got one that is read-only")
+
+
+def pages_of(folder: str) -> list[str]:
+    """Return the files that a report would write to a folder, as far as known: the page, and old pictures."""
+    with suppress(OSError):
+        old = [name for name in os.listdir(folder) if name.endswith(_PICTURES)]
+        return [os.path.join(folder, name) for name in ("index.html", *sorted(old))]
+    return [os.path.join(folder, "index.html")]
+
+
+def write_page(folder: str, page: str, pictures: Sequence[Picture]) -> None:
+    """Write `index.html`, which needs no other file, and each picture as a separate file beside it."""
+    index = os.path.join(folder, "index.html")
+    before = _pictures_of_page(index)
+    for picture in pictures:
+        write_bytes(LocalPath(os.path.join(folder, f"{picture.name}.{picture.kind}")), picture.files["light"])
+    write_bytes(LocalPath(index), page.encode())
+    # Pictures of the previous page would be mistaken for those of this one.
+    for name in before - {f"{picture.name}.{picture.kind}" for picture in pictures}:
+        if not name.endswith(_PICTURES):
+            continue
+        with suppress(OSError):
+            os.unlink(os.path.join(folder, name))
+
+
+def _pictures_of_page(index: str) -> set[str]:
+    """Return the names of the pictures that an earlier page lists."""
+    try:
+        with open(index, encoding="utf-8") as file:
+            listed = re.search(r'<meta name="kafeat-pictures" content="([\w. -]*)">', file.read(1 << 16))
+    except (OSError, ValueError):
+        return set()
+    return set(listed[1].split()) if listed else set()

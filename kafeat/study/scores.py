@@ -1,0 +1,302 @@
+"""The scores of an evaluation, of learners and of finished models: one decides, the others have their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafeat.config import Config
+from kafeat.errors import DataError, GateError, UsageError
+from kafeat.io.options import InputOptions
+from kafeat.jobs.fit.labels import LabelSummary, joint_labels, plain_names
+from kafeat.jobs.fit.messages import Listener
+from kafeat.jobs.fit.predictor import check_rereadable, fit_predictor
+from kafeat.jobs.fit.sample import TrainingData
+from kafeat.maths.calibration import reliability
+from kafeat.maths.scoring import (
+    check_scoring,
+    figure_names,
+    figure_of,
+    rates,
+    score_of,
+    score_of_constant,
+    usual_scoring,
+)
+from kafeat.maths.task import PredictionTask, class_numbers
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
+from kafeat.model.predictor import FittedPredictor, PredictedLabels
+from kafeat.model.provenance import printable
+from kafeat.pictures.figure_data import Curve, ModelFigures
+from kafeat.study.inputs import EvaluatedMap, RereadableData, rereadable
+from kafeat.study.learners import Truth, equivalent_predictor
+from kafeat.study.request import EvaluationRequest
+from kafeat.types import Array, Floats, Mask
+
+_RESAMPLES = 100
+_MOST_POINTS = 400
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The rule that scores predictions: the task, the score that decides, and true if predictions are probabilities."""
+
+    task: PredictionTask
+    first: str
+    probabilities: bool
+
+    @classmethod
+    def of(cls, task: PredictionTask, names: Sequence[str], probabilities: bool, learner: str) -> Scoring:
+        """Return the scoring by these names, or the usual one of the task."""
+        for name in names:
+            check_scoring(name, task.kind)
+        if "log_loss" in names and not probabilities:
+            raise UsageError(
+                f"scoring: expected --learner logistic with log_loss, got {learner}, which predicts no probabilities"
+            )
+        return cls(task, names[0] if names else usual_scoring(task.kind), probabilities)
+
+    def score(self, predicted: Floats, labels: Array) -> float:
+        """Return the score that decides; a higher one is better, so an error counts as negative."""
+        return score_of(self.first, self.task, predicted, labels)
+
+    def figures(self, predicted: Floats, labels: Array) -> dict[str, float | None]:
+        """Return every score and error of the task by its name; None without probabilities where it needs them."""
+        return {
+            name: None
+            if name == "log_loss" and not self.probabilities
+            else figure_of(name, self.task, predicted, labels)
+            for name in figure_names(self.task.kind)
+        }
+
+    def uncertainty(self, predicted: Floats, labels: Array) -> float | None:
+        """Return the standard error of the score, from resampled rows; None for scores that have a formula of it."""
+        if self.first in ("accuracy", "error_rate", "r2"):
+            return None
+        rng = np.random.default_rng(0)
+        draws = (rng.integers(len(labels), size=len(labels)) for _ in range(_RESAMPLES))
+        scores = [score_of(self.first, self.task, predicted[rows], labels[rows]) for rows in draws]
+        known = [one for one in scores if np.isfinite(one)]
+        return float(np.std(known)) if len(known) > 1 else None
+
+    def curve(self, predicted: Floats, labels: Array) -> Curve | None:
+        """Return the receiver operating characteristic of two classes, at most 400 points of it."""
+        classes = self.task.classes
+        if classes is None or len(classes) != 2 or not np.isfinite(predicted).all():
+            return None
+        second = predicted[:, -1] - (predicted[:, 0] if predicted.shape[1] == 2 else 0.0)
+        false, true = rates(second, self.task.numbers(labels) == 1)
+        if len(false) > _MOST_POINTS:
+            # evenly in both shares, so that steep parts keep their points
+            way = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(false)) + np.abs(np.diff(true)))])
+            some = np.unique(np.searchsorted(way, np.linspace(0.0, way[-1], _MOST_POINTS)))
+            false, true = false[some], true[some]
+        return false, true
+
+
+@dataclass(frozen=True)
+class ModelScoring:
+    """The task of a model on labels: all classes that it knows and those that the labels have beside, or numbers.
+
+    Classes are compared by their names, as another file may hold them in another type.
+    """
+
+    task: PredictionTask
+    model: PredictedLabels
+    places: Array
+    """The number of each class of the model among all classes."""
+
+    @classmethod
+    def of(cls, task: PredictionTask, model: PredictedLabels) -> ModelScoring:
+        """Return the scoring of a model on labels of this task; refuse a model of the other task."""
+        predicts = "regression" if model.classes is None else "classification"
+        if predicts != task.kind:
+            told = {"regression": "numbers", "classification": "classes"}
+            raise DataError(
+                f"label: expected {told[predicts]}, which the model predicts, got {told[task.kind]}: say "
+                f"--task {predicts}"
+            )
+        if task.classes is None:
+            return cls(task, model, np.empty(0, dtype=np.intp))
+        known, own = model.class_names, [model.name_of(one) for one in task.classes.tolist()]
+        text = model.type == "text"
+        if text != (task.classes.dtype.kind == "O") and not set(own) <= set(known):
+            wanted, found = ("text", "numbers") if text else ("numbers", "text")
+            raise DataError(
+                f"label: expected {wanted}, as the classes of the model are, got {found}: "
+                "give the column that the model was fitted with"
+            )
+        classes = sorted({*known, *own}, key=Decimal if model.type in ("integer", "number") else None)
+        places = np.array([classes.index(one) for one in known])
+        return cls(PredictionTask("classification", np.array(classes, dtype=object)), model, places)
+
+    def predicted(self, outputs: Floats) -> Floats:
+        """Return what the model predicts as the task has it: probabilities of all classes, or scaled numbers."""
+        if self.task.classes is None:
+            return (outputs - self.task.centre) / self.task.unit
+        wide: Floats = np.zeros((len(outputs), len(self.task.classes)))
+        wide[:, self.places] = outputs
+        return wide
+
+    def named(self, labels: Array) -> Array:
+        """Return classes by their names, and numbers as they are."""
+        if self.task.classes is None:
+            return labels
+        classes, numbers = class_numbers(labels)
+        return np.array([self.model.name_of(one) for one in classes.tolist()], dtype=object)[numbers]
+
+    def figures(self, outputs: Floats, labels: Array, deciding: str) -> dict[str, float | None]:
+        """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
+        predicted, labels = self.predicted(outputs), self.named(labels)
+        scoring = Scoring(self.task, deciding, probabilities=True)
+        figures = {"score": scoring.score(predicted, labels), **scoring.figures(predicted, labels)}
+        if self.task.classes is not None:
+            figures["calibration_error"] = reliability(predicted, self.task.numbers(labels)).error
+        return figures
+
+    def drawn(self, outputs: Floats, labels: Array) -> ModelFigures:
+        """Return the data of the figures."""
+        predicted = self.predicted(outputs)
+        if self.task.classes is None:
+            unit, centre = (float(np.atleast_1d(one)[0]) for one in (self.task.unit, self.task.centre))
+            near, true = predicted[:, 0] * unit + centre, self.task.targets(labels)[:, 0] * unit + centre
+            return ModelFigures(residuals=(near, true - near))
+        numbers, k = self.task.numbers(self.named(labels)), len(self.task.classes)
+        counts = np.bincount(numbers * k + predicted.argmax(axis=1), minlength=k * k).reshape(k, k)
+        return ModelFigures(reliability(predicted, numbers), (counts, tuple(map(str, self.task.classes))))
+
+
+class ScoredModel(NamedTuple):
+    """Entries of a record about the predictions of a model, and the data of their figures."""
+
+    keys: dict[str, Any]
+    figures: ModelFigures
+
+
+def score_model(
+    fm: FeatureMap, subject: EvaluatedMap, truth: Truth, test: Mask, request: EvaluationRequest, deciding: str
+) -> ScoredModel | None:
+    """Score the predictions of the test rows; None without a predictor, or if it predicts other labels."""
+    predictor = fm.predictor
+    order = None if predictor is None else _order(predictor, request.labels)
+    if predictor is None or order is None:
+        return None
+    scoring = ModelScoring.of(truth.task, predictor.labels)
+    rows, outputs = subject.predictions(fm, test)
+    outputs, labels = outputs[:, order] if predictor.labels.classes is None else outputs, truth.labels[rows]
+    figures = scoring.figures(outputs, labels, deciding)
+    keys: dict[str, Any] = {f"{key}_model": value for key, value in figures.items()}
+    keys |= {"equivalent_model": equivalent_predictor(predictor)}
+    return ScoredModel(keys, scoring.drawn(outputs, labels))
+
+
+def _order(predictor: FittedPredictor, labels: Sequence[str]) -> list[int] | None:
+    """Return the output of each of these labels; None if the model predicts others."""
+    names = predictor.labels.names
+    if not names:  # they were given in memory
+        outputs = 1 if predictor.labels.classes is not None else predictor.n_outputs
+        return list(range(len(labels))) if outputs == len(labels) else None
+    asked = [printable(label) for label in labels]
+    return [names.index(one) for one in asked] if set(asked) == set(names) else None
+
+
+def with_predictor(
+    fm: FeatureMap,
+    config: Config,
+    data: RereadableData,
+    request: EvaluationRequest,
+    labels: Array,
+    held_out: Mask,
+    listener: Listener,
+) -> FeatureMap:
+    """Return a map with the predictor that its config ends in, fitted on the rows that are not held out."""
+    if config.predictor is None:
+        return fm
+    summary = LabelSummary()
+    summary.add(labels[~held_out])
+    with data.open() as source:
+        check_rereadable(source, config.predictor)
+        training = TrainingData(source, request.labels, request.split, held_out)
+        return fit_predictor(fm, training, summary, request.jobs, listener)
+
+
+def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | None:
+    """Return how many test rows a saved model may have learned from; None if it was fitted on another file."""
+    if not data.made(fm):
+        return None
+    split = fm.provenance.split
+    return int((test if split is None else test & ~data.test_rows_of(split)).sum())
+
+
+def score_predictions(
+    models: Sequence[str],
+    data: str,
+    label: Sequence[str] = (),
+    scoring: str | None = None,
+    reading: InputOptions | None = None,
+    jobs: int | None = None,
+) -> list[dict[str, Any]]:
+    """Return a record with the scores of every model, which ends in a predictor; docs/evaluate.md has its keys.
+
+    Without `label` it is the one that the model was fitted with. `scoring` names the score that decides.
+    """
+    with rereadable(data, reading) as source:
+        return [
+            {"map": model, **_scored(load(model), model, source, label, scoring, jobs)} for model in models
+        ]
+
+
+def refuse_low_scores(records: Sequence[Mapping[str, Any]], least: float | None) -> None:
+    """Raise `GateError` if a model has a score below `least`, or none."""
+    if least is None:
+        return
+    low = [record for record in records if not record["score_model"] >= least]
+    if low:
+        got = "\n".join(
+            f"{one['map']}: score_model: expected at least {least:g}, got {one['score_model']:.4g}"
+            for one in low
+        )
+        raise GateError(got)
+
+
+def _scored(
+    fm: FeatureMap,
+    name: str,
+    data: RereadableData,
+    label: Sequence[str],
+    scoring: str | None,
+    jobs: int | None,
+) -> dict[str, Any]:
+    if fm.predictor is None:
+        raise UsageError(
+            f"{name}: expected a model that ends in a predictor, such as ridge, got a map of features alone"
+        )
+    own = fm.predictor.labels
+    names = tuple(label or data.columns_named(own.names))
+    if not names:
+        raise UsageError("--all-rows: expected --label, as the model was fitted on labels without a name")
+    n, columns = data.label_columns({"--label": names})
+    if not n:
+        raise DataError(f"{data.name}: expected rows to score, got none")
+    labels = joint_labels({one: columns[one] for one in names}, data.name)
+    task = data.task_of(labels, "regression" if own.classes is None else "classification")
+    deciding = scoring or usual_scoring(task.kind)
+    check_scoring(deciding, task.kind)
+    every, request = np.ones(n, dtype=bool), EvaluationRequest(label=names, jobs=jobs)
+    subject = EvaluatedMap(fm, data, n, request)
+    truth = Truth(task, labels, np.zeros(n, dtype=np.intp))
+    scored = score_model(fm, subject, truth, every, request, deciding)
+    if scored is None:
+        raise UsageError(
+            f"{name}: expected a model that predicts {', '.join(names)}, got one that predicts "
+            f"{', '.join(own.names) or 'other labels'}"
+        )
+    return {
+        "label": plain_names(names), "task": task.kind, "rows_test": n, "scoring": deciding, **scored.keys,
+        "score_constant": score_of_constant(deciding, task, labels, labels),
+        "test_rows_seen_model": test_rows_seen(fm, data, every),
+    }  # fmt: skip

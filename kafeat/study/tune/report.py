@@ -1,0 +1,87 @@
+"""The page of a search: leaderboard, score over columns, weights of columns, config and commands. Needs matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from html import escape
+
+from kafeat.pictures.canvas import Picture, drawn
+from kafeat.pictures.portraits import importance
+from kafeat.study.report.comparisons import score_over_columns
+from kafeat.study.report.document import document, figures, table, write_page
+from kafeat.study.tune.tuning import Tuning
+
+_MOST_LEADERS = 20
+_NAMES_OF_MAPS = (
+    "A map is named by its scaler, its metric if it has one, its kernel, and γ. A metric weighs the columns by how "
+    "much the label depends on them: a diagonal one has a weight for each column, others a matrix, and α &lt; 1 makes "
+    "the weights more equal. γ = median follows from the median distance of the rows, and a multiple above 1 makes the "
+    "kernel narrower. “fourier, supervised” has frequencies that are trained for the label, and no kernel. Scores are "
+    "means over splits, ± their standard errors. The chosen map comes first, even if a less simple one is better by "
+    "noise."
+)
+_NAME_OF_THE_KNEE = (
+    "Without --columns the knee is taken: the fewest columns from which every doubling takes away less than 3 % of the "
+    "error, or no more than noise."
+)
+
+
+def write_tuning(folder: str, tuning: Tuning, data: str, config: str) -> None:
+    """Write the page and its pictures to a folder; `config` is the name of the file of the config."""
+    pictures = list(_pictures(tuning))
+    body = list(_body(tuning, data, config, pictures))
+    write_page(folder, document(f"kafeat tune: {data}", body, pictures), pictures)
+
+
+def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -> Iterator[str]:
+    yield f"<h1>The best map for {escape(data)}</h1>"
+    yield f'<p class="answer">{"<br>".join(map(escape, tuning.answer()))}</p>'
+    yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>"
+    yield f"<h2>Leaderboard</h2><p>{_NAMES_OF_MAPS}</p>"
+    rows = [
+        [
+            escape(row["map"]),
+            _figure(row["score"], row["standard_error"]),
+            f"{row['seconds']:.1f}",
+            str(row["trial"]),
+        ]
+        for row in tuning.table[:_MOST_LEADERS]
+    ]
+    yield from table(["map", escape(tuning.score_name), "seconds", "trial"], rows, 0)
+    if len(tuning.curve) > 1:
+        yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
+        rows = [
+            [f"{row['columns']:,}", _figure(row["score"], row["standard_error"]), f"{row['bytes_per_row']:,}"]
+            for row in tuning.curve
+        ]
+        chosen = next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None)
+        yield from table(["columns", escape(tuning.score_name), "bytes/row"], rows, chosen)
+    if pictures:
+        yield "<h2>Pictures</h2>"
+        yield from figures(pictures)
+    yield f"<h2>The config</h2><pre>{escape(tuning.yaml)}</pre>"
+    commands = tuning.commands(config)
+    if commands:
+        yield "<h2>Commands to go on with</h2><pre>" + escape("\n".join(commands)) + "</pre>"
+
+
+def _figure(value: float, error: float) -> str:
+    return f"{value:.4f} <small>± {error:.1g}</small>"
+
+
+def _pictures(tuning: Tuning) -> Iterator[Picture]:
+    if len(tuning.curve) > 1:
+        yield drawn(
+            "score-over-columns", "svg", "Score over columns",
+            "The chosen map with several numbers of columns, on rows that were held out; bars are standard errors. The "
+            "ring is the number that was chosen.",
+            partial(score_over_columns, curve=tuning.curve, name=tuning.score_name),
+        )  # fmt: skip
+    if tuning.importance is not None:
+        yield drawn(
+            "importance", "svg", "Columns that weigh most",
+            "Their shares in a metric that is learned from the label, after the chosen scaler: how much the label "
+            "changes along them. The shares of the outputs of a text column are added.",
+            partial(importance, shares=tuning.importance),
+        )  # fmt: skip

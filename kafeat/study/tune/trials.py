@@ -1,0 +1,365 @@
+"""Score candidates on rows that their maps were not fitted on, and the chosen map on the test rows; weigh columns.
+
+The trials made so far stand in a journal, one JSON object a line, so that a killed search can go on.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from types import TracebackType
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from kafeat.chain.blas import one_blas_thread
+from kafeat.chain.chain import Chain, FitCache, sources_of
+from kafeat.errors import DataError, SystemRefusedError, UsageError, counted, quoted
+from kafeat.io.storage.atomic import naming
+from kafeat.io.storage.files import is_at, lock, write_full
+from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
+from kafeat.jobs.fit.search import Subset, fit_chain, held_out, ridge_predictions, subset_of
+from kafeat.maths.scoring import ScoringName, score_of
+from kafeat.maths.task import PredictionTask, TaskKind, task_of
+from kafeat.model.feature_map import FeatureMap
+from kafeat.study.inputs import EvaluatedMap, RereadableData
+from kafeat.study.learners import Ridge, Truth, predictions
+from kafeat.study.learners import split as divided
+from kafeat.study.request import EvaluationRequest
+from kafeat.study.tune.space import DIAGONAL, Candidate, SearchSpace
+from kafeat.study.tune.table import TunedTable
+from kafeat.types import Array, Floats
+
+# Test parts of one shuffling, which do not overlap.
+_PARTS = 4
+_MOST_HELD_OUT = 2000
+RESAMPLES = 40
+_MOST_ROWS = 6000
+# Numbers that the samples between the steps of chains may hold for one split.
+_MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
+
+
+class Size(NamedTuple):
+    """The rows, the width and the number of splits of a trial. A draft is only to find the best candidates."""
+
+    rows: int
+    width: int
+    splits: int
+    draft: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The score of a trial, and its values for resampled test rows, which are the same for all trials of a size.
+
+    `columns` is the number of output columns, which may be smaller than that of the size. `failure` says why there is
+    no score.
+    """
+
+    score: float
+    resampled: tuple[float, ...]
+    seconds: float
+    columns: int = 0
+    failure: str | None = None
+
+    @property
+    def error(self) -> float:
+        """The standard error of the score."""
+        return float(np.std(self.resampled))
+
+    def noise(self, other: Outcome) -> float:
+        """Return the standard error of the difference to another trial of the same size."""
+        return float(np.std(np.subtract(self.resampled, other.resampled)))
+
+
+class _Split(NamedTuple):
+    train: Subset
+    test: Subset
+    cache: FitCache
+    number: int
+
+
+class Scorer:
+    """Scores candidates on splits of the sample. What is learned does not depend on the number of jobs."""
+
+    def __init__(
+        self, space: SearchSpace, task: PredictionTask, scoring: ScoringName, seed: int, jobs: int
+    ) -> None:
+        self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
+        # Sizes that differ in the width alone share rows and fits.
+        self._splits = cache(self._split_rows)
+
+    def score(self, candidate: Candidate, size: Size) -> Outcome:
+        """Return the mean score over the splits."""
+        splits, started = self._splits(size.rows, size.splits), time.perf_counter()
+
+        def one(split: _Split) -> tuple[list[float], int]:
+            recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
+            rng = np.random.default_rng([self._seed, 6, split.number])
+            chain = fit_chain(recipes, split.train, rng, split.cache)
+            return self._scores(chain, split), chain.n_outputs
+
+        try:
+            with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
+                results = list(pool.map(one, splits))
+        except DataError as error:
+            return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
+        means = np.mean([scores for scores, _ in results], axis=0)
+        columns = max(columns for _, columns in results)
+        return Outcome(float(means[0]), tuple(means[1:].tolist()), time.perf_counter() - started, columns)
+
+    def _scores(self, chain: Chain, split: _Split) -> list[float]:
+        """Return the score on the test rows of a split, and on resamples of them."""
+        n = len(split.train)
+        Z, every = held_out(chain, split.train, split.test)
+        predicted, labels = ridge_predictions(Z, every, n, self._task), every[n:]
+        score = score_of(self._scoring, self._task, predicted, labels)
+        if not np.isfinite(score):
+            raise DataError(
+                f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
+            )
+        rng = np.random.default_rng([self._seed, 7, split.number])
+        resampled = _resampled(self._scoring, self._task, predicted, labels, RESAMPLES, rng)
+        return [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
+
+    def _split_rows(self, rows: int, n: int) -> list[_Split]:
+        return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
+
+
+def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> _Split:
+    """Return a quarter of the rows to test on, after the rest; four splits in a row share no test row."""
+    shuffling, part = divmod(number, _PARTS)
+    order = np.random.default_rng([seed, 5, shuffling]).permutation(len(table.labels))[:most_rows]
+    held = min(len(order) // _PARTS, _MOST_HELD_OUT)
+    test = np.zeros(len(order), dtype=bool)
+    test[part * held : (part + 1) * held] = True
+    most = int(np.clip(_MOST_KEPT // max(1, len(order) * table.width), 2, _MOST_CHAINS))
+    return _Split(
+        subset_of(table.sample, order[~test]),
+        subset_of(table.sample, order[test]),
+        FitCache(most),
+        number,
+    )
+
+
+def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
+    """Return the sizes of trials: small ones to screen, middle ones, and the wanted one."""
+    return [
+        Size(min(rows, 1500), max(min(width, 64), width // 4), min(2, splits), True),
+        Size(min(rows, 3000), max(min(width, 64), width // 2), min(2, splits), True),
+        Size(min(rows, _MOST_ROWS), width, splits),
+    ]
+
+
+class Score(NamedTuple):
+    """A score and its standard error, from resampled rows."""
+
+    value: float
+    error: float
+    rows: int
+
+
+_TEST_RESAMPLES = 100
+
+
+def score_test_rows(
+    fm: FeatureMap,
+    data: RereadableData,
+    label: LabelArgument,
+    split: str,
+    kind: TaskKind,
+    scoring: ScoringName,
+    jobs: int,
+) -> Score:
+    """Train ridge on the features of the training rows, and score it on the test rows."""
+    names = label_names(label)
+    n, read = data.label_columns({"--split": [split], "--label": names})
+    columns = {name: read[name] for name in names}
+    labels = label if isinstance(label, np.ndarray) else joint_labels(columns, data.name)
+    test, _ = parse_test_rows(read[split])
+    if not test.any():
+        raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
+    # Of all labels, as a class may have test rows only.
+    task = task_of(labels, kind)
+    features = EvaluatedMap(fm, data, n, EvaluationRequest(label=names, split=split, jobs=jobs)).features
+    model = Ridge(jobs).linear(features, ~test, Truth(task, labels, divided(n, fm.config.seed, test).folds))
+    rows, predicted = predictions(model, features, test)
+    seen = labels[rows]
+    resampled = _resampled(scoring, task, predicted, seen, _TEST_RESAMPLES, np.random.default_rng(0))
+    return Score(score_of(scoring, task, predicted, seen), float(np.nanstd(resampled)), len(seen))
+
+
+def _resampled(
+    scoring: ScoringName,
+    task: PredictionTask,
+    predicted: Floats,
+    labels: Array,
+    n: int,
+    rng: np.random.Generator,
+) -> list[float]:
+    """Return the scores on `n` resamples of the rows."""
+    draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
+    return [score_of(scoring, task, predicted[rows], labels[rows]) for rows in draws]
+
+
+def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
+    """Return the shares, the largest first, from the chosen metric, or else from one weight for each column.
+
+    None if too few rows or no difference among the columns say anything.
+    """
+    if chosen.map == "base":
+        chosen = space.default()
+    metric = DIAGONAL if chosen.metric == "none" else chosen.metric
+    recipes = space.steps(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
+    table = space.table
+    rows = np.random.default_rng([seed, 8]).permutation(len(table.labels))[:_MOST_ROWS]
+    subset = subset_of(table.sample, rows)
+    try:
+        chain = fit_chain(recipes, subset, np.random.default_rng([seed, 9]))
+    except DataError:
+        return None
+    weights = chain.steps[-1].state["importance"]
+    if "error_kept" not in chain.steps[-1].state or not np.ptp(weights) > 0.0:
+        return None
+    sources = sources_of(chain.steps[:-1])
+    if sources is None:
+        return None
+    names = table.sample.names or tuple(f"column {j}" for j in range(table.sample.X.shape[1]))
+    shares = np.bincount(sources, weights, len(names))
+    return {str(names[j]): float(shares[j]) for j in np.argsort(-shares, kind="stable")}
+
+
+_Run = Callable[[Candidate, Size], Outcome]
+# A file that begins otherwise is no journal, and is left alone.
+_MARK = b'{"kafeat": "tune", "key": '
+
+
+class Journal:
+    """The outcomes of a search, in a file that it has locked. It stays if the search or the writing of its result ends
+    early, and otherwise is removed. `complete` is None until there is a choice.
+
+    With `resume` the outcomes of an earlier search are taken from the file if its key is the same, up to the first
+    damaged line. Without it a file with outcomes is refused.
+    """
+
+    def __init__(self, path: str, key: str, resume: bool, warn: Callable[[str], None]) -> None:
+        self._path, self._known = path, dict[str, Outcome]()
+        self.complete: bool | None = None
+        with naming(path):
+            self._file = os.fdopen(_open(path), "r+b", buffering=0)
+            try:
+                self._begin(_MARK + json.dumps(key).encode() + b"}\n", resume, warn)
+            except BaseException:
+                self._file.close()
+                raise
+
+    def _begin(self, head: bytes, resume: bool, warn: Callable[[str], None]) -> None:
+        if lock(self._file.fileno(), wait=False) is False:
+            raise SystemRefusedError(
+                f"{self._path}: expected a journal that no search writes to, got one in use; wait until that search "
+                "has ended, or name another config"
+            )
+        content = self._file.read()
+        if content and not content.startswith(_MARK):
+            raise _not_ours(self._path)
+        lines = content.splitlines(keepends=True)[1:]
+        if lines and not resume:
+            raise UsageError(
+                f"{self._path}: expected no trials of an earlier search, got {len(lines):,}; go on with them "
+                "(--resume, in Python resume=True), or remove the file to start anew"
+            )
+        if not content.startswith(head):
+            if lines:
+                warn(f"{self._path}: of other data or options; the search starts anew")
+            self._file.truncate(0)
+            write_full(self._file, head)
+            return
+        size = len(head)
+        for line in lines:
+            record = _Line.read(line)
+            if record is None:
+                taken = counted(len(self._known), "trial")
+                warn(f"{self._path}: a line is damaged; the search goes on from {taken} before it")
+                break
+            self._known[record.trial] = Outcome(**record.model_dump(exclude={"trial"}))
+            size += len(line)
+        self._file.truncate(size)
+
+    def remembering(self, run: _Run) -> _Run:
+        """Return a function that takes outcomes from the file, and adds new ones to it."""
+
+        def remembered(candidate: Candidate, size: Size) -> Outcome:
+            name = json.dumps([asdict(candidate), size])
+            if name not in self._known:
+                outcome = self._known[name] = run(candidate, size)
+                with naming(self._path):
+                    write_full(self._file, json.dumps({"trial": name, **asdict(outcome)}).encode() + b"\n")
+            return self._known[name]
+
+        return remembered
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # The same data would fail again, but the same result may be written elsewhere.
+        useless = self.complete is None and isinstance(error, DataError | UsageError)
+        done = useless if error is not None else self.complete
+        with naming(self._path), self._file:
+            if (done or not self._known) and is_at(self._file.fileno(), self._path):
+                os.unlink(self._path)
+
+
+class _Line(BaseModel):
+    """An outcome as it is written."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    trial: str
+    score: float = Field(lt=float("inf"))
+    resampled: tuple[FiniteFloat, ...]
+    seconds: Annotated[FiniteFloat, Field(ge=0.0)]
+    columns: int = Field(ge=0, lt=1 << 31)
+    failure: str | None
+
+    @classmethod
+    def read(cls, line: bytes) -> _Line | None:
+        """Return the outcome of a line, or None for a damaged or incomplete one."""
+        try:
+            record = cls.model_validate_json(line)
+        except ValidationError:
+            return None
+        complete = record.columns > 0 and len(record.resampled) == RESAMPLES and record.score > float("-inf")
+        return record if line.endswith(b"\n") and (complete or record.failure is not None) else None
+
+
+def _open(path: str) -> int:
+    """Open or make a file. A link is refused, as its target may be anything."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        file = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_ours(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise _not_ours(path)
+    return file
+
+
+def _not_ours(path: str) -> UsageError:
+    return UsageError(
+        f"{path}: expected no file of that name, or the journal of a search, got another file; move it, or name "
+        "another config"
+    )

@@ -1,0 +1,290 @@
+"""Choose scaler, metric, kernel, γ and map for a table and its label, in one search."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property, partial
+from hashlib import sha256
+from time import monotonic
+
+import numpy as np
+
+from kafeat._version import __version__
+from kafeat.config import Config
+from kafeat.errors import DataError
+from kafeat.io.options import InputOptions
+from kafeat.jobs.fit.fit import fit_reader
+from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
+from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.options import with_keywords
+from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant, usual_scoring
+from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
+from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.environment import count_jobs
+from kafeat.study.inputs import RereadableData, rereadable
+from kafeat.study.report.document import report_folder
+from kafeat.study.tune.notes import commented, comments, notes
+from kafeat.study.tune.options import TuneOptions
+from kafeat.study.tune.search import Budget, Choice, Search, choose, first_choice
+from kafeat.study.tune.space import (
+    SearchSpace,
+    check_predictor,
+    load_start,
+    seconds_of,
+    with_predictor,
+)
+from kafeat.study.tune.table import check_base, read_table, with_columns
+from kafeat.study.tune.trials import Journal, Scorer, column_importance, score_test_rows, sizes
+from kafeat.study.tune.tuning import Tuning, curve_of, table_of
+
+LEAST_ROWS = 20
+"""Fewer rows than these are refused, as nothing can be chosen on them."""
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """The search over the maps of `space` for the labels of `data`; `start` holds the settings beside the steps."""
+
+    data: RereadableData
+    label: LabelArgument
+    start: Config
+    budget: Budget
+    space: SearchSpace
+    split: str | None
+    task: TaskKind
+    scoring: ScoringName
+    jobs: int
+    seeds: int
+    with_report: bool
+
+    @cached_property
+    def goal(self) -> PredictionTask:
+        """The task of the labels. Labels and scores with which nothing can be learned are refused."""
+        table = self.space.table
+        if len(table.labels) < LEAST_ROWS:
+            raise DataError(
+                f"{table.place}: expected at least {LEAST_ROWS} rows to choose on, got {len(table.labels)}"
+            )
+        try:
+            goal = task_of(table.labels, self.task)
+            score_of(self.scoring, goal, np.zeros_like(goal.targets(table.labels)), table.labels)
+        except DataError as error:
+            raise DataError(f"{table.place}: {error}") from None
+        check_predictor(self.start, goal, table.place)
+        if goal.classes is not None and 2 * len(goal.classes) > len(table.labels):
+            raise DataError(
+                f"{table.place}: label: expected classes that several rows have, got {len(goal.classes):,} in "
+                f"{len(table.labels):,} rows: name a column to predict, not one that tells the rows apart"
+            )
+        return goal
+
+    def journal(
+        self, path: str | None, resume: bool, listener: Listener
+    ) -> AbstractContextManager[Journal | None]:
+        """Open the file of trials, whose key changes with the data and with everything that trials depend on."""
+        if path is None:
+            return nullcontext()
+        table = self.space.table
+        of_goal = (self.goal.classes is None, self.split, self.task, self.scoring, self.seeds)
+        # Text as codes: a file of some kilobytes may repeat a long label in every row.
+        text = table.labels.dtype.kind == "O"
+        labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
+        key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels)
+        return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
+
+    def search(self, trials: int | None, seconds: float | None, record: Journal | None) -> Search:
+        """Return the search, whose trials the journal records."""
+        score = Scorer(self.space, self.goal, self.scoring, self.start.seed, self.jobs).score
+        rows = len(self.space.table.labels)
+        planned = sizes(rows, self.budget.searched, self.seeds)
+        # The chosen map is fitted on all rows for the score of the test rows.
+        last_fit = 0.0 if self.split is None else rows / planned[-1].rows
+        return Search(
+            self.space,
+            planned,
+            score if record is None else record.remembering(score),
+            budget=self.budget,
+            most_trials=trials,
+            seconds=seconds,
+            reserved=self.budget.later_trials(self.with_report) + last_fit,
+        )
+
+    def run(self, search: Search, stops: tuple[type[BaseException], ...]) -> Choice:
+        """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""
+        choice = None
+        try:
+            search.search()
+            choice = choose(search, highest_score(self.scoring), with_curve=self.with_report)
+            if self.split is not None:
+                fm = self.fit(self.config(choice), self.data)
+                choice.test = score_test_rows(
+                    fm, self.data, self.label, self.split, self.task, self.scoring, self.jobs
+                )
+        except stops:
+            if not search.trials:
+                raise
+            choice = choice or first_choice(search)
+            choice.interrupted = True
+        return choice
+
+    def config(self, choice: Choice) -> Config:
+        """Return the config of the chosen map for all training rows."""
+        chosen, table = choice.chosen, self.space.table
+        steps = self.space.steps(chosen.candidate, chosen.size.width, len(table.labels))
+        predictor = [] if self.start.predictor is None else [self.start.predictor.recipe()]
+        return with_columns(self.start, table.groups, [*steps, *predictor])
+
+    def fit(self, config: Config, data: RereadableData) -> FeatureMap:
+        """Fit a config on the training rows."""
+        with data.open() as source:
+            return fit_reader(config, source, self.label, split=self.split)
+
+    def result(
+        self, search: Search, choice: Choice, words: Sequence[str], fit: Callable[[Config], FeatureMap]
+    ) -> Tuning:
+        """Return the result; `words` are the arguments of commands that read the same data."""
+        config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
+        constant = score_of_constant(self.scoring, self.goal, labels, labels)
+        said = tuple(notes(search, choice, self.goal, self.task, constant, config.predictor))
+        name = usual_scoring(self.goal.kind) if self.scoring == "auto" else self.scoring
+        name = "R²" if name == "r2" else name
+        text = comments(search, choice, names, name, constant, said)
+        best, seed = choice.chosen, self.start.seed
+        return Tuning(
+            config=config,
+            yaml=commented(config, list(text)),
+            columns=best.outcome.columns,
+            score=best.outcome.score,
+            error=best.outcome.error,
+            constant_score=constant,
+            score_name=name,
+            test_score=choice.test,
+            table=table_of(choice.leaders),
+            curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
+            importance=column_importance(self.space, best.candidate, seed) if self.with_report else None,
+            trials=len(search.trials),
+            notes=said,
+            interrupted=choice.interrupted,
+            _words=words,
+            _labels=names,
+            _fit=partial(fit, config),
+        )
+
+
+# A trial may take longer than those before it, and the chosen map is fitted, so the search ends before the time.
+_SHARE_OF_TIME = 0.88
+
+
+@with_keywords(TuneOptions)
+def tune(asked: TuneOptions) -> Tuning:
+    """Choose the config of a map: scaler, metric, kernel, γ, map and width, by the score of ridge on its features.
+
+    Candidates are fitted on a part of the rows and scored on others. The same data, seed and number of trials give the
+    same config.
+
+    Parameters
+    ----------
+    data : str, path, array (n_rows, n_features), sparse matrix or table
+        Rows with numbers, text, times and missing values: in memory, or the path or URI of a file or data set.
+    label : str, list of str, array (n_rows,) or (n_rows, k)
+        Column to predict, or its values. Several columns of numbers are predicted together; their scores are averaged.
+        A list of text names columns, unless it has an entry for every row.
+    base : str, path, mapping, Config or None, default None
+        Config to start from: its seed, columns and other settings are kept, and its steps, if it has some, are one of
+        the candidates. A predictor at its end is kept.
+    reading : InputOptions or None, default None
+        Options for reading a file.
+    progress : callable or None, default None
+        Called with the search and the trial after each trial.
+    listener : Listener or None, default None
+        Callbacks for warnings about the columns.
+    journal : str or None, default None
+        File that records the trials. One with trials is refused without `resume`; a complete search removes it, after
+        the report and `write`.
+    config_name : str, default "best.yaml"
+        Name of the file of the config, for the commands on the page.
+    stops : tuple of exceptions, default (KeyboardInterrupt,)
+        Exceptions that end the search with the best config so far.
+    write : callable or None, default None
+        Called with the result to write it. If it fails, the journal stays.
+
+    Returns
+    -------
+    Tuning
+        The config, its score, and the trials.
+
+    Raises
+    ------
+    kafeat.errors.DataError
+        The data cannot be read, or there is nothing to learn from them.
+    kafeat.errors.UsageError
+        An argument is invalid.
+
+    Examples
+    --------
+    >>> import kafeat, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> tuning = kafeat.tune(X, np.sin(X[:, 0]), columns=32, trials=4, jobs=1)
+    >>> tuning.fit().n_components
+    32
+    """
+    started = monotonic()
+    start, own = load_start(asked.base)
+    start = with_predictor(start, asked.predictor, asked.task)
+    budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
+    seconds = seconds_of(asked.time)
+    budget.check()
+    check_base(start)
+    listener, split = asked.listener or SILENT, asked.split
+    with report_folder(asked.report), rereadable(asked.data, asked.reading) as source:
+        with source.open() as first:
+            given = label_argument(asked.label, first.rows)
+        space = SearchSpace(read_table(source, start, given, split, listener), own)
+        tuner = Tuner(
+            source, given, start, budget, space,
+            split=split, task=asked.task, scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds,
+            with_report=asked.report is not None,
+        )  # fmt: skip
+        with tuner.journal(asked.journal, asked.resume, listener) as record:
+            search = tuner.search(asked.trials, None if seconds is None else _SHARE_OF_TIME * seconds, record)
+            search.started = started
+            return _tuned(asked, tuner, search, record)
+
+
+def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: Journal | None) -> Tuning:
+    """Search, and write the result and its page before the journal is closed."""
+    if asked.progress is not None:
+        search.tell = partial(asked.progress, search)
+    choice = tuner.run(search, asked.stops)
+    if record is not None:
+        record.complete = not choice.interrupted
+
+    def fit(config: Config) -> FeatureMap:
+        with rereadable(asked.data, asked.reading) as again:
+            return tuner.fit(config, again)
+
+    tuning = tuner.result(search, choice, _words(asked.data, asked.split, asked.reading), fit)
+    if asked.report is not None:
+        from kafeat.study.tune.report import write_tuning
+
+        write_tuning(asked.report, tuning, tuner.data.name, asked.config_name)
+    if asked.write is not None:
+        asked.write(tuning)
+    return tuning
+
+
+def _words(data: object, split: str | None, reading: InputOptions | None) -> list[str]:
+    """Return the arguments of commands that read the same data: the file, and how it is divided and read."""
+    if not isinstance(data, str | os.PathLike):
+        return []
+    reading = reading or InputOptions()
+    return [
+        os.fspath(data),
+        *(["", ""] if split is None else ["--split", split]),
+        *([] if reading.input_format is None else ["--input-format", reading.input_format]),
+        *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
+        *(["--no-header"] if reading.no_header else []),
+    ]

@@ -108,7 +108,7 @@ def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
         return click.Choice(says.choices)
     match kind.removesuffix(" | None"):
         case "int":
-            return number(int(says.least or 0), _LARGEST if says.most is None else int(says.most))
+            return number(int(says.least), _LARGEST if says.most is None else int(says.most))
         case "float":
             return click.FloatRange(says.least, says.most, min_open=says.least_open, max_open=says.most_open)
         case "str | Sequence[str]" if not says.multiple:

@@ -55,28 +55,17 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, quiet: 
     from kafeat.cli.json_output import write_json
     from kafeat.cli.main import Interrupted, forget
     from kafeat.cli.progress import watching
-    from kafeat.errors import UsageError
-    from kafeat.io.storage.atomic import check_place
-    from kafeat.io.storage.location import parse_location
     from kafeat.study.tune.space import seconds_of
     from kafeat.study.tune.tune import tune as job
 
-    seconds, resume = seconds_of(options["time"]), options["resume"]
-    place, journal = parse_location(config), journal_of(config)
-    if resume and journal is None:
-        raise UsageError(
-            f"--resume: expected an output on this machine, beside which the journal is, got {place}"
-        )
-    replace = overwrite or (resume and _chosen_before(place))
-    for name, may_replace in ((config, replace), (json_file, True)):
-        if name not in (None, "-"):
-            check_place(parse_location(name), may_replace)
+    seconds, journal = seconds_of(options["time"]), journal_of(config)
+    replace = _may_replace(config, json_file, overwrite, options["resume"])
 
     def write(result: Tuning) -> None:
         progress.close()  # which would take what goes to standard output
         if result.interrupted:
             forget()
-        _write_config(place, result, replace)
+        _write_config(config, result, replace)
         write_json(json_file, result.to_plain(), ensure_ascii=False)
 
     with ExitStack() as progress:
@@ -90,14 +79,32 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, quiet: 
     return 130 if result.interrupted else 0
 
 
-def _write_config(place: Location, result: Tuning, replace: bool) -> None:
-    from kafeat.io.storage.atomic import write_bytes
-    from kafeat.io.storage.base import StandardStream
+def _may_replace(config: str, json_file: str | None, overwrite: bool, resume: bool) -> bool:
+    """Return true if a config may be replaced; refuse places that cannot be written to."""
+    from kafeat.errors import UsageError
+    from kafeat.io.storage.atomic import check_place
+    from kafeat.io.storage.location import parse_location
 
-    if isinstance(place, StandardStream):
+    place = parse_location(config)
+    if resume and journal_of(config) is None:
+        raise UsageError(
+            f"--resume: expected an output on this machine, beside which the journal is, got {place}"
+        )
+    replace = overwrite or (resume and _chosen_before(place))
+    for name, may_replace in ((config, replace), (json_file, True)):
+        if name not in (None, "-"):
+            check_place(parse_location(name), may_replace)
+    return replace
+
+
+def _write_config(config: str, result: Tuning, replace: bool) -> None:
+    from kafeat.io.storage.atomic import write_bytes
+    from kafeat.io.storage.location import parse_location
+
+    if config == "-":
         click.echo(result.yaml, nl=False)
     else:
-        write_bytes(place, result.yaml.encode(), replace)
+        write_bytes(parse_location(config), result.yaml.encode(), replace)
 
 
 def _chosen_before(place: Location) -> bool:

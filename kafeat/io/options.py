@@ -36,7 +36,7 @@ class Option:
         use: What a text is, such as a column, or a file that is written; a shell completes it.
         multiple: True if it may be given several times.
         choices: The values that it takes; none leaves this to the type.
-        least, most: Bounds of a number; None for none.
+        least, most: Bounds of a number; None for no upper one.
         least_open, most_open: True if the bound itself is not allowed.
         variable: True lets an environment variable set it.
     """
@@ -50,7 +50,7 @@ class Option:
     use: Literal["column", "config", "file", "model", "output", "pages"] | None = None
     multiple: bool = False
     choices: tuple[str, ...] = ()
-    least: float | None = 1
+    least: float = 1
     most: float | None = None
     least_open: bool = False
     most_open: bool = False
@@ -70,19 +70,16 @@ class Option:
             raise UsageError(f"{name}: expected {what} {self._range()}, got {value!r}")
 
     def _allows(self, number: float) -> bool:
-        low = self.least is None or (number > self.least if self.least_open else number >= self.least)
-        high = self.most is None or (number < self.most if self.most_open else number <= self.most)
-        return math.isfinite(number) and low and high
+        low = number > self.least if self.least_open else number >= self.least
+        most = math.inf if self.most is None else self.most
+        return math.isfinite(number) and low and (number < most if self.most_open else number <= most)
 
     def _range(self) -> str:
-        if self.least is None or self.most is None or self.least_open or self.most_open:
-            low = (
-                ""
-                if self.least is None
-                else f"{'above' if self.least_open else 'of at least'} {self.least:,}"
-            )
-            high = "" if self.most is None else f"{'below' if self.most_open else 'of at most'} {self.most:,}"
-            return f"{low}{' and ' if low and high else ''}{high}"
+        low = f"{'above' if self.least_open else 'of at least'} {self.least:,}"
+        if self.most is None:
+            return low
+        if self.least_open or self.most_open:
+            return f"{low} and {'below' if self.most_open else 'of at most'} {self.most:,}"
         return f"from {self.least:,} to {self.most:,}"
 
 

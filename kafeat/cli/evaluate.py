@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from kafeat.cli import experiments, log, options
 from kafeat.cli.command import GroupedCommand, long_name
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, UsageError, without_secrets
 from kafeat.study.request import EvaluationRequest, NamedRecipe
 
 if TYPE_CHECKING:
@@ -70,13 +70,12 @@ def evaluate(
     """
     from kafeat.cli.evaluate_tables import show, show_predictions
     from kafeat.cli.json_output import check_json, write_json
-    from kafeat.io.storage.location import parse_location
     from kafeat.study.evaluate import gate
     from kafeat.study.scores import refuse_low_scores
 
     check_json(json_file)
     _drop_idle_defaults(values, experiment)
-    source, models = {"data": str(parse_location(data))}, values["model"]
+    source, models = {"data": without_secrets(data)}, values["model"]
     shown = json_file != "-" and not quiet
     if all_rows:
         records = _score(data, values)
@@ -88,7 +87,7 @@ def evaluate(
     if experiment is not None:
         source = {"experiment": experiment, **source}
     elif len(models) == 1 and not values["config"]:
-        source = {"model": str(parse_location(models[0])), **source}
+        source = {"model": without_secrets(models[0]), **source}
     _refuse_idle(values["label"], values["learner"], min_score)
     report = _evaluate(data, experiment, quiet, values)
     write_json(json_file, {**source, **report})

@@ -8,6 +8,7 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
+from kafeat.cli.overlaps import located
 from kafeat.jobs.options import FitOptions
 
 if TYPE_CHECKING:
@@ -60,11 +61,10 @@ def fit(
 
     from kafeat.cli.progress import progress
     from kafeat.config import load_config
-    from kafeat.io.storage.location import parse_location
     from kafeat.jobs.fit.fit import fit_reader
 
     recipe = load_config(config)
-    with reading.open(parse_location(data)) as source, progress("reading rows", quiet) as announce:
+    with reading.open(located(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
         fm = fit_reader(recipe, source, listener=listener, **values)
     fm.save(model, overwrite, fsync=fsync)

@@ -9,7 +9,7 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
-from kafeat.cli.overlaps import journal_of
+from kafeat.cli.overlaps import journal_of, located
 from kafeat.study.tune.options import TuneOptions
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, quiet: 
     from kafeat.study.tune.space import seconds_of
     from kafeat.study.tune.tune import tune as job
 
-    seconds, journal = seconds_of(options["time"]), journal_of(config)
+    seconds, journal = seconds_of(options["time"]), journal_of(located(config))
     replace = _may_replace(config, json_file, overwrite, options["resume"])
 
     def write(result: Tuning) -> None:
@@ -83,28 +83,26 @@ def _may_replace(config: str, json_file: str | None, overwrite: bool, resume: bo
     """Return true if a config may be replaced; refuse places that cannot be written to."""
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place
-    from kafeat.io.storage.location import parse_location
 
-    place = parse_location(config)
-    if resume and journal_of(config) is None:
+    place = located(config)
+    if resume and journal_of(place) is None:
         raise UsageError(
             f"--resume: expected an output on this machine, beside which the journal is, got {place}"
         )
     replace = overwrite or (resume and _chosen_before(place))
     for name, may_replace in ((config, replace), (json_file, True)):
         if name not in (None, "-"):
-            check_place(parse_location(name), may_replace)
+            check_place(located(name), may_replace)
     return replace
 
 
 def _write_config(config: str, result: Tuning, replace: bool) -> None:
     from kafeat.io.storage.atomic import write_bytes
-    from kafeat.io.storage.location import parse_location
 
     if config == "-":
         click.echo(result.yaml, nl=False)
     else:
-        write_bytes(parse_location(config), result.yaml.encode(), replace)
+        write_bytes(located(config), result.yaml.encode(), replace)
 
 
 def _chosen_before(place: Location) -> bool:

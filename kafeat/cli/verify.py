@@ -8,6 +8,7 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
+from kafeat.cli.overlaps import located
 from kafeat.io.options import InputOptions
 from kafeat.jobs.options import VerifyOptions
 
@@ -35,7 +36,14 @@ Examples:
 @options.quiet
 @options.verbose
 def verify(
-    model: str, source: str, target: str, output_format: str | None, quiet: bool, verbose: bool, **values: Any
+    model: str,
+    source: str,
+    target: str,
+    stats: str | None,
+    output_format: str | None,
+    quiet: bool,
+    verbose: bool,
+    **values: Any,
 ) -> None:
     """Verify that OUT holds the features of IN under MODEL: count its rows and recompute random chunks.
 
@@ -45,14 +53,15 @@ def verify(
     """
     from kafeat.jobs.verify.verify import verify_file
 
+    values["stats"] = None if stats is None else located(stats)
     reading_output = InputOptions(input_format=output_format)
-    result = verify_file(model, source, target, reading_output=reading_output, **values)
+    result = verify_file(*map(located, (model, source, target)), reading_output=reading_output, **values)
     bits = (
         "equal to the last bit"
         if not result.largest_difference
         else f"equal but for rounding ({result.largest_difference:.1e})"
     )
-    hashes = f"; {', '.join(result.hashes)} have the hashes of {values['stats']}" if result.hashes else ""
+    hashes = f"; {', '.join(result.hashes)} have the hashes of {stats}" if result.hashes else ""
     log.summarize(
         f"{target}: {result.rows:,} rows, {result.rows_compared:,} of them made again: {bits}{hashes}",
         quiet,

@@ -55,11 +55,11 @@ class FitOptions:
 class VerifyOptions:
     """Files and options of `kafeat verify`."""
 
-    model: str
-    source: str | Location
-    target: str | Location
+    model: Location
+    source: Location
+    target: Location
     _: KW_ONLY
-    stats: str | None = option(
+    stats: Location | None = option(
         None, "Also compare the hashes in the file that `transform --stats` wrote.",
         group="Output", use="file", metavar="FILE.json",
     )  # fmt: skip

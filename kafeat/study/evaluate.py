@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from kafeat.jobs.fit.labels import check_label
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.options import with_keywords
 from kafeat.pictures.figure_data import MapFigures
-from kafeat.study.candidates import Candidate, Sweep, by_row_numbers, list_candidates, read_sweep
+from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
 from kafeat.study.evaluation import Evaluation
 from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.recommendation import choose, edges, recommend, score_of_choice
-from kafeat.study.records import EvaluationRecord, Report, estimate_of
+from kafeat.study.records import Record, Report
 from kafeat.study.report.document import report_folder
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.study.summary import budgets, rates, spell, summarize
@@ -122,7 +122,7 @@ def _refuse_values(argument: str, column: object) -> None:
         )
 
 
-def _check_splits(asked: EvaluationRequest, candidates: Sequence[Candidate]) -> None:
+def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -> None:
     """Refuse several splits of rows that are split already, or that a model was fitted on."""
     if asked.splits == 1:
         return
@@ -140,10 +140,10 @@ def _check_splits(asked: EvaluationRequest, candidates: Sequence[Candidate]) -> 
 def _records(
     data: RereadableData,
     request: EvaluationRequest,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[ComparedMap],
     exhibits: list[MapFigures] | None,
     listener: Listener,
-) -> list[EvaluationRecord]:
+) -> list[Record]:
     """Evaluate every map in every split; if there are several maps, an error names its map."""
     for candidate in candidates:
         candidate.refuse_features(request.reserved)
@@ -168,7 +168,7 @@ def _tell(say: Say | None, place: str, step: str) -> None:
         say(f"{place}{step}")
 
 
-def _report(records: list[EvaluationRecord]) -> Report:
+def _report(records: list[Record]) -> Report:
     """Return the records with their summary and the recommendation."""
     summary = summarize(records)
     chosen, choice = choose(summary), score_of_choice(records)
@@ -189,13 +189,13 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _finite(record: EvaluationRecord) -> EvaluationRecord:
+def _finite(record: Record) -> Record:
     # A ratio to zero has no value, and is null in JSON.
     values = {
         key: None if isinstance(value, float) and not np.isfinite(value) else value
         for key, value in record.items()
     }
-    return cast(EvaluationRecord, values)
+    return values
 
 
 def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
@@ -208,7 +208,7 @@ def gate(report: Report, max_error: float | None, min_score: float | None) -> No
         ):
             if bound is None:
                 continue
-            value = estimate_of(entry, key)["mean"]
+            value = entry[key]["mean"]
             if value is None or sign * value > sign * bound:
                 got = "none" if value is None else f"{value:.4g}"
                 missed.append(f"{spell(entry)}: {expected} {bound:g}, got {got}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -19,14 +18,14 @@ from kafeat.errors import DataError, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
-from kafeat.io.formats import FORMATS, format_of_bytes
+from kafeat.io.formats import format_of_stream
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import parse_location
-from kafeat.jobs.fit.labels import Labels, parse_test_rows
+from kafeat.io.storage.location import location_of
+from kafeat.jobs.fit.labels import LabelNames, Labels, joint_labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
 from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
 from kafeat.model.feature_map import FeatureMap
@@ -249,6 +248,12 @@ class RereadableData:
         with self.open() as source:
             return source.digest() in {origin.sha256 for origin in fm.provenance.sources}
 
+    def labelled(self, labels: LabelNames, split: str | None = None) -> tuple[int, Array | None, Array]:
+        """Return the number of rows, their joint labels (n,) or (n, k), and the values of the column of the split."""
+        n, columns = self.label_columns({"--label": labels, "--split": [] if split is None else [split]})
+        joint = joint_labels({name: columns[name] for name in labels}, self.name) if labels else None
+        return n, joint, np.empty(0) if split is None else columns[split]
+
     def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
         """Return the number of rows, and whole columns of labels; the keys are options, for messages."""
         names = [name for requested in options.values() for name in requested]
@@ -283,17 +288,16 @@ _ROWS = 1 << 16
 def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableData]:
     """Make a path, an array or a table rereadable; standard input is copied to a temporary file."""
     reading = reading or InputOptions()
-    place = parse_location(data) if isinstance(data, str | os.PathLike) else None
+    place = location_of(data)
     if place is None:
         yield RereadableData(data, reading)
     elif not isinstance(place, StandardStream):
         entry = place.entry()
         yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp)
     else:
-        with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
+        with tempfile.NamedTemporaryFile(prefix="kafeat-") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
-            known = format_of_bytes(copy.read(6)) is FORMATS["arrow"]
-            format = reading.input_format or ("arrow" if known else "csv")
+            format = reading.input_format or format_of_stream(copy.read(6)).name
             yield RereadableData(LocalPath(copy.name), replace(reading, input_format=format), "-")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
@@ -19,7 +18,7 @@ from kafeat.io.columns.selection import choose
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
@@ -81,7 +80,7 @@ def fit(asked: FitOptions) -> FeatureMap:
     recipe, data, split, weight = load_config(asked.config), asked.data, asked.split, asked.weight
     messages = list[str]()
     listener = Listener(warn=messages.append)
-    place = parse_location(data) if isinstance(data, str | os.PathLike) else None
+    place = location_of(data)
     with nullcontext(reader_of(data)) if place is None else InputOptions().open(place) as source:
         given = label_argument(asked.label, source.rows)
         fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=asked.jobs, listener=listener)

@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kafeat.errors import UsageError
-from kafeat.io.formats import OUTPUTS
+from kafeat.io.formats import NAMES
 from kafeat.io.options import JOBS, OUTPUT_DTYPE, InputOptions, option
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class TransformOptions(InputOptions, Files):
     )  # fmt: skip
     jobs: int | None = option(None, JOBS)
     output_format: str | None = option(
-        None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=OUTPUTS
+        None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=NAMES
     )
     layout: OutputLayout = option(
         "columns", "One column per feature, or one column of lists.",

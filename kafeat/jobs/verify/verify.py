@@ -11,11 +11,9 @@ from typing import Any
 from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
-from kafeat.io.formats import FORMATS
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.json_text import read_json
-from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.io.writers.passthrough import KeptRows
 from kafeat.jobs.options import VerifyOptions, with_keywords
@@ -23,7 +21,7 @@ from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.load import load
+from kafeat.model.load import load_from
 from kafeat.runtime.run import Done, RowPolicy
 
 
@@ -53,14 +51,15 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     `label` names the column that was copied as the label of LIBSVM; default: that of the stats, or none.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
-    source, target = parse_location(asked.source), parse_location(asked.target)
-    fm = load(asked.model)
-    known = {} if asked.stats is None else _read_stats(parse_location(asked.stats))
-    hashes = _check_hashes(known, fm, parse_location(asked.model), source, target)
+    fm = load_from(asked.model)
+    known = {} if asked.stats is None else _read_stats(asked.stats)
+    source, target = asked.source, asked.target
+    hashes = _check_hashes(known, fm, asked.model, source, target)
     with asked.reading.open(source) as source_reader, asked.reading_output.open(target) as output_reader:
         _check_maker(output_reader, target, fm, asked.model)
-        dtype = asked.output_dtype or known.get("output", {}).get("dtype")
-        scaled = asked.unit_variance or "scale" in {**known.get("output", {}), **output_reader.notes}
+        made = known.get("output", {})
+        dtype = asked.output_dtype or made.get("dtype")
+        scaled = asked.unit_variance or "scale" in {**made, **output_reader.notes}
         outputs = _outputs(output_reader, fm, scaled)
         copied = _copied(asked.label, known, output_reader)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied)
@@ -93,7 +92,7 @@ def _compare(
     return output.at if dropped else chosen.rows, compared, largest
 
 
-def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -> None:
+def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: Location) -> None:
     """Refuse an output whose notes name another map."""
     maker = output.notes.get("map")
     if maker not in (None, fm.digest):
@@ -116,10 +115,10 @@ def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]
 def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
     writing = OutputOptions(features=True, unit_variance=scaled)
-    features = outputs_of(fm, writing, FORMATS["npz"] if made.sparse else None)
+    features = outputs_of(fm, writing, sparse=made.sparse)
     if fm.predictor is None or scaled:
         return features
-    predictions = outputs_of(fm, OutputOptions(), FORMATS["npy"] if made.positional else None)
+    predictions = outputs_of(fm, OutputOptions(), only_numbers=made.positional)
     # LIBSVM does not tell its width, and has a label beside the numbers.
     fields = made.settled().fields[-1:] if made.sparse else made.fields
     width = sum(field.width or 1 for field in fields)

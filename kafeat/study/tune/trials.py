@@ -18,15 +18,15 @@ from types import TracebackType
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache, sources_of
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted, quoted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
-from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
-from kafeat.jobs.fit.search import Subset, fit_chain, held_out, ridge_predictions, subset_of
+from kafeat.jobs.fit.labels import LabelArgument, label_names, parse_test_rows
+from kafeat.jobs.fit.search import SampleSplit, fit_chain, ridge_predictions, subset_of
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
@@ -34,9 +34,9 @@ from kafeat.study.inputs import EvaluatedMap, RereadableData
 from kafeat.study.learners import Ridge, Truth, predictions
 from kafeat.study.learners import split as divided
 from kafeat.study.request import EvaluationRequest
+from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.space import DIAGONAL, Candidate, SearchSpace
 from kafeat.study.tune.table import TunedTable
-from kafeat.types import Array, Floats
 
 # Test parts of one shuffling, which do not overlap.
 _PARTS = 4
@@ -64,10 +64,10 @@ class Outcome:
     no score.
     """
 
-    score: float
-    resampled: tuple[float, ...]
-    seconds: float
-    columns: int = 0
+    score: Annotated[float, Field(lt=float("inf"))]
+    resampled: tuple[FiniteFloat, ...]
+    seconds: Annotated[FiniteFloat, Field(ge=0.0)]
+    columns: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
     failure: str | None = None
 
     @property
@@ -78,13 +78,6 @@ class Outcome:
     def noise(self, other: Outcome) -> float:
         """Return the standard error of the difference to another trial of the same size."""
         return float(np.std(np.subtract(self.resampled, other.resampled)))
-
-
-class _Split(NamedTuple):
-    train: Subset
-    test: Subset
-    cache: FitCache
-    number: int
 
 
 class Scorer:
@@ -101,40 +94,39 @@ class Scorer:
         """Return the mean score over the splits."""
         splits, started = self._splits(size.rows, size.splits), time.perf_counter()
 
-        def one(split: _Split) -> tuple[list[float], int]:
+        def one(number: int) -> tuple[list[float], int]:
+            split = splits[number]
             recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
-            rng = np.random.default_rng([self._seed, 6, split.number])
-            chain = fit_chain(recipes, split.train, rng, split.cache)
-            return self._scores(chain, split), chain.n_outputs
+            rng = np.random.default_rng([self._seed, 6, number])
+            chain = split.fit(recipes, rng)
+            return self._scores(chain, split, number), chain.n_outputs
 
         try:
             with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
-                results = list(pool.map(one, splits))
+                results = list(pool.map(one, range(len(splits))))
         except DataError as error:
             return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
         means = np.mean([scores for scores, _ in results], axis=0)
         columns = max(columns for _, columns in results)
         return Outcome(float(means[0]), tuple(means[1:].tolist()), time.perf_counter() - started, columns)
 
-    def _scores(self, chain: Chain, split: _Split) -> list[float]:
+    def _scores(self, chain: Chain, split: SampleSplit, number: int) -> list[float]:
         """Return the score on the test rows of a split, and on resamples of them."""
-        n = len(split.train)
-        Z, every = held_out(chain, split.train, split.test)
-        predicted, labels = ridge_predictions(Z, every, n, self._task), every[n:]
+        _, predicted, labels = split.predictions(chain, ridge_predictions, self._task)
         score = score_of(self._scoring, self._task, predicted, labels)
         if not np.isfinite(score):
             raise DataError(
                 f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
             )
-        rng = np.random.default_rng([self._seed, 7, split.number])
-        resampled = _resampled(self._scoring, self._task, predicted, labels, RESAMPLES, rng)
+        rng = np.random.default_rng([self._seed, 7, number])
+        resampled = resampled_scores(self._scoring, self._task, predicted, labels, RESAMPLES, rng)
         return [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
 
-    def _split_rows(self, rows: int, n: int) -> list[_Split]:
+    def _split_rows(self, rows: int, n: int) -> list[SampleSplit]:
         return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
 
 
-def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> _Split:
+def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> SampleSplit:
     """Return a quarter of the rows to test on, after the rest; four splits in a row share no test row."""
     shuffling, part = divmod(number, _PARTS)
     order = np.random.default_rng([seed, 5, shuffling]).permutation(len(table.labels))[:most_rows]
@@ -142,12 +134,7 @@ def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> _Split:
     test = np.zeros(len(order), dtype=bool)
     test[part * held : (part + 1) * held] = True
     most = int(np.clip(_MOST_KEPT // max(1, len(order) * table.width), 2, _MOST_CHAINS))
-    return _Split(
-        subset_of(table.sample, order[~test]),
-        subset_of(table.sample, order[test]),
-        FitCache(most),
-        number,
-    )
+    return SampleSplit.of(table.sample, order[~test], order[test], FitCache(most))
 
 
 def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
@@ -181,10 +168,11 @@ def score_test_rows(
 ) -> Score:
     """Train ridge on the features of the training rows, and score it on the test rows."""
     names = label_names(label)
-    n, read = data.label_columns({"--split": [split], "--label": names})
-    columns = {name: read[name] for name in names}
-    labels = label if isinstance(label, np.ndarray) else joint_labels(columns, data.name)
-    test, _ = parse_test_rows(read[split])
+    n, read, parts = data.labelled(names, split)
+    labels = label if isinstance(label, np.ndarray) else read
+    if labels is None:
+        raise TypeError("a search without a label")
+    test, _ = parse_test_rows(parts)
     if not test.any():
         raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
     # Of all labels, as a class may have test rows only.
@@ -193,21 +181,8 @@ def score_test_rows(
     model = Ridge(jobs).linear(features, ~test, Truth(task, labels, divided(n, fm.config.seed, test).folds))
     rows, predicted = predictions(model, features, test)
     seen = labels[rows]
-    resampled = _resampled(scoring, task, predicted, seen, _TEST_RESAMPLES, np.random.default_rng(0))
+    resampled = resampled_scores(scoring, task, predicted, seen, _TEST_RESAMPLES)
     return Score(score_of(scoring, task, predicted, seen), float(np.nanstd(resampled)), len(seen))
-
-
-def _resampled(
-    scoring: ScoringName,
-    task: PredictionTask,
-    predicted: Floats,
-    labels: Array,
-    n: int,
-    rng: np.random.Generator,
-) -> list[float]:
-    """Return the scores on `n` resamples of the rows."""
-    draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
-    return [score_of(scoring, task, predicted[rows], labels[rows]) for rows in draws]
 
 
 def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
@@ -242,7 +217,7 @@ _Run = Callable[[Candidate, Size], Outcome]
 _MARK = b'{"kafeat": "tune", "key": '
 
 
-class Journal:
+class TrialJournal:
     """The outcomes of a search, in a file that it has locked. It stays if the search or the writing of its result ends
     early, and otherwise is removed. `complete` is None until there is a choice.
 
@@ -284,12 +259,12 @@ class Journal:
             return
         size = len(head)
         for line in lines:
-            record = _Line.read(line)
+            record = _read(line)
             if record is None:
                 taken = counted(len(self._known), "trial")
                 warn(f"{self._path}: a line is damaged; the search goes on from {taken} before it")
                 break
-            self._known[record.trial] = Outcome(**record.model_dump(exclude={"trial"}))
+            self._known[record.trial] = record
             size += len(line)
         self._file.truncate(size)
 
@@ -320,27 +295,24 @@ class Journal:
                 os.unlink(self._path)
 
 
-class _Line(BaseModel):
-    """An outcome as it is written."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
+@dataclass(frozen=True, kw_only=True)
+class _Line(Outcome):
+    """An outcome as it is written, with the name of its trial."""
 
     trial: str
-    score: float = Field(lt=float("inf"))
-    resampled: tuple[FiniteFloat, ...]
-    seconds: Annotated[FiniteFloat, Field(ge=0.0)]
-    columns: int = Field(ge=0, lt=1 << 31)
-    failure: str | None
 
-    @classmethod
-    def read(cls, line: bytes) -> _Line | None:
-        """Return the outcome of a line, or None for a damaged or incomplete one."""
-        try:
-            record = cls.model_validate_json(line)
-        except ValidationError:
-            return None
-        complete = record.columns > 0 and len(record.resampled) == RESAMPLES and record.score > float("-inf")
-        return record if line.endswith(b"\n") and (complete or record.failure is not None) else None
+
+_LINE = TypeAdapter(_Line)
+
+
+def _read(line: bytes) -> _Line | None:
+    """Return the outcome of a line, or None for a damaged or incomplete one."""
+    try:
+        record = _LINE.validate_json(line, strict=True)
+    except ValidationError:
+        return None
+    complete = record.columns > 0 and len(record.resampled) == RESAMPLES and record.score > float("-inf")
+    return record if line.endswith(b"\n") and (complete or record.failure is not None) else None
 
 
 def _open(path: str) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,7 +14,6 @@ import numpy as np
 from kafeat._version import __version__
 from kafeat.config import Config
 from kafeat.errors import DataError
-from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
@@ -37,14 +35,14 @@ from kafeat.study.tune.space import (
     with_predictor,
 )
 from kafeat.study.tune.table import check_base, read_table, with_columns
-from kafeat.study.tune.trials import Journal, Scorer, column_importance, score_test_rows, sizes
-from kafeat.study.tune.tuning import Tuning, curve_of, table_of
+from kafeat.study.tune.trials import Scorer, TrialJournal, column_importance, score_test_rows, sizes
+from kafeat.study.tune.tuning import DataArguments, Tuning, curve_of, table_of
 
 LEAST_ROWS = 20
 """Fewer rows than these are refused, as nothing can be chosen on them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tuner:
     """The search over the maps of `space` for the labels of `data`; `start` holds the settings beside the steps."""
 
@@ -83,7 +81,7 @@ class Tuner:
 
     def journal(
         self, path: str | None, resume: bool, listener: Listener
-    ) -> AbstractContextManager[Journal | None]:
+    ) -> AbstractContextManager[TrialJournal | None]:
         """Open the file of trials, whose key changes with the data and with everything that trials depend on."""
         if path is None:
             return nullcontext()
@@ -93,9 +91,9 @@ class Tuner:
         text = table.labels.dtype.kind == "O"
         labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
         key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels)
-        return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
+        return TrialJournal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
-    def search(self, trials: int | None, seconds: float | None, record: Journal | None) -> Search:
+    def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
         score = Scorer(self.space, self.goal, self.scoring, self.start.seed, self.jobs).score
         rows = len(self.space.table.labels)
@@ -103,9 +101,9 @@ class Tuner:
         # The chosen map is fitted on all rows for the score of the test rows.
         last_fit = 0.0 if self.split is None else rows / planned[-1].rows
         return Search(
-            self.space,
-            planned,
-            score if record is None else record.remembering(score),
+            space=self.space,
+            sizes=planned,
+            run=score if record is None else record.remembering(score),
             budget=self.budget,
             most_trials=trials,
             seconds=seconds,
@@ -143,9 +141,13 @@ class Tuner:
             return fit_reader(config, source, self.label, split=self.split)
 
     def result(
-        self, search: Search, choice: Choice, words: Sequence[str], fit: Callable[[Config], FeatureMap]
+        self,
+        search: Search,
+        choice: Choice,
+        source: DataArguments | None,
+        fit: Callable[[Config], FeatureMap],
     ) -> Tuning:
-        """Return the result; `words` are the arguments of commands that read the same data."""
+        """Return the result; `source` has the arguments of commands that read the same data."""
         config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
         constant = score_of_constant(self.scoring, self.goal, labels, labels)
         said = tuple(notes(search, choice, self.goal, self.task, constant, config.predictor))
@@ -168,7 +170,7 @@ class Tuner:
             trials=len(search.trials),
             notes=said,
             interrupted=choice.interrupted,
-            _words=words,
+            _source=source,
             _labels=names,
             _fit=partial(fit, config),
         )
@@ -244,9 +246,8 @@ def tune(asked: TuneOptions) -> Tuning:
             given = label_argument(asked.label, first.rows)
         space = SearchSpace(read_table(source, start, given, split, listener), own)
         tuner = Tuner(
-            source, given, start, budget, space,
-            split=split, task=asked.task, scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds,
-            with_report=asked.report is not None,
+            data=source, label=given, start=start, budget=budget, space=space, split=split, task=asked.task,
+            scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds, with_report=asked.report is not None,
         )  # fmt: skip
         with tuner.journal(asked.journal, asked.resume, listener) as record:
             search = tuner.search(asked.trials, None if seconds is None else _SHARE_OF_TIME * seconds, record)
@@ -254,7 +255,7 @@ def tune(asked: TuneOptions) -> Tuning:
             return _tuned(asked, tuner, search, record)
 
 
-def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: Journal | None) -> Tuning:
+def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: TrialJournal | None) -> Tuning:
     """Search, and write the result and its page before the journal is closed."""
     if asked.progress is not None:
         search.tell = partial(asked.progress, search)
@@ -266,7 +267,7 @@ def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: Journal | N
         with rereadable(asked.data, asked.reading) as again:
             return tuner.fit(config, again)
 
-    tuning = tuner.result(search, choice, _words(asked.data, asked.split, asked.reading), fit)
+    tuning = tuner.result(search, choice, DataArguments.of(asked.data, asked.split, asked.reading), fit)
     if asked.report is not None:
         from kafeat.study.tune.report import write_tuning
 
@@ -274,17 +275,3 @@ def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: Journal | N
     if asked.write is not None:
         asked.write(tuning)
     return tuning
-
-
-def _words(data: object, split: str | None, reading: InputOptions | None) -> list[str]:
-    """Return the arguments of commands that read the same data: the file, and how it is divided and read."""
-    if not isinstance(data, str | os.PathLike):
-        return []
-    reading = reading or InputOptions()
-    return [
-        os.fspath(data),
-        *(["", ""] if split is None else ["--split", split]),
-        *([] if reading.input_format is None else ["--input-format", reading.input_format]),
-        *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
-        *(["--no-header"] if reading.no_header else []),
-    ]

@@ -18,12 +18,7 @@ from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import Asked, Dialect, guess_decimal, unclear_points
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import NOT_FINITE, are_doubles, to_doubles, with_points, without_nulls
-from kafeat.io.formats import format_of_bytes
-from kafeat.io.readers.text_stream import DecompressedStream
-
-LOOK = 1 << 20
-LONGEST = 1 << 28
-"""Largest size of a row in bytes. A longer one has an open quote."""
+from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, refuse_binary
 
 
 @dataclass(frozen=True)
@@ -58,10 +53,8 @@ def sniff(location: str, text: DecompressedStream, delimiter: str, header: bool,
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
-    fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
-    if any(field.decimal == "," for field in fields):
-        fields = [_beside_commas(field, values) for field, values in zip(fields, columns, strict=True)]
-    return CsvHead(tuple(fields), tuple(columns), block, skip, empty, blanks)
+    fields = guessed(names, columns, asked)
+    return CsvHead(fields, tuple(columns), block, skip, empty, blanks)
 
 
 def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tuple[list[list[str]], int]:
@@ -69,7 +62,7 @@ def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tupl
     size = LOOK
     while True:
         head = text.look(size)
-        _refuse_binary(location, head)
+        refuse_binary(location, head, "CSV")
         rows = _parsed(location, head, delimiter, text.whole)
         count = sum(map(bool, rows))
         if count >= 2 or text.whole:
@@ -82,19 +75,6 @@ def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tupl
         size *= 4
 
 
-def _refuse_binary(location: str, head: bytes) -> None:
-    other = format_of_bytes(head)
-    if other is not None:
-        raise DataError(
-            f"{location}: expected CSV, but this looks like {other.title}: --input-format {other.name}"
-        )
-    if b"\0" in head[:LOOK]:
-        raise DataError(
-            f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "
-            "file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
-        )
-
-
 def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
     # Invalid UTF-8 is refused by the reader, wherever it is.
     text = head.decode("utf-8-sig", errors="replace")
@@ -104,6 +84,14 @@ def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[lis
     except csv.Error as error:
         raise DataError(f"{location}: expected CSV, got: {error}") from error
     return rows if whole else rows[:-1]
+
+
+def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) -> tuple[Field, ...]:
+    """Return the fields of columns with these first values."""
+    fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
+    if any(field.decimal == "," for field in fields):
+        fields = [_beside_commas(field, values) for field, values in zip(fields, columns, strict=True)]
+    return tuple(fields)
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
@@ -223,7 +211,7 @@ def _as(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
     except pa.ArrowInvalid:
         return None
     same = pc.equal(numbers.cast(pa.string()), text)
-    if kind == pa.int64():
+    if kind != pa.float64():
         return numbers if pc.all(same).as_py() is not False else None
     unlike = text.filter(pc.invert(pc.or_(same, pc.match_substring_regex(text, _SHORT))))
     return numbers if all(map(_is_double, unlike.to_pylist())) else None

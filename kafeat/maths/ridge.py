@@ -237,7 +237,8 @@ class _System:
     def penalty(self, relative: float) -> float:
         """Return a penalty relative to the mean of the n eigenvalues of the Gram matrix, but above the rounding error.
 
-        The matrix A (D, D) has the same trace, so a multiple of the mean diagonal of A is n/D times as much here. If all inputs are equal, A is 0 and any penalty serves.
+        The matrix A (D, D) has the same trace, so a multiple of its mean diagonal is n/D times as much here. If all
+        inputs are equal, A is 0 and any penalty serves.
         """
         mean = float(np.trace(self.A)) / self.rows
         return max(relative * (mean if mean > max(self.rounding, LEAST) else 1.0), self.rounding)

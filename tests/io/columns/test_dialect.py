@@ -25,6 +25,7 @@ from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.transform import transform_file
+from kafeat.model import artifact
 from kafeat.model.feature_map import FeatureMap
 
 IMPUTE = {"kind": "impute", "strategy": "constant", "value": -1.0}
@@ -373,3 +374,19 @@ def test_what_a_map_records_of_text() -> None:
             Columns.from_plain({**plain, "dialect": {**plain["dialect"], key: value}})
     with pytest.raises(ValueError, match=r"columns\.dialect: expected a dict of nulls"):
         Columns.from_plain({**plain, "dialect": []})
+
+
+def test_maps_that_record_no_dialect_read_as_they_did(tmp_path: Path) -> None:
+    path = written(tmp_path, "n,t\n1,2013-06-14T16:00-04:00\n-,1371240000\n")
+    fm = fitted(date_parts(), written(tmp_path, "n,t\n1,2013-06-14\n", "y.csv"))
+    content = artifact.loads(fm.dumps(), "new")
+    del content["columns"]["dialect"]
+    for steps in (content["steps"], content["config"]["steps"]):
+        step = steps[0].get("recipe", steps[0])
+        assert step.pop("timezone") == "keep"
+    (tmp_path / "old.joblib").write_bytes(artifact.dumps(content))
+    old = kafeat.load(tmp_path / "old.joblib")
+    assert {column.dialect for column in old.columns.features} == {OLD}
+    assert [row[3] for row in features(old, path)] == [20, 20]
+    with pytest.raises(DataError, match="expected a number, got 'NA'"):
+        features(old, written(tmp_path, "n,t\nNA,2013-06-14\n", "z.csv"))

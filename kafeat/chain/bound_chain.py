@@ -65,6 +65,7 @@ class BoundChain(Transform):
             self.n_features_out += self._kept
         wide = 0 if dtype == DOUBLE else cast_after
         self.wide_input = wide > 0 or transforms[0].wide_input
+        self.takes_sparse = transforms[0].takes_sparse
         kept_wide = 0 < wide < len(transforms) and transforms[wide].wide_input
         self._rounded = None if not wide or kept_wide else wide - 1
         """The step whose float64 output is rounded."""
@@ -92,10 +93,6 @@ class BoundChain(Transform):
             np.empty(0 if self._outputs is None else rows * self._all, dtype=self._dtype),
             np.empty((rows, predicted), PREDICTION_DTYPE),
         )
-
-    @property
-    def takes_sparse(self) -> bool:
-        return self._transforms[0].takes_sparse
 
     def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         self._apply(X, out, scratch)

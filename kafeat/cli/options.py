@@ -18,7 +18,7 @@ from kafeat.jobs.transform.options import TransformOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-INPUTS = click.Choice(formats.INPUTS)
+INPUTS = click.Choice(formats.NAMES)
 
 
 class ColumnName(click.types.StringParamType):

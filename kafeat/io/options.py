@@ -9,7 +9,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from kafeat.errors import UsageError
-from kafeat.io.formats import FORMATS, INPUTS, delimiter_of, format_of, format_of_bytes, imported, spelled
+from kafeat.io.formats import FORMATS, NAMES, delimiter_of, format_of, format_of_stream, imported, spelled
 from kafeat.io.storage.base import Location, StandardStream
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class InputOptions:
 
     input_format: str | None = option(
         None, "Format of the input (default: by the suffix; stdin is CSV or Arrow, whichever its first bytes show).",
-        group="Input", choices=INPUTS,
+        group="Input", choices=NAMES,
     )  # fmt: skip
     delimiter: str = option(
         ",", "Delimiter of a CSV input (default: a comma); tab for tabs.", group="Input", metavar="CHAR"
@@ -96,15 +96,11 @@ class InputOptions:
         return reader
 
     def _reader(self, place: Location) -> Reader:
-        format = format_of(place, self.input_format, INPUTS)
-        if not format.reader:
-            raise UsageError(
-                f"{place}: expected an input format of {', '.join(INPUTS)}, got {format.name}: it is written only"
-            )
+        format = format_of(place, self.input_format, "--input-format")
         options: dict[str, Any] = {}
         if isinstance(place, StandardStream):
             if not format.piped:
-                piped = spelled(one.title for one in FORMATS.values() if one.piped and one.reader)
+                piped = spelled(one.title for one in FORMATS.values() if one.piped)
                 raise UsageError(
                     f"-: expected {piped} on standard input, got {format.name}: it cannot be piped"
                 )
@@ -112,9 +108,9 @@ class InputOptions:
                 from kafeat.io.readers.text_stream import HashingStream
 
                 options["raw"] = HashingStream(place)
-                found = format_of_bytes(options["raw"].magic)
-                format = found if found is not None and found.piped else format
-        if format.name == "csv":
+                format = format_of_stream(options["raw"].magic)
+        if format.delimited:
             options |= {"delimiter": delimiter_of(place, self.delimiter), "header": not self.no_header}
         reader: Reader = imported(format.reader)(place, **options)
+        reader.format = format
         return reader

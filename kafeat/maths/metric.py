@@ -32,21 +32,6 @@ _FIRST_MULTIPLES = [0.1, 0.3, 1.0, 3.0]
 _LATER_MULTIPLES = [0.3, 1.0, 3.0]
 
 
-@dataclass(frozen=True)
-class Metric:
-    """x ↦ xL with L (d, r), or x ↦ x∘L with weights L (d,), and the matrix M that L is the root of.
-
-    M is described by its eigenvalues, of which the largest is 1 (d,), and by its diagonal divided by its sum (d,).
-    `errors` are those on rows kept for this, with the identity and with L, as shares of the variance of the targets;
-    None if nothing could be learned, from few or equal rows.
-    """
-
-    root: Floats
-    spectrum: Floats
-    importance: Floats
-    errors: tuple[float, float] | None
-
-
 def learn_metric(
     X: Floats,
     Y: Floats,
@@ -57,19 +42,28 @@ def learn_metric(
     rank: int | None = None,
     diagonal: bool = False,
     most_rows: int = 6000,
-) -> Metric:
+) -> dict[str, Floats]:
     """Learn the metric of rows X (n, d) for the targets Y (n, k).
 
     L is M^(α/2), or its `rank` leading eigenvectors times the roots of their eigenvalues; with `diagonal`, M is its
     diagonal. Without a rank, L is the identity unless held-out rows are predicted better by more than the noise of the
     difference.
+
+    Returns
+    -------
+    dict of arrays
+        `root` is L (d, r), or the weights (d,) of x ↦ x∘L. M is described by `spectrum` (d,), its eigenvalues, of which
+        the largest is 1, and by `importance` (d,), its diagonal divided by its sum. `error_identity` and `error_kept`
+        are the errors on rows kept for this, with the identity and with L, as shares of the variance of the targets;
+        there are none if nothing could be learned, from few or equal rows.
     """
     identity = np.ones(X.shape[1]) if diagonal else np.eye(X.shape[1])
     of_rows, of_guard, of_rounds = rng.spawn(3)
     rest, judged = hold_out(len(X), of_rows, most_rows)
     train, held = (rest[part] for part in hold_out(len(rest), of_guard, len(rest)))
     if min(len(X), most_rows) < LEAST_ROWS or not (np.ptp(X[train], axis=0) > 0.0).any():
-        return Metric(_root(identity, alpha, rank), np.ones(X.shape[1]), _shares(identity), None)
+        root = _root(identity, alpha, rank)
+        return {"root": root, "spectrum": np.ones(X.shape[1]), "importance": _shares(identity)}
     X, Y = _in_units(X, train), Y - Y[train].mean(axis=0)
     first, *learned = _rounds(
         _Data(*(A[rows] for rows in (train, held) for A in (X, Y))),
@@ -84,8 +78,13 @@ def learn_metric(
     better = rank is not None or clearly_better(after, before)
     M, error = (best.M, after) if better else (identity, before)
     variance = float((Y[judged] ** 2).sum(axis=1).mean()) or 1.0
-    errors = float(before.mean()) / variance, float(error.mean()) / variance
-    return Metric(_root(M, alpha, rank), _spectrum(best.M), _shares(best.M), errors)
+    return {
+        "root": _root(M, alpha, rank),
+        "spectrum": _spectrum(best.M),
+        "importance": _shares(best.M),
+        "error_identity": np.array(float(before.mean()) / variance),
+        "error_kept": np.array(float(error.mean()) / variance),
+    }
 
 
 def _varying(X: Floats, diagonal: bool) -> Floats:

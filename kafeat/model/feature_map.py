@@ -18,8 +18,7 @@ from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
-from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import write_file
 from kafeat.model import serialize
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
@@ -445,4 +444,4 @@ class FeatureMap:
         """
         data, place = self.dumps(), f"{os.fspath(path)} (read back before it is put in place)"
         serialize.loads(type(self), data, place)
-        write_bytes(parse_location(path), data, clobber=overwrite, fsync=fsync)
+        write_file(path, data, overwrite, fsync=fsync)

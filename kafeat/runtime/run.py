@@ -29,10 +29,11 @@ class Target(Protocol):
 
     def filled(self, start: int, block: Floats) -> None:
         """Note that the memory is filled; called in the thread of the worker."""
+        return
 
 
 @dataclass(frozen=True)
-class InMemory:
+class InMemory(Target):
     """An array as the target."""
 
     out: Floats
@@ -40,12 +41,9 @@ class InMemory:
     def buffer(self, start: int, rows: int) -> Floats:
         return self.out[start : start + rows]
 
-    def filled(self, start: int, block: Floats) -> None:
-        return
-
 
 @dataclass(frozen=True)
-class NewArrays:
+class NewArrays(Target):
     """A target of new memory for every chunk, `width` numbers of each row."""
 
     width: int
@@ -54,9 +52,6 @@ class NewArrays:
 
     def buffer(self, start: int, rows: int) -> Floats:
         return np.empty((rows, self.width), self.dtype, self.order)
-
-    def filled(self, start: int, block: Floats) -> None:
-        return
 
 
 @dataclass(frozen=True)

@@ -155,16 +155,14 @@ def jl_width(n_rows: int, eps: float) -> int:
 class _DenseTransform(Transform):
     """One matrix product."""
 
+    takes_sparse = True
+
     def __init__(self, matrix: Floats, dtype: np.dtype[Any]) -> None:
         self._matrix = np.ascontiguousarray(matrix, dtype=dtype)
         self.n_features_out, self.n_features_in = matrix.shape
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         np.matmul(X, self._matrix.T, out=out)
-
-    @property
-    def takes_sparse(self) -> bool:
-        return True
 
     @cached_property
     def _by_inputs(self) -> Floats:
@@ -178,6 +176,8 @@ class _DenseTransform(Transform):
 class _SparseTransform(Transform):
     """One product with a sparse matrix."""
 
+    takes_sparse = gives_sparse = True
+
     def __init__(self, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self._matrix = SparseMatrix(state["values"], state["columns"], state["starts"], n_features, dtype)
         self.n_features_out, self.n_features_in = self._matrix.shape
@@ -189,17 +189,9 @@ class _SparseTransform(Transform):
         if not self._matrix.of_rows(X, out, scratch):
             refuse_infinite(out)
 
-    @property
-    def takes_sparse(self) -> bool:
-        return True
-
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
         if not self._matrix.of_sparse_rows(X, out):
             refuse_infinite(out)
-
-    @property
-    def gives_sparse(self) -> bool:
-        return True
 
     def to_sparse(self, X: Rows) -> SparseRows:
         from scipy.sparse import csr_array

@@ -161,16 +161,14 @@ class _Sketch:
 class _SketchLoopTransform(Transform):
     """The sketch in one compiled loop, for transforms of powers of two."""
 
+    takes_sparse = True
+
     def __init__(self, sketch: _Sketch, loop: SketchLoop) -> None:
         self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
         self._sketch, self._loop = sketch, loop
 
     def scratch(self, rows: int) -> Floats:
         return self._loop.scratch()
-
-    @property
-    def takes_sparse(self) -> bool:
-        return True
 
     def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
         self._sketch.carry(X, out)
@@ -182,6 +180,8 @@ class _SketchLoopTransform(Transform):
 
 class _SketchTransform(Transform):
     """Sparse count sketches, real FFTs in the data's precision, and their product."""
+
+    takes_sparse = True
 
     def __init__(self, sketch: _Sketch, dtype: np.dtype[Any]) -> None:
         # scipy's FFT: NumPy's forward one took 8 to 20 times as long on a float32 tile.
@@ -207,10 +207,6 @@ class _SketchTransform(Transform):
     def scratch(self, rows: int) -> Floats:
         # The last input is the constant 1, which carries c₀.
         return np.ones((self.n_features_in + 1, min(rows, _STRIP)), dtype=self._dtype)
-
-    @property
-    def takes_sparse(self) -> bool:
-        return True
 
     def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
         # Transforms along the outputs, in their memory order: nothing is transposed after them.

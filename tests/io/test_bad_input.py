@@ -89,18 +89,18 @@ NAN = np.array([1, 2, 3, 4, np.nan, np.inf]).tobytes()
         (b"PK\x03\x04" + bytes(50), "expected an NPY file"),
         (
             npy((2, 3))[:-1],
-            r"expected an NPY file of numbers, got 175 bytes, and a header that claims the shape \(2, 3\) of float64",
+            r"expected an NPY file of numbers, got: 175 bytes, and a header that claims the shape \(2, 3\) of float64",
         ),
         (npy((2, 3))[:20], "expected an NPY file"),
-        (npy("(2, 3),# "), "expected an NPY file of numbers, got .*multi-line"),
+        (npy("(2, 3),# "), "expected an NPY file of numbers, got: .*multi-line"),
         (
             npy((2**40, 2**40)),
-            r"expected an NPY file of numbers, got 176 bytes, and a header that claims the shape \(1099511627776, ",
+            r"expected an NPY file of numbers, got: 176 bytes, and a header that claims the shape \(1099511627776, ",
         ),
         (npy((10**6, 10**6)), "expected an NPY file"),
         (npy((-1, 3)), "expected an NPY file"),
         (npy("__import__('os')"), "expected an NPY file"),
-        (npy((2, 3), "'|O'"), "expected an NPY file of numbers, got .*objects"),
+        (npy((2, 3), "'|O'"), "expected an NPY file of numbers, got: .*objects"),
         (npy((6,)), r"expected two dimensions \(rows, features\), got shape \(6,\); reshape it"),
         (npy((1, 2, 3)), r"expected two dimensions \(rows, features\), got shape \(1, 2, 3\)$"),
         (npy((1, 3), "'<c16'"), "expected an array of numbers, got dtype complex128"),
@@ -204,7 +204,9 @@ def test_what_the_machine_refuses(tmp_path):
         match="a.csv: expected a format of csv, parquet, npy, arrow, jsonl, libsvm, npz, got 'xls'",
     ):
         open_reader(parse_location("a.csv"), "xls")
-    with pytest.raises(UsageError, match="expected CSV, Arrow or LIBSVM on standard input, got npy"):
+    with pytest.raises(
+        UsageError, match="expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npy"
+    ):
         open_reader(parse_location("-"), "npy")
     with pytest.raises(SystemRefusedError, match="expected a regular file, got a pipe or a device"):
         open_reader(parse_location("/dev/null"), "parquet")

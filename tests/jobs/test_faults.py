@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -18,7 +19,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError
-from kafeat.jobs.transform.transform import transform_file
+from tests.jobs.files import transform_file
 from tests.jobs.parts import transform_parts
 
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
@@ -43,6 +44,7 @@ def folder(tmp_path_factory):
     np.save(path / "columns.npy", np.asfortranarray(X))
     pq.write_table(table, path / "in.parquet", row_group_size=5000)
     pa.csv.write_csv(table, path / "in.csv")
+    (path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
     return path
 
 
@@ -66,7 +68,7 @@ def test_an_input_that_is_cut_short_while_it_is_read(folder, tmp_path, name):
     assert sorted(os.listdir(tmp_path)) == sorted([name, "out.npy"])
 
 
-@pytest.mark.parametrize("name", ["in.npy", "in.csv"])
+@pytest.mark.parametrize("name", ["in.npy", "in.csv", "in.jsonl"])
 def test_a_disk_that_fails_half_way(folder, tmp_path, monkeypatch, name):
     calls = []
 
@@ -169,10 +171,10 @@ def test_a_disk_that_is_full_at_any_moment(folder, tmp_path, out):
     code = (
         "import resource, signal, sys\n"
         "from kafeat.errors import SystemRefusedError\n"
-        "from kafeat.jobs.transform.transform import transform_file\n"
+        "import kafeat\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)\n"
-        "try: transform_file(*sys.argv[2:5])\n"
+        "try: kafeat.transform(*sys.argv[3:5], model=sys.argv[2])\n"
         "except SystemRefusedError as error: print(error)"
     )
     for limit in (0, 100, 5_000, 300_000, 3_000_000):

@@ -389,7 +389,7 @@ def test_precomputed_refuses_what_is_no_kernel_matrix() -> None:
         fit(rows(30, 4), kernel="precomputed", n_components=5)
     with pytest.raises(DataError, match="precomputed: expected a symmetric kernel matrix, got another"):
         fit(rows(30, 30), kernel="precomputed", n_components=5, landmarks="uniform")
-    for landmarks in ("kmeans", "dual_kmeans", {"given": "rows.npy"}):
+    for landmarks in ("kmeans", "dual_kmeans", {"given": "rows.npy"}, {"given": rows(3, 30)}):
         with pytest.raises(ConfigError, match="landmarks: expected landmarks that are columns of the input"):
             fit(rows(30, 30), kernel="precomputed", n_components=5, landmarks=landmarks)
     with pytest.raises(ConfigError, match="weights: expected exact, for a precomputed kernel"):

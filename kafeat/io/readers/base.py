@@ -16,6 +16,7 @@ from kafeat.contract.tile import Rows, dense
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Table
+from kafeat.io.formats import FORMATS, Format, spelled
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.object_store import is_of_transport, unreachable
@@ -114,6 +115,8 @@ class Reader(Table, ABC):
     """Location and stamp of the file when it was listed or opened. None for a stream or data in memory."""
     notes: Mapping[str, str] = MappingProxyType({})
     """Metadata that kafeat has written to the file, such as `map`, the SHA-256 of the map."""
+    format: Format
+    """Format of a file or of the first part of a data set."""
     _place: Location
 
     @property
@@ -146,8 +149,9 @@ class Reader(Table, ABC):
         It shares the open file with this reader.
         """
         if not self.seekable:
+            formats = spelled(one.title for one in FORMATS.values() if one.split)
             raise UsageError(
-                f"{self.location}: expected Parquet or NPY, whose rows can be found directly, got another"
+                f"{self.location}: expected {formats}, whose rows can be found directly, got another"
             )
         view = copy(self)
         view.first, view.rows = start, stop - start

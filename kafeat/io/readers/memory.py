@@ -43,15 +43,19 @@ def reader_of(data: object) -> Reader:
 
         return MemoryCsr(data)
     if hasattr(data, "__arrow_c_stream__"):
-        try:
-            return TableReader(pa.table(data))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            problem = "; ".join(map(str, error.args))
-            raise DataError(
-                f"<table>: expected columns of numbers, text or times, got: {problem}; "
-                "convert the column, or leave it out"
-            ) from error
+        return TableReader(_from_stream(data))
     raise UsageError(f"<array>: expected an array or a table, got {type(data).__name__}")
+
+
+def _from_stream(data: object) -> pa.Table:
+    try:
+        return pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        problem = "; ".join(map(str, error.args))
+        raise DataError(
+            f"<table>: expected columns of numbers, text or times, got: {problem}; "
+            "convert the column, or leave it out"
+        ) from error
 
 
 def table_of(columns: Mapping[str, Array]) -> pa.Table:

@@ -17,7 +17,7 @@ from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
 from kafeat.errors import UsageError
-from kafeat.io.formats import OUTPUTS
+from kafeat.io.formats import NAMES
 from kafeat.io.options import InputOptions, Option, declared, option
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class TransformOptions(InputOptions, Files):
         names=("--jobs", "-j"), metavar="N", most=4096,
     )  # fmt: skip
     output_format: str | None = option(
-        None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=OUTPUTS
+        None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=NAMES
     )
     layout: OutputLayout = option(
         "columns", "One column per feature, or one column of lists.",

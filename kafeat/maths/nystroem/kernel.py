@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -122,9 +122,7 @@ class NamedKernel(LandmarkKernel):
 
     def __init__(self, name: str, parameters: KernelParameters) -> None:
         super().__init__(name)
-        kernel, p = find_kernel(name), parameters
-        if not isinstance(kernel, TiledKernel):
-            raise TypeError(f"{name} has no tile form")
+        kernel, p = cast(TiledKernel, find_kernel(name)), parameters
         self._kernel, self._parameters = kernel, p
         self.non_negative, self.scaled = kernel.non_negative, kernel.scaled
         if isinstance(kernel, DifferentiableKernel):

@@ -58,8 +58,9 @@ def check_square(X: Floats) -> None:
 
 def check_parameters(landmarks: str | Given, weights: str, preimages: bool) -> None:
     """Refuse parameters that need the coordinates of rows."""
-    if landmarks in POINTS or isinstance(landmarks, Given):
-        refuse_parameter("landmarks", "landmarks that are columns of the input", landmarks)
+    name = landmarks.key if isinstance(landmarks, Given) else landmarks
+    if isinstance(landmarks, Given) or name in POINTS:
+        refuse_parameter("landmarks", "landmarks that are columns of the input", name)
     if weights == "fitted":
         refuse_parameter("weights", "exact, for a precomputed kernel", weights)
     if preimages:

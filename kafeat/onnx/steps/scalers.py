@@ -10,7 +10,7 @@ from kafeat.chain.chain import FittedStep
 from kafeat.onnx import elementary
 from kafeat.onnx.elementary import positive_or_one, product
 from kafeat.onnx.graph import Value, beside, where
-from kafeat.scalers._columns import AffineScaler
+from kafeat.scalers._columns import AffineScaler, others
 from kafeat.scalers.minmax import Minmax
 from kafeat.scalers.normalize import Normalize
 from kafeat.scalers.one_hot import outputs_of, width_of
@@ -72,8 +72,8 @@ def _norms(step: Normalize, x: Value) -> Value:
 def emit_one_hot(fitted: FittedStep, x: Value) -> Value:
     """Zeros, and a one where a code points to."""
     columns = fitted.state["columns"]
-    others = np.setdiff1d(np.arange(fitted.n_features_in), columns)
-    parts = [x.columns(others)] if len(others) else []
+    kept = others(fitted.state, fitted.n_features_in)
+    parts = [x.columns(kept)] if len(kept) else []
     for column, outputs in zip(columns, outputs_of(fitted.state), strict=True):
         code = x.columns(np.array([column])).op("Round")
         ones = code.op("Equal", np.arange(float(len(outputs)))[None, :]).cast(x.graph.dtype)

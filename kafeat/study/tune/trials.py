@@ -30,9 +30,10 @@ from kafeat.jobs.fit.search import SampleSplit, fit_chain, ridge_predictions, su
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData
+from kafeat.study.inputs import EvaluatedMap, RereadableData
 from kafeat.study.learners import Ridge, Truth, predictions
 from kafeat.study.learners import split as divided
+from kafeat.study.request import EvaluationRequest
 from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.space import DIAGONAL, Candidate, SearchSpace
 from kafeat.study.tune.table import TunedTable
@@ -176,7 +177,7 @@ def score_test_rows(
         raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
     # Of all labels, as a class may have test rows only.
     task = task_of(labels, kind)
-    features = EvaluatedMap(fm, data, n, EvaluationRequest(labels=names, split=split, jobs=jobs)).features
+    features = EvaluatedMap(fm, data, n, EvaluationRequest(label=names, split=split, jobs=jobs)).features
     model = Ridge(jobs).linear(features, ~test, Truth(task, labels, divided(n, fm.config.seed, test).folds))
     rows, predicted = predictions(model, features, test)
     seen = labels[rows]

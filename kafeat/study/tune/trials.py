@@ -251,13 +251,16 @@ class TrialJournal:
                 f"{self._path}: expected no trials of an earlier search, got {len(lines):,}; go on with them "
                 "(--resume, in Python resume=True), or remove the file to start anew"
             )
-        if not content.startswith(head):
-            if lines:
-                warn(f"{self._path}: of other data or options; the search starts anew")
-            self._file.truncate(0)
+        same = content.startswith(head)
+        if lines and not same:
+            warn(f"{self._path}: of other data or options; the search starts anew")
+        self._file.truncate(len(head) + self._take(lines, warn) if same else 0)
+        if not same:
             write_full(self._file, head)
-            return
-        size = len(head)
+
+    def _take(self, lines: Sequence[bytes], warn: Callable[[str], None]) -> int:
+        """Take the outcomes of the lines up to the first damaged one; return the bytes of these."""
+        size = 0
         for line in lines:
             record = _read(line)
             if record is None:
@@ -266,7 +269,7 @@ class TrialJournal:
                 break
             self._known[record.trial] = record
             size += len(line)
-        self._file.truncate(size)
+        return size
 
     def remembering(self, run: _Run) -> _Run:
         """Return a function that takes outcomes from the file, and adds new ones to it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
@@ -196,36 +197,42 @@ def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, 
     """Return the columns with the dialect that a file holds."""
     if type(plain) is not dict or set(plain) != {"nulls", "decimal_commas", "dates", "timezones"}:
         raise ValueError("columns.dialect: expected a dict of nulls, decimal_commas, dates and timezones")
-    for key, names in (("nulls", None), ("decimal_commas", {column.name for column in columns})):
-        words = plain[key]
-        if type(words) is not list or not all(type(word) is str for word in words):
-            raise ValueError(f"columns.dialect.{key}: expected a list of texts, got {spell(words)}")
-        if names is not None and not names.issuperset(words):
-            raise ValueError(f"columns.dialect.{key}: expected names of columns, got {spell(words)}")
+    nulls, commas = _words(plain, "nulls"), _words(plain, "decimal_commas")
+    if not {column.name for column in columns}.issuperset(commas):
+        raise ValueError(f"columns.dialect.decimal_commas: expected names of columns, got {spell(commas)}")
     timed = {column.name for column in columns if column.times}
-    for key, check in (("dates", time_pattern), ("timezones", check_timezone)):
-        values = plain[key]
-        if type(values) is not dict or set(values) != timed:
-            raise ValueError(
-                f"columns.dialect.{key}: expected one for each column of times, got {spell(values)}"
-            )
-        try:
-            for value in values.values():
-                check(value)
-        except ValueError as error:
-            raise ValueError(f"columns.dialect.{key}: {error}") from None
-    return tuple(
-        replace(
-            column,
-            dialect=Dialect(
-                tuple(plain["nulls"]),
-                "," if column.name in plain["decimal_commas"] else ".",
-                plain["dates"].get(column.name, ISO),
-                plain["timezones"].get(column.name, KEEP),
-            ),
+    dates = _of_times(plain, "dates", timed, time_pattern)
+    timezones = _of_times(plain, "timezones", timed, check_timezone)
+    features = []
+    for column in columns:
+        decimal = "," if column.name in commas else "."
+        dialect = Dialect(
+            tuple(nulls), decimal, dates.get(column.name, ISO), timezones.get(column.name, KEEP)
         )
-        for column in columns
-    )
+        features.append(replace(column, dialect=dialect))
+    return tuple(features)
+
+
+def _words(plain: dict[str, Any], key: str) -> list[str]:
+    words = plain[key]
+    if type(words) is not list or not all(type(word) is str for word in words):
+        raise ValueError(f"columns.dialect.{key}: expected a list of texts, got {spell(words)}")
+    return words
+
+
+def _of_times(
+    plain: dict[str, Any], key: str, timed: set[str], check: Callable[[object], object]
+) -> dict[str, str]:
+    """Return the value of each column of times after a check of it."""
+    values = plain[key]
+    if type(values) is not dict or set(values) != timed:
+        raise ValueError(f"columns.dialect.{key}: expected one for each column of times, got {spell(values)}")
+    try:
+        for value in values.values():
+            check(value)
+    except ValueError as error:
+        raise ValueError(f"columns.dialect.{key}: {error}") from None
+    return values
 
 
 def _categories_from(width: object, values: object, lenient: object) -> Categories:

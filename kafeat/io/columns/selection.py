@@ -208,17 +208,11 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
         and ({column.name for column in columns.features} <= {field.name for field in table.fields})
     ):
         return _by_name(table, columns)
-    coded = any(column.categories is not None for column in columns.features)
-    fields = [
-        field
-        for field in table.fields
-        if (field.numeric or (coded and field.codable) or (columns.times and field.timed))
-        and field.name not in {*not_features, *table.row_names}
-    ]
-    if table.rows == 0 and table.untyped:
-        # Without rows, text cannot be told from numbers.
-        fields = fields[: columns.n_features]
-    fields = _with_width(fields, columns.n_features)
+    return _by_position(table, columns, not_features)
+
+
+def _by_position(table: Table, columns: Columns, not_features: Sequence[str]) -> Columns:
+    fields = _candidates(table, columns, {*not_features, *table.row_names})
     matched = Columns(tuple(map(_column, fields)), table.positional, _width(table), columns.missing)
     if matched.n_features != columns.n_features:
         raise DataError(
@@ -228,13 +222,28 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
         )
     fields_of(table, (field.name for field in fields))
     _refuse_one_name(table, matched)
-    if coded or columns.times:
+    if any(column.special for column in columns.features):
         return _with_special(table, matched, columns)
     if len(matched.features) == len(columns.features):
         pairs = zip(matched.features, columns.features, strict=True)
         features = tuple(replace(column, dialect=fitted.dialect) for column, fitted in pairs)
         matched = replace(matched, features=features)
     return _as_asked(table, matched)
+
+
+def _candidates(table: Table, columns: Columns, left_out: set[str]) -> list[Field]:
+    """Return the fields that may be the features of a map, by their position."""
+    coded = any(column.categories is not None for column in columns.features)
+    fields = [
+        field
+        for field in table.fields
+        if (field.numeric or (coded and field.codable) or (columns.times and field.timed))
+        and field.name not in left_out
+    ]
+    if table.rows == 0 and table.untyped:
+        # Without rows, text cannot be told from numbers.
+        fields = fields[: columns.n_features]
+    return _with_width(fields, columns.n_features)
 
 
 def _with_width(fields: list[Field], n_features: int) -> list[Field]:

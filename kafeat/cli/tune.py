@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
     from kafeat.jobs.tune.tuning import Tuning
 
-_SCORINGS = click.Choice(["auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"])
+_SCORINGS = click.Choice(
+    ["auto", "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse"]
+)
 
 
 @click.command(
@@ -37,7 +39,8 @@ Example:
 )  # fmt: skip
 @click.option(
     "--columns", type=options.number(2, 1 << 20), metavar="D",
-    help="Number of output columns of the map (default: the knee of the score over columns).",
+    help="Number of output columns of the map (default: with --predictor the best of up to 1,024, else the knee of the "
+    "score over columns).",
 )  # fmt: skip
 @click.option(
     "--max-bytes-per-row", type=options.number(1), metavar="N",
@@ -56,7 +59,7 @@ Example:
 @options.task
 @click.option(
     "--scoring", type=_SCORINGS, default="auto", show_default=True,
-    help="Score to maximize. With auto, the accuracy for classes and R² for numbers.",
+    help="Score to maximize. With auto, the log loss for classes and R² for numbers.",
 )  # fmt: skip
 @click.option(
     "--from", "base", type=options.CONFIG, metavar="BASE.yaml",
@@ -169,13 +172,15 @@ def _chosen_before(place: Location) -> bool:
 def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) -> None:
     """Write what was chosen, and the command to go on with."""
     from kafeat.errors import counted
+    from kafeat.maths.scoring import spell_score, stated
 
     first, *scores = result.answer()
     lines = [f"{config}: {first}", *scores]
     if len(result.curve) > 1:
-        lines.append(f"{result.score_name} over columns:")
+        lines.append(f"{spell_score(result.score_name)} over columns:")
         lines += [
-            f"  {row['columns']:>6,}  {row['score']:.4f} ± {row['standard_error']:.4f}{'  <' * row['chosen']}"
+            f"  {row['columns']:>6,}  {stated(result.score_name, row['score']):z.4f} ± "
+            f"{row['standard_error']:.4f}{'  <' * row['chosen']}"
             for row in result.curve
         ]
     lines += [f"note: {note}" for note in result.notes[:-1]]

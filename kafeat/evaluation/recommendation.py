@@ -14,10 +14,9 @@ from kafeat.evaluation.summary import (
     margin_of,
     scoring_of,
     spell,
-    stated,
     summarize,
 )
-from kafeat.maths.scoring import spell_score
+from kafeat.maths.scoring import spell_score, stated
 
 
 def choose(summaries: Sequence[Summary]) -> Summary | None:
@@ -88,7 +87,7 @@ def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
 
 
 def _told(summary: Summary, score: float) -> str:
-    return f"{stated(summary, score):.4f}"
+    return f"{stated(scoring_of(summary), score):.4f}"
 
 
 def _of_error(chosen: Summary, best: Summary) -> str:

@@ -113,6 +113,9 @@ class _Line(BaseModel):
     seconds: Annotated[FiniteFloat, Field(ge=0.0)]
     columns: int = Field(ge=0, lt=1 << 31)
     failure: str | None
+    figures: dict[str, FiniteFloat]
+    row_seconds: Annotated[FiniteFloat, Field(ge=0.0)]
+    model_bytes: int = Field(ge=0)
 
     @classmethod
     def read(cls, line: bytes) -> _Line | None:

@@ -15,6 +15,7 @@ from kafeat.contract.predictor import Predictor
 from kafeat.errors import counted, quoted
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.jobs.tune.search import Choice, Search, Trial
+from kafeat.maths.scoring import score_of_constant, spell_score, stated
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step
 from kafeat.types import Array
@@ -25,6 +26,7 @@ def notes(
     choice: Choice,
     goal: PredictionTask,
     task: TaskKind,
+    scoring: str,
     constant: float,
     predictor: Predictor | None,
 ) -> Iterator[str]:
@@ -42,9 +44,10 @@ def notes(
         )
     if best.score - constant <= 2.0 * best.error:
         yield (
-            f"The score is no better than a constant prediction ({constant:z.4f}) by more than noise (two standard "
-            f"errors, {2.0 * best.error:.4f})."
+            f"The score is no better than a constant prediction ({stated(scoring, constant):z.4f}) by more than noise "
+            f"(two standard errors, {2.0 * best.error:.4f})."
         )
+    yield from _common_class(goal, table.labels)
     if choice.chosen.size.width > len(table.labels):
         yield f"A Nyström map has at most as many columns as there are training rows: {len(table.labels):,}."
     yield from choice.reasons
@@ -60,6 +63,23 @@ def notes(
     splits = search.sizes[-1].splits
     last_step = "" if predictor is None else f" --predictor {predictor.kind}"
     yield f"The same search again: {search.budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
+
+
+_COMMON = 0.6
+
+
+def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
+    """Say what a constant reaches if most rows have one class."""
+    if goal.classes is None:
+        return
+    shares = np.bincount(goal.numbers(labels)) / len(labels)
+    if shares.max() > _COMMON:
+        loss = -score_of_constant("log_loss", goal, labels, labels)
+        yield (
+            f"{100.0 * shares.max():.3g} % of the rows have the label {quoted(str(goal.classes[shares.argmax()]))}: "
+            f"to predict it for all rows has accuracy {shares.max():.4f} and balanced accuracy "
+            f"{1.0 / len(shares):.4f}, and the shares of the classes have log loss {loss:.4f}."
+        )
 
 
 # Whole numbers are rather classes if each stands in as many rows on average.
@@ -79,7 +99,7 @@ _RUNNERS_UP = 5
 
 
 def comments(
-    search: Search, choice: Choice, labels: LabelNames, score_name: str, constant: float, notes: Sequence[str]
+    search: Search, choice: Choice, labels: LabelNames, scoring: str, constant: float, notes: Sequence[str]
 ) -> Iterator[str]:
     """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
 
@@ -88,28 +108,32 @@ def comments(
     chosen, (leader, *others) = choice.chosen, choice.leaders
     named = ", ".join(map(quoted, labels))
     of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
+    name = spell_score(scoring)
+    score_name = name[0].upper() + name[1:]
     yield (
         f"{CHOSEN}{of_label} from {counted(len(search.trials), 'trial')} on "
         f"{counted(len(search.space.table.labels), 'training row')}. {score_name} by ridge on the features, on rows "
         f"held out ({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
     )
-    yield f"  {_figure(chosen)}  {chosen.candidate}"
-    yield f"  {constant:z.4f}           a constant prediction"
+    yield f"  {_figure(scoring, chosen)}  {chosen.candidate}"
+    yield f"  {stated(scoring, constant):z.4f}           a constant prediction"
     if others:
         best = others[0].outcome.score > leader.outcome.score
         columns = "" if leader is chosen else f" with {leader.size.width:,} columns"
         yield f"Runners-up{columns}" + (
             ", of which the better ones are less simple and better by noise only:" if best else ":"
         )
-        yield from (f"  {_figure(trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
+        yield from (f"  {_figure(scoring, trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
     if len(choice.points) > 1:
         yield f"{score_name} over columns, of the chosen map:"
-        yield from (f"  {_figure(one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points)
+        yield from (
+            f"  {_figure(scoring, one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points
+        )
     yield from notes
 
 
-def _figure(trial: Trial) -> str:
-    return f"{trial.outcome.score:.4f} ± {trial.outcome.error:.4f}"
+def _figure(scoring: str, trial: Trial) -> str:
+    return f"{stated(scoring, trial.outcome.score):z.4f} ± {trial.outcome.error:.4f}"
 
 
 _WIDTH = 110

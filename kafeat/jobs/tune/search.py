@@ -13,8 +13,9 @@ from math import log2
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.jobs.tune.space import BASE, Candidate, SearchSpace
+from kafeat.jobs.tune.space import BASE, FIXED, RAW, Candidate, SearchSpace
 from kafeat.jobs.tune.trials import Outcome, Score, Size
+from kafeat.maths.scoring import highest_score
 
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
@@ -79,6 +80,11 @@ class Budget:
         wider = wider if self.most_columns is None else min(wider, self.most_columns)
         more = [wider] if self.columns is None and wider > searched else []
         return [width for width in (*fewer, searched, *more) if width <= rows or width == searched]
+
+    def allows(self, trial: Trial) -> bool:
+        """Return true if a map is within the bounds; raw columns are the only ones that may be more than `columns`."""
+        bounds = [self.most_columns, self.columns if trial.candidate.map == "raw" else None]
+        return all(bound is None or trial.outcome.columns <= bound for bound in bounds)
 
     def later_trials(self, with_curve: bool) -> float:
         """Return about the time of the trials at other widths, as a multiple of that of a trial of the searched one."""
@@ -208,6 +214,7 @@ class Search:
         """Yield the trials in their order, which depends on the outcomes so far and on nothing else."""
         small, middle, last = self.sizes
         yield self.space.default(), last
+        yield RAW, last
         if self.space.base:
             yield BASE, last
         if self.most_trials is not None and self.most_trials < _LEAST_TO_SCREEN:
@@ -226,15 +233,26 @@ class Search:
         for candidate in self._plain_neighbours():  # cheap, so first
             yield candidate, last
         for _ in range(_MOST_ROUNDS):
-            before = self.best_score.candidate
+            before = self._best_map()
+            if before is None:
+                return
             for candidate in self.space.neighbours(before):
                 yield candidate, last
-            if self.best_score.candidate == before:
+            if self._best_map() == before:
                 return
+
+    def _best_map(self) -> Candidate | None:
+        """Return the best map that has neighbours."""
+        ranked = (trial.candidate for trial in self._ranked(self.sizes[-1]))
+        return next((candidate for candidate in ranked if candidate.map not in FIXED), None)
 
     def _plain_neighbours(self) -> list[Candidate]:
         """Return the neighbours of the best map without learned parts that have none either."""
-        plain = [t.candidate for t in self._ranked(self.sizes[-1]) if not t.candidate.complexity]
+        plain = [
+            t.candidate
+            for t in self._ranked(self.sizes[-1])
+            if not t.candidate.complexity and t.candidate.map not in FIXED
+        ]
         near = self.space.neighbours(plain[0]) if plain else ()
         return [candidate for candidate in near if not candidate.complexity]
 
@@ -303,13 +321,12 @@ class Choice:
 
 def first_choice(search: Search) -> Choice:
     """Return the best map of the searched width."""
-    most = search.budget.most_columns
-    leaders = [one for one in search.leaderboard() if most is None or one.outcome.columns <= most]
+    leaders = [one for one in search.leaderboard() if search.budget.allows(one)]
     return Choice(leaders, leaders[0])
 
 
-def choose(search: Search, highest: float, with_curve: bool) -> Choice:
-    """Return the best map within the budget; no score is above `highest`.
+def choose(search: Search, scoring: str, predicts: bool, with_curve: bool) -> Choice:
+    """Return the best map within the budget, as wide as it scores best if it `predicts`, else at the knee.
 
     `with_curve` tries it with fewer columns even if they are fixed.
     """
@@ -317,17 +334,24 @@ def choose(search: Search, highest: float, with_curve: bool) -> Choice:
     if with_curve or budget.columns is None:
         choice.points = _points(search, choice.chosen.candidate)
     if budget.columns is None:
-        choice.chosen = _knee(choice.points, highest)
-        choice.reasons = _reasons(
-            choice, "tried" if budget.bytes_per_row is None else "tried within the bounds"
-        )
+        best = max(choice.points, key=lambda point: point.outcome.score)
+        choice.chosen = best if predicts else _knee(choice.points, scoring, _floor(search))
+        tried = "tried" if budget.bytes_per_row is None else "tried within the bounds"
+        choice.reasons = _reasons(choice, best, scoring, tried)
     return choice
+
+
+def _floor(search: Search) -> float:
+    """Return the best score of the raw columns and the default map, below which no width is recommended."""
+    plain = (RAW, search.space.default())
+    scores = [one.outcome.score for one in search.leaderboard() if one.candidate in plain]
+    return max(scores, default=float("-inf"))
 
 
 def _points(search: Search, candidate: Candidate) -> list[Trial]:
     """Return the trials of a map with several numbers of columns, ascending."""
     last, points = search.sizes[-1], dict[int, Trial]()
-    widths = [last.width] if candidate.map == "base" else search.budget.widths(last.rows - last.rows // 4)
+    widths = [last.width] if candidate.map in FIXED else search.budget.widths(last.rows - last.rows // 4)
     for width in widths:
         trial = search.try_width(candidate, width)
         if trial is None:
@@ -339,12 +363,14 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
     return [points[n] for n in sorted(points)]
 
 
-def _knee(points: Sequence[Trial], highest: float) -> Trial:
-    """Return the point with the fewest columns from which no other is worth its columns."""
+def _knee(points: Sequence[Trial], scoring: str, floor: float) -> Trial:
+    """Return the point with the fewest columns from which no other is worth its columns, and not below the floor."""
+    highest = highest_score(scoring)
     for i, point in enumerate(points):
-        if not any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :]):
+        worth = any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :])
+        if point.outcome.score >= floor and not worth:
             return point
-    return points[-1]
+    return max(points, key=lambda point: point.outcome.score)
 
 
 def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
@@ -354,19 +380,19 @@ def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
     return gain > one.noise(wider) and gain > share * loss
 
 
-def _reasons(choice: Choice, tried: str) -> list[str]:
-    """Return sentences with the reason for the number of columns, and the edge if it is at one."""
+def _reasons(choice: Choice, best: Trial, scoring: str, tried: str) -> list[str]:
+    """Return sentences with the reason for the number of columns, and what it costs against the best of them."""
     chosen, points = choice.chosen, choice.points
     if len(points) < 2:
         return []
     columns = chosen.outcome.columns
-    if chosen is points[-1]:
-        before = points[-2].outcome
-        gain = chosen.outcome.score - before.score
-        step = "the last doubling" if columns == 2 * before.columns else f"the step from {before.columns:,}"
-        return [f"{columns:,} columns are the most that were {tried}; {step} gave {gain:+.2g}."]
-    said = [
-        f"{columns:,} columns are recommended: with more, every doubling takes away less than "
-        f"{100.0 * _WORTH:g} % of the error, or no more than noise."
+    if chosen is best:
+        said = f"{columns:,} columns score best of those that were {tried}"
+        return [f"{said}; they are the most." if chosen is points[-1] else f"{said}."]
+    loss = best.outcome.score - chosen.outcome.score
+    error = highest_score(scoring) - chosen.outcome.score
+    return [
+        f"{columns:,} columns are recommended: with more, every doubling takes away less than {100.0 * _WORTH:g} % of "
+        f"the error, or no more than noise. {best.outcome.columns:,} columns score best of those that were {tried}: by "
+        f"{loss:.2g}, {100.0 * loss / error:.2g} % of the error."
     ]
-    return [*said, f"They are the fewest that were {tried}."] if chosen is points[0] else said

@@ -72,6 +72,8 @@ class Candidate:
     def __str__(self) -> str:
         if self.map == "base":
             return "the config to start from"
+        if self.map == "raw":
+            return f"raw columns, {self.scaler}"
         gamma = "" if self.gamma is None else f", γ = {_rule(self.gamma)}"
         metric = "" if self.metric == "none" else f", {self.metric}"
         name = "fourier, supervised" if self.map == "supervised" else self.map
@@ -81,6 +83,10 @@ class Candidate:
 
 BASE = Candidate("none", "none", "base", None)
 """The steps of the config to start from."""
+RAW = Candidate("standardize", "none", "raw", None)
+"""The columns themselves, which a map has to beat."""
+FIXED = ("base", "raw")
+"""Maps whose width is given, and that have no neighbours."""
 
 
 def _rule(multiple: float) -> str:
@@ -105,7 +111,8 @@ class SearchSpace:
         before = self._union(scaler) if candidate.union else [*self._in_line(), *scaler]
         rounds = {"iterations": _DRAFT_ROUNDS} if draft else {}
         metric = [{**step, **rounds} for step in METRICS[candidate.metric]]
-        return [*before, *metric, self._map(candidate, width, rows)]
+        last = [] if candidate.map == "raw" else [self._map(candidate, width, rows)]
+        return [*before, *metric, *last]
 
     def _map(self, candidate: Candidate, width: int, rows: int) -> Recipe:
         if candidate.map == "supervised":
@@ -200,7 +207,7 @@ class SearchSpace:
 
     def neighbours(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the candidates that differ from the best one in one choice."""
-        if best.map == "base":
+        if best.map in FIXED:
             return
         if best.gamma is not None:
             for factor in (3.0, 1.0 / 3.0, 3.0**0.5, 3.0**-0.5):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -14,16 +14,16 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache, sources_of
 from kafeat.errors import DataError, quoted
-from kafeat.evaluation.learners import Ridge, held_out_predictions, predictions
-from kafeat.evaluation.preparation import Truth
-from kafeat.evaluation.preparation import split as divided
+from kafeat.evaluation.learners import held_out_predictions
+from kafeat.evaluation.scores import ModelScoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
 from kafeat.jobs.fit.search import Subset, fit_chain, held_out, subset_of
 from kafeat.jobs.tune.space import DIAGONAL, Candidate, SearchSpace
 from kafeat.jobs.tune.table import TunedTable
-from kafeat.maths.scoring import ScoringName, score_of
+from kafeat.maths.calibration import held_out_probabilities
+from kafeat.maths.scoring import figure_of, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats
@@ -51,7 +51,8 @@ class Outcome:
     """The score of a trial, and its values for resampled test rows, which are the same for all trials of a size.
 
     `columns` is the number of output columns, which may be smaller than that of the size. `failure` says why there is
-    no score.
+    no score. `figures` holds the other scores of classes by their names, `row_seconds` the seconds that a row took, and
+    `model_bytes` what the map has learned.
     """
 
     score: float
@@ -59,6 +60,9 @@ class Outcome:
     seconds: float
     columns: int = 0
     failure: str | None = None
+    figures: dict[str, float] = field(default_factory=dict)
+    row_seconds: float = 0.0
+    model_bytes: int = 0
 
     @property
     def error(self) -> float:
@@ -77,12 +81,28 @@ class _Split(NamedTuple):
     number: int
 
 
+# Scores of classes that stand beside the one that decides.
+_BESIDE = ("accuracy", "balanced_accuracy", "auc")
+
+
+class _Measured(NamedTuple):
+    """The score on the test rows of a split and on resamples of them, and what else is told of a map."""
+
+    scores: list[float]
+    figures: dict[str, float]
+    row_seconds: float
+    columns: int
+    model_bytes: int
+
+
+def _bytes_of(chain: Chain) -> int:
+    return sum(value.nbytes for one in chain.steps for value in one.state.values())
+
+
 class Scorer:
     """Scores candidates on splits of the sample. What is learned does not depend on the number of jobs."""
 
-    def __init__(
-        self, space: SearchSpace, task: PredictionTask, scoring: ScoringName, seed: int, jobs: int
-    ) -> None:
+    def __init__(self, space: SearchSpace, task: PredictionTask, scoring: str, seed: int, jobs: int) -> None:
         self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
         # Sizes that differ in the width alone share rows and fits.
         self._splits = cache(self._split_rows)
@@ -91,34 +111,54 @@ class Scorer:
         """Return the mean score over the splits."""
         splits, started = self._splits(size.rows, size.splits), time.perf_counter()
 
-        def one(split: _Split) -> tuple[list[float], int]:
+        def one(split: _Split) -> _Measured:
             recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
             rng = np.random.default_rng([self._seed, 6, split.number])
-            chain = fit_chain(recipes, split.train, rng, split.cache)
-            return self._scores(chain, split), chain.n_outputs
+            return self._measured(fit_chain(recipes, split.train, rng, split.cache), split, size.draft)
 
         try:
             with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
                 results = list(pool.map(one, splits))
         except DataError as error:
             return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
-        means = np.mean([scores for scores, _ in results], axis=0)
-        columns = max(columns for _, columns in results)
-        return Outcome(float(means[0]), tuple(means[1:].tolist()), time.perf_counter() - started, columns)
+        means = np.mean([one.scores for one in results], axis=0)
+        return Outcome(
+            float(means[0]),
+            tuple(means[1:].tolist()),
+            time.perf_counter() - started,
+            max(one.columns for one in results),
+            figures={
+                name: float(np.mean([one.figures[name] for one in results])) for name in results[0].figures
+            },
+            row_seconds=min(one.row_seconds for one in results),
+            model_bytes=max(one.model_bytes for one in results),
+        )
 
-    def _scores(self, chain: Chain, split: _Split) -> list[float]:
-        """Return the score on the test rows of a split, and on resamples of them."""
-        n = len(split.train)
+    def _measured(self, chain: Chain, split: _Split, draft: bool) -> _Measured:
+        """Return the score on the test rows of a split and on resamples of them, and what else is told of a map."""
+        n, task = len(split.train), self._task
+        started = time.perf_counter()
         Z, every = held_out(chain, split.train, split.test)
-        predicted, labels = held_out_predictions(Z, every, n, self._task), every[n:]
-        score = score_of(self._scoring, self._task, predicted, labels)
+        row_seconds = (time.perf_counter() - started) / len(Z)
+        predicted, labels = held_out_predictions(Z, every, n, task), every[n:]
+        figures = {}
+        if task.classes is not None and np.isfinite(predicted).all():
+            probabilities = held_out_probabilities(predicted, task.numbers(labels))
+            if self._scoring == "log_loss":
+                predicted = probabilities
+            figures = {name: figure_of(name, task, predicted, labels) for name in _BESIDE}
+            figures["log_loss"] = figure_of("log_loss", task, probabilities, labels)
+        # Drafts are ranked by a proper score that needs no calibration.
+        measure = "squared_error" if draft and self._scoring == "log_loss" else self._scoring
+        score = score_of(measure, task, predicted, labels)
         if not np.isfinite(score):
             raise DataError(
                 f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
             )
         rng = np.random.default_rng([self._seed, 7, split.number])
-        resampled = _resampled(self._scoring, self._task, predicted, labels, RESAMPLES, rng)
-        return [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
+        resampled = _resampled(measure, task, predicted, labels, RESAMPLES, rng)
+        scores = [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
+        return _Measured(scores, figures, row_seconds, chain.n_outputs, _bytes_of(chain))
 
     def _split_rows(self, rows: int, n: int) -> list[_Split]:
         return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
@@ -166,10 +206,13 @@ def score_test_rows(
     label: LabelArgument,
     split: str,
     kind: TaskKind,
-    scoring: ScoringName,
+    scoring: str,
     jobs: int,
 ) -> Score:
-    """Train ridge on the features of the training rows, and score it on the test rows."""
+    """Score the predictions of a model of the training rows on the test rows."""
+    predictor = fm.predictor
+    if predictor is None:
+        raise TypeError("the config of a test score ends in a predictor")
     names = label_names(label)
     n, read = data.label_columns({"--split": [split], "--label": names})
     columns = {name: read[name] for name in names}
@@ -178,17 +221,16 @@ def score_test_rows(
     if not test.any():
         raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
     # Of all labels, as a class may have test rows only.
-    task = task_of(labels, kind)
-    features = EvaluatedMap(fm, data, n, EvaluationRequest(names, split, jobs=jobs)).features
-    model = Ridge(jobs).linear(features, ~test, Truth(task, labels, divided(n, fm.config.seed, test).folds))
-    rows, predicted = predictions(model, features, test)
-    seen = labels[rows]
-    resampled = _resampled(scoring, task, predicted, seen, _TEST_RESAMPLES, np.random.default_rng(0))
-    return Score(score_of(scoring, task, predicted, seen), float(np.nanstd(resampled)), len(seen))
+    rule = ModelScoring.of(task_of(labels, kind), predictor.labels)
+    subject = EvaluatedMap(fm, data, n, EvaluationRequest(names, split, jobs=jobs))
+    rows, outputs = subject.predictions(fm, test)
+    predicted, seen = rule.predicted(outputs), rule.named(labels[rows])
+    resampled = _resampled(scoring, rule.task, predicted, seen, _TEST_RESAMPLES, np.random.default_rng(0))
+    return Score(score_of(scoring, rule.task, predicted, seen), float(np.nanstd(resampled)), len(seen))
 
 
 def _resampled(
-    scoring: ScoringName,
+    scoring: str,
     task: PredictionTask,
     predicted: Floats,
     labels: Array,

@@ -37,7 +37,7 @@ from kafeat.jobs.tune.space import (
 from kafeat.jobs.tune.table import check_base, read_table, with_columns
 from kafeat.jobs.tune.trials import Scorer, column_importance, score_test_rows, sizes
 from kafeat.jobs.tune.tuning import Tuning, curve_of, table_of
-from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant, usual_scoring
+from kafeat.maths.scoring import ScoringName, proper_scoring, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
@@ -84,6 +84,11 @@ class Tuner:
             )
         return goal
 
+    @property
+    def chosen_by(self) -> str:
+        """The name of the score that decides."""
+        return proper_scoring(self.goal.kind) if self.scoring == "auto" else self.scoring
+
     def journal(
         self, path: str | None, resume: bool, listener: Listener
     ) -> AbstractContextManager[Journal | None]:
@@ -100,7 +105,7 @@ class Tuner:
 
     def search(self, trials: int | None, seconds: float | None, record: Journal | None) -> Search:
         """Return the search, whose trials the journal records."""
-        score = Scorer(self.space, self.goal, self.scoring, self.start.seed, self.jobs).score
+        score = Scorer(self.space, self.goal, self.chosen_by, self.start.seed, self.jobs).score
         rows = len(self.space.table.labels)
         planned = sizes(rows, self.budget.searched, self.seeds)
         # The chosen map is fitted on all rows for the score of the test rows.
@@ -120,11 +125,12 @@ class Tuner:
         choice = None
         try:
             search.search()
-            choice = choose(search, highest_score(self.scoring), with_curve=self.with_report)
+            predicts = self.start.predictor is not None
+            choice = choose(search, self.chosen_by, predicts, with_curve=self.with_report)
             if self.split is not None:
-                fm = self.fit(self.config(choice), self.data)
+                fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data)
                 choice.test = score_test_rows(
-                    fm, self.data, self.label, self.split, self.task, self.scoring, self.jobs
+                    fm, self.data, self.label, self.split, self.task, self.chosen_by, self.jobs
                 )
         except stops:
             if not search.trials:
@@ -150,10 +156,9 @@ class Tuner:
     ) -> Tuning:
         """Return the result; `words` are the arguments of commands that read the same data."""
         config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
-        constant = score_of_constant(self.scoring, self.goal, labels, labels)
-        said = tuple(notes(search, choice, self.goal, self.task, constant, config.predictor))
-        name = usual_scoring(self.goal.kind) if self.scoring == "auto" else self.scoring
-        name = "R²" if name == "r2" else name
+        name = self.chosen_by
+        constant = score_of_constant(name, self.goal, labels, labels)
+        said = tuple(notes(search, choice, self.goal, self.task, name, constant, config.predictor))
         text = comments(search, choice, names, name, constant, said)
         best, seed = choice.chosen, self.start.seed
         return Tuning(
@@ -163,7 +168,8 @@ class Tuner:
             score=best.outcome.score,
             error=best.outcome.error,
             constant_score=constant,
-            score_name=name,
+            score_name="R²" if name == "r2" else name,
+            figures=best.outcome.figures,
             test_score=choice.test,
             table=table_of(choice.leaders),
             curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
@@ -219,7 +225,8 @@ def tune(
         Column to predict, or its values. Several columns of numbers are predicted together; their scores are averaged.
         A list of text names columns, unless it has an entry for every row.
     columns : int or None, default None
-        Number of output columns of the map; None tries the best map with several and takes the knee of the curve.
+        Number of output columns of the map; None tries the best map with several, at most 1,024, and takes the best
+        score with a predictor, and the knee of the curve without.
     max_bytes_per_row : int or None, default None
         Largest number of bytes of the features of a row.
     time : float, str or None, default None
@@ -232,7 +239,7 @@ def tune(
     task : {"auto", "classification", "regression"}, default "auto"
         Kind of prediction; "auto" decides by the labels.
     scoring : str, default "auto"
-        Score to maximize; "auto" is the accuracy for classes and R² for numbers.
+        Score to maximize; "auto" is the log loss for classes, after calibration, and R² for numbers.
     base : str, path, mapping, Config or None, default None
         Config to start from: its seed, columns and other settings are kept, and its steps, if it has some, are one of
         the candidates. A predictor at its end is kept.

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from kafeat.config import Config
     from kafeat.jobs.dataset.api import predict, transform
-    from kafeat.jobs.evaluate.evaluate import evaluate
     from kafeat.jobs.fit.fit import fit
-    from kafeat.jobs.tune.tune import tune
     from kafeat.model.feature_map import FeatureMap
     from kafeat.model.load import load
+    from kafeat.study.evaluate import evaluate
+    from kafeat.study.tune.tune import tune
 
 __all__ = ["Config", "FeatureMap", "__version__", "evaluate", "fit", "load", "predict", "transform", "tune"]
 
@@ -30,8 +30,8 @@ _HOMES = {
     "FeatureMap": "kafeat.model.feature_map",
     "load": "kafeat.model.load",
     "fit": "kafeat.jobs.fit.fit",
-    "evaluate": "kafeat.jobs.evaluate.evaluate",
-    "tune": "kafeat.jobs.tune.tune",
+    "evaluate": "kafeat.study.evaluate",
+    "tune": "kafeat.study.tune.tune",
     "transform": "kafeat.jobs.dataset.api",
     "predict": "kafeat.jobs.dataset.api",
 }

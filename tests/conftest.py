@@ -19,9 +19,9 @@ from sklearn.datasets import load_digits
 from kafeat.chain.blas import one_blas_thread
 from kafeat.cli import log, main
 from kafeat.contract.step import Sample, Step
-from kafeat.evaluation import costs
 from kafeat.maths import metric
 from kafeat.maths.fourier import learning as frequency_fit
+from kafeat.study import costs
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)

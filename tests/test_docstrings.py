@@ -13,7 +13,7 @@ import pytest
 import kafeat
 
 MODULES = [
-    "kafeat.config.model", "kafeat.evaluation.evaluation", "kafeat.jobs.dataset.api", "kafeat.jobs.evaluate.evaluate",
+    "kafeat.config.model", "kafeat.study.evaluation", "kafeat.jobs.dataset.api", "kafeat.study.evaluate",
     "kafeat.jobs.fit.fit", "kafeat.model.feature_map",
     "kafeat.pictures.notebook", "kafeat.model.load",
 ]  # fmt: skip

@@ -14,9 +14,9 @@ from kafeat.cli.command import GroupedCommand, long_name
 from kafeat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from kafeat.evaluation.records import Report
     from kafeat.io.options import InputOptions
-    from kafeat.jobs.evaluate.candidates import NamedRecipe
+    from kafeat.study.candidates import NamedRecipe
+    from kafeat.study.records import Report
 
 
 _LEARNERS = click.Choice(
@@ -162,9 +162,9 @@ def evaluate(
     from kafeat.cli.json_output import check_json, write_json
     from kafeat.cli.progress import steps_of
     from kafeat.io.storage.location import parse_location
-    from kafeat.jobs.evaluate.evaluate import evaluate as job
-    from kafeat.jobs.evaluate.evaluate import gate
-    from kafeat.jobs.evaluate.predictions import refuse_low_scores, score_predictions
+    from kafeat.study.evaluate import evaluate as job
+    from kafeat.study.evaluate import gate
+    from kafeat.study.predictions import refuse_low_scores, score_predictions
 
     models, configs = _without_idle_defaults(models, configs, experiment)
     check_json(json_file)
@@ -226,7 +226,7 @@ def _recipes(
     if experiment is None:
         return list(configs), nullcontext()
     from kafeat.config.experiment import load_experiment
-    from kafeat.jobs.evaluate.candidates import NamedRecipe
+    from kafeat.study.candidates import NamedRecipe
 
     read = load_experiment(experiment)
     named = [NamedRecipe(name, config) for name, config in read.maps.items()]

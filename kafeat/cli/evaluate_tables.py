@@ -14,12 +14,12 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from kafeat.cli import log
-from kafeat.evaluation.costs import TableColumn, cost_table, findings, spell_score_of
-from kafeat.evaluation.recommendation import choose
-from kafeat.evaluation.records import MACHINES, Estimate, EvaluationRecord, Report, Summary, estimate_of
-from kafeat.evaluation.summary import rate_note, score_name, spell, spell_briefly, spread_of, stated_mean
 from kafeat.maths.scoring import figure_names, lower_is_better, spell_score
 from kafeat.maths.task import Kind
+from kafeat.study.costs import TableColumn, cost_table, findings, spell_score_of
+from kafeat.study.recommendation import choose
+from kafeat.study.records import MACHINES, Estimate, EvaluationRecord, Report, Summary, estimate_of
+from kafeat.study.summary import rate_note, score_name, spell, spell_briefly, spread_of, stated_mean
 
 
 def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:

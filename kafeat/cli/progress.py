@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-    from kafeat.jobs.tune.search import Search, Trial
+    from kafeat.study.tune.search import Search, Trial
 
 
 class Announcer:

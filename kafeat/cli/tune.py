@@ -13,7 +13,7 @@ from kafeat.cli.overlaps import journal_of
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
-    from kafeat.jobs.tune.tuning import Tuning
+    from kafeat.study.tune.tuning import Tuning
 
 _SCORINGS = click.Choice(
     ["auto", "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse"]
@@ -124,8 +124,8 @@ def tune(
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place, write_bytes
     from kafeat.io.storage.location import parse_location
-    from kafeat.jobs.tune.space import seconds_of
-    from kafeat.jobs.tune.tune import tune as job
+    from kafeat.study.tune.space import seconds_of
+    from kafeat.study.tune.tune import tune as job
 
     seconds = seconds_of(time)
     place, journal = parse_location(config), journal_of(config)
@@ -161,7 +161,7 @@ def tune(
 
 def _chosen_before(place: Location) -> bool:
     """Return true for a config that a search has written."""
-    from kafeat.jobs.tune.notes import CHOSEN
+    from kafeat.study.tune.notes import CHOSEN
 
     if place.kind() != "file":
         return False

@@ -19,7 +19,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, UsageError
 from kafeat.maths.units import power_of_two
 from kafeat.types import Array, Floats
 
@@ -349,6 +349,10 @@ def _missed(rest: RowSums, held: RowSums, scale: Floats, jobs: int, relatives: F
     return np.array(each(missed, relatives, sharing(jobs, len(zz))))
 
 
+MOST_COLUMNS = 46_340
+"""NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this."""
+
+
 class NormalEquations:
     """Sums over rows (n, D) and targets (n, k) for each fold, in memory O(D²) for any number of rows.
 
@@ -356,6 +360,11 @@ class NormalEquations:
     """
 
     def __init__(self, width: int, targets: int, jobs: int = 1) -> None:
+        if width > MOST_COLUMNS:
+            raise UsageError(
+                f"ridge: expected at most {MOST_COLUMNS:,} columns for its normal equations, got {width:,}; an "
+                "evaluation without --label shows the errors against the kernel"
+            )
         self._sums = [RowSums.empty(width, targets) for _ in range(FOLDS)]
         self._pivot: tuple[Floats, Floats] | None = None
         self._units: Floats = np.ones(width)

@@ -10,12 +10,9 @@ from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
 from kafeat.errors import DataError
 from kafeat.maths.calibration import Calibration, fit_calibration
 from kafeat.maths.linear_output import leaves_float32, needs_float64
-from kafeat.maths.ridge import FOLDS, LinearModel, LinearRidge, NormalEquations
+from kafeat.maths.ridge import FOLDS, MOST_COLUMNS, LinearModel, LinearRidge, NormalEquations
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
-
-# NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this.
-_MOST_COLUMNS = 46_340
 
 
 class Ridge(LinearPredictor):
@@ -33,8 +30,8 @@ class Ridge(LinearPredictor):
     penalties: ClassVar[tuple[float, ...]] = tuple(10.0 ** (power / 2.0) for power in range(-18, 3))
 
     def begin(self, width: int, targets: Targets, jobs: int) -> Learning:
-        if width > _MOST_COLUMNS:
-            raise DataError(f"ridge: expected at most {_MOST_COLUMNS:,} features, got {width:,}")
+        if width > MOST_COLUMNS:
+            raise DataError(f"ridge: expected at most {MOST_COLUMNS:,} features, got {width:,}")
         return _Learning(self, width, targets, jobs)
 
 

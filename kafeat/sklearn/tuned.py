@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kafeat.config import load_config
 from kafeat.errors import KafeatWarning, UsageError
-from kafeat.jobs.tune.space import SearchStart
-from kafeat.jobs.tune.tune import LEAST_ROWS, tune
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
 from kafeat.sklearn.map_estimator import as_value_errors, checked_labels
 from kafeat.sklearn.named_steps import seed_of
+from kafeat.study.tune.space import SearchStart
+from kafeat.study.tune.tune import LEAST_ROWS, tune
 from kafeat.types import Floats
 
 
@@ -56,7 +56,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ----------
     config_ : dict
         Config that was chosen.
-    tuning_ : kafeat.jobs.tune.tuning.Tuning or None
+    tuning_ : kafeat.study.tune.tuning.Tuning or None
         Result of the search, with its score and its table; None if there were too few rows.
     feature_map_ : kafeat.FeatureMap
         Fitted map, which can be saved for the command line.

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import kafeat
 from kafeat.cli.evaluate_tables import fitting, show
-from kafeat.evaluation.costs import TableColumn
+from kafeat.study.costs import TableColumn
 
 MAPS = TableColumn("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
 FIGURES = [

@@ -221,7 +221,7 @@ def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(t
 def test_an_interrupt_during_the_test_score_writes_the_config(table):
     words = ["tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *map(str, QUICK)]
     code = (
-        "import os, signal, sys\nfrom kafeat.cli import main\nfrom kafeat.jobs.tune import tune\n"
+        "import os, signal, sys\nfrom kafeat.cli import main\nfrom kafeat.study.tune import tune\n"
         "def score(*_):\n    os.kill(os.getpid(), signal.SIGINT)\n    signal.pause()\n"
         f"tune.score_test_rows = score\nsys.argv = ['kafeat', *{words!r}]\nmain.main()\n"
     )

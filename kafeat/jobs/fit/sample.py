@@ -17,7 +17,6 @@ from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
-from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.options import InputOptions
@@ -36,7 +35,7 @@ from kafeat.jobs.fit.labels import (
     read_test_rows,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.fit.search import settle
+from kafeat.jobs.fit.search import HeldOutPredictions, ridge_predictions, settle
 from kafeat.maths.row_sample import RowSample, smallest
 from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
@@ -247,19 +246,19 @@ class SampledFit:
         *,
         final: bool = True,
         with_mean: bool = True,
-        scorer: FeaturesScorer = features_score,
+        predict: HeldOutPredictions = ridge_predictions,
     ) -> FeatureMap:
         """Fit the map on the sample so far. If not `final`, more rows may be read later.
 
         `with_mean` records the mean of the features, for tests of drift, which takes as long as a transform of the
-        sample. `scorer` scores values of `validate`.
+        sample. `predict` is the learner that scores values of `validate`.
         """
         config = self.config
         columns, sample = self.sample(final)
         user_rows, row_origins = read_given_rows(config, columns, self.labels)
         sample = replace(sample, given=user_rows)
         with self._naming_rows(sample, columns), one_blas_thread(linalg=True):
-            chain, searches = self._chain(sample, listener, scorer)
+            chain, searches = self._chain(sample, listener, predict)
             mean = _feature_mean(chain, sample.X, config) if with_mean else None
         name = printable(parse_location(self.place).name)
         provenance = Provenance(
@@ -284,7 +283,7 @@ class SampledFit:
         )
 
     def _chain(
-        self, sample: Sample, listener: Listener, scorer: FeaturesScorer
+        self, sample: Sample, listener: Listener, predict: HeldOutPredictions
     ) -> tuple[Chain, list[Search]]:
         """Fit the chain on the sample; return it and the searches for its sizes."""
         config = self.config
@@ -303,7 +302,7 @@ class SampledFit:
         if any(step.searches for step in config.map_steps):
             listener.phase("choosing parameters from the data")
         options = config.search or SearchOptions()
-        steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options, scorer)
+        steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options, predict)
         chain = Chain.fit(steps, sample, _stream(config.seed, 1), on_step)
         if config.prune is not None:
             listener.phase("pruning outputs")
@@ -350,7 +349,7 @@ def _pruned(chain: Chain, sample: Sample, keep: int) -> Array:
     if sample.label is None:
         raise TypeError("prune: a config without a label has to be refused before the fit")
     try:
-        from kafeat.evaluation.prune import MOST_ROWS, sparse_outputs
+        from kafeat.jobs.fit.prune import MOST_ROWS, sparse_outputs
     except ImportError as error:
         raise UsageError(
             f"prune: expected scikit-learn, got: {error}; pip install 'kafeat[evaluate]'"

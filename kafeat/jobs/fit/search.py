@@ -27,9 +27,10 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.errors import DataError, InvalidValueError, UsageError
-from kafeat.evaluation.learners import FeaturesScorer
 from kafeat.maths.kernel_error import relative_frobenius
-from kafeat.maths.scoring import ScoringName
+from kafeat.maths.ridge import FOLDS, NormalEquations
+from kafeat.maths.scoring import ScoringName, score_of
+from kafeat.maths.task import PredictionTask, task_of
 from kafeat.model.provenance import Search
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats
@@ -175,6 +176,19 @@ def held_out(chain: Chain, train: Subset, test: Subset) -> tuple[Floats, Array]:
     return features, np.concatenate([of_train, of_test])
 
 
+HeldOutPredictions = Callable[[Floats, Array, int, PredictionTask], Floats]
+"""What a learner on the first rows of features (n, D), so many, with labels (n,) predicts of the others."""
+
+
+def ridge_predictions(Z: Floats, labels: Array, train: int, task: PredictionTask) -> Floats:
+    """Return what ridge on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
+    Y = task.targets(labels[:train])
+    equations = NormalEquations(Z.shape[1], Y.shape[1])
+    equations.add(Z[:train], Y, np.arange(train) % FOLDS)
+    ridge = equations.training()
+    return ridge.model(ridge.search())(Z[train:].astype(np.float64))
+
+
 @contextmanager
 def trying(values: Mapping[str, Any]) -> Iterator[None]:
     """Name the values that are tried in errors about the rows."""
@@ -198,7 +212,7 @@ def _choose_values(
     folds: list[tuple[Subset, Subset]],
     rng: np.random.Generator,
     options: SearchOptions,
-    scorer: FeaturesScorer,
+    predict: HeldOutPredictions,
 ) -> list[Search]:
     """Return the choice of the best value for every `validate`.
 
@@ -214,7 +228,7 @@ def _choose_values(
             settled = _settled(recipes, "validate", chosen)
             with trying(chosen):
                 each = [
-                    _score(fit_chain(settled, train, rng, cache), train, test, scorer, options.scoring)
+                    _score(fit_chain(settled, train, rng, cache), train, test, predict, options.scoring)
                     for (train, test), cache in zip(folds, caches, strict=True)
                 ]
             tried[name] = chosen, float(np.mean(each))
@@ -243,9 +257,12 @@ def _choose_values(
     ]
 
 
-def _score(chain: Chain, train: Subset, test: Subset, scorer: FeaturesScorer, scoring: ScoringName) -> float:
+def _score(
+    chain: Chain, train: Subset, test: Subset, predict: HeldOutPredictions, scoring: ScoringName
+) -> float:
     features, labels = held_out(chain, train, test)
-    found = scorer(features, labels, len(train), scoring)
+    task = task_of(labels)
+    found = score_of(scoring, task, predict(features, labels, len(train), task), labels[len(train) :])
     if not np.isfinite(found):
         raise DataError(
             f"validate: expected a score for every value, got none: labels must differ among the {len(test):,} rows"
@@ -275,7 +292,7 @@ def settle(
     sample: Sample,
     rng: np.random.Generator,
     options: SearchOptions,
-    scorer: FeaturesScorer,
+    predict: HeldOutPredictions,
 ) -> tuple[tuple[Step, ...], list[Search]]:
     """Return the steps with a value in the place of every search, and the record of each search."""
     if not any(step.searches for step in steps):
@@ -291,7 +308,7 @@ def settle(
     records = []
     # Values first, as the width that a map needs depends on them.
     if any(open_searches(recipes, "validate")):
-        records = _choose_values(recipes, folds, rng, options, scorer)
+        records = _choose_values(recipes, folds, rng, options, predict)
         recipes = _settled(recipes, "validate", {record.parameter: record.chosen for record in records})
     for place, holder, key in list(open_searches(recipes, "target_error")):
         records.append(_reach(recipes, holder, place, train, test, rng))

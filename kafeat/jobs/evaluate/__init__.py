@@ -1,1 +1,0 @@
-"""Compare maps on held-out rows."""

@@ -1,0 +1,270 @@
+"""List the maps to compare: models as they are, and recipes with every setting of a sweep and every seed."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafeat.config import Config, load_config
+from kafeat.contract.describe import nearest
+from kafeat.errors import ConfigError, DataError, UsageError, quoted
+from kafeat.io.storage.location import parse_location
+from kafeat.jobs.fit.fit import read_sample
+from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.sample import TrainingData
+from kafeat.jobs.fit.search import ridge_predictions
+from kafeat.maths.row_sample import row_hashes
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
+from kafeat.study.costs import cost_of
+from kafeat.study.inputs import RereadableData
+from kafeat.study.learners import Learner
+from kafeat.study.request import EvaluationRequest
+from kafeat.types import Array
+
+_PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Values of a parameter, of every step that has it or of one step."""
+
+    key: str
+    values: tuple[Any, ...]
+
+
+def read_sweep(text: str) -> Sweep:
+    """Parse KEY=a,b,c; a value is a number, true, false, or text."""
+    key, equals, values = text.partition("=")
+    parsed = tuple(_value(part.strip()) for part in values.split(","))
+    if not equals or not key.strip() or "" in parsed:
+        raise UsageError(f"--sweep {text}: expected KEY=a,b,c, for example n_components=128,256,512")
+    if any(set(part) & set("{}[]") for part in values.split(",")):
+        raise UsageError(f"--sweep {text}: expected numbers, true, false or words, got a list or a mapping")
+    return Sweep(key.strip(), parsed)
+
+
+def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tuple[dict[str, Any], Config]]:
+    """Yield every combination of the values with its config."""
+    _refuse_twice(sweeps)
+    for values in product(*(sweep.values for sweep in sweeps)):
+        plain = {
+            **config.to_plain(),
+            "steps": copy.deepcopy([step.live_recipe() for step in config.steps]),
+        }
+        setting = dict(zip((sweep.key for sweep in sweeps), values, strict=True))
+        for key, value in setting.items():
+            _set(plain, key, value, name)
+        try:
+            yield setting, load_config(plain)
+        except ConfigError as error:
+            spelled = ", ".join(f"{key}={value}" for key, value in setting.items())
+            raise ConfigError([f"{name} with {spelled}: {problem}" for problem in error.problems]) from None
+
+
+def _refuse_twice(sweeps: Sequence[Sweep]) -> None:
+    """Refuse a parameter or a value that is given twice, and the kind, which is no parameter."""
+    keys = [sweep.key for sweep in sweeps]
+    for sweep in sweeps:
+        if len(set(map(repr, sweep.values))) < len(sweep.values):
+            raise UsageError(
+                f"--sweep {sweep.key}: expected every value once, got {', '.join(map(str, sweep.values))}"
+            )
+        place = _PLACE.fullmatch(sweep.key)
+        if keys.count(sweep.key) > 1 or (place and place[2] in keys):
+            raise UsageError(f"--sweep {sweep.key}: expected a parameter to be swept once, got it twice")
+        if (place[2] if place else sweep.key) == "kind":
+            raise UsageError(
+                f"--sweep {sweep.key}: expected a parameter, got the kind: give a --config for each kind"
+            )
+
+
+def _set(plain: dict[str, Any], key: str, value: Any, name: str) -> None:
+    place = _PLACE.fullmatch(key)
+    steps = plain["steps"]
+    if place:
+        index, key = int(place[1]), place[2]
+        if index >= len(steps):
+            raise UsageError(f"--sweep steps[{index}].{key}: expected a step below {len(steps)} of {name}")
+        steps = [steps[index]]
+    every = list(_every(steps)) if place is None else steps
+    holders = [step for step in every if key in step]
+    if not holders:
+        known = sorted({known for step in every for known in step if known != "kind"})
+        where = f"steps[{place[1]}] ({steps[0]['kind']})" if place else "a step"
+        which = f"one of {', '.join(known)}" if known else "which has none"
+        raise UsageError(
+            f"--sweep {key}: expected a parameter of {where} of {name}, {which}, got {quoted(key)}"
+            f"{nearest(key, known)}"
+        )
+    for holder in holders:
+        holder[key] = value
+
+
+def _every(steps: Any) -> Iterator[dict[str, Any]]:
+    """Yield all steps, nested ones included."""
+    if isinstance(steps, dict):
+        if "kind" in steps:
+            yield steps
+        for value in steps.values():
+            yield from _every(value)
+    elif isinstance(steps, list | tuple):
+        for step in steps:
+            yield from _every(step)
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+MOST_SEEDS = 1000
+
+
+@dataclass(frozen=True)
+class NamedRecipe:
+    """A recipe with the name that the results have for it."""
+
+    name: str
+    config: Config
+
+
+class Fit(NamedTuple):
+    """A fitted map, and the seconds and peak of memory of its fit without reading.
+
+    Both are None for a model, and the peak is None for a long fit.
+    """
+
+    map: FeatureMap
+    seconds: float | None
+    peak_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fitted map with its config, or a config to be fitted; `setting` holds its swept parameters."""
+
+    name: str
+    setting: dict[str, Any]
+    config: Config
+    fitted: FeatureMap | None = None
+
+    @property
+    def spelled(self) -> str:
+        """The name, the setting and the seed, for messages about progress."""
+        parts = [f"{key}={value}" for key, value in self.setting.items()]
+        parts += [f"seed={self.config.seed}"] if self.fitted is None else []
+        return f"{self.name} {' '.join(parts)}".strip()
+
+    def refuse_features(self, reserved: Sequence[str]) -> None:
+        """Refuse a map that has one of the `reserved` columns, label or split, for a feature."""
+        features = set(self.config.columns.include or ())
+        if self.fitted is not None:
+            features = {column.name for column in self.fitted.columns.features}
+        for name in reserved:
+            if name in features:
+                raise DataError(
+                    f"{self.name}: label {quoted(name)}: expected a column that is no feature of the map, got one"
+                )
+
+    def refuse_without_exact(self) -> None:
+        """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""
+        chain = () if self.fitted is None else self.fitted.chain.steps
+        for step in self.config.map_steps if self.fitted is None else [one.step for one in chain]:
+            if step.traits.no_exact:
+                raise UsageError(f"evaluate: {step.traits.no_exact}")
+
+    def fit(
+        self,
+        data: RereadableData,
+        request: EvaluationRequest,
+        learner: Learner | None,
+        held_out: Array,
+        listener: Listener,
+    ) -> Fit:
+        """Return the map and what its fit costs; a recipe is fitted on the rows that are not held out.
+
+        The learner, if there is one, scores the values of `validate` in a recipe.
+        """
+        if self.fitted is not None:
+            return Fit(self.fitted, None, None)
+        with data.open() as source:
+            rows = TrainingData(source, request.labels, request.split, held_out)
+            sampled = read_sample(self.config, rows, listener)
+            predict = (
+                partial(learner.held_out_predictions, penalty=request.penalty)
+                if learner
+                else ridge_predictions
+            )
+            learn = partial(sampled.learn, final=False, with_mean=False, predict=predict)
+            fitted: list[FeatureMap] = []
+            costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))
+            return Fit(fitted[0], *costs)
+
+    def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
+        """Return how many of these rows the map was fitted on; None if it was fitted on other data."""
+        if self.fitted is None:
+            return 0
+        if not data.made(fm):
+            return None
+        # A fit samples the training rows with the smallest hashes.
+        hashes = row_hashes(fm.config.seed, 0, n)
+        if fm.provenance.split is not None:
+            hashes[data.test_rows_of(fm.provenance.split)] = np.iinfo(hashes.dtype).max
+        fitted = min(fm.provenance.rows_fitted, n)
+        return int((hashes[rows] <= np.partition(hashes, fitted - 1)[fitted - 1]).sum())
+
+
+def list_candidates(
+    models: Sequence[Any], configs: Sequence[Any], sweeps: Sequence[Sweep], seeds: int
+) -> list[Candidate]:
+    """Load the models, and combine the configs with the sweeps and seeds."""
+    if not models and not configs:
+        raise UsageError("evaluate: expected a model or a config, got neither")
+    if not configs and (sweeps or seeds != 1):
+        raise UsageError(
+            "evaluate: expected a config (--config) with --sweep or --seeds, got a model, which is fitted already"
+        )
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"--seeds: expected 1 to {MOST_SEEDS:,}, got {seeds}")
+    for one in models:
+        if not isinstance(one, FeatureMap | str | os.PathLike):
+            raise UsageError(
+                f"evaluate: expected a fitted map or its path, got {type(one).__name__}; a recipe is given as config=…"
+            )
+    loaded = [one if isinstance(one, FeatureMap) else load(one) for one in models]
+    recipes = [load_config(one.config if isinstance(one, NamedRecipe) else one) for one in configs]
+    names = _names([*models, *configs])
+    listed = [Candidate(name, {}, fm.config, fm) for name, fm in zip(names, loaded, strict=False)]
+    for name, recipe in zip(names[len(models) :], recipes, strict=True):
+        for setting, config in settings(recipe, sweeps, name):
+            seeded = [config.model_copy(update={"seed": config.seed + i}) for i in range(seeds)]
+            listed += [Candidate(name, setting, one) for one in seeded]
+    return listed
+
+
+def _names(maps: Sequence[Any]) -> list[str]:
+    """Name the maps by their file names, or whole paths if these are not unique; others get a number."""
+    places = [parse_location(one) if isinstance(one, str | os.PathLike) else None for one in maps]
+    own = [one.name if isinstance(one, NamedRecipe) else f"map {i + 1}" for i, one in enumerate(maps)]
+    whole = [name if place is None else str(place) for name, place in zip(own, places, strict=True)]
+    short = [name if place is None else place.name for name, place in zip(own, places, strict=True)]
+    names = short if len(set(short)) == len(short) else whole
+    real = [place.identity for place in places if place is not None]
+    if len(set(names)) < len(names) or len(set(real)) < len(real):
+        raise UsageError(f"evaluate: expected every map once, got {', '.join(names)}")
+    return names

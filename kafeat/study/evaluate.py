@@ -1,0 +1,283 @@
+"""Evaluate maps on a data set: kernel errors, scores of models on the features, and bounds that a map must keep."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from kafeat.chain.blas import one_blas_thread
+from kafeat.config import Config
+from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quoted
+from kafeat.io.options import InputOptions
+from kafeat.jobs.fit.labels import check_label, label_names
+from kafeat.jobs.fit.messages import Listener
+from kafeat.maths.task import TaskKind
+from kafeat.model.feature_map import FeatureMap
+from kafeat.pictures.figure_data import MapFigures
+from kafeat.study.candidates import Candidate, NamedRecipe, Sweep, list_candidates, read_sweep
+from kafeat.study.evaluation import Evaluation
+from kafeat.study.inputs import RereadableData, rereadable
+from kafeat.study.measure import Evaluator, choose_rows, request_learner
+from kafeat.study.precomputed import by_row_numbers
+from kafeat.study.recommendation import choose, edges, recommend, score_of_choice
+from kafeat.study.records import EvaluationRecord, Report, estimate_of
+from kafeat.study.report.folder import report_folder, write_report
+from kafeat.study.request import EvaluationRequest, Say
+from kafeat.study.summary import budgets, rates, spell, summarize
+from kafeat.types import TableLike
+
+Model: TypeAlias = "FeatureMap | str | os.PathLike[str]"
+Recipe: TypeAlias = "Config | NamedRecipe | Mapping[str, object] | str | os.PathLike[str]"
+
+
+def evaluate(
+    model: Model | Sequence[Model] | None = None,
+    data: str | os.PathLike[str] | TableLike | None = None,
+    label: str | Sequence[str] | None = None,
+    rows: int = 2000,
+    reading: InputOptions | None = None,
+    *,
+    config: Recipe | Sequence[Recipe] = (),
+    sweep: Sequence[str] | Mapping[str, Sequence[Any]] = (),
+    seeds: int = 1,
+    splits: int = 1,
+    split: str | None = None,
+    task: TaskKind = "auto",
+    learner: str = "ridge",
+    tau: float = 0.1,
+    penalty: float | None = None,
+    scoring: str | Sequence[str] = (),
+    exact_rows: int = 2000,
+    jobs: int | None = None,
+    output_dtype: str | None = None,
+    report: str | None = None,
+    say: Say | None = None,
+    listener: Listener | None = None,
+) -> Evaluation:
+    """Evaluate maps: errors against the exact kernel and, with a label, scores of models that predict it.
+
+    Parameters
+    ----------
+    model : FeatureMap, str, path, list of these or None, default None
+        Maps, or paths of model files.
+    data : str, path, array (n_rows, n_columns), sparse matrix or table
+        Rows to evaluate on: in memory, or the path or URI of a file or data set.
+    label : str, list of str or None, default None
+        Column to predict, or several columns of numbers, whose R² is averaged; None compares kernels only.
+    rows : int, default 2000
+        Number of rows for the kernel matrices.
+    reading : InputOptions or None, default None
+        Options for reading a file.
+    config : str, path, mapping, Config or list of these, default ()
+        Recipes, which are fitted on the rows that are not held out.
+    sweep : list of str or mapping of str to list, default ()
+        Values of parameters of the recipes, as `"n_components=64,128"` or `{"n_components": [64, 128]}`. Every
+        combination is evaluated.
+    seeds : int, default 1
+        Number of seeds to fit each recipe with.
+    splits : int, default 1
+        Number of random splits into rows to train and to test on, at most 100. Recipes are fitted anew in each.
+    split : str or None, default None
+        Column that says train or test; None holds rows out at random.
+    task : {"auto", "classification", "regression"}, default "auto"
+        Kind of prediction; "auto" decides by the labels.
+    learner : str, default "ridge"
+        Model used to predict the label.
+    tau : float, default 0.1
+        Quantile or width of the loss, for the learners that have one.
+    penalty : float or None, default None
+        Penalty of the learner, on the raw columns, on the features and with the exact kernel: λ of ridge, 1/C of the
+        machines, α of sgd. None searches for the best of each.
+    scoring : str or list of str, default ()
+        Scores by name: "accuracy", "error_rate", "balanced_accuracy", "f1", "auc" and "log_loss" of classes; "r2",
+        "mae" and "mse" of numbers. The first decides; without any it is the accuracy or R².
+    exact_rows : int, default 2000
+        Largest number of training rows of the exact kernel machine.
+    jobs : int or None, default None
+        Number of threads; None takes all cores.
+    output_dtype : {"float16", "float32", "float64"} or None, default None
+        Type that features are rounded to, as `kafeat transform` does; None takes that of the map.
+    report : str or None, default None
+        Folder for a page with figures.
+    say : callable or None, default None
+        Called with a line about each step of the work.
+    listener : Listener or None, default None
+        Callbacks for the fits; None turns their warnings into `kafeat.errors.KafeatWarning`.
+
+    Returns
+    -------
+    Evaluation
+        A dict with `records`, one for each map, setting, seed and split, their `summary`, and a recommendation;
+        docs/evaluate.md lists all keys. If there is a single record, its keys are at the top too. A notebook shows it
+        as a table; `to_pandas` makes a data frame of it, and `plot` a figure.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        An argument is invalid, or a map has no exact kernel.
+    kafeat.errors.DataError
+        The data cannot be read, lack a column, or have too few rows.
+    kafeat.errors.ArtifactError
+        A model file is invalid.
+    kafeat.errors.SystemRefusedError
+        A file cannot be read or written.
+
+    Examples
+    --------
+    >>> import kafeat, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> result = kafeat.evaluate(config={"steps": [{"kind": "fourier", "n_components": 256}]}, data=X, jobs=1)
+    >>> result["n_components"], result["relative_frobenius"] < 0.2
+    (256, True)
+    """
+    if data is None:
+        raise UsageError("evaluate: expected data, got none")
+    several = isinstance(label, list | tuple) and all(isinstance(name, str) for name in label)
+    _refuse_values("label", None if several else label)
+    _refuse_values("split", split)
+    if penalty is not None and not 0.0 < penalty < np.inf:
+        raise UsageError(f"penalty: expected a number above 0, got {penalty}")
+    labels = label_names(label)
+    request = EvaluationRequest(
+        labels, split, task=task, learner=learner, tau=tau, penalty=penalty, scoring=tuple(_as_list(scoring)),
+        rows=rows, exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype,
+    )  # fmt: skip
+    sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
+        read_sweep(text) for text in sweep
+    ]  # fmt: skip
+    messages: list[str] = []
+    listener = (listener or Listener(warn=messages.append)).once()
+    exhibits: list[MapFigures] | None = None if report is None else []
+    candidates = list_candidates(_as_list(model), _as_list(config), sweeps, seeds)
+    _check_splits(splits, split, candidates)
+    for candidate in candidates:
+        if candidate.fitted is None:
+            check_label(candidate.config, labels)
+    # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
+    # results, and are refused or become null.
+    with (
+        report_folder(report),
+        one_blas_thread(linalg=True),
+        np.errstate(over="ignore", divide="ignore", invalid="ignore"),
+    ):
+        with rereadable(data, reading) as rows_source:
+            rows_source, candidates = by_row_numbers(rows_source, request, candidates)
+            records = _records(rows_source, request, candidates, splits, exhibits, say, listener)
+        result = _report(records)
+        if report is not None and exhibits is not None:
+            write_report(report, rows_source.name, result, exhibits)
+    for message in messages:
+        warnings.warn(message, KafeatWarning, stacklevel=2)
+    return Evaluation({**records[0], **result} if len(records) == 1 else result)
+
+
+def _refuse_values(argument: str, column: object) -> None:
+    """Refuse values where the name of a column is expected."""
+    if column is not None and not isinstance(column, str):
+        raise UsageError(
+            f"{argument}: expected the name of a column of the data, got {type(column).__name__}: put the values into "
+            "the data as a column, and give its name"
+        )
+
+
+# The rows of all splits are in memory, and more splits than this hardly change a mean.
+MOST_SPLITS = 100
+
+
+def _check_splits(splits: int, split: str | None, candidates: Sequence[Candidate]) -> None:
+    """Refuse several splits of rows that are split already, or that a model was fitted on."""
+    if not 1 <= splits <= MOST_SPLITS:
+        raise UsageError(f"--splits: expected 1 to {MOST_SPLITS}, got {splits:,}")
+    if splits > 1 and split is not None:
+        raise UsageError(f"--splits: expected no --split with it, got {quoted(split)}, which splits the rows")
+    fitted = next((one.name for one in candidates if one.fitted is not None), None)
+    if splits > 1 and fitted is not None:
+        raise UsageError(
+            f"--splits: expected recipes (--config), which are fitted in each split, got the model {fitted}"
+        )
+
+
+def _records(
+    data: RereadableData,
+    request: EvaluationRequest,
+    candidates: Sequence[Candidate],
+    splits: int,
+    exhibits: list[MapFigures] | None,
+    say: Say | None,
+    listener: Listener,
+) -> list[EvaluationRecord]:
+    """Evaluate every map in every split; if there are several maps, an error names its map."""
+    for candidate in candidates:
+        candidate.refuse_features(request.reserved)
+        candidate.refuse_without_exact()
+    learner = request_learner(request)
+    records = []
+    for i, rows in enumerate(choose_rows(data, request, candidates, splits)):
+        evaluator = Evaluator(data, request, learner, rows, exhibits)
+        place = f"split {i + 1} of {splits}: " if splits > 1 else ""
+        for candidate in candidates:
+            named = f"{candidate.spelled}: "
+            tell = partial(_tell, say, f"{place}{named}")
+            try:
+                records.append(_finite(evaluator.record(candidate, tell, listener)))
+            except DataError as error:
+                raise error if len(candidates) == 1 else DataError(f"{named}{error}") from None
+    return records
+
+
+def _tell(say: Say | None, place: str, step: str) -> None:
+    if say is not None:
+        say(f"{place}{step}")
+
+
+def _report(records: list[EvaluationRecord]) -> Report:
+    """Return the records with their summary and the recommendation."""
+    summary = summarize(records)
+    chosen, choice = choose(summary), score_of_choice(records)
+    return {
+        "records": records,
+        "summary": summary,
+        "budgets": budgets(summary) if len(summary) > 1 else {},
+        "recommendation": recommend(summary, choice),
+        "score_of_choice": choice,
+        "rates": rates(records),
+        "edges": [] if chosen is None else edges(summary, chosen),
+    }
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _finite(record: EvaluationRecord) -> EvaluationRecord:
+    # A ratio to zero has no value, and is null in JSON.
+    values = {
+        key: None if isinstance(value, float) and not np.isfinite(value) else value
+        for key, value in record.items()
+    }
+    return cast(EvaluationRecord, values)
+
+
+def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
+    """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
+    missed = []
+    for entry in report["summary"]:
+        for key, bound, expected, sign in (
+            ("relative_frobenius", max_error, "relative Frobenius error: expected at most", 1.0),
+            ("score_map", min_score, "score of the features: expected at least", -1.0),
+        ):
+            if bound is None:
+                continue
+            value = estimate_of(entry, key)["mean"]
+            if value is None or sign * value > sign * bound:
+                got = "none" if value is None else f"{value:.4g}"
+                missed.append(f"{spell(entry)}: {expected} {bound:g}, got {got}")
+    if missed:
+        raise GateError("\n".join(missed))

@@ -1,0 +1,143 @@
+"""The result of `kafeat.evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from kafeat.errors import UsageError
+from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
+from kafeat.study.records import Summary, Table, estimate_of
+from kafeat.study.summary import score_name, spell, stated_mean
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PlotOver = Literal["columns", "seconds"]
+
+
+class Evaluation(dict[str, Any]):
+    """The result of `kafeat.evaluate`: a dict, with a table for notebooks, a data frame, and a plot.
+
+    `docs/evaluate.md` lists its keys. It is an ordinary dict for `json.dump`.
+    """
+
+    def to_pandas(self) -> Any:
+        """Return the means of each map and setting as a data frame of pandas.
+
+        Every figure is a column under its own name, and its standard error one with the ending `_error`. The
+        parameters of the setting are columns, too.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each map and setting.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            There is no pandas.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np, pytest
+        >>> _ = pytest.importorskip("pandas")
+        >>> X = np.random.default_rng(0).normal(size=(100, 3))
+        >>> steps = [{"kind": "fourier", "frequencies": "orthogonal"}]
+        >>> found = kafeat.evaluate(config={"steps": steps}, data=X, sweep=["n_components=64,256"], jobs=1)
+        >>> list(found.to_pandas()["n_components"])
+        [64, 256]
+        """
+        return Table(map(_row, self["summary"])).to_pandas()
+
+    def plot(self, x: PlotOver = "columns") -> Axes:
+        """Plot the scores of the maps with those of the raw columns and the exact kernel; without a label, the errors.
+
+        Parameters
+        ----------
+        x : {"columns", "seconds"}, default "columns"
+            Quantity on the horizontal axis: number of columns, or seconds to fit, transform and learn.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The plot.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            There is no matplotlib, or `x` is unknown or needs a label.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np, pytest
+        >>> _ = pytest.importorskip("matplotlib").use("agg")
+        >>> X = np.random.default_rng(0).normal(size=(100, 3))
+        >>> steps = [{"kind": "fourier", "frequencies": "orthogonal"}]
+        >>> found = kafeat.evaluate(config={"steps": steps}, data=X, sweep=["n_components=64,256"], jobs=1)
+        >>> found.plot().get_xlabel()
+        'columns D'
+        """
+        summaries: list[Summary] = self["summary"]
+        scored = "score_map" in summaries[0]
+        check_axis(x)
+        if x == "seconds" and not scored:
+            raise UsageError("plot: expected x='columns' without a label, got 'seconds'")
+        with needs_matplotlib():
+            from kafeat.pictures.canvas import STYLES
+            from kafeat.study.report import comparisons
+
+            (axes,) = new_axes()
+        axis = comparisons.COLUMNS if x == "columns" else comparisons.SECONDS
+        draw = comparisons.score_over if scored else comparisons.error_over
+        draw(axes, STYLES[0], summaries, axis)
+        return axes
+
+    def _repr_html_(self) -> str:
+        summaries: list[Summary] = self["summary"]
+        scores = {
+            "score_map": "",
+            "score_model": " of the model's own predictions",
+            "score_raw": " of the raw columns",
+            "score_exact": " of the exact kernel",
+        }
+        shown = {key: ending for key, ending in scores.items() if any(key in entry for entry in summaries)}
+        name = score_name(summaries[0])
+        heads = ["map", "columns", "relative error", *(f"{name}{ending}" for ending in shown.values())]
+        rows = [
+            [
+                spell(entry),
+                f"{entry['n_components']:,}",
+                _spelled(entry, "relative_frobenius", ".3g"),
+                *(_spelled(entry, key, ".4f") if key in entry else "–" for key in shown),
+            ]
+            for entry in summaries
+        ]
+        return html_table(self["recommendation"] or "kafeat.evaluate", rows, heads)
+
+
+def check_axis(x: str) -> None:
+    """Refuse an unknown horizontal axis."""
+    if x not in ("columns", "seconds"):
+        raise UsageError(f"plot: expected x='columns' or 'seconds', got {x!r}")
+
+
+def _spelled(entry: Summary, key: str, spec: str) -> str:
+    """Spell a mean with its standard error; scores as they are usually stated."""
+    mean, error = stated_mean(entry, key), estimate_of(entry, key)["standard_error"]
+    if mean is None:
+        return "–"
+    return f"{mean:{spec}}" if not error else f"{mean:{spec}} ± {error:{spec}}"
+
+
+def _row(entry: Summary) -> dict[str, Any]:
+    """Return an entry without nested values."""
+    row: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key == "setting":
+            row |= {name: value for name, value in entry["setting"].items() if name not in entry}
+        elif isinstance(value, Mapping):
+            row |= {key: value["mean"], f"{key}_error": value["standard_error"]}
+        else:
+            row[key] = value
+    return row

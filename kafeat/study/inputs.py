@@ -1,0 +1,299 @@
+"""Read the data of an evaluation as often as needed: as raw columns, as features, or as a kernel matrix."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kafeat.contract.tile import dense
+from kafeat.errors import DataError, quoted
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.fields import require
+from kafeat.io.columns.selection import match
+from kafeat.io.formats import FORMATS, format_of_bytes
+from kafeat.io.options import InputOptions
+from kafeat.io.readers.base import Reader
+from kafeat.io.readers.memory import reader_of
+from kafeat.io.storage.base import Location, StandardStream
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import parse_location
+from kafeat.jobs.fit.labels import Labels, parse_test_rows
+from kafeat.jobs.fit.sample import matrices
+from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.provenance import printable
+from kafeat.study.learners import Blocks, Inputs
+from kafeat.study.request import EvaluationRequest
+from kafeat.types import Array, Floats, Mask
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMatrix:
+    """Values (n, n) of a kernel; called with numbers of rows (k, 1) and (m, 1), it returns their block (k, m)."""
+
+    values: Floats
+    __name__: ClassVar[str] = "precomputed"
+
+    def __call__(self, X: Floats, Y: Floats) -> Floats:
+        return self.columns(X, Y[:, 0].astype(np.int64))
+
+    def columns(self, X: Floats, rows: Array) -> Floats:
+        """Return the kernel of the rows numbered in X (k, 1) with `rows` (m,): (k, m)."""
+        block: Floats = self.values[np.ix_(X[:, 0].astype(np.int64), rows)]
+        return block
+
+
+class EvaluatedMap:
+    """A map and the data that it is evaluated on."""
+
+    def __init__(
+        self,
+        fm: FeatureMap,
+        data: RereadableData,
+        n: int,
+        request: EvaluationRequest,
+        fitted_on: Array | None = None,
+    ) -> None:
+        kernel = getattr(fm.chain.steps[0].step, "kernel", None)
+        self._matrix = kernel if isinstance(kernel, KernelMatrix) else None
+        self._fitted_on = np.arange(n) if fitted_on is None else fitted_on
+        self._fm, self._data, self._n, self._jobs = fm, data, n, request.jobs
+        self._reserved = reserved = request.reserved
+        self.dtype = np.dtype(request.output_dtype or fm.dtype)
+        # Categories are coded when rows are read, so this map takes the codes.
+        self.map = replace(fm, columns=fm.columns.as_read)
+        with data.open() as source:
+            columns = match(source, fm.columns, reserved)
+            features = {column.name for column in columns.features}
+            for name in reserved:
+                if name in features:
+                    raise DataError(
+                        f"{source.location}: label {quoted(name)}: expected a column that is no feature of the map, "
+                        "got one"
+                    )
+
+    @property
+    def raw_key(self) -> tuple[object, ...]:
+        """A key that is equal for maps with the same raw columns: their names, dtype, and steps that fill or code."""
+        steps = [one.step for one in self._fm.chain.steps]
+        makers = [
+            repr(step.recipe())
+            for step in steps
+            if step.traits.missing == "fill" or step.traits.reads_columns
+        ]
+        return self._fm.columns.names, self._fm.input_dtype.name, *makers
+
+    def _matrices(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
+        """Yield these rows, as the map reads them, chunk by chunk."""
+        with self._data.open() as source:
+            columns = match(source, self._fm.columns, self._reserved)
+            chunks = source.chunks(columns, (), self._fm.chunk_rows)
+            for chunk, X in matrices(chunks, self._fm.input_dtype):
+                offsets = np.flatnonzero(rows[chunk.start : chunk.start + chunk.rows])
+                if len(offsets):
+                    yield chunk.start + offsets, np.ascontiguousarray(dense(X[offsets]))
+
+    def select_rows(self, rows: Array) -> tuple[Array, Floats]:
+        """Return these rows as one matrix, with their numbers."""
+        mask = np.zeros(self._n, dtype=bool)
+        mask[rows] = True
+        parts = list(self._matrices(mask))
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    @property
+    def raw(self) -> TimedInputs:
+        """The columns that the map reads: missing numbers filled, and categories coded, as it does."""
+        return TimedInputs(self._raw_width, self._matrices, self.numbers, standardize=True)
+
+    @property
+    def _raw_width(self) -> int:
+        row = np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)
+        return int(self.numbers(row).shape[1])
+
+    @property
+    def n_features_in(self) -> int:
+        """Number of columns that the map reads; of a kernel matrix, those of the rows that it is fitted on."""
+        return self._fm.n_features_in if self._matrix is None else self._raw_width
+
+    def predictions(self, fm: FeatureMap, rows: Mask) -> tuple[Array, Floats]:
+        """Return the numbers of these rows and what `fm`, this map with a predictor, predicts for them, (r, k)."""
+        ready = replace(fm, columns=fm.columns.as_read)
+        predict = ready.predict if ready.classes is None else ready.predict_proba
+        parts = [(numbers, predict(X, self._jobs)) for numbers, X in self._matrices(rows)]
+        predicted = np.concatenate([part for _, part in parts])
+        return np.concatenate([numbers for numbers, _ in parts]), predicted.reshape(len(predicted), -1)
+
+    @property
+    def between(self) -> bool:
+        """True if points between two rows have a meaning, as they have not with codes of categories."""
+        return self._matrix is None and not (any(self._fm.columns.n_categories) or self._fm.columns.missing)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns that the map reads."""
+        return tuple(self._fm.columns.names)
+
+    def numbers(self, X: Floats) -> Floats:
+        """Return rows with missing numbers filled, and categories coded, as the map does."""
+        if self._matrix is not None:
+            return self._matrix.columns(X, self._fitted_on).astype(self._fm.input_dtype)
+        return self._fm.chain.numbers(X)
+
+    def transform(self, X: Floats) -> Floats:
+        """Return the features of rows, rounded to the dtype of the output."""
+        return self.map.transform(X, self._jobs, out=np.empty((len(X), self.map.n_components), self.dtype))
+
+    @property
+    def features(self) -> TimedInputs:
+        """The map's features."""
+        return TimedInputs(self._fm.n_components, self._matrices, self.transform)
+
+
+class TimedInputs(Inputs):
+    """Inputs that count the seconds of reading and of making features, which are no part of learning.
+
+    Attributes:
+        made: The rows and seconds of every pass that made features.
+    """
+
+    def __init__(
+        self, width: int, read: Blocks, make: Callable[[Floats], Floats], standardize: bool = False
+    ) -> None:
+        super().__init__(width, self._timed, standardize)
+        self._read, self._make, self._reading = read, make, 0.0
+        self.made: list[tuple[int, float]] = []
+
+    @property
+    def seconds(self) -> float:
+        """All seconds so far."""
+        return self._reading + sum(seconds for _, seconds in self.made)
+
+    def making(self, rows: int) -> float:
+        """Return the median seconds of the passes over this number of rows."""
+        return float(np.median([seconds for n, seconds in self.made if n == rows]))
+
+    def _timed(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
+        pieces, one = self._read(rows), len(self.made)
+        self.made.append((0, 0.0))
+        while True:
+            started = time.perf_counter()
+            piece = next(pieces, None)
+            self._reading += time.perf_counter() - started
+            if piece is None:
+                return
+            started = time.perf_counter()
+            Z = self._make(piece[1])
+            n, seconds = self.made[one]
+            self.made[one] = n + len(Z), seconds + time.perf_counter() - started
+            yield piece[0], Z
+
+
+@dataclass(frozen=True)
+class RereadableData:
+    """Data that can be read several times; made by `rereadable`."""
+
+    data: Any
+    reading: InputOptions
+    place: str | None = None
+    """Its name in messages, where that is not the name of the file."""
+    stamp: str | None = None
+    """Stamp of the file when it was first opened; later reads must see the same."""
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its folders, for people."""
+        if self.place is not None:
+            return self.place
+        return self.data.name if isinstance(self.data, Location) else "data in memory"
+
+    @contextmanager
+    def open(self) -> Iterator[Reader]:
+        """Open a reader at the first row; a file that has changed is refused."""
+        is_path = isinstance(self.data, Location)
+        try:
+            opened = (
+                self.reading.open(self.data, self.stamp) if is_path else nullcontext(reader_of(self.data))
+            )
+        except DataError as error:
+            if self.place is None:
+                raise
+            raise DataError(str(error).replace(str(self.data), self.place)) from None
+        with opened as source:
+            if self.place is not None:
+                source.location = self.place
+            yield source
+            source.check_unchanged()
+
+    def columns_named(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that a model file names, in which control characters are replaced."""
+        with self.open() as source:
+            columns = {printable(field.name): field.name for field in source.fields}
+        return [columns.get(name, name) for name in names]
+
+    def test_rows_of(self, split: str) -> Mask:
+        """Return true for the test rows of a column of train and test that a model file names."""
+        [column] = self.columns_named([split])
+        return parse_test_rows(self.label_columns({"split": [column]})[1][column])[0]
+
+    def made(self, fm: FeatureMap) -> bool:
+        """Return true if the map was fitted on these data."""
+        with self.open() as source:
+            return source.digest() in {origin.sha256 for origin in fm.provenance.sources}
+
+    def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
+        """Return the number of rows, and whole columns of labels; the keys are options, for messages."""
+        names = [name for requested in options.values() for name in requested]
+        labels = {name: Labels(name) for name in names}
+        parts: dict[str, list[Array]] = {name: [] for name in names}
+        rows = 0
+        with self.open() as source:
+            for option, requested in options.items():
+                require(source, requested, option)
+            if not names and source.rows is not None:
+                return source.rows, {}
+            nothing = Columns((), source.positional, None)
+            for chunk in source.coding(names).chunks(nothing, names, _ROWS):
+                rows += chunk.rows
+                for name in labels:
+                    parts[name].append(labels[name].read(chunk))
+        return rows, {name: joined(part) if part else np.empty(0) for name, part in parts.items()}
+
+    def task_of(self, labels: Array, kind: TaskKind) -> PredictionTask:
+        """Return the task of these labels; an error names the data."""
+        try:
+            return task_of(labels, kind)
+        except DataError as error:
+            with self.open() as source:
+                raise DataError(f"{source.location}: {error}") from None
+
+
+_ROWS = 1 << 16
+
+
+@contextmanager
+def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableData]:
+    """Make a path, an array or a table rereadable; standard input is copied to a temporary file."""
+    reading = reading or InputOptions()
+    place = parse_location(data) if isinstance(data, str | os.PathLike) else None
+    if place is None:
+        yield RereadableData(data, reading)
+    elif not isinstance(place, StandardStream):
+        entry = place.entry()
+        yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp)
+    else:
+        with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+            copy.flush()
+            copy.seek(0)
+            known = format_of_bytes(copy.read(6)) is FORMATS["arrow"]
+            format = reading.input_format or ("arrow" if known else "csv")
+            yield RereadableData(LocalPath(copy.name), replace(reading, input_format=format), "-")

@@ -1,0 +1,342 @@
+"""Train and test a learner on raw columns, on features and with exact kernels, and count the cost of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from kafeat.errors import UsageError
+from kafeat.pictures.figure_data import LearningFigures, Surface
+from kafeat.study.costs import MOST_TRACED, PeakMemory, repeated, seconds_of
+from kafeat.study.inputs import EvaluatedMap, TimedInputs
+from kafeat.study.learners import Inputs, Learner, Model, Ridge, Training, predictions
+from kafeat.study.preparation import Split, Truth
+from kafeat.study.request import EvaluationRequest
+from kafeat.study.scores import Scoring
+from kafeat.types import Array, Floats, Mask
+
+LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")
+
+
+def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) -> Learner:
+    """Return a learner by its name. All but ridge need the extra kafeat[evaluate]; ridge uses `jobs` threads.
+
+    Only ridge learns several labels.
+    """
+    if name == "ridge":
+        return Ridge(jobs)
+    if name not in LEARNERS:
+        raise UsageError(f"learner: expected one of {', '.join(LEARNERS)}, got {name!r}")
+    if n_labels > 1:
+        raise UsageError(f"learner: expected ridge, as there are {n_labels} labels, got {name}")
+    try:
+        from kafeat.study.learners_sklearn import learner
+    except ImportError as error:
+        raise UsageError(
+            f"learner {name}: expected scikit-learn, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+    return learner(name, tau)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model, the seconds to learn once and to choose the penalty, and the peak of memory; None is unknown."""
+
+    model: Model
+    learn_seconds: float
+    search_seconds: float
+    peak_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A trained model, its scores, and its costs.
+
+    Attributes:
+        scores: The score that decides as `score`, on the training rows as `training_score`, and every score by name.
+        tested: The predictions and the labels of the test rows.
+        making_seconds: To make the features, or the kernel matrix, of the training rows.
+        predict_seconds: To predict the test rows from the columns that the map reads.
+        matrix_bytes: Size of the columns, features or kernel matrix of all training rows.
+    """
+
+    trained: Trained
+    scores: dict[str, float | None]
+    tested: tuple[Floats, Array]
+    making_seconds: float
+    predict_seconds: float
+    matrix_bytes: int
+
+    def total_seconds(self, fit_seconds: float) -> float:
+        """Return the seconds to fit, to make the features or the kernel matrix, and to learn once."""
+        return fit_seconds + self.making_seconds + self.trained.learn_seconds
+
+    def keys(self, which: str, fit_seconds: float = 0.0, fit_bytes: int | None = 0) -> dict[str, Any]:
+        """Return the entries of a record for `which`: raw, map or exact. `fit_bytes` is None if it is unknown."""
+        model, peak = self.trained.model, self.trained.peak_bytes
+        values = {
+            **self.scores,
+            "nonzero": model.nonzero, "penalty": model.penalty, "converged": model.converged,
+            "learn_seconds": self.trained.learn_seconds, "search_seconds": self.trained.search_seconds,
+            "predict_seconds": self.predict_seconds, "total_seconds": self.total_seconds(fit_seconds),
+            "peak_bytes": None if peak is None or fit_bytes is None else max(peak, fit_bytes),
+            "matrix_bytes": self.matrix_bytes,
+        }  # fmt: skip
+        return {f"{key}_{which}": value for key, value in values.items()}
+
+
+def train(
+    prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float], traced: bool
+) -> Trained:
+    """Train, and count the costs. `apart` counts the seconds so far of work that is no part of learning.
+
+    The run that is timed is traced too if `traced`. Else the memory is that of another run, if that is short.
+    """
+    clock, memory = _Clock(apart), PeakMemory()
+    models, searches = list[Model](), list[float]()
+
+    def first() -> float:
+        with memory if traced else nullcontext():
+            clock.lap()
+            training = prepare()
+            prepared, chosen = clock.lap(), penalty
+            if chosen is None:
+                with memory.skipping():
+                    chosen = training.search()
+            searches.append(clock.lap())
+            models.append(training.model(chosen))
+            return prepared + clock.lap()
+
+    def again() -> float:
+        clock.lap()
+        prepare().model(models[0].penalty)
+        return clock.lap()
+
+    seconds = repeated(first, again)
+    if not traced and seconds < MOST_TRACED:
+        traced = True
+        with memory:
+            again()
+    search = searches[0] if penalty is None else 0.0
+    return Trained(models[0], seconds, search, memory.bytes if traced else None)
+
+
+def seconds_to_predict(model: Model, inputs: TimedInputs, rows: Mask) -> float:
+    """Return the seconds to predict these rows, reading apart."""
+
+    def run() -> float:
+        seconds = 0.0
+        before = len(inputs.made)
+        for _, Z in inputs.blocks(rows):
+            started = time.perf_counter()
+            model(Z.astype(np.float64))
+            seconds += time.perf_counter() - started
+        return seconds + sum(made for _, made in inputs.made[before:])
+
+    return repeated(run)
+
+
+class _Clock:
+    """Seconds between laps, without those that `apart` counts."""
+
+    def __init__(self, apart: Callable[[], float]) -> None:
+        self._apart, self._last = apart, 0.0
+
+    def lap(self) -> float:
+        now = time.perf_counter() - self._apart()
+        seconds, self._last = now - self._last, now
+        return seconds
+
+
+# The score on the training rows is that of so many of them.
+_MOST_TRAINING = 100_000
+
+# Points along each side of the plane of two columns, and rows that are drawn in it.
+_GRID, _POINTS = 80, 300
+
+Predictors: TypeAlias = dict[str, Callable[[Floats], Floats]]
+"""Predictions (n, k) of rows (n, d) as the map reads them: raw, map and exact."""
+
+
+class Machines:
+    """The same learner on everything that is compared, learned from once each.
+
+    Without a penalty, each searches for its best one.
+    """
+
+    def __init__(self, learner: Learner, split: Split, truth: Truth, request: EvaluationRequest) -> None:
+        self._learner, self._split, self.truth = learner, split, truth
+        self.scoring = Scoring.of(truth.task, request.scoring, learner.probabilities, request.learner)
+        self._exact_rows, self._penalty = request.exact_rows, request.penalty
+        # Several maps often share their raw columns, and their exact kernel.
+        self._raw: dict[tuple[object, ...], Learned] = {}
+        self._raw_validated: dict[tuple[object, ...], float] = {}
+        self._exact: dict[bytes, Learned] = {}
+
+    def raw(self, subject: EvaluatedMap) -> Learned:
+        """Learn from the raw columns."""
+        key = subject.raw_key
+        if key not in self._raw:
+            itemsize = subject.map.input_dtype.itemsize
+            self._raw[key] = self._learned(subject.raw, itemsize, self._split.train)
+        return self._raw[key]
+
+    def features(self, subject: EvaluatedMap) -> Learned:
+        """Learn from the features."""
+        return self._learned(subject.features, subject.dtype.itemsize, self._split.train)
+
+    def validated(self, subject: EvaluatedMap, validation: Mask) -> dict[str, float]:
+        """Return the scores on the rows that maps are chosen on, learned from the other training rows.
+
+        Only choosing a map needs this, so its costs do not count.
+        """
+        key = subject.raw_key
+        if key not in self._raw_validated:
+            self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, validation))
+        tested = self._tested(subject.features, validation)
+        scores = {
+            "score_raw_validation": self._raw_validated[key],
+            "score_map_validation": self.scoring.score(*tested),
+        }
+        uncertainty = self.scoring.uncertainty(*tested)
+        return scores if uncertainty is None else {**scores, "score_uncertainty_map_validation": uncertainty}
+
+    def _tested(self, inputs: Inputs, validation: Mask) -> tuple[Floats, Array]:
+        """Return the predictions and the labels of the rows that maps are chosen on."""
+        model = self._learner.linear(inputs, ~self._split.held_out, self.truth, self._penalty)
+        rows, predicted = predictions(model, inputs, validation)
+        return predicted, self.truth.labels[rows]
+
+    def _learned(self, inputs: TimedInputs, itemsize: int, train_rows: Mask) -> Learned:
+        """Learn from these rows."""
+
+        def on_rows() -> Training:
+            return self._learner.on_rows(inputs, train_rows, self.truth)
+
+        trained = train(on_rows, self._penalty, lambda: inputs.seconds, not self._learner.small_objects)
+        n = int(train_rows.sum())
+        making = inputs.making(n)  # before other passes over the same rows
+        rows, predicted = predictions(trained.model, inputs, self._split.test)
+        some = np.zeros(len(train_rows), dtype=bool)
+        some[self._split.some(train_rows, _MOST_TRAINING)] = True
+        scores = self._scores(rows, predicted, *predictions(trained.model, inputs, some))
+        predicting = seconds_to_predict(trained.model, inputs, self._split.test)
+        tested = predicted, self.truth.labels[rows]
+        return Learned(trained, scores, tested, making, predicting, n * inputs.width * itemsize)
+
+    def _scores(
+        self, rows: Array, predicted: Floats, seen: Array, answers: Floats
+    ) -> dict[str, float | None]:
+        """Return the scores of what is predicted of these test rows, and of training rows that were seen."""
+        labels, scoring = self.truth.labels, self.scoring
+        return {
+            "score": scoring.score(predicted, labels[rows]),
+            "training_score": scoring.score(answers, labels[seen]),
+            **scoring.figures(predicted, labels[rows]),
+        }
+
+    def exact(self, subject: EvaluatedMap, features: Learned) -> tuple[Learned, Learned]:
+        """Learn with the exact kernel of at most `exact_rows` rows, and from the features of the same rows."""
+        rows, X = subject.select_rows(self._split.some(self._split.train, self._exact_rows))
+        exact = self._with_kernel(subject, rows, X)
+        # The loss by the approximation, and the time it saves, show if both are trained on the same rows.
+        if len(rows) == self._split.train.sum():
+            return exact, features
+        same_rows = np.zeros(len(self._split.test), dtype=bool)
+        same_rows[rows] = True
+        return exact, self._learned(subject.features, subject.dtype.itemsize, same_rows)
+
+    def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: Floats) -> Learned:
+        """Learn with the exact kernel of training rows X with these numbers, unless it is known from another map."""
+        kernels: list[Floats] = []
+        memory = PeakMemory()
+
+        def kernel() -> float:
+            kernels.clear()  # two of them might not fit
+            return seconds_of(lambda: kernels.append(subject.map.exact_kernel(X)))()
+
+        def first() -> float:
+            with memory:
+                return kernel()
+
+        seconds = repeated(first, kernel)
+        K = kernels.pop()
+        key = sha256(np.ascontiguousarray(K).data).digest()
+        if key not in self._exact:
+            # Solvers with a kernel matrix make no small objects.
+            trained = train(
+                lambda: self._learner.on_kernel(K, rows, self.truth), self._penalty, lambda: 0.0, traced=True
+            )
+            peak = max(memory.bytes, K.nbytes + (trained.peak_bytes or 0))
+            trained = replace(trained, peak_bytes=peak)
+            test_rows, predicted, predicting = self._predicted(subject, trained.model, X)
+            scores = self._scores(test_rows, predicted, rows, trained.model(K))
+            tested = predicted, self.truth.labels[test_rows]
+            self._exact[key] = Learned(trained, scores, tested, seconds, predicting, K.nbytes)
+        return self._exact[key]
+
+    def _predicted(self, subject: EvaluatedMap, model: Model, X: Floats) -> tuple[Array, Floats, float]:
+        """Return the numbers of some test rows, what the model with the kernel of rows X predicts, and the seconds."""
+        most = self._exact_rows
+        rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))
+        predicted: list[Floats] = []
+
+        def predict() -> None:
+            predicted.clear()
+            parts = (tests[i : i + most] for i in range(0, len(tests), most))
+            predicted.extend(model(subject.map.exact_kernel(part, X)) for part in parts)
+
+        # Each row costs the same, so the seconds of a part of the test rows tell those of all.
+        seconds = repeated(seconds_of(predict)) * int(self._split.test.sum()) / len(rows)
+        return rows, np.concatenate(predicted), seconds
+
+    def learning_figures(self, subject: EvaluatedMap, features: Learned, exact: Learned) -> LearningFigures:
+        """Return the data of the figures of the learner."""
+        learned = {"raw": self._raw[subject.raw_key], "map": features, "exact": exact}
+        curves = {which: self.scoring.curve(*one.tested) for which, one in learned.items()}
+        rates = {which: curve for which, curve in curves.items() if curve is not None}
+        _, train = subject.select_rows(self._split.some(self._split.train, self._exact_rows))
+        raw, of_features, of_kernel = (one.trained.model for one in learned.values())
+        machines: Predictors = {
+            "raw": lambda X: raw(subject.numbers(X).astype(np.float64)),
+            "map": lambda X: of_features(subject.transform(X).astype(np.float64)),
+            "exact": lambda X: of_kernel(subject.map.exact_kernel(X, train)),
+        }
+        return LearningFigures(self._seconds(subject, machines), rates, self._surface(subject, machines))
+
+    def _seconds(self, subject: EvaluatedMap, machines: Predictors) -> dict[str, list[tuple[int, float]]]:
+        """Return numbers of test rows, and the seconds in which each machine predicts so many of them."""
+        _, rows = subject.select_rows(self._split.some(self._split.test, self._exact_rows))
+        sizes = np.unique(np.geomspace(min(len(rows), 16), len(rows), 5).astype(int))
+        return {
+            name: [(int(n), repeated(seconds_of(partial(machine, rows[:n])))) for n in sizes]
+            for name, machine in machines.items()
+        }
+
+    def _surface(self, subject: EvaluatedMap, machines: Predictors) -> Surface | None:
+        """Return what each machine predicts in the plane of two columns of numbers; None for other columns."""
+        if subject.map.n_features_in != 2 or not subject.between:
+            return None
+        rows, X = subject.select_rows(self._split.some(self._split.test, _POINTS))
+        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        x, y = (np.linspace(low[i], high[i], _GRID) for i in (0, 1))
+        grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(X.dtype)
+        of_numbers = self.truth.task.classes is None
+
+        def shown(predicted: Floats) -> Floats:
+            if of_numbers:
+                return predicted[:, 0]
+            several = predicted.shape[1] > 1
+            classes: Array = predicted.argmax(axis=1) if several else predicted[:, 0] > 0.0
+            return classes.astype(np.float64)
+
+        planes = {name: shown(machine(grid)).reshape(_GRID, _GRID) for name, machine in machines.items()}
+        known = self.truth.answers(rows).astype(np.float64)
+        return Surface((low, high), planes, X.astype(np.float64), known, subject.names)

@@ -1,0 +1,277 @@
+"""Evaluate every candidate map on the same rows: those to test on, to choose a map by, and to compare kernels on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from kafeat.errors import DataError, quoted
+from kafeat.jobs.fit.labels import check_split, joint_labels, parse_test_rows, plain_names, spell_value
+from kafeat.jobs.fit.messages import Listener
+from kafeat.maths.scoring import score_of_constant
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.importance import first_importance
+from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
+from kafeat.runtime.environment import count_jobs
+from kafeat.study.candidates import Candidate, Fit
+from kafeat.study.costs import repeated, seconds_of
+from kafeat.study.inputs import EvaluatedMap, RereadableData
+from kafeat.study.kernel_error import (
+    closed_form,
+    components,
+    distortion,
+    kernel_before_pca,
+    kernel_error,
+    kernel_pca,
+)
+from kafeat.study.learners import Learner, equivalent_learner
+from kafeat.study.machines import Machines, learner_of
+from kafeat.study.predictions import ScoredModel, score_model, test_rows_seen, with_predictor
+from kafeat.study.preparation import Split, Truth, split
+from kafeat.study.records import EvaluationRecord
+from kafeat.study.request import EvaluationRequest, Say
+from kafeat.types import Array, Floats, Mask
+
+# The part of the training rows that several maps are chosen on, and the least number of training rows for this.
+_VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
+# Two rows to compare or to test on, and some to fit and to train on.
+_LEAST_ROWS = 5
+
+
+def compared_rows(rows: Split, candidate: Candidate, most: int) -> Array:
+    """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
+    held = candidate.fitted is None or rows.seed is None
+    return rows.some(rows.test if held else np.ones(len(rows.test), bool), most)
+
+
+def choose_rows(
+    data: RereadableData, request: EvaluationRequest, candidates: Sequence[Candidate], splits: int
+) -> list[Split]:
+    """Read the labels and return the rows of every split, the first by the seed of the recipes."""
+    check_split(request.split, request.labels)
+    of_split = [] if request.split is None else [request.split]
+    n, columns = data.label_columns({"--label": request.labels, "--split": of_split})
+    if n < _LEAST_ROWS:
+        with data.open() as source:
+            raise DataError(
+                f"{source.location}: expected at least {_LEAST_ROWS} rows to evaluate on, got {n}"
+            )
+    test = None if request.split is None else _test_rows(request.split, columns[request.split])
+    base = candidates[0].config.seed
+    divided = [split(n, base + i, test) for i in range(splits)]
+    if not request.labels:
+        return divided
+    labels = joint_labels({name: columns[name] for name in request.labels}, data.name)
+    task = data.task_of(labels, request.task)
+    return [
+        replace(one, validation=_validation_rows(one, candidates), truth=Truth(task, labels, one.folds))
+        for one in divided
+    ]
+
+
+def _validation_rows(chosen: Split, candidates: Sequence[Candidate]) -> Mask | None:
+    """Return the training rows that the recommendation is chosen on; None if there is nothing to choose.
+
+    Recipes are not fitted on them, so that a map that learns from the label is not preferred for having seen it.
+    """
+    train = chosen.train
+    settings = {(one.name, repr(one.setting)) for one in candidates}
+    if len(settings) < 2 or train.sum() < _LEAST_TO_CHOOSE:
+        return None
+    rows = np.zeros(len(train), dtype=bool)
+    rows[chosen.some(train, int(train.sum()) // _VALIDATION_PART)] = True
+    return rows
+
+
+def check_labels(chosen: Split, truth: Truth, label: str) -> None:
+    """Refuse a split without rows to train or test on, and test rows of unknown classes alone."""
+    test, train = chosen.test, chosen.train
+    if train.sum() < 2 or not test.any():
+        raise DataError(
+            f"label: expected rows to train and rows to test on, got {train.sum()} and {test.sum()}"
+        )
+    numbers = None if truth.task.classes is None else truth.task.numbers(truth.labels)
+    if numbers is not None and not np.isin(numbers[test], numbers[train]).any():
+        raise DataError(
+            f"label {quoted(label)}: expected classes of the test rows among the training rows, got none of them: each "
+            "class needs several rows"
+        )
+
+
+def _test_rows(name: str, values: Array) -> Mask:
+    """Parse a column of train and test; return true for test rows."""
+    test, odd = parse_test_rows(values)
+    if odd is not None:
+        raise DataError(
+            f"split {quoted(name)}: expected train or test in every row, got {spell_value(values[odd])}"
+        )
+    if test.sum() < 2 or (~test).sum() < 2:
+        raise DataError(
+            f"split {quoted(name)}: expected at least two rows of each kind, got {(~test).sum()} train and "
+            f"{test.sum()} test"
+        )
+    return test
+
+
+def request_learner(request: EvaluationRequest) -> Learner | None:
+    """Return the learner that is asked for; None without a label."""
+    if not request.labels:
+        return None
+    return learner_of(request.learner, request.tau, count_jobs(request.jobs), len(request.labels))
+
+
+class Evaluator:
+    """Evaluates every candidate map on the rows of one split."""
+
+    def __init__(
+        self,
+        data: RereadableData,
+        request: EvaluationRequest,
+        learner: Learner | None,
+        rows: Split,
+        exhibits: list[MapFigures] | None,
+    ) -> None:
+        self._data, self._request, self._rows, self._exhibits = data, request, rows, exhibits
+        self._learner = learner
+        self._machines: Machines | None = None
+        if learner is not None and rows.truth is not None:
+            self._machines = Machines(learner, rows, rows.truth, request)
+
+    def record(self, candidate: Candidate, tell: Say, listener: Listener) -> EvaluationRecord:
+        """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
+        tell("fitting")
+        request, rows = self._request, self._rows
+        fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
+        tell("comparing")
+        n_rows = len(rows.test)
+        subject = EvaluatedMap(fit.map, self._data, n_rows, request, np.flatnonzero(~rows.held_out))
+        compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
+        measured, K, Z = _kernel_keys(subject, X)
+        seen = candidate.rows_seen(fit.map, self._data, compared, n_rows)
+        values = {
+            **_map_keys(candidate, fit, subject), "split_seed": rows.seed, "rows": len(compared),
+            "rows_seen_in_fit": seen, "data_rows": n_rows, "missing_share": float(np.isnan(X).mean()), **measured,
+        }  # fmt: skip
+        record, exhibits = cast(EvaluationRecord, values), self._exhibits
+        drawn = exhibits is not None and not any(same_map(one.record, record) for one in exhibits)
+        figures = LearningFigures()
+        if self._machines is not None:
+            tell("learning")
+            scores, figures = self._scores(self._machines, subject, fit, drawn)
+            values |= scores
+            scored = self._model(self._machines, candidate, fit.map, subject, listener)
+            if scored is not None:
+                values |= scored.keys
+                figures = replace(figures, model=scored.figures)
+        if exhibits is not None and drawn:
+            chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
+            shown = map_figures(record, chain, dtype, X, K, Z, subject.between)
+            exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
+        return record
+
+    def _model(
+        self,
+        machines: Machines,
+        candidate: Candidate,
+        fm: FeatureMap,
+        subject: EvaluatedMap,
+        listener: Listener,
+    ) -> ScoredModel | None:
+        """Score the predictor that a model ends in; that of a recipe is fitted on the rows that are not held out."""
+        rows, request, labels = self._rows, self._request, machines.truth.labels
+        if candidate.fitted is None:
+            fm = with_predictor(fm, candidate.config, self._data, request, labels, rows.held_out, listener)
+        scored = score_model(fm, subject, machines.truth, rows.test, request, machines.scoring.first)
+        if scored is not None:
+            seen = 0 if candidate.fitted is None else test_rows_seen(fm, self._data, rows.test)
+            return scored._replace(keys={**scored.keys, "test_rows_seen_model": seen})
+        if fm.predictor is not None:
+            own = ", ".join(fm.predictor.labels.names) or "other labels"
+            listener.warn(
+                f"{candidate.name}: predicts {own}, not {', '.join(request.labels)}: its predictions are not "
+                "scored, only its features"
+            )
+        return None
+
+    def _scores(
+        self, machines: Machines, subject: EvaluatedMap, fit: Fit, drawn: bool
+    ) -> tuple[dict[str, Any], LearningFigures]:
+        """Score the learner on raw columns, on the features, and on the exact kernel, and count the costs.
+
+        If figures are `drawn`, return their data too.
+        """
+        rows, request, scoring, labels = self._rows, self._request, machines.scoring, machines.truth.labels
+        check_labels(rows, machines.truth, request.labels[0])
+        raw, features = machines.raw(subject), machines.features(subject)
+        exact, same_rows = machines.exact(subject, features)
+        # A model was fitted before, at no cost here.
+        cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
+        n_test, n_train = int(rows.test.sum()), int(rows.train.sum())
+        task = scoring.task
+        values = {
+            "label": plain_names(request.labels), "split": request.split,
+            "task": task.kind, "classes": None if task.classes is None else len(task.classes),
+            "learner": request.learner, "scoring": scoring.first,
+            "rows_train": n_train, "rows_test": n_test,
+            **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
+            "equivalent_map": equivalent_learner(request.learner, task.kind, features.trained.model.penalty),
+            "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
+            "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(exact.tested[1]),
+            "score_constant": score_of_constant(scoring.first, task, labels[rows.train], labels[rows.test]),
+            "score_map_exact_rows": same_rows.scores["score"],
+            "total_seconds_map_exact_rows": same_rows.total_seconds(cost[0]),
+        }  # fmt: skip
+        uncertainty = scoring.uncertainty(*features.tested)
+        if uncertainty is not None:
+            values["score_uncertainty_map"] = uncertainty
+        if rows.validation is not None:
+            values["rows_validation"] = int(rows.validation.sum())
+            values |= machines.validated(subject, rows.validation)
+        if not drawn:
+            return values, LearningFigures()
+        return values, machines.learning_figures(subject, features, exact)
+
+
+def _map_keys(candidate: Candidate, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:
+    """Return what a record says about a map before it is compared."""
+    fm: FeatureMap = fit.map
+    return {
+        "map": candidate.name, "setting": candidate.setting,
+        "seed": fm.config.seed, "kinds": [one.step.kind for one in fm.chain.steps],
+        "n_components": fm.n_components, "n_features_in": subject.n_features_in,
+        "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
+        "fit_seconds": fit.seconds,
+    }  # fmt: skip
+
+
+_OF_PCA = (
+    "the errors of kernel PCA are against the centred exact kernel of the steps before pca on the rows compared; the "
+    "exact machine learns from the computed components"
+)
+
+
+def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Floats, Floats]:
+    """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
+    chain = subject.map.chain
+    subject.map.program()  # compute derived arrays before the time is measured
+    transform_seconds = repeated(seconds_of(lambda: subject.transform(X)))
+    Z: Floats = subject.transform(X).astype(np.float64)
+    started = time.perf_counter()
+    K: Floats = subject.map.exact_kernel(X)
+    exact_seconds = time.perf_counter() - started
+    reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(chain, X))
+    centred = kernel_before_pca(chain, X)
+    if centred is not None:
+        K, Z, reference = centred, np.asarray(components(chain, Z)), _OF_PCA
+        more |= kernel_pca(K, Z)
+    values = {
+        "transform_seconds": transform_seconds, "exact_seconds": exact_seconds,
+        "reference": reference, "kernel_mean": float(K.mean()),
+        **kernel_error(K, Z), **more,
+        **(distortion(K, Z) if chain.steps[-1].step.kind == "projection" else {}),
+    }  # fmt: skip
+    return values, K, Z

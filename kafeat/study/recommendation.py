@@ -1,0 +1,142 @@
+"""Recommend a map with a reason, and report if its setting lies at the edge of those tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafeat.maths.scoring import spell_score, stated
+from kafeat.study.records import Edge, Estimate, EvaluationRecord, Named, Summary, estimate_of
+from kafeat.study.summary import (
+    comparable,
+    deciding,
+    estimate,
+    goodness,
+    is_number,
+    margin_of,
+    scoring_of,
+    spell,
+    summarize,
+)
+
+
+def choose(summaries: Sequence[Summary]) -> Summary | None:
+    """Return the map with the fewest columns that is as good as the best, or None if maps cannot be ranked."""
+    if len(summaries) < 2 or not comparable(summaries):
+        return None
+    best = max(summaries, key=goodness)
+    enough = [summary for summary in summaries if goodness(summary) >= goodness(best) - margin_of(best)]
+    return min(enough, key=lambda s: (s["n_components"], -goodness(s)))
+
+
+def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> str | None:
+    """Return one line that recommends a map and gives the reason; `choice` is what `score_of_choice` returns."""
+    chosen = choose(summaries)
+    if chosen is None:
+        if len(summaries) < 2 or "score_map" in summaries[0]:
+            return None
+        return (
+            "no recommendation: the maps stand for different kernels, whose errors do not rank them; "
+            "a label (--label) tells which kernel suits the data"
+        )
+    best = max(summaries, key=goodness)
+    reason = _of_score(chosen, best, choice) if "score_map" in best else _of_error(chosen, best)
+    ends = [_spelled(edge, "score_map" in best) for edge in edges(summaries, chosen)]
+    return "; ".join([f"take {spell(chosen)}: {reason}", *ends])
+
+
+def score_of_choice(records: Sequence[EvaluationRecord]) -> Estimate | None:
+    """Return the test score of the map that each split chooses by its own rows; None with a single split or map.
+
+    The rows that choose in one split are test rows of another, so the test scores of one map over all splits are too
+    good to expect of a choice.
+    """
+    groups: dict[int | None, list[EvaluationRecord]] = {}
+    for record in records:
+        groups.setdefault(record["split_seed"], []).append(record)
+    chosen = [choose(summarize(group)) for group in groups.values()]
+    scores = [one["score_map"]["mean"] for one in chosen if one is not None and "score_map" in one]
+    if len(groups) < 2 or len(scores) < len(groups):
+        return None
+    first = records[0]
+    return estimate(scores, first["rows_test"] / first["rows_train"])
+
+
+def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
+    margin = margin_of(best)
+    reason = f"{spell_score(scoring_of(best))} {_told(chosen, goodness(chosen))}"
+    if "rows_validation" in chosen:
+        reason += f" on {chosen['rows_validation']:,} rows kept to choose by"
+    if chosen is not best:
+        reason += f", within {margin:.4f} (its uncertainty) of the best, {spell(best)} with "
+        reason += f"{_told(best, goodness(best))}, for {chosen['n_components']:,} columns in place of "
+        reason += f"{best['n_components']:,}"
+    else:
+        reason += ", and nothing with fewer columns comes within its uncertainty"
+    test = chosen["score_map"]["mean"]
+    if choice is not None and choice["mean"] is not None:
+        reason += f"; chosen anew in each of {chosen['splits']} splits, the test rows give "
+        reason += f"{_told(chosen, choice['mean'])} ± {choice['deviation'] or 0.0:.4f}"
+    elif "rows_validation" in chosen and test is not None:
+        reason += (
+            f"; on the {chosen['rows_test']:,} test rows, which had no part in this, {_told(chosen, test)}"
+        )
+    raw = estimate_of(best, deciding(best, "raw"))["mean"]
+    if raw is not None and raw >= goodness(best) - margin:
+        reason += f"; but the raw columns alone give {_told(best, raw)}: no map is better by more than chance"
+    return reason
+
+
+def _told(summary: Summary, score: float) -> str:
+    return f"{stated(scoring_of(summary), score):.4f}"
+
+
+def _of_error(chosen: Summary, best: Summary) -> str:
+    reason = f"relative error {chosen['relative_frobenius']['mean']:.4f}"
+    return reason + (
+        ", the smallest" if chosen is best else f", {spell(best)} is not better by more than chance"
+    )
+
+
+def edges(summaries: Sequence[Summary], chosen: Summary) -> list[Edge]:
+    """Return parameters of the chosen setting whose value is the largest or smallest tried, all others equal.
+
+    `from` is the next value. `gain` is the improvement from there: a higher score, or a lower error.
+    """
+    edges: list[Edge] = []
+    for key, value in chosen["setting"].items():
+        tried = {
+            one["setting"][key]: one
+            for one in summaries
+            if same_but(one, chosen, key) and is_number(one["setting"][key])
+        }
+        values = sorted(tried)
+        if not is_number(value) or len(values) < 2 or value not in (values[0], values[-1]):
+            continue
+        largest = value == values[-1]
+        neighbour = values[-2] if largest else values[1]
+        gain = goodness(chosen) - goodness(tried[neighbour])
+        edges.append({
+            "parameter": key, "value": value, "end": "largest" if largest else "smallest", "from": neighbour,
+            "gain": gain if abs(gain) < float("inf") else None,
+        })  # fmt: skip
+    return edges
+
+
+def same_but(one: Named, other: Named, key: str) -> bool:
+    """Return True if two settings of a map differ at most in this parameter."""
+    first, second = ({**record["setting"], key: None} for record in (one, other))
+    return bool(
+        one["map"] == other["map"] and first == second and one["setting"].keys() == other["setting"].keys()
+    )
+
+
+def _spelled(edge: Edge, of_score: bool) -> str:
+    ratio = edge["value"] / edge["from"] if edge["from"] else 0.0
+    step = {2.0: "the last doubling", 0.5: "the last halving"}.get(ratio, f"the step from {edge['from']}")
+    said = f"{edge['parameter']} = {edge['value']} is the {edge['end']} tried"
+    if edge["gain"] is None:
+        return said
+    if not edge["gain"]:
+        return f"{said}: {step} changed nothing"
+    gave = f"gave {edge['gain']:+.2g}" if of_score else f"changed the error by {-edge['gain']:+.2g}"
+    return f"{said}: {step} {gave}"

@@ -1,0 +1,228 @@
+"""Choose and draw the figures of an evaluation. Needs matplotlib."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafeat.pictures import portraits
+from kafeat.pictures.canvas import Picture, Style, drawn
+from kafeat.pictures.figure_data import MapFigures, same_map
+from kafeat.study.recommendation import choose, same_but
+from kafeat.study.records import Rate, Summary
+from kafeat.study.report import comparisons
+from kafeat.study.summary import spell
+
+
+def pictures(
+    summaries: Sequence[Summary], exhibits: Sequence[MapFigures], rates: Sequence[Rate] = ()
+) -> Iterator[Picture]:
+    """Yield the figures that apply to these maps, comparisons first; `rates` have the slopes of theorems."""
+    yield from _comparisons(
+        summaries, {-0.5, *(slope for rate in rates for slope in rate["theorem_spectral"])}
+    )
+    best = list(_best_of_each(summaries, exhibits))
+    if any(exhibit.learning.predictions for exhibit in best):
+        yield drawn(
+            "predictions-over-rows", "svg", "Seconds to predict over rows",
+            "From the columns that the map reads to the predictions: a map transforms the rows first, the exact "
+            "machine compares them with its training rows.",
+            partial(comparisons.predictions_over, exhibits=best),
+        )  # fmt: skip
+    if any(exhibit.learning.rates for exhibit in best):
+        yield drawn(
+            "rates", "svg", "True positives and misses over false positives",
+            "Of the second of the two classes, at every threshold of the predictions of the test rows. Left, the "
+            "receiver operating characteristic, whose area is the AUC; right, the share that is missed.",
+            partial(comparisons.rates_of, exhibits=best), columns=2,
+        )  # fmt: skip
+    for exhibit in best:
+        yield from _of_one(exhibit)
+        yield from _line(exhibit, exhibits)
+
+
+def _comparisons(summaries: Sequence[Summary], slopes: Collection[float]) -> Iterator[Picture]:
+    widths = len({entry["n_components"] for entry in summaries}) > 1
+    others = comparisons.swept(summaries)
+    for axis in [*([comparisons.COLUMNS] if widths else []), *others]:
+        over = "columns" if axis == comparisons.COLUMNS else axis.key
+        yield drawn(
+            f"error-over-{_slug(over)}", "svg", f"Error over {over}", _OF_ERROR[axis == comparisons.COLUMNS],
+            partial(comparisons.error_over, summaries=summaries, axis=axis, slopes=slopes),
+        )  # fmt: skip
+    if "score_map" in summaries[0]:
+        for axis in [*([comparisons.COLUMNS] if widths else []), *others, comparisons.SECONDS]:
+            over = {comparisons.COLUMNS: "columns", comparisons.SECONDS: "time"}.get(axis, axis.key)
+            yield drawn(
+                f"score-over-{_slug(over)}", "svg", f"Score over {over}", _OF_SCORE,
+                partial(comparisons.score_over, summaries=summaries, axis=axis),
+            )  # fmt: skip
+    if widths:
+        yield drawn(
+            "time-over-columns", "svg", "Time over columns",
+            "Seconds to transform the rows that were compared and, dashed, to fit, to transform all rows to train on "
+            "and to learn once. A row takes the bytes of its columns: four or eight each.",
+            lambda axes, style: comparisons.times_over_columns(axes, style, summaries),
+        )  # fmt: skip
+
+
+_OF_ERROR = {
+    True: "Relative Frobenius error of the kernel matrix and, dashed, the same in the spectral norm, which theorems "
+    "bound; bars are standard errors over the seeds, or deviations over the splits. Dotted lines have the slopes "
+    "of theorems: 1/√D of averages over random features and, in the spectral norm, of uniform landmarks, and 1/D, "
+    "which a Nyström map comes near where the eigengap is large.",
+    False: "Relative Frobenius error of the kernel matrix, each setting against its own exact kernel; bars are "
+    "standard errors over the seeds. Errors against different kernels say how near each map is to its own, not which "
+    "suits.",
+}
+_OF_SCORE = (
+    "The score on rows that were held out. The lines are a linear model on the raw columns and the machine with the "
+    "exact kernel: a map is worth its cost between the two, and above. Over columns and seconds, points show where the "
+    "two machines stand themselves; each row of a kernel matrix has a column for every training row."
+)
+
+
+def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[MapFigures]:
+    """Yield one setting of each map: the recommended one, or the best of the map, or that with most columns."""
+    overall = choose(summaries)
+    for name in dict.fromkeys(exhibit.record["map"] for exhibit in exhibits):
+        own = [entry for entry in summaries if entry["map"] == name]
+        best = overall if overall in own else choose(own) or max(own, key=lambda one: one["n_components"])
+        yield next(one for one in exhibits if same_map(one.record, best))
+
+
+def _line(exhibit: MapFigures, exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
+    """Compare a map with itself at other numbers of columns, or at other values of one parameter."""
+    if exhibit.line is None:
+        return
+    setting = exhibit.record["setting"]
+    family, varied = [exhibit], ""
+    for key in sorted(setting, key=lambda one: not one.endswith("n_components")):
+        others = [
+            one for one in exhibits if one.line is not None and same_but(one.record, exhibit.record, key)
+        ]
+        if len(others) > 1:
+            family, varied = others, key
+            break
+    what = spell(
+        {"map": exhibit.record["map"], "setting": {key: setting[key] for key in setting if key != varied}}
+    )
+    yield drawn(
+        f"line-{_slug(exhibit.record['map'])}", "svg", f"The kernel along a line: {what}",
+        "Between a row and the points on the way to the row that is least like it; dashed, the exact kernel.",
+        lambda axes, style: portraits.lines(axes, style, _some(family, exhibit), varied),
+    )  # fmt: skip
+
+
+_MOST_LINES = 4
+
+
+def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
+    """Return at most four settings, with the one in the other figures among them."""
+    if len(family) <= _MOST_LINES:
+        return list(family)
+    evenly = {int(i) for i in np.linspace(0, len(family) - 1, _MOST_LINES)}
+    wanted = next(i for i, one in enumerate(family) if one is shown)
+    nearest = min(evenly, key=lambda i: abs(i - wanted))
+    return [family[i] for i in sorted(evenly - {nearest} | {wanted})]
+
+
+class _Portrait(NamedTuple):
+    """A picture of one map: what it is drawn from, None if a map has none, and how."""
+
+    name: str
+    kind: str
+    title: str
+    caption: str
+    of: Callable[[MapFigures], Any]
+    draw: Callable[[Any, Style, Any], None]
+    columns: int = 1
+
+
+_PORTRAITS = (
+    _Portrait(
+        "surface", "png", "Decision surfaces",
+        "What each machine predicts in the plane of the two columns. Points are test rows in the colours of their "
+        "labels.",
+        lambda one: one.learning.surface, portraits.surface, 3,
+    ),
+    _Portrait(
+        "gram", "png", "Gram matrices",
+        "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",
+        lambda one: one, portraits.gram, 3,
+    ),
+    _Portrait(
+        "entries", "png", "Entries",
+        "Left, the approximate against the exact value of random pairs: on the line where they agree. Right, how the "
+        "errors are distributed.",
+        lambda one: one, portraits.entries, 2,
+    ),
+    _Portrait(
+        "distances", "png", "Distances",
+        "Distance of random pairs in the kernel's space, before, and between their features, after.",
+        lambda one: one, portraits.distances,
+    ),
+    _Portrait(
+        "spectrum", "svg", "Spectra",
+        "Eigenvalues of the kernel matrix, exact and approximate. Where the exact ones fall fast, few landmarks do.",
+        lambda one: one, portraits.spectra,
+    ),
+    _Portrait(
+        "signature", "svg", "Signature, spectrum and distortion",
+        "Left, the kernel of two entries by the ratio of them, k(x, y)/√(xy) with ω = log(y/x), and what the map makes "
+        "of it. Middle, the spectrum of the kernel, and the points that the map has in its place. Right, the "
+        "difference of the curves on the left: the error of one entry in closed form; the shade is how often the data "
+        "have that ratio. Of a kernel of homogeneity γ, √(xy) is √((xy)^γ).",
+        lambda one: one.signature, portraits.signature, 3,
+    ),
+    _Portrait(
+        "reliability", "svg", "Reliability",
+        "Share of right predictions over the probability of the predicted class, of the test rows in bins: on the "
+        "line where probabilities are honest. Bars are the shares of the rows.",
+        lambda one: one.learning.model.reliability, portraits.reliability,
+    ),
+    _Portrait(
+        "confusion", "png", "Confusion matrix",
+        "Test rows of each class, and the share of them that was predicted as each.",
+        lambda one: one.learning.model.confusion, portraits.confusion,
+    ),
+    _Portrait(
+        "residuals", "png", "Residuals",
+        "The true minus the predicted number of the test rows, over the latter; of several labels, the first.",
+        lambda one: one.learning.model.residuals, portraits.residuals,
+    ),
+    _Portrait(
+        "importance", "svg", "Columns that weigh most",
+        "Their shares in the metric that was learned from the label: how much the label changes along them.",
+        lambda one: one.importance, portraits.importance,
+    ),
+    _Portrait(
+        "landmarks", "png", "Landmarks",
+        "Rows and landmarks, in the plane that shows most of the rows.",
+        lambda one: one.landmarks, portraits.landmarks,
+    ),
+)  # fmt: skip
+
+
+def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
+    """Draw what one map predicts, its kernel, and what its fit has found."""
+    name, what = _slug(exhibit.record["map"]), spell(exhibit.record)
+    for one in _PORTRAITS:
+        data = one.of(exhibit)
+        if data is not None:
+            draw = partial(_draw, one.draw, data)
+            yield drawn(
+                f"{one.name}-{name}", one.kind, f"{one.title}: {what}", one.caption, draw, one.columns
+            )
+
+
+def _draw(draw: Callable[[Any, Style, Any], None], data: Any, axes: Any, style: Style) -> None:
+    draw(axes, style, data)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or "map"

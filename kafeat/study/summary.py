@@ -1,0 +1,330 @@
+"""Summarize records of a map, setting and seed: means, standard errors, and the best map for each budget.
+
+Rates say how fast errors fall over the number of columns, beside what theorems say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from kafeat.contract.step import NO_THEOREM, ErrorSlopes
+from kafeat.maths.scoring import figure_names, spell_score, stated, usual_scoring
+from kafeat.registry import step_class
+from kafeat.study.records import (
+    COSTS,
+    MACHINES,
+    Budget,
+    Estimate,
+    EvaluationRecord,
+    Named,
+    Rate,
+    Summary,
+    estimate_of,
+    known_mean,
+)
+
+# Kernels whose means differ by more than this share are different kernels.
+_SAME_KERNEL = 0.1
+# Times of one short run that differ by less than this factor are treated as equal.
+_SAME_TIME = 2.0
+
+_SCORES = ("score", "training_score", *figure_names("classification"), *figure_names("regression"))
+
+FIGURES = (
+    "relative_frobenius", "relative_spectral", "max_abs_error",
+    "mean_abs_error", "bias", "distortion_max", "distortion_mean", "kernel_pca_error_least", "kernel_pca_spectrum",
+    "kernel_pca_subspace", "closed_form_error_max", "closed_form_error_mean", "kernel_mean", "fit_seconds",
+    "transform_seconds", "exact_seconds", "transform_seconds_map", "kernel_seconds_exact", "score_map_exact_rows",
+    "total_seconds_map_exact_rows", "score_constant", "score_raw_validation", "score_map_validation",
+    "score_uncertainty_map", "score_uncertainty_map_validation",
+    *(f"{key}_{which}" for key in (*_SCORES, "nonzero", *COSTS) for which in MACHINES),
+    *(f"{key}_model" for key in (*_SCORES, "calibration_error")),
+)  # fmt: skip
+"""The keys of records of which a summary has the mean."""
+
+_SHARED = (
+    "map", "setting", "n_components", "n_features_in", "bytes_per_row", "rows", "task", "scoring", "rows_train",
+    "rows_test", "rows_exact", "rows_validation",
+)  # fmt: skip
+
+
+def summarize(records: Iterable[EvaluationRecord]) -> list[Summary]:
+    """Return, for each map and setting, the mean of every figure over the seeds and splits, and its standard error."""
+    groups: dict[tuple[str, str], list[EvaluationRecord]] = {}
+    for record in records:
+        groups.setdefault((record["map"], repr(record["setting"])), []).append(record)
+    return [_summary(group) for group in groups.values()]
+
+
+def _summary(group: Sequence[EvaluationRecord]) -> Summary:
+    records = cast(Sequence[Mapping[str, Any]], group)
+    first = records[0]
+    splits = len({record.get("split_seed") for record in records})
+    values = {
+        **{key: first[key] for key in _SHARED if key in first},
+        "seeds": len(group) // splits,
+        "splits": splits,
+        **{
+            key: estimate([record[key] for record in records], _overlap(first, key) if splits > 1 else 0.0)
+            for key in FIGURES
+            if key in first
+        },
+    }
+    return cast(Summary, values)
+
+
+def _overlap(record: Mapping[str, Any], key: str) -> float:
+    """Return the number of scored rows to that of training rows, for a score; 0 for other figures.
+
+    Splits share training rows, so that their scores vary less than those of new data (Nadeau & Bengio 2003).
+    """
+    if not key.startswith(tuple(_SCORES)):
+        return 0.0
+    if key.endswith("_validation"):
+        scored = int(record["rows_validation"])
+        return scored / max(int(record["rows_train"]) - scored, 1)
+    return int(record["rows_test"]) / int(record["rows_train"])
+
+
+def estimate(values: Sequence[float | None], overlap: float) -> Estimate:
+    """Return the mean, its standard error s·√(1/n + overlap), and the deviation s."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return {"mean": None, "standard_error": None, "deviation": None}
+    if min(known) == max(known):  # rounding would give equal numbers a nonzero spread
+        spread = 0.0 if len(known) > 1 else None
+        return {"mean": float(known[0]), "standard_error": spread, "deviation": spread}
+    deviation = float(np.std(known, ddof=1))
+    error = deviation * float(np.sqrt(1.0 / len(known) + overlap))
+    return {"mean": float(np.mean(known)), "standard_error": error, "deviation": deviation}
+
+
+def goodness(summary: Summary) -> float:
+    """Return the quantity to maximize: the score if there is one, else the negative error.
+
+    The score is that on the rows to choose on, so that the score on the test rows stays what can be expected.
+    """
+    key, sign = (deciding(summary), 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
+    value = estimate_of(summary, key)["mean"]
+    return -np.inf if value is None else sign * float(value)
+
+
+def budgets(summaries: Sequence[Summary]) -> dict[str, list[Budget]]:
+    """Return the best map for each budget of columns, and of seconds to transform the compared rows."""
+    prices: dict[str, tuple[Callable[[Summary], float], float]] = {
+        "columns": (lambda s: s["n_components"], 1.0),
+        "seconds": (lambda s: known_mean(s["transform_seconds"]), _SAME_TIME),
+    }
+    budgets: dict[str, list[Budget]] = {}
+    if not comparable(summaries):
+        return budgets
+    for name, (price, same) in prices.items():
+        budgets[name] = []
+        last: Summary | None = None
+        for budget in _levels(map(price, summaries), same):
+            best = max((s for s in summaries if price(s) <= budget), key=goodness)
+            # A larger budget is listed only if it improves the best map significantly.
+            if last is None or goodness(best) > goodness(last) + margin_of(best):
+                budgets[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
+                last = best
+    if len(budgets["seconds"]) == 1:  # more time improves nothing
+        budgets["seconds"] = []
+    return budgets
+
+
+def _levels(prices: Iterable[float], same: float) -> list[float]:
+    """Group prices that lie within the factor `same` of the smallest; return the largest price of each group."""
+    levels: list[float] = []
+    least = -np.inf
+    for price in sorted(set(prices)):
+        if levels and price <= same * least:
+            levels[-1] = price
+        else:
+            levels.append(price)
+            least = price
+    return levels
+
+
+def comparable(summaries: Sequence[Summary]) -> bool:
+    """Return True if the maps can be ranked: by a score, or by errors against the same kernel.
+
+    Kernels are compared by the mean of their entries on the compared rows, which varies little between fits.
+    """
+    if all("score_map" in summary for summary in summaries):
+        return any(goodness(summary) > -np.inf for summary in summaries)
+    means = [known_mean(summary["kernel_mean"]) for summary in summaries]
+    largest = max(abs(mean) for mean in means)
+    return bool(max(means) - min(means) <= _SAME_KERNEL * largest)
+
+
+def margin_of(best: Summary) -> float:
+    """Return the standard error of the best: over the seeds or splits, or that of its score on the rows if larger.
+
+    It is √(p(1 − p)/n) for an accuracy p, 2|R|(1 − R²)/√n for R² (Olkin & Finn 1995), and for other scores that of
+    resampled rows. Several splits score more rows, at most all of them.
+    """
+    if "score_map" not in best:
+        return best["relative_frobenius"]["standard_error"] or 0.0
+    key = deciding(best)
+    figure = estimate_of(best, key)
+    rows = best.get("rows_validation", best["rows_test"])
+    splits = best.get("splits", 1)
+    scored = rows if splits == 1 else min(splits * rows, best["rows_train"] + best["rows_test"])
+    of_rows = _of_rows(best, known_mean(figure), rows, key) * float(np.sqrt(rows / max(scored, 1)))
+    return max(figure["standard_error"] or 0.0, of_rows)
+
+
+def _of_rows(best: Summary, score: float, rows: int, key: str) -> float:
+    """Return the standard error of a score on so many rows."""
+    scoring, share = scoring_of(best), min(max(abs(score), 0.0), 1.0)
+    if scoring in ("accuracy", "error_rate"):
+        return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
+    if scoring == "r2":
+        share = share if score > 0.0 else 0.0
+        return float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share))
+    return estimate_of(best, key.replace("score_map", "score_uncertainty_map"))["mean"] or 0.0
+
+
+def scoring_of(summary: Summary) -> str:
+    """Return the name of the score that decides."""
+    return summary.get("scoring") or usual_scoring(summary.get("task", "regression"))
+
+
+def stated_mean(summary: Summary, key: str) -> float | None:
+    """Return the mean of a figure, and of the score that decides as it is usually stated; None if it is undefined."""
+    mean = estimate_of(summary, key)["mean"]
+    return mean if mean is None or "score" not in key else stated(scoring_of(summary), mean)
+
+
+def score_name(summary: Summary) -> str:
+    """Return the name of the score that decides, for people."""
+    return spell_score(scoring_of(summary))
+
+
+def spread_of(summary: Summary, figure: Estimate) -> float | None:
+    """Return what stands behind ± : the deviation over several splits, else the standard error over the seeds."""
+    return figure["deviation"] if summary.get("splits", 1) > 1 else figure["standard_error"]
+
+
+def deciding(summary: Summary, which: str = "map") -> str:
+    """Return the key of the score that maps are chosen by; without rows to choose on it is that of the test rows."""
+    return f"score_{which}_validation" if "rows_validation" in summary else f"score_{which}"
+
+
+def is_number(value: object) -> bool:
+    """Return True if a swept value is a number (not a bool or text)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def spell_briefly(summary: Named) -> str:
+    """Return the map with its setting, without the number of columns, which tables show separately."""
+    rest = {key: value for key, value in summary["setting"].items() if not key.endswith("n_components")}
+    return spell({"map": summary["map"], "setting": rest})
+
+
+def spell(summary: Named) -> str:
+    """Return the map with its setting."""
+    setting = ", ".join(f"{key} = {value}" for key, value in summary["setting"].items())
+    return f"{summary['map']} ({setting})" if setting else str(summary["map"])
+
+
+NORMS = ("frobenius", "spectral")
+# Two widths always lie on a line.
+_LEAST_WIDTHS = 3
+# Errors of so many roundings are those of the numbers, and fall no further.
+_ROUNDINGS = 100.0
+
+
+def rates(records: Sequence[EvaluationRecord]) -> list[Rate]:
+    """Return the slope of log error over log D of every map and setting with at least three numbers of columns D.
+
+    The slope is that of least squares for each seed and split, and its mean and standard error are over these.
+    """
+    families: dict[tuple[str, str], list[EvaluationRecord]] = {}
+    for record in records:
+        families.setdefault((record["map"], repr(_without_columns(record["setting"]))), []).append(record)
+    return [rate for family in families.values() for rate in _rate(family)]
+
+
+def _without_columns(setting: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in setting.items() if not key.endswith("n_components")}
+
+
+def _rate(family: Sequence[EvaluationRecord]) -> Iterator[Rate]:
+    """Yield the rate of records that differ in the number of columns, the seed and the split only."""
+    widths = sorted({record["n_components"] for record in family})
+    runs: dict[tuple[int, int | None], list[EvaluationRecord]] = {}
+    for record in family:
+        runs.setdefault((record["seed"], record["split_seed"]), []).append(record)
+    slopes = {norm: estimate([_slope(run, norm) for run in runs.values()], 0.0) for norm in NORMS}
+    if all(slope["mean"] is None for slope in slopes.values()):
+        return
+    first = family[0]
+    theorem = _theorem(first["kinds"])
+    yield {
+        "map": first["map"],
+        "setting": _without_columns(first["setting"]),
+        "columns": widths,
+        "slope_frobenius": slopes["frobenius"],
+        "slope_spectral": slopes["spectral"],
+        "theorem_frobenius": list(theorem.frobenius),
+        "theorem_spectral": list(theorem.spectral),
+    }
+
+
+def _slope(run: Sequence[EvaluationRecord], norm: str) -> float | None:
+    """Return the slope of log error over log D, or None if there are fewer than three errors above rounding."""
+    points = []
+    for record in run:
+        error = cast(Mapping[str, Any], record)[f"relative_{norm}"]
+        if error is not None and error > _ROUNDINGS * np.finfo(record["dtype"]).eps:
+            points.append((np.log(record["n_components"]), np.log(error)))
+    if len({width for width, _ in points}) < _LEAST_WIDTHS:
+        return None
+    x, y = np.array(points).T
+    x -= x.mean()
+    return float(x @ y / (x @ x))
+
+
+def _theorem(kinds: Sequence[str]) -> ErrorSlopes:
+    """Return what theorems say about the last step that they say anything about."""
+    known = [step_class(kind).always.error_slopes for kind in kinds]
+    return next((slopes for slopes in reversed(known) if slopes != NO_THEOREM), NO_THEOREM)
+
+
+def spelled_rate(rate: Rate) -> dict[str, tuple[str, str]]:
+    """Return by norm the measured power of D, and that of the theorem."""
+    return {
+        "Frobenius": (_power(rate["slope_frobenius"]), _powers(rate["theorem_frobenius"])),
+        "spectral": (_power(rate["slope_spectral"]), _powers(rate["theorem_spectral"])),
+    }
+
+
+def rate_note(rate: Rate) -> str:
+    """Return a line about the rate of a map."""
+    falls = [
+        f"{measured} in the {norm} norm{f' (theorem: {theorem})' if theorem else ''}"
+        for norm, (measured, theorem) in spelled_rate(rate).items()
+        if measured
+    ]
+    columns = f"{rate['columns'][0]:,} to {rate['columns'][-1]:,} columns"
+    return f"error of {spell(rate)} from {columns}: falls like {', '.join(falls)}"
+
+
+def _power(slope: Estimate) -> str:
+    """Return a measured power of D with its standard error over the seeds."""
+    mean, error = slope["mean"], slope["standard_error"]
+    if mean is None:
+        return ""
+    return f"D^{mean:.2f}" + (f" ± {error:.2f}" if error is not None else "")
+
+
+def _powers(slopes: Sequence[float]) -> str:
+    """Return the powers of D of theorems."""
+    if not slopes:
+        return ""
+    gap = f", with a large eigengap up to D^{slopes[1]:g}" if len(slopes) > 1 else ""
+    return f"D^{slopes[0]:g}{gap}"

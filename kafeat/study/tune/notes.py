@@ -1,0 +1,185 @@
+"""The chosen config as YAML with comments, and sentences about what is odd in the table or in the result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from kafeat.config import Config
+from kafeat.config.template import flow
+from kafeat.contract.predictor import Predictor
+from kafeat.errors import counted, quoted
+from kafeat.jobs.fit.labels import LabelNames
+from kafeat.maths.scoring import score_of_constant, spell_score, stated
+from kafeat.maths.task import PredictionTask, TaskKind
+from kafeat.registry import build_step
+from kafeat.study.tune.search import Choice, Search, Trial
+from kafeat.types import Array
+
+
+def notes(
+    search: Search,
+    choice: Choice,
+    goal: PredictionTask,
+    task: TaskKind,
+    scoring: str,
+    constant: float,
+    predictor: Predictor | None,
+) -> Iterator[str]:
+    """Yield the sentences; the last one says how to repeat the search, for a config that ends in `predictor`.
+
+    `constant` is the score of a constant prediction.
+    """
+    table, best = search.space.table, choice.chosen.outcome
+    for name, reason in table.groups.left_out.items():
+        yield f"Left out: {name} ({reason})."
+    if goal.classes is None and task == "auto" and _may_be_classes(table.labels):
+        yield (
+            f"The label has {len(np.unique(table.labels))} different whole numbers, which are predicted as numbers: "
+            "--task classification takes them for classes."
+        )
+    if best.score - constant <= 2.0 * best.error:
+        yield (
+            f"The score is no better than a constant prediction ({stated(scoring, constant):z.4f}) by more than noise "
+            f"(two standard errors, {2.0 * best.error:.4f})."
+        )
+    yield from _common_class(goal, table.labels)
+    if choice.chosen.size.width > len(table.labels):
+        yield f"A Nyström map has at most as many columns as there are training rows: {len(table.labels):,}."
+    yield from choice.reasons
+    if search.ended_early:
+        yield (
+            "The search ended before all maps of its plan were tried: more time or trials may find a better one."
+        )
+    if predictor is None:
+        yield (
+            "The config makes a map. For predictions, add `- kind: ridge` to its steps, "
+            "or search with --predictor ridge."
+        )
+    splits = search.sizes[-1].splits
+    last_step = "" if predictor is None else f" --predictor {predictor.kind}"
+    yield f"The same search again: {search.budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
+
+
+_COMMON = 0.6
+
+
+def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
+    """Say what a constant reaches if most rows have one class."""
+    if goal.classes is None:
+        return
+    shares = np.bincount(goal.numbers(labels)) / len(labels)
+    if shares.max() > _COMMON:
+        loss = -score_of_constant("log_loss", goal, labels, labels)
+        yield (
+            f"{100.0 * shares.max():.3g} % of the rows have the label {quoted(str(goal.classes[shares.argmax()]))}: "
+            f"to predict it for all rows has accuracy {shares.max():.4f} and balanced accuracy "
+            f"{1.0 / len(shares):.4f}, and the shares of the classes have log loss {loss:.4f}."
+        )
+
+
+# Whole numbers are rather classes if each stands in as many rows on average.
+_ROWS_OF_CLASS = 5
+
+
+def _may_be_classes(labels: Array) -> bool:
+    """Return true for whole numbers that repeat, as the numbers of classes do."""
+    if labels.ndim > 1 or not (labels == np.round(labels)).all():
+        return False
+    return len(np.unique(labels)) * _ROWS_OF_CLASS <= len(labels)
+
+
+CHOSEN = "Chosen by kafeat tune"
+"""The first words of every config that a search writes."""
+_RUNNERS_UP = 5
+
+
+def comments(
+    search: Search, choice: Choice, labels: LabelNames, scoring: str, constant: float, notes: Sequence[str]
+) -> Iterator[str]:
+    """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
+
+    `constant` is the score of a constant prediction.
+    """
+    chosen, (leader, *others) = choice.chosen, choice.leaders
+    named = ", ".join(map(quoted, labels))
+    of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
+    name = spell_score(scoring)
+    score_name = name[0].upper() + name[1:]
+    yield (
+        f"{CHOSEN}{of_label} from {counted(len(search.trials), 'trial')} on "
+        f"{counted(len(search.space.table.labels), 'training row')}. {score_name} by ridge on the features, on rows "
+        f"held out ({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
+    )
+    yield f"  {_figure(scoring, chosen)}  {chosen.candidate}"
+    yield f"  {stated(scoring, constant):z.4f}           a constant prediction"
+    if others:
+        best = others[0].outcome.score > leader.outcome.score
+        columns = "" if leader is chosen else f" with {leader.size.width:,} columns"
+        yield f"Runners-up{columns}" + (
+            ", of which the better ones are less simple and better by noise only:" if best else ":"
+        )
+        yield from (f"  {_figure(scoring, trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
+    if len(choice.points) > 1:
+        yield f"{score_name} over columns, of the chosen map:"
+        yield from (
+            f"  {_figure(scoring, one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points
+        )
+    yield from notes
+
+
+def _figure(scoring: str, trial: Trial) -> str:
+    return f"{stated(scoring, trial.outcome.score):z.4f} ± {trial.outcome.error:.4f}"
+
+
+_WIDTH = 110
+# Parameters that people look for, so they are written even if they have their defaults.
+_ALWAYS = ("kind", "kernel", "gamma", "n_components")
+
+
+def commented(config: Config, comments: Sequence[str]) -> str:
+    """Return the YAML of a config after comments; parameters with their defaults are left out."""
+    lines = [line for text in comments for line in _comment(text)]
+    plain, defaults = config.to_plain(), Config(steps=config.steps).to_plain()
+    for key, value in plain.items():
+        if key != "steps" and value != defaults.get(key):
+            lines.append(f"{key}: {flow(value)}")
+    return "\n".join([*lines, "steps:", *_block(plain["steps"], "  ")]) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    indent = "# " + " " * (len(text) - len(text.lstrip()))
+    return wrap(text.strip(), _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ",
+                break_long_words=False, break_on_hyphens=False) or ["#"]  # fmt: skip
+
+
+def _block(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
+    """Yield the lines of steps, or of the maps of a union."""
+    for entry in entries:
+        sign = "- "
+        for key, value in _briefly(entry).items():
+            if key in ("maps", "steps"):
+                yield f"{indent}{sign}{key}:"
+                yield from _block(value, f"{indent}    ")
+            else:
+                yield f"{indent}{sign}{key}: {flow(value)}"
+            sign = "  "
+
+
+def _briefly(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a step without most of the parameters that have their defaults, or a map of a union likewise."""
+    if "kind" not in entry:
+        return {key: value for key, value in entry.items() if value not in (None, 1.0)}
+    try:
+        defaults = build_step({"kind": entry["kind"]}).recipe()
+    except ValueError:  # a kind with parameters that are required
+        defaults = {}
+    return {
+        key: value
+        for key, value in entry.items()
+        if key in _ALWAYS or key not in defaults or json.dumps(defaults[key]) != json.dumps(value)
+    }

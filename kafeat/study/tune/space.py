@@ -1,0 +1,287 @@
+"""The maps that are tried, scaler × metric × map × γ, and the config to start from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import Field
+
+from kafeat.config import Config, load_config
+from kafeat.config.model import Steps
+from kafeat.errors import DataError, UsageError
+from kafeat.maths.task import PredictionTask, TaskKind
+from kafeat.registry import build_step, predictors
+from kafeat.study.tune.table import IMPUTE, MIN_FREQUENCY, Recipe, TunedTable, date_parts, one_hot
+
+SCALERS: dict[str, list[Recipe]] = {
+    "standardize": [{"kind": "standardize"}],
+    "quantile": [{"kind": "quantile"}],
+    "power": [{"kind": "power"}],
+    "none": [],
+    "normalize": [{"kind": "normalize", "norm": "l1"}],
+}
+DIAGONAL = "metric (diagonal)"
+METRICS: dict[str, list[Recipe]] = {
+    "none": [],
+    DIAGONAL: [{"kind": "metric", "diagonal": True}],
+    "metric (α = 0.5)": [{"kind": "metric", "alpha": 0.5}],
+    "metric": [{"kind": "metric"}],
+}
+KERNELS: dict[str, Recipe] = {
+    "rbf": {"kernel": "rbf"},
+    "matern 1/2": {"kernel": "matern", "nu": 0.5},
+    "matern 3/2": {"kernel": "matern", "nu": 1.5},
+    "laplacian": {"kernel": "laplacian"},
+    "chi2": {"kernel": "chi2"},
+    "intersection": {"kernel": "intersection"},
+}
+ADDITIVE = ("intersection", "homogeneous chi2", "homogeneous intersection")
+OF_HISTOGRAMS = ("chi2", *ADDITIVE)
+
+# Wider tables make these scalers and metrics slow.
+_MOST_FOR_POWER, _MOST_FOR_ROTATION = 200, 600
+_DRAFT_ROUNDS = 2
+_GAMMAS = (0.3, 1.0, 3.0)
+_LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One point of the search space. `union` scales the numbers alone, beside categories and times."""
+
+    scaler: str
+    metric: str
+    map: str
+    gamma: float | None = 1.0
+    union: bool = False
+
+    @property
+    def learned(self) -> tuple[bool, bool]:
+        """True for a metric, and for a map, that is learned from the label."""
+        return self.metric != "none", self.map == "supervised"
+
+    @property
+    def complexity(self) -> int:
+        """The number of parts beyond a scaler and a map of a kernel."""
+        return sum(self.learned)
+
+    def __str__(self) -> str:
+        if self.map == "base":
+            return "the config to start from"
+        if self.map == "raw":
+            return f"raw columns, {self.scaler}"
+        gamma = "" if self.gamma is None else f", γ = {_rule(self.gamma)}"
+        metric = "" if self.metric == "none" else f", {self.metric}"
+        name = "fourier, supervised" if self.map == "supervised" else self.map
+        scaler = f"{self.scaler} (numbers only)" if self.union else self.scaler
+        return f"{scaler}{metric}, {name}{gamma}"
+
+
+BASE = Candidate("none", "none", "base", None)
+"""The steps of the config to start from."""
+RAW = Candidate("standardize", "none", "raw", None)
+"""The columns themselves, which a map has to beat."""
+FIXED = ("base", "raw")
+"""Maps whose width is given, and that have no neighbours."""
+
+
+def _rule(multiple: float) -> str:
+    return "median" if multiple == 1.0 else f"{multiple:g}*median"
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """The candidates for a table; `base` holds the steps of the config to start from."""
+
+    table: TunedTable
+    base: Sequence[Recipe] = ()
+
+    def steps(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
+        """Return the steps of a candidate with this many outputs, to be fitted on this many rows.
+
+        A draft learns its metric in fewer rounds.
+        """
+        if candidate.map == "base":
+            return [dict(step) for step in self.base]
+        scaler = SCALERS[candidate.scaler]
+        before = self._union(scaler) if candidate.union else [*self._in_line(), *scaler]
+        rounds = {"iterations": _DRAFT_ROUNDS} if draft else {}
+        metric = [{**step, **rounds} for step in METRICS[candidate.metric]]
+        last = [] if candidate.map == "raw" else [self._map(candidate, width, rows)]
+        return [*before, *metric, *last]
+
+    def _map(self, candidate: Candidate, width: int, rows: int) -> Recipe:
+        if candidate.map == "supervised":
+            even = width - width % 2
+            return {"kind": "fourier", "frequencies": "supervised", "n_components": even}
+        if candidate.map.startswith("homogeneous "):
+            kernel = candidate.map.removeprefix("homogeneous ")
+            order = max(0, (width // self.table.width - 1) // 2)
+            return {"kind": "homogeneous", "kernel": kernel, "order": order}
+        gamma = {} if candidate.gamma is None else {"gamma": _rule(candidate.gamma)}
+        return {"kind": "nystroem", **KERNELS[candidate.map], **gamma, "n_components": min(width, rows)}
+
+    def _in_line(self) -> list[Recipe]:
+        """Return the steps that make numbers of all columns, one after the other."""
+        times, categories = self.table.groups.times, self.table.groups.categories
+        return [
+            *self._if_missing({"kind": "missing_indicator"}),
+            *([date_parts(times)] if times else []),
+            *([one_hot(categories, min_frequency=MIN_FREQUENCY)] if categories else []),
+            *self._if_missing(IMPUTE),
+        ]
+
+    def _if_missing(self, *steps: Recipe) -> list[Recipe]:
+        return list(steps) if self.table.missing else []
+
+    def _union(self, scaler: list[Recipe]) -> list[Recipe]:
+        """Return a union with a chain for each group of columns; only numbers are scaled."""
+        groups = self.table.groups
+        chains = (
+            (groups.numbers, [*self._if_missing({"kind": "missing_indicator"}, IMPUTE), *scaler]),
+            (groups.categories, [one_hot(groups.categories, min_frequency=MIN_FREQUENCY)]),
+            (groups.times, [date_parts(groups.times), *self._if_missing(IMPUTE)]),
+        )
+        maps = [{"columns": list(names), "steps": steps} for names, steps in chains if names]
+        return [{"kind": "union", "maps": maps}]
+
+    @property
+    def scalers(self) -> list[str]:
+        """The scalers that suit the table."""
+        power = ["power"] if self.table.width <= _MOST_FOR_POWER else []
+        return ["standardize", "quantile", *power]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that suit the table."""
+        return list(METRICS) if self.table.width <= _MOST_FOR_ROTATION else ["none", DIAGONAL]
+
+    @property
+    def unions(self) -> list[bool]:
+        """True, to scale the numbers alone, is tried where there are other columns."""
+        return [False, True] if self.table.groups.mixed and self.table.groups.numbers else [False]
+
+    def default(self) -> Candidate:
+        """Return the map that a person would begin with."""
+        return Candidate("standardize", "none", "rbf")
+
+    def first(self, width: int) -> Iterator[Candidate]:
+        """Yield the candidates that are screened."""
+        for union in self.unions:
+            for scaler in self.scalers:
+                for kernel in ("rbf", "matern 1/2", "laplacian"):
+                    for gamma in _GAMMAS:
+                        yield Candidate(scaler, "none", kernel, gamma, union)
+        yield from self._of_histograms(width)
+        for scaler in self.scalers:
+            yield Candidate(scaler, "none", "supervised", None)
+
+    def with_metrics(self, best: Candidate, best_trained: Candidate | None) -> Iterator[Candidate]:
+        """Yield the best candidates so far, of a kernel and with trained frequencies, with each metric.
+
+        A metric is learned from the label, so that small trials would rank it too low. One weight for each column suits
+        the laplacian kernel best, which sums over columns as well, whatever kernel leads without a metric.
+        """
+        if best.map not in OF_HISTOGRAMS:
+            for metric in self.metrics[1:]:
+                yield replace(best, metric=metric, gamma=1.0)
+            if best.map != "laplacian":
+                yield replace(best, metric=DIAGONAL, map="laplacian", gamma=1.0)
+        if best_trained is not None:
+            yield replace(best_trained, metric=self.metrics[-1])
+
+    def _of_histograms(self, width: int) -> Iterator[Candidate]:
+        """Yield maps for numbers of at least 0 in one unit, as they are or as shares of their sum."""
+        if not self.table.histogram:
+            return
+        for scaler in ("none", "normalize"):
+            for gamma in _GAMMAS:
+                yield Candidate(scaler, "none", "chi2", gamma)
+            for kernel in ADDITIVE:
+                if not kernel.startswith("homogeneous") or width >= 3 * self.table.width:
+                    yield Candidate(scaler, "none", kernel, None)
+
+    def neighbours(self, best: Candidate) -> Iterator[Candidate]:
+        """Yield the candidates that differ from the best one in one choice."""
+        if best.map in FIXED:
+            return
+        if best.gamma is not None:
+            for factor in (3.0, 1.0 / 3.0, 3.0**0.5, 3.0**-0.5):
+                gamma = float(f"{best.gamma * factor:.2g}")
+                if _LEAST_GAMMA <= gamma <= _MOST_GAMMA:
+                    yield replace(best, gamma=gamma)
+        if best.map in OF_HISTOGRAMS:
+            return
+        for metric in self.metrics:
+            yield replace(best, metric=metric)
+        if best.map != "supervised":
+            for kernel in ("rbf", "matern 1/2", "matern 3/2", "laplacian"):
+                yield replace(best, map=kernel)
+        for scaler in self.scalers:
+            yield replace(best, scaler=scaler)
+        for union in self.unions:
+            yield replace(best, union=union)
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds_of(time: float | str | None) -> float | None:
+    """Return the seconds of a duration: a number, or text such as `90`, `90s`, `10m` or `1.5h`."""
+    if time is None:
+        return None
+    seconds = math.nan
+    with suppress(TypeError, ValueError):
+        unit = _UNITS.get(time[-1:]) if isinstance(time, str) else None
+        seconds = float(time) if unit is None else float(time[:-1]) * unit  # type: ignore[index]  # of a text
+    if not 0.0 < seconds < math.inf:
+        raise UsageError(
+            f"time: expected a duration above 0, such as 90 (seconds), 90s, 10m or 1h, got {time!r}"
+        )
+    return seconds
+
+
+PredictorKind = Literal["ridge", "logistic"]
+
+
+def with_predictor(start: Config, kind: PredictorKind | None, task: TaskKind) -> Config:
+    """Return the config with a predictor for this task at its end; one that it has is kept."""
+    if kind is not None and kind not in predictors():
+        raise UsageError(f"predictor: expected {' or '.join(predictors())}, got {kind!r}")
+    if kind is None or start.predictor is not None:
+        return start
+    # "auto" is the default, and logistic knows no task but classification
+    step = {"kind": kind, **({"task": task} if task == "classification" or kind == "ridge" else {})}
+    plain = start.to_plain()
+    return Config.model_validate({**plain, "steps": [*plain["steps"], step]})
+
+
+def check_predictor(config: Config, goal: PredictionTask, place: str) -> None:
+    """Refuse a predictor of classes for a label of numbers, before the search."""
+    step = config.predictor
+    if step is not None and step.classes_only and step.task == "auto" and goal.classes is None:
+        raise DataError(
+            f"{place}: {step.kind}: expected a label of classes, got numbers: ridge predicts numbers, and "
+            "--task classification takes whole numbers for classes"
+        )
+
+
+def _standardize() -> tuple[Any, ...]:
+    return (build_step({"kind": "standardize"}),)
+
+
+class SearchStart(Config):
+    """A config that may come without steps, as one of columns alone."""
+
+    steps: Steps = Field(default_factory=_standardize, description="a chain to try as well", min_length=1)
+
+
+def load_start(base: Any) -> tuple[Config, list[Recipe]]:
+    """Return the config to start from, and the recipes of its own steps, which are one of the candidates."""
+    start = load_config({} if base is None else base, SearchStart)
+    own = "steps" in start.model_fields_set
+    return start, [step.recipe() for step in start.map_steps] if own else []

@@ -1,0 +1,268 @@
+"""Score candidates on rows that their maps were not fitted on, and the chosen map on the test rows; weigh columns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from kafeat.chain.blas import one_blas_thread
+from kafeat.chain.chain import Chain, FitCache, sources_of
+from kafeat.errors import DataError, quoted
+from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
+from kafeat.jobs.fit.search import Subset, fit_chain, held_out, ridge_predictions, subset_of
+from kafeat.maths.calibration import held_out_probabilities
+from kafeat.maths.scoring import figure_of, score_of
+from kafeat.maths.task import PredictionTask, TaskKind, task_of
+from kafeat.model.feature_map import FeatureMap
+from kafeat.study.inputs import EvaluatedMap, RereadableData
+from kafeat.study.request import EvaluationRequest
+from kafeat.study.scores import ModelScoring
+from kafeat.study.tune.space import DIAGONAL, Candidate, SearchSpace
+from kafeat.study.tune.table import TunedTable
+from kafeat.types import Array, Floats
+
+# Test parts of one shuffling, which do not overlap.
+_PARTS = 4
+_MOST_HELD_OUT = 2000
+RESAMPLES = 40
+_MOST_ROWS = 6000
+# Numbers that the samples between the steps of chains may hold for one split.
+_MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
+
+
+class Size(NamedTuple):
+    """The rows, the width and the number of splits of a trial. A draft is only to find the best candidates."""
+
+    rows: int
+    width: int
+    splits: int
+    draft: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The score of a trial, and its values for resampled test rows, which are the same for all trials of a size.
+
+    `columns` is the number of output columns, which may be smaller than that of the size. `failure` says why there is
+    no score. `figures` holds the other scores of classes by their names, `row_seconds` the seconds that a row took, and
+    `model_bytes` what the map has learned.
+    """
+
+    score: float
+    resampled: tuple[float, ...]
+    seconds: float
+    columns: int = 0
+    failure: str | None = None
+    figures: dict[str, float] = field(default_factory=dict)
+    row_seconds: float = 0.0
+    model_bytes: int = 0
+
+    @property
+    def error(self) -> float:
+        """The standard error of the score."""
+        return float(np.std(self.resampled))
+
+    def noise(self, other: Outcome) -> float:
+        """Return the standard error of the difference to another trial of the same size."""
+        return float(np.std(np.subtract(self.resampled, other.resampled)))
+
+
+class _Split(NamedTuple):
+    train: Subset
+    test: Subset
+    cache: FitCache
+    number: int
+
+
+# Scores of classes that stand beside the one that decides.
+_BESIDE = ("accuracy", "balanced_accuracy", "auc")
+
+
+class _Measured(NamedTuple):
+    """The score on the test rows of a split and on resamples of them, and what else is told of a map."""
+
+    scores: list[float]
+    figures: dict[str, float]
+    row_seconds: float
+    columns: int
+    model_bytes: int
+
+
+def _bytes_of(chain: Chain) -> int:
+    return sum(value.nbytes for one in chain.steps for value in one.state.values())
+
+
+class Scorer:
+    """Scores candidates on splits of the sample. What is learned does not depend on the number of jobs."""
+
+    def __init__(self, space: SearchSpace, task: PredictionTask, scoring: str, seed: int, jobs: int) -> None:
+        self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
+        # Sizes that differ in the width alone share rows and fits.
+        self._splits = cache(self._split_rows)
+
+    def score(self, candidate: Candidate, size: Size) -> Outcome:
+        """Return the mean score over the splits."""
+        splits, started = self._splits(size.rows, size.splits), time.perf_counter()
+
+        def one(split: _Split) -> _Measured:
+            recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
+            rng = np.random.default_rng([self._seed, 6, split.number])
+            return self._measured(fit_chain(recipes, split.train, rng, split.cache), split, size.draft)
+
+        try:
+            with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
+                results = list(pool.map(one, splits))
+        except DataError as error:
+            return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
+        means = np.mean([one.scores for one in results], axis=0)
+        return Outcome(
+            float(means[0]),
+            tuple(means[1:].tolist()),
+            time.perf_counter() - started,
+            max(one.columns for one in results),
+            figures={
+                name: float(np.mean([one.figures[name] for one in results])) for name in results[0].figures
+            },
+            row_seconds=min(one.row_seconds for one in results),
+            model_bytes=max(one.model_bytes for one in results),
+        )
+
+    def _measured(self, chain: Chain, split: _Split, draft: bool) -> _Measured:
+        """Return the score on the test rows of a split and on resamples of them, and what else is told of a map."""
+        n, task = len(split.train), self._task
+        started = time.perf_counter()
+        Z, every = held_out(chain, split.train, split.test)
+        row_seconds = (time.perf_counter() - started) / len(Z)
+        predicted, labels = ridge_predictions(Z, every, n, task), every[n:]
+        figures = {}
+        if task.classes is not None and np.isfinite(predicted).all():
+            probabilities = held_out_probabilities(predicted, task.numbers(labels))
+            if self._scoring == "log_loss":
+                predicted = probabilities
+            figures = {name: figure_of(name, task, predicted, labels) for name in _BESIDE}
+            figures["log_loss"] = figure_of("log_loss", task, probabilities, labels)
+        # Drafts are ranked by a proper score that needs no calibration.
+        measure = "squared_error" if draft and self._scoring == "log_loss" else self._scoring
+        score = score_of(measure, task, predicted, labels)
+        if not np.isfinite(score):
+            raise DataError(
+                f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
+            )
+        rng = np.random.default_rng([self._seed, 7, split.number])
+        resampled = _resampled(measure, task, predicted, labels, RESAMPLES, rng)
+        scores = [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
+        return _Measured(scores, figures, row_seconds, chain.n_outputs, _bytes_of(chain))
+
+    def _split_rows(self, rows: int, n: int) -> list[_Split]:
+        return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
+
+
+def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> _Split:
+    """Return a quarter of the rows to test on, after the rest; four splits in a row share no test row."""
+    shuffling, part = divmod(number, _PARTS)
+    order = np.random.default_rng([seed, 5, shuffling]).permutation(len(table.labels))[:most_rows]
+    held = min(len(order) // _PARTS, _MOST_HELD_OUT)
+    test = np.zeros(len(order), dtype=bool)
+    test[part * held : (part + 1) * held] = True
+    most = int(np.clip(_MOST_KEPT // max(1, len(order) * table.width), 2, _MOST_CHAINS))
+    return _Split(
+        subset_of(table.sample, order[~test]),
+        subset_of(table.sample, order[test]),
+        FitCache(most),
+        number,
+    )
+
+
+def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
+    """Return the sizes of trials: small ones to screen, middle ones, and the wanted one."""
+    return [
+        Size(min(rows, 1500), max(min(width, 64), width // 4), min(2, splits), True),
+        Size(min(rows, 3000), max(min(width, 64), width // 2), min(2, splits), True),
+        Size(min(rows, _MOST_ROWS), width, splits),
+    ]
+
+
+class Score(NamedTuple):
+    """A score and its standard error, from resampled rows."""
+
+    value: float
+    error: float
+    rows: int
+
+
+_TEST_RESAMPLES = 100
+
+
+def score_test_rows(
+    fm: FeatureMap,
+    data: RereadableData,
+    label: LabelArgument,
+    split: str,
+    kind: TaskKind,
+    scoring: str,
+    jobs: int,
+) -> Score:
+    """Score the predictions of a model of the training rows on the test rows."""
+    predictor = fm.predictor
+    if predictor is None:
+        raise TypeError("the config of a test score ends in a predictor")
+    names = label_names(label)
+    n, read = data.label_columns({"--split": [split], "--label": names})
+    columns = {name: read[name] for name in names}
+    labels = label if isinstance(label, np.ndarray) else joint_labels(columns, data.name)
+    test, _ = parse_test_rows(read[split])
+    if not test.any():
+        raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
+    # Of all labels, as a class may have test rows only.
+    rule = ModelScoring.of(task_of(labels, kind), predictor.labels)
+    subject = EvaluatedMap(fm, data, n, EvaluationRequest(names, split, jobs=jobs))
+    rows, outputs = subject.predictions(fm, test)
+    predicted, seen = rule.predicted(outputs), rule.named(labels[rows])
+    resampled = _resampled(scoring, rule.task, predicted, seen, _TEST_RESAMPLES, np.random.default_rng(0))
+    return Score(score_of(scoring, rule.task, predicted, seen), float(np.nanstd(resampled)), len(seen))
+
+
+def _resampled(
+    scoring: str,
+    task: PredictionTask,
+    predicted: Floats,
+    labels: Array,
+    n: int,
+    rng: np.random.Generator,
+) -> list[float]:
+    """Return the scores on `n` resamples of the rows."""
+    draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
+    return [score_of(scoring, task, predicted[rows], labels[rows]) for rows in draws]
+
+
+def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
+    """Return the shares, the largest first, from the chosen metric, or else from one weight for each column.
+
+    None if too few rows or no difference among the columns say anything.
+    """
+    if chosen.map == "base":
+        chosen = space.default()
+    metric = DIAGONAL if chosen.metric == "none" else chosen.metric
+    recipes = space.steps(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
+    table = space.table
+    rows = np.random.default_rng([seed, 8]).permutation(len(table.labels))[:_MOST_ROWS]
+    subset = subset_of(table.sample, rows)
+    try:
+        chain = fit_chain(recipes, subset, np.random.default_rng([seed, 9]))
+    except DataError:
+        return None
+    weights = chain.steps[-1].state["importance"]
+    if "error_kept" not in chain.steps[-1].state or not np.ptp(weights) > 0.0:
+        return None
+    sources = sources_of(chain.steps[:-1])
+    if sources is None:
+        return None
+    names = table.sample.names or tuple(f"column {j}" for j in range(table.sample.X.shape[1]))
+    shares = np.bincount(sources, weights, len(names))
+    return {str(names[j]): float(shares[j]) for j in np.argsort(-shares, kind="stable")}

@@ -1,0 +1,351 @@
+"""Choose scaler, metric, kernel, γ and map for a table and its label, in one search."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property, partial
+from hashlib import sha256
+from time import monotonic
+
+import numpy as np
+import numpy.typing as npt
+
+from kafeat._version import __version__
+from kafeat.config import Config
+from kafeat.errors import DataError, UsageError
+from kafeat.io.options import InputOptions
+from kafeat.jobs.fit.fit import fit_reader
+from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
+from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.maths.scoring import (
+    ScoringName,
+    proper_scoring,
+    score_of,
+    score_of_constant,
+)
+from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
+from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.environment import count_jobs
+from kafeat.study.candidates import MOST_SEEDS
+from kafeat.study.inputs import RereadableData, rereadable
+from kafeat.study.report.folder import report_folder
+from kafeat.study.tune.journal import Journal
+from kafeat.study.tune.notes import commented, comments, notes
+from kafeat.study.tune.search import Budget, Choice, Search, Trial, choose, first_choice
+from kafeat.study.tune.space import (
+    PredictorKind,
+    SearchSpace,
+    check_predictor,
+    load_start,
+    seconds_of,
+    with_predictor,
+)
+from kafeat.study.tune.table import check_base, read_table, with_columns
+from kafeat.study.tune.trials import Scorer, column_importance, score_test_rows, sizes
+from kafeat.study.tune.tuning import Tuning, curve_of, table_of
+from kafeat.types import TableLike
+
+LEAST_ROWS = 20
+"""Fewer rows than these are refused, as nothing can be chosen on them."""
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """The search over the maps of `space` for the labels of `data`; `start` holds the settings beside the steps."""
+
+    data: RereadableData
+    label: LabelArgument
+    start: Config
+    budget: Budget
+    space: SearchSpace
+    split: str | None
+    task: TaskKind
+    scoring: ScoringName
+    jobs: int
+    seeds: int
+    with_report: bool
+
+    @cached_property
+    def goal(self) -> PredictionTask:
+        """The task of the labels. Labels and scores with which nothing can be learned are refused."""
+        table = self.space.table
+        if len(table.labels) < LEAST_ROWS:
+            raise DataError(
+                f"{table.place}: expected at least {LEAST_ROWS} rows to choose on, got {len(table.labels)}"
+            )
+        try:
+            goal = task_of(table.labels, self.task)
+            score_of(self.scoring, goal, np.zeros_like(goal.targets(table.labels)), table.labels)
+        except DataError as error:
+            raise DataError(f"{table.place}: {error}") from None
+        check_predictor(self.start, goal, table.place)
+        if goal.classes is not None and 2 * len(goal.classes) > len(table.labels):
+            raise DataError(
+                f"{table.place}: label: expected classes that several rows have, got {len(goal.classes):,} in "
+                f"{len(table.labels):,} rows: name a column to predict, not one that tells the rows apart"
+            )
+        return goal
+
+    @property
+    def chosen_by(self) -> str:
+        """The name of the score that decides."""
+        return proper_scoring(self.goal.kind) if self.scoring == "auto" else self.scoring
+
+    def journal(
+        self, path: str | None, resume: bool, listener: Listener
+    ) -> AbstractContextManager[Journal | None]:
+        """Open the file of trials, whose key changes with the data and with everything that trials depend on."""
+        if path is None:
+            return nullcontext()
+        table = self.space.table
+        of_goal = (self.goal.classes is None, self.split, self.task, self.scoring, self.seeds)
+        # Text as codes: a file of some kilobytes may repeat a long label in every row.
+        text = table.labels.dtype.kind == "O"
+        labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
+        key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels)
+        return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
+
+    def search(self, trials: int | None, seconds: float | None, record: Journal | None) -> Search:
+        """Return the search, whose trials the journal records."""
+        score = Scorer(self.space, self.goal, self.chosen_by, self.start.seed, self.jobs).score
+        rows = len(self.space.table.labels)
+        planned = sizes(rows, self.budget.searched, self.seeds)
+        # The chosen map is fitted on all rows for the score of the test rows.
+        last_fit = 0.0 if self.split is None else rows / planned[-1].rows
+        return Search(
+            self.space,
+            planned,
+            score if record is None else record.remembering(score),
+            budget=self.budget,
+            most_trials=trials,
+            seconds=seconds,
+            reserved=self.budget.later_trials(self.with_report) + last_fit,
+        )
+
+    def run(self, search: Search, stops: tuple[type[BaseException], ...]) -> Choice:
+        """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""
+        choice = None
+        try:
+            search.search()
+            predicts = self.start.predictor is not None
+            choice = choose(search, self.chosen_by, predicts, with_curve=self.with_report)
+            if self.split is not None:
+                fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data)
+                choice.test = score_test_rows(
+                    fm, self.data, self.label, self.split, self.task, self.chosen_by, self.jobs
+                )
+        except stops:
+            if not search.trials:
+                raise
+            choice = choice or first_choice(search)
+            choice.interrupted = True
+        return choice
+
+    def config(self, choice: Choice) -> Config:
+        """Return the config of the chosen map for all training rows."""
+        chosen, table = choice.chosen, self.space.table
+        steps = self.space.steps(chosen.candidate, chosen.size.width, len(table.labels))
+        predictor = [] if self.start.predictor is None else [self.start.predictor.recipe()]
+        return with_columns(self.start, table.groups, [*steps, *predictor])
+
+    def fit(self, config: Config, data: RereadableData) -> FeatureMap:
+        """Fit a config on the training rows."""
+        with data.open() as source:
+            return fit_reader(config, source, self.label, split=self.split)
+
+    def result(
+        self, search: Search, choice: Choice, words: Sequence[str], fit: Callable[[Config], FeatureMap]
+    ) -> Tuning:
+        """Return the result; `words` are the arguments of commands that read the same data."""
+        config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
+        name = self.chosen_by
+        constant = score_of_constant(name, self.goal, labels, labels)
+        said = tuple(notes(search, choice, self.goal, self.task, name, constant, config.predictor))
+        text = comments(search, choice, names, name, constant, said)
+        best, seed = choice.chosen, self.start.seed
+        return Tuning(
+            config=config,
+            yaml=commented(config, list(text)),
+            columns=best.outcome.columns,
+            score=best.outcome.score,
+            error=best.outcome.error,
+            constant_score=constant,
+            score_name="R²" if name == "r2" else name,
+            figures=best.outcome.figures,
+            test_score=choice.test,
+            table=table_of(choice.leaders),
+            curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
+            importance=column_importance(self.space, best.candidate, seed) if self.with_report else None,
+            trials=len(search.trials),
+            notes=said,
+            interrupted=choice.interrupted,
+            _words=words,
+            _labels=names,
+            _fit=partial(fit, config),
+        )
+
+
+# A trial may take longer than those before it, and the chosen map is fitted, so the search ends before the time.
+_SHARE_OF_TIME = 0.88
+
+
+def tune(
+    data: str | os.PathLike[str] | TableLike,
+    label: str | Sequence[str] | npt.ArrayLike,
+    columns: int | None = None,
+    *,
+    max_bytes_per_row: int | None = None,
+    time: float | str | None = None,
+    trials: int | None = None,
+    split: str | None = None,
+    task: TaskKind = "auto",
+    scoring: ScoringName = "auto",
+    base: str | os.PathLike[str] | Mapping[str, object] | Config | None = None,
+    predictor: PredictorKind | None = None,
+    seeds: int = 2,
+    jobs: int | None = None,
+    reading: InputOptions | None = None,
+    progress: Callable[[Search, Trial], None] | None = None,
+    listener: Listener = SILENT,
+    report: str | None = None,
+    journal: str | None = None,
+    resume: bool = False,
+    config_name: str = "best.yaml",
+    stops: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
+    write: Callable[[Tuning], None] | None = None,
+) -> Tuning:
+    """Choose the config of a map: scaler, metric, kernel, γ, map and width, by the score of ridge on its features.
+
+    Candidates are fitted on a part of the rows and scored on others. The same data, seed and number of trials give the
+    same config.
+
+    Parameters
+    ----------
+    data : str, path, array (n_rows, n_features), sparse matrix or table
+        Rows with numbers, text, times and missing values: in memory, or the path or URI of a file or data set.
+    label : str, list of str, array (n_rows,) or (n_rows, k)
+        Column to predict, or its values. Several columns of numbers are predicted together; their scores are averaged.
+        A list of text names columns, unless it has an entry for every row.
+    columns : int or None, default None
+        Number of output columns of the map; None tries the best map with several, at most 1,024, and takes the best
+        score with a predictor, and the knee of the curve without.
+    max_bytes_per_row : int or None, default None
+        Largest number of bytes of the features of a row.
+    time : float, str or None, default None
+        Number of seconds, or a duration such as "90s", "10m" or "1h", that the search may take; it takes longer only
+        for the first trial. None makes all trials.
+    trials : int or None, default None
+        Number of trials after which the search ends; None makes all trials.
+    split : str or None, default None
+        Column that says train or test. The choice is made on training rows, and the test rows are scored once.
+    task : {"auto", "classification", "regression"}, default "auto"
+        Kind of prediction; "auto" decides by the labels.
+    scoring : str, default "auto"
+        Score to maximize; "auto" is the log loss for classes, after calibration, and R² for numbers.
+    base : str, path, mapping, Config or None, default None
+        Config to start from: its seed, columns and other settings are kept, and its steps, if it has some, are one of
+        the candidates. A predictor at its end is kept.
+    predictor : {"ridge", "logistic"} or None, default None
+        Predictor to end the config in, if `base` has none. The search itself is the same.
+    seeds : int, default 2
+        Number of splits, each with random draws of its own, that the last candidates are scored on.
+    jobs : int or None, default None
+        Number of threads; None takes all cores. It never changes the result.
+    reading : InputOptions or None, default None
+        Options for reading a file.
+    progress : callable or None, default None
+        Called with the search and the trial after each trial.
+    listener : Listener, default SILENT
+        Callbacks for warnings about the columns.
+    report : str or None, default None
+        Folder for a page with figures.
+    journal : str or None, default None
+        File that records the trials. One with trials is refused without `resume`; a complete search removes it, after
+        the report and `write`.
+    resume : bool, default False
+        Take the trials from the journal if data and arguments are the same.
+    config_name : str, default "best.yaml"
+        Name of the file of the config, for the commands on the page.
+    stops : tuple of exceptions, default (KeyboardInterrupt,)
+        Exceptions that end the search with the best config so far.
+    write : callable or None, default None
+        Called with the result to write it. If it fails, the journal stays.
+
+    Returns
+    -------
+    Tuning
+        The config, its score, and the trials.
+
+    Raises
+    ------
+    kafeat.errors.DataError
+        The data cannot be read, or there is nothing to learn from them.
+    kafeat.errors.UsageError
+        An argument is invalid.
+
+    Examples
+    --------
+    >>> import kafeat, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> tuning = kafeat.tune(X, np.sin(X[:, 0]), columns=32, trials=4, jobs=1)
+    >>> tuning.fit().n_components
+    32
+    """
+    started = monotonic()
+    start, own = load_start(base)
+    start = with_predictor(start, predictor, task)
+    budget = Budget(columns, max_bytes_per_row, start.dtype)
+    seconds = seconds_of(time)
+    if trials is not None and trials < 1:
+        raise UsageError(f"trials: expected at least 1, got {trials}")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"seeds: expected 1 to {MOST_SEEDS:,}, got {seeds}")
+    budget.check()
+    check_base(start)
+    with report_folder(report), rereadable(data, reading) as source:
+        with source.open() as first:
+            given = label_argument(label, first.rows)
+        space = SearchSpace(read_table(source, start, given, split, listener), own)
+        tuner = Tuner(
+            source, given, start, budget, space,
+            split=split, task=task, scoring=scoring, jobs=count_jobs(jobs), seeds=seeds, with_report=report is not None,
+        )  # fmt: skip
+        seconds = None if seconds is None else _SHARE_OF_TIME * seconds
+        with tuner.journal(journal, resume, listener) as record:
+            search = tuner.search(trials, seconds, record)
+            search.started = started
+            if progress is not None:
+                search.tell = partial(progress, search)
+            choice = tuner.run(search, stops)
+            if record is not None:
+                record.complete = not choice.interrupted
+
+            def fit(config: Config) -> FeatureMap:
+                with rereadable(data, reading) as again:
+                    return tuner.fit(config, again)
+
+            tuning = tuner.result(search, choice, _words(data, split, reading), fit)
+            if report is not None:
+                from kafeat.study.tune.report import write_tuning
+
+                write_tuning(report, tuning, source.name, config_name)
+            if write is not None:
+                write(tuning)
+    return tuning
+
+
+def _words(data: object, split: str | None, reading: InputOptions | None) -> list[str]:
+    """Return the arguments of commands that read the same data: the file, and how it is divided and read."""
+    if not isinstance(data, str | os.PathLike):
+        return []
+    reading = reading or InputOptions()
+    return [
+        os.fspath(data),
+        *(["", ""] if split is None else ["--split", split]),
+        *([] if reading.input_format is None else ["--input-format", reading.input_format]),
+        *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
+        *(["--no-header"] if reading.no_header else []),
+    ]

@@ -1,0 +1,231 @@
+"""The result of a search."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kafeat.config import Config
+from kafeat.jobs.fit.labels import LabelNames
+from kafeat.maths.scoring import spell_score, stated
+from kafeat.model.feature_map import FeatureMap
+from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
+from kafeat.study.evaluation import PlotOver, check_axis
+from kafeat.study.records import Table
+from kafeat.study.tune.search import Trial
+from kafeat.study.tune.trials import Score
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The result of `kafeat.tune`.
+
+    Attributes:
+        config: The config that was chosen.
+        yaml: The same as YAML, with comments on the choice.
+        columns: Its number of output columns, as it was scored.
+        score: Its score on rows that its map was not fitted on, a mean over the splits; an error is negative.
+        error: The standard error of the score.
+        constant_score: The score of a constant prediction: the mean, or the shares of the classes.
+        score_name: The name of the score.
+        figures: Other scores of classes on the same rows, by their names.
+        test_score: The score on the test rows, which the choice has not seen; None without them.
+        table: The trials of the searched width, the chosen map first and the others by their scores.
+        curve: The chosen map with several numbers of columns; empty if only one was tried.
+        importance: The share of each column in a metric learned from the label; None if it was not asked for.
+        trials: The number of trials of the search.
+        notes: Sentences about the table and the choice.
+        interrupted: True if the search was interrupted.
+    """
+
+    config: Config
+    yaml: str
+    columns: int
+    score: float
+    error: float
+    constant_score: float
+    score_name: str
+    figures: dict[str, float]
+    test_score: Score | None
+    table: Table
+    curve: Table
+    importance: dict[str, float] | None
+    trials: int
+    notes: tuple[str, ...]
+    interrupted: bool
+    _words: Sequence[str]
+    _labels: LabelNames
+    _fit: Callable[[], FeatureMap] = field(repr=False)
+
+    def fit(self) -> FeatureMap:
+        """Fit the config on the data of the search."""
+        return self._fit()
+
+    def to_pandas(self) -> Any:
+        """Return the table as a data frame of pandas."""
+        return self.table.to_pandas()
+
+    def plot(self, x: PlotOver = "columns") -> Axes:
+        """Plot the score of the chosen map over columns, or of all trials over the seconds of each.
+
+        Parameters
+        ----------
+        x : {"columns", "seconds"}, default "columns"
+            Quantity on the horizontal axis. Over columns, a search with a fixed number of columns is a single point.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The plot.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            There is no matplotlib, or `x` is unknown.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np, pytest
+        >>> _ = pytest.importorskip("matplotlib").use("agg")
+        >>> X = np.random.default_rng(0).normal(size=(200, 3))
+        >>> tuning = kafeat.tune(X, np.sin(X[:, 0]), columns=32, trials=4, jobs=1)
+        >>> tuning.plot("seconds").get_xlabel()
+        'seconds of the trial'
+        """
+        check_axis(x)
+        with needs_matplotlib():
+            from kafeat.pictures.canvas import STYLES
+            from kafeat.study.report.comparisons import score_over_columns, score_over_seconds
+
+            (axes,) = new_axes()
+        if x == "columns":
+            score_over_columns(axes, STYLES[0], self.curve or [self._only_point], self.score_name)
+        else:
+            score_over_seconds(axes, STYLES[0], self.table, self.score_name)
+        return axes
+
+    def _stated(self, score: float) -> float:
+        return stated(self.score_name, score)
+
+    def _named(self, score: float) -> str:
+        return f"{spell_score(self.score_name)} {self._stated(score):z.4f}"
+
+    @property
+    def _only_point(self) -> dict[str, Any]:
+        """The curve of a search with a fixed number of columns."""
+        return {"columns": self.columns, "score": self.score, "standard_error": self.error, "chosen": True}
+
+    def answer(self) -> list[str]:
+        """Return what was chosen and how well it does, in a few lines."""
+        said = [
+            f"{self.table[0]['map']}, {self.columns:,} columns",
+            f"{self._named(self.score)} ± {self.error:.4f} on rows held out to choose by; a constant "
+            f"prediction has {self._stated(self.constant_score):z.4f}",
+        ]
+        beside = {name: value for name, value in self.figures.items() if name != self.score_name}
+        if beside:
+            said.append(", ".join(f"{spell_score(name)} {value:.4f}" for name, value in beside.items()))
+        test = self.test_score
+        if test is not None:
+            said.append(
+                f"{self._named(test.value)} ± {test.error:.4f} on {test.rows:,} test rows, not seen before"
+            )
+        return said
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return everything but the YAML as builtins, for JSON."""
+        test = self.test_score
+        return {
+            "score_name": self.score_name,
+            "score": self.score,
+            "standard_error": self.error,
+            "constant_score": self.constant_score,
+            "figures": self.figures,
+            "columns": self.columns,
+            "test_score": None if test is None else test.value,
+            "test_standard_error": None if test is None else test.error,
+            "trials": self.trials,
+            "interrupted": self.interrupted,
+            "notes": list(self.notes),
+            "config": self.config.to_plain(),
+            "table": list(self.table),
+            "curve": list(self.curve),
+            "importance": self.importance,
+        }
+
+    def commands(self, config: str = "best.yaml") -> list[str]:
+        """Return the commands to go on with, if the config is in this file; none for data in memory or from a pipe."""
+        if not self._words or self._words[0] == "-":
+            return []
+        data, split, reading = self._words[0], list(self._words[1:3]), list(self._words[3:])
+        predicts = self.config.predictor is not None
+        model, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
+        output = "predictions.csv" if predicts else "features.parquet"
+        label = [word for name in self._labels for word in ("--label", name)]
+        keep, split = [word for name in self._labels for word in ("--keep", name)], split if split[0] else []
+        return [
+            shlex.join(["kafeat", *words])
+            for words in (
+                ["fit", "--config", config, data, model, *label, *split, *reading],
+                [use, "--model", model, data, output, *keep, *reading],
+                # Without a split the map has seen all rows, so that only a map fitted anew can be judged.
+                [
+                    "evaluate",
+                    *(["--model", model] if split else ["--config", config]),
+                    data,
+                    *label,
+                    *split,
+                    *reading,
+                ],
+            )
+        ]
+
+    def __repr__(self) -> str:
+        steps = " -> ".join(step.kind for step in self.config.steps)
+        return f"Tuning({steps}: {self._named(self.score)} ± {self.error:.4f}, {self.trials} trials)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (row["map"], f"{self._stated(row['score']):z.4f} ± {row['standard_error']:.4f}")
+            for row in self.table[:_SHOWN]
+        ]
+        return html_table(repr(self), rows, ("map", spell_score(self.score_name)))
+
+
+def table_of(leaders: Sequence[Trial]) -> Table:
+    """Return the table of trials."""
+    return Table(
+        {
+            "map": str(trial.candidate),
+            "score": trial.outcome.score,
+            "standard_error": trial.outcome.error,
+            **trial.outcome.figures,
+            "columns": trial.outcome.columns,
+            "microseconds_per_row": round(1e6 * trial.outcome.row_seconds, 2),
+            "model_bytes": trial.outcome.model_bytes,
+            "seconds": round(trial.outcome.seconds, 3),
+            "trial": trial.number,
+        }
+        for trial in leaders
+    )
+
+
+def curve_of(points: Sequence[Trial], chosen: Trial, item: int) -> Table:
+    """Return the table of the chosen map with several numbers of columns of `item` bytes."""
+    return Table(
+        {
+            "columns": point.outcome.columns,
+            "score": point.outcome.score,
+            "standard_error": point.outcome.error,
+            "bytes_per_row": item * point.outcome.columns,
+            "chosen": point is chosen,
+        }
+        for point in points
+    )

@@ -1,0 +1,120 @@
+"""Short work is repeated, long work is not, and memory is that of the arrays that are held."""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import kafeat.study.costs
+from kafeat.study.costs import (
+    PeakMemory,
+    cost_of,
+    cost_rows,
+    findings,
+    repeated,
+    spell_megabytes,
+    spell_number,
+    spell_seconds,
+)
+
+
+@pytest.fixture
+def clock(monkeypatch, timed_once):
+    """A clock that only work moves."""
+
+    class Clock:
+        now = 0.0
+
+        def work(self, seconds):
+            self.now += seconds
+            return seconds
+
+    clock = Clock()
+    monkeypatch.setattr(kafeat.study.costs, "_ENOUGH", timed_once)
+    monkeypatch.setattr(kafeat.study.costs.time, "perf_counter", lambda: clock.now)
+    return clock
+
+
+def test_short_work_is_repeated_and_its_first_run_does_not_count(clock):
+    seconds = iter([0.5, 0.01, 0.02, 0.015, 0.025, 0.012, 9.0])
+    # five runs after the first: their median
+    assert repeated(lambda: clock.work(next(seconds))) == pytest.approx(0.015)
+    assert next(seconds) == 9.0
+
+
+def test_repetition_ends_after_a_tenth_of_a_second_and_long_work_runs_once(clock):
+    runs = itertools.count()
+    assert repeated(lambda: clock.work(0.06 + 0 * next(runs))) == pytest.approx(0.06)
+    assert next(runs) == 3  # the first, and two
+    assert repeated(lambda: clock.work(3.0), lambda: pytest.fail("long work was repeated")) == 3.0
+
+
+def test_memory_is_of_what_is_held_at_once():
+    with PeakMemory() as memory:
+        first = np.ones(1 << 20)
+        with memory.skipping():
+            np.ones(1 << 22)
+        del first
+        np.ones(1 << 18)
+    assert 8 << 20 <= memory.bytes < (8 << 20) + 100_000
+    assert not tracemalloc.is_tracing()
+
+
+def test_long_work_is_not_traced(clock):
+    calls = []
+    assert cost_of(lambda: clock.work(6.0), lambda: calls.append(1)) == (6.0, None)
+    assert not calls
+    seconds, peak = cost_of(lambda: clock.work(0.2), lambda: clock.work(0.2 + 0 * len(np.ones(1 << 17))))
+    assert seconds == pytest.approx(0.2)
+    assert peak >= 8 << 17
+
+
+def test_figures_have_two_digits():
+    assert [spell_seconds(s) for s in (None, 0.0004, 0.0123, 0.46, 3.24, 120.4)] == [
+        "", "<0.001", "0.012", "0.46", "3.2", "120",
+    ]  # fmt: skip
+    assert spell_number(2345.6) == "2,346"
+    assert [spell_megabytes(size) for size in (None, 740_000, 1.28e9)] == ["", "0.74", "1,280"]
+
+
+def entry(name, total=(0.1, 0.1, 0.1), exact_score=0.9, rows_exact=100):
+    def figure(value):
+        return {"mean": value, "standard_error": None}
+
+    keys = ("learn_seconds", "search_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")
+    return {
+        "map": name, "setting": {}, "n_components": 16, "n_features_in": 4, "rows_train": 100, "rows_exact": rows_exact,
+        "fit_seconds": figure(0.1), "transform_seconds_map": figure(0.02), "kernel_seconds_exact": figure(0.04),
+        "total_seconds_map_exact_rows": figure(total[1] / 2 if rows_exact < 100 else total[1]),
+        "score_raw": figure(0.5), "score_map": figure(0.8), "score_exact": figure(exact_score),
+        **{f"{key}_{which}": figure(0.1) for key in keys for which in ("raw", "map", "exact")},
+        **{f"total_seconds_{which}": figure(one) for which, one in zip(("raw", "map", "exact"), total, strict=True)},
+    }  # fmt: skip
+
+
+def test_rows_of_costs_name_every_machine_once():
+    same = cost_rows([entry("a"), entry("b")])
+    assert [(row.name, row.width) for row in same] == [
+        ("raw columns", 4), ("a", 16), ("b", 16), ("exact kernel", 100),
+    ]  # fmt: skip
+    assert [row.of("fit") for row in same] == [None, 0.1, 0.1, None]
+    assert [row.of("made") for row in same] == [None, 0.02, 0.02, 0.04]
+    other = cost_rows([entry("a"), entry("b", exact_score=0.7)])
+    assert [row.name for row in other[3:]] == ["exact kernel of a", "exact kernel of b"]
+
+
+def test_only_times_that_differ_are_findings():
+    def said(*total, **more):
+        return list(findings([entry("a")], entry("a", (0.0, *total), **more)))
+
+    assert said(0.1, 0.15) == []
+    assert said(0.001, 0.009) == []  # both are nothing
+    assert said(0.46, 3.2) == [
+        "to fit, transform and learn once from 100 rows, the exact machine took 7.0 times as long as the features "
+        "(3.2 s against 0.46 s)"
+    ]
+    assert said(3.2, 0.46)[0].startswith(
+        "to fit, transform and learn once from 100 rows, the features took 7"
+    )
+    assert "50 rows, the exact machine took 20 times" in said(1.0, 10.0, rows_exact=50)[0]  # of the same rows

@@ -1,0 +1,974 @@
+"""The whole evaluation through its Python form: records, held-out rows, comparisons, gates."""
+
+import json
+import re
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import kafeat
+import kafeat.maths.ridge
+import kafeat.study.machines
+import kafeat.study.measure
+from kafeat.errors import DataError, GateError, UsageError
+from kafeat.maths.scoring import figure_names, figure_of
+from kafeat.maths.task import task_of
+from kafeat.study.candidates import list_candidates
+from kafeat.study.evaluate import gate
+from kafeat.study.inputs import rereadable
+from kafeat.study.measure import choose_rows, compared_rows
+from kafeat.study.recommendation import choose, edges, recommend
+from kafeat.study.records import Budget, Edge, Estimate, EvaluationRecord, Named, Rate, Report, Summary
+from kafeat.study.request import EvaluationRequest
+from kafeat.study.summary import FIGURES, budgets, summarize
+
+STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
+CONFIG = {"fit_rows": "all", "steps": [STEP]}
+
+
+@pytest.fixture(scope="module")
+def rings(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (900, 2)).astype("f4")
+    y = (np.hypot(*X.T) > 1.5).astype(int)
+    table = pa.table(
+        {"a": X[:, 0], "b": X[:, 1], "y": y, "part": np.where(np.arange(900) % 3, "train", "test")}
+    )
+    path = tmp_path_factory.mktemp("rings") / "rings.parquet"
+    pq.write_table(table, path)
+    return table, str(path)
+
+
+@pytest.mark.parametrize("split", [None, "part"])
+def test_kernels_of_a_config_are_compared_on_rows_that_it_was_not_fitted_on(rings, split):
+    request = EvaluationRequest(labels=("y",), split=split, rows=100, jobs=1)
+    (candidate,) = list_candidates([], [CONFIG], [], 1)
+    with rereadable(rings[0], None) as source:
+        (rows,) = choose_rows(source, request, [candidate], 1)
+    assert rows.test[compared_rows(rows, candidate, 100)].all()
+
+
+@pytest.fixture(scope="module")
+def compared(rings):
+    return kafeat.evaluate(
+        data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}},
+        sweep=["n_components=4,16,64"], seeds=2, exact_rows=300, rows=100,
+    )  # fmt: skip
+
+
+def test_one_record_for_each_map_setting_and_seed(compared):
+    records = compared["records"]
+    assert [(r["setting"], r["seed"]) for r in records] == [
+        ({"n_components": n}, seed) for n in (4, 16, 64) for seed in (0, 1)
+    ]
+    for record in records:
+        assert record["rows"] == 100
+        assert record["rows_seen_in_fit"] == 0
+        assert (record["rows_train"], record["rows_test"]) == (720, 180)
+        assert record["rows_exact"] == 300
+        assert record["bytes_per_row"] == 4 * record["n_components"]
+        for key in ("fit_seconds", "transform_seconds", "exact_seconds", "relative_frobenius", "score_raw"):
+            assert record[key] >= 0
+    json.dumps(compared, allow_nan=False)
+
+
+def test_costs_count_everything_and_the_search_apart(compared):
+    for record in compared["records"]:
+        assert record["total_seconds_raw"] >= record["learn_seconds_raw"] > 0
+        assert record["total_seconds_map"] == pytest.approx(
+            record["fit_seconds"] + record["transform_seconds_map"] + record["learn_seconds_map"]
+        )
+        assert record["total_seconds_exact"] == pytest.approx(
+            record["kernel_seconds_exact"] + record["learn_seconds_exact"]
+        )
+        fit, same_rows = record["fit_seconds"], record["total_seconds_map_exact_rows"]
+        assert same_rows > fit
+        D, rows = record["n_components"], record["rows_exact"]
+        assert record["matrix_bytes_map"] == 720 * 4 * D
+        assert record["matrix_bytes_exact"] == 8 * rows**2
+        # The kernel, and the copies of it that are centred and factored.
+        assert record["peak_bytes_exact"] > 2 * record["matrix_bytes_exact"]
+        for which in ("raw", "map", "exact"):
+            assert record[f"search_seconds_{which}"] > 0
+            assert record[f"predict_seconds_{which}"] > 0
+
+
+def test_a_penalty_is_used_for_all_and_nothing_is_searched(rings):
+    for learner in ("ridge", "linear_svc_hinge", "sgd"):
+        record = kafeat.evaluate(
+            data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, penalty=0.25,
+            exact_rows=100, rows=50, learner=learner,
+        )  # fmt: skip
+        for which in ("raw", "map", "exact"):
+            assert record[f"penalty_{which}"] == pytest.approx(0.25)
+            assert record[f"search_seconds_{which}"] == 0.0
+    for penalty in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="penalty: expected a number above 0"):
+            kafeat.evaluate(data=rings[1], label="y", config=CONFIG, penalty=penalty)
+
+
+def documented_keys():
+    """The keys in the first column of the tables of docs/evaluate.md; … stands for raw, map and exact."""
+    page = (Path(__file__).parents[3] / "docs/evaluate.md").read_text()
+    rows = re.findall(r"^\| (`.*?) \|", page.split("| key of a record |")[1], re.MULTILINE)
+    keys = {key for row in rows for key in re.findall(r"`(\w+…?)`", row)} - {"_model"}
+    return {key.replace("…", which) for key in keys for which in ("raw", "map", "exact")}
+
+
+def test_records_and_summaries_have_the_documented_keys(compared):
+    absent = {
+        "distortion_max", "distortion_mean", "distortion_bound",  # only of projections
+        "kernel_pca_error_least", "kernel_pca_spectrum", "kernel_pca_subspace",  # only of pca after a map
+        "closed_form_error_max", "closed_form_error_mean",  # only of homogeneous maps
+        "score_uncertainty_map", "score_uncertainty_map_validation",  # only of scores without a formula of it
+        # only of maps that end in a predictor
+        "score_model", "calibration_error_model", "equivalent_model", "test_rows_seen_model",
+    }  # fmt: skip
+    absent |= {f"{name}_{which}" for name in figure_names("regression") for which in ("raw", "map", "exact")}
+    for record in compared["records"]:
+        assert set(record) == documented_keys() - absent
+        assert set(EvaluationRecord.__annotations__) - absent <= set(record)
+    for summary in compared["summary"]:
+        figures = {key for key in FIGURES if key in record}
+        assert set(summary) == set(Summary.__annotations__) | figures
+        assert all(set(summary[key]) == set(Estimate.__annotations__) for key in FIGURES if key in summary)
+    assert set(compared) == set(Report.__annotations__)
+    for budget in compared["budgets"]["columns"]:
+        assert set(budget) == set(Budget.__annotations__)
+    for edge in compared["edges"]:
+        assert set(edge) == set(Edge.__annotations__)
+    for rate in compared["rates"]:
+        assert set(rate) == {*Named.__annotations__, *Rate.__annotations__}
+
+
+def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):
+    errors = [entry["relative_frobenius"]["mean"] for entry in compared["summary"]]
+    assert errors == sorted(errors, reverse=True)
+    last = compared["summary"][-1]
+    assert last["score_map"]["mean"] > last["score_raw"]["mean"] + 0.2
+    assert last["score_exact"]["mean"] > 0.9
+
+
+def test_the_summary_is_of_its_records(compared):
+    for entry in compared["summary"]:
+        group = [r for r in compared["records"] if r["setting"] == entry["setting"]]
+        for key in FIGURES:
+            if key in entry:
+                values = [record[key] for record in group]
+                if None in values:  # log loss without probabilities
+                    assert entry[key]["mean"] is None
+                    continue
+                assert entry[key]["mean"] == pytest.approx(np.mean(values))
+                assert entry[key]["deviation"] == pytest.approx(np.std(values, ddof=1))
+                assert entry[key]["standard_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(2))
+
+
+def test_a_map_is_fitted_without_the_rows_that_test_it(rings):
+    table, _ = rings
+    spoiled = table.set_column(0, "a", pa.array(np.where(np.arange(900) % 3, table["a"], 1e6).astype("f4")))
+    config = {"fit_rows": "all", "columns": {"exclude": ["part"]}, "steps": [{"kind": "standardize"}, STEP]}
+    one, other = (
+        kafeat.evaluate(data=data, label="y", config=config, split="part", exact_rows=200)
+        for data in (table, spoiled)
+    )
+    assert (one["rows_train"], one["rows_test"]) == (600, 300)
+    # Held-out rows far away change what is tested, not what is learned.
+    assert one["score_map"] != other["score_map"]
+    assert one["penalty_map"] == other["penalty_map"]
+    assert one["penalty_raw"] == other["penalty_raw"]
+
+
+def test_a_model_says_how_many_of_the_rows_its_fit_saw(rings):
+    table, path = rings
+    part = {"columns": {"include": ["a", "b"]}, "steps": [STEP]}
+    for fit_rows, rows, seen in ((500, 400, 0), (500, 500, 100), ("all", 50, 50)):
+        fm = kafeat.fit({**part, "fit_rows": fit_rows}, path)
+        assert kafeat.evaluate(fm, path, rows=rows)["rows_seen_in_fit"] == seen
+    assert kafeat.evaluate(fm, table.slice(1))["rows_seen_in_fit"] is None
+
+
+def test_a_single_record_stands_at_the_top_too(rings):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+    report = kafeat.evaluate(fm, rings[1], label="y")
+    assert report["records"] == [{key: report[key] for key in report["records"][0]}]
+    assert report["recommendation"] is None
+    assert report["fit_seconds"] is None
+
+
+def test_several_models_meet_the_same_rows(rings):
+    maps = [
+        kafeat.fit({"seed": seed, "columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+        for seed in (1, 2)
+    ]
+    report = kafeat.evaluate(maps, rings[1], label="y")
+    one, other = report["records"]
+    assert [one["map"], other["map"]] == ["map 1", "map 2"]
+    assert one["score_raw"] == other["score_raw"]
+    assert one["score_exact"] == other["score_exact"]
+
+
+def test_another_kernel_is_another_exact_machine(rings):
+    report = kafeat.evaluate(
+        data=rings[1], label="y", config={"columns": {"include": ["a", "b"]}, "steps": [STEP]},
+        sweep={"gamma": [1e-4, 2.0]}, exact_rows=200,
+    )  # fmt: skip
+    flat, steep = report["records"]
+    assert steep["penalty_exact"] != flat["penalty_exact"]
+    assert steep["score_raw"] == flat["score_raw"]
+
+
+def test_raw_columns_do_not_depend_on_how_the_data_come(rings, tmp_path):
+    table, path = rings
+    config = {"columns": {"include": ["a", "b"]}, "steps": [STEP], "chunk_rows": 64}
+    np.save(tmp_path / "x.npy", np.column_stack([table[c].to_numpy() for c in ("a", "b", "y")]))
+    by_name = kafeat.evaluate(data=path, label="y", config=config)
+    by_number = kafeat.evaluate(
+        data=str(tmp_path / "x.npy"), label="c2", config={**config, "columns": {"include": ["c0", "c1"]}}
+    )
+    for key in ("relative_frobenius", "score_raw", "score_map", "score_exact"):
+        assert by_name[key] == by_number[key]
+
+
+def test_another_dtype_of_the_output_shows_what_it_costs(rings):
+    asked = {
+        "data": rings[1],
+        "label": "y",
+        "config": {**CONFIG, "columns": {"exclude": ["part"]}},
+        "rows": 200,
+    }
+    wide, narrow = (kafeat.evaluate(**asked, output_dtype=dtype) for dtype in (None, "float16"))
+    assert (wide["dtype"], narrow["dtype"]) == ("float32", "float16")
+    assert narrow["bytes_per_row"] * 2 == wide["bytes_per_row"] == 32 * 4
+    assert 0 < abs(narrow["relative_frobenius"] - wide["relative_frobenius"]) < 1e-3
+    assert narrow["score_exact"] == wide["score_exact"]
+
+
+def test_projections_tell_their_distortion(rings):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [{"kind": "projection", "n_components": 3000}]},
+                    rings[1])  # fmt: skip
+    report = kafeat.evaluate(fm, rings[1], rows=50)
+    assert 0 < report["distortion_mean"] < report["distortion_max"] < report["distortion_bound"] < 1
+    assert "distortion_max" not in kafeat.evaluate(kafeat.fit({"steps": [STEP]}, rings[0].select(["a", "b"])),
+                                                   rings[0].select(["a", "b"]))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"label": "a"}, DataError, "label 'a': expected a column that is no feature"),
+        ({"label": "y", "split": "y"}, UsageError, "another column than the label"),
+        ({"split": "y"}, DataError, "expected train or test"),
+        ({"label": "nothing"}, DataError, "nothing"),
+        ({"sweep": ["n_components=2,4"]}, UsageError, "got a model, which is fitted already"),
+        ({"seeds": 3}, UsageError, "got a model, which is fitted already"),
+        ({"label": "y", "learner": "tree"}, UsageError, "expected one of ridge"),
+    ],
+)
+def test_what_cannot_be_asked(rings, options, error, message):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+    with pytest.raises(error, match=message):
+        kafeat.evaluate(fm, rings[1], **options)
+
+
+def test_nothing_to_evaluate(rings):
+    with pytest.raises(UsageError, match="expected a model or a config"):
+        kafeat.evaluate(data=rings[1])
+    with pytest.raises(UsageError, match="expected data, got none"):
+        kafeat.evaluate(config=CONFIG)
+
+
+def test_label_and_split_are_no_features_of_a_recipe(rings):
+    for name, options in (("y", {"label": "y"}), ("part", {"label": "y", "split": "part"})):
+        config = {"columns": {"include": ["a", name]}, "steps": [STEP]}
+        with pytest.raises(DataError, match=f"label '{name}': expected a column that is no feature"):
+            kafeat.evaluate(data=rings[1], config=config, **options)
+    # Without a list, neither is taken.
+    report = kafeat.evaluate(data=rings[0], config={"steps": [STEP]}, label="y", split="part")
+    assert report["n_features_in"] == 2
+
+
+def test_gates(compared):
+    gate(compared, max_error=10.0, min_score=0.0)
+    with pytest.raises(GateError, match=r"relative Frobenius error: expected at most 0.0001, got 0\."):
+        gate(compared, max_error=1e-4, min_score=None)
+    with pytest.raises(GateError, match="score of the features: expected at least 1.1, got 0") as caught:
+        gate(compared, None, 1.1)
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def entry(name, D, score, error=0.0, seconds=1.0, **more):
+    figure = {"mean": score, "standard_error": error}
+    return {"map": name, "setting": {}, "n_components": D, "bytes_per_row": 4 * D, "rows": 10, "rows_test": 1000,
+            "task": "classification", "score_map": figure, "score_raw": {"mean": 0.5},
+            "transform_seconds": {"mean": seconds}, **more}  # fmt: skip
+
+
+def test_the_recommendation_is_the_cheapest_that_is_as_good_as_the_best():
+    entries = [entry("small", 16, 0.80), entry("middle", 64, 0.946), entry("large", 512, 0.95)]
+    said = recommend(entries)
+    # An accuracy of 0.95 on 1,000 rows is uncertain by √(0.95·0.05/1000) = 0.0069.
+    assert said.startswith("take middle: accuracy 0.9460, within 0.0069 ")
+    assert "64 columns in place of 512" in said
+    entries[1]["score_map"]["mean"] = 0.94
+    assert recommend(entries).startswith("take large: accuracy 0.9500, and nothing with fewer columns")
+    assert recommend(entries[:1]) is None
+    level = [entry("slow", 64, 0.95, seconds=2.0), entry("fast", 64, 0.948, seconds=1.0)]
+    assert recommend(level).startswith("take slow: accuracy 0.9500, and nothing")
+    assert "raw columns" not in recommend(level)
+    level[0]["score_raw"] = {"mean": 0.944}
+    assert recommend(level).endswith(
+        "the raw columns alone give 0.9440: no map is better by more than chance"
+    )
+
+
+def test_several_splits_score_at_most_all_rows():
+    rows = {"rows_train": 60, "rows_test": 40, "splits": 5}
+    said = recommend([entry("small", 16, 0.88, **rows), entry("large", 512, 0.9, **rows)])
+    # Five splits score 200 rows, but there are only 100, and √(0.9·0.1/100) = 0.03.
+    assert said.startswith("take small: accuracy 0.8800, within 0.0300 (its uncertainty) of the best, large")
+
+
+def test_errors_against_different_kernels_are_not_ranked():
+    def one(name, D, error, mean):
+        return {**entry(name, D, None), "score_map": None, "relative_frobenius": {"mean": error, "standard_error": 0.0},
+                "kernel_mean": {"mean": mean}}  # fmt: skip
+
+    same = [one("a", 16, 0.2, 0.50), one("b", 64, 0.1, 0.52)]
+    other = [one("a", 16, 0.0, 1.0), one("b", 64, 0.1, 0.3)]
+    for entries in (same, other):
+        for summary in entries:
+            del summary["score_map"]
+    assert recommend(same).startswith("take b: relative error 0.1000")
+    assert recommend(other).startswith("no recommendation: the maps stand for different kernels")
+    assert budgets(other) == {}
+
+
+def test_nothing_is_recommended_where_no_score_is_defined():
+    assert recommend([entry("a", 16, None), entry("b", 64, None)]) is None
+
+
+def test_budgets_name_the_best_that_fits():
+    entries = [
+        entry("a", 16, 0.8, seconds=3.0),
+        entry("b", 64, 0.7, seconds=1.0),
+        entry("c", 128, 0.9, seconds=9.0),
+    ]
+    found = budgets(entries)
+    assert [(one["budget"], one["map"]) for one in found["columns"]] == [(16, "a"), (128, "c")]
+    assert [(one["budget"], one["map"]) for one in found["seconds"]] == [(1.0, "b"), (3.0, "a"), (9.0, "c")]
+
+
+def test_times_that_are_alike_are_no_budgets():
+    alike = [entry("a", 16, 0.8, seconds=0.0065), entry("b", 64, 0.9, seconds=0.0129)]
+    assert budgets(alike)["seconds"] == []
+    assert len(budgets(alike)["columns"]) == 2
+    slower = [entry("a", 16, 0.9, seconds=0.0065), entry("b", 64, 0.8, seconds=0.1)]
+    assert budgets(slower)["seconds"] == []
+    # the first two cost the same, and what is best of them is told once
+    later = budgets([*alike, entry("c", 128, 0.99, seconds=0.1)])["seconds"]
+    assert [(one["budget"], one["map"]) for one in later] == [(0.0129, "b"), (0.1, "c")]
+
+
+def test_equal_figures_have_no_uncertainty():
+    score = 342 / 359
+    assert np.std([score] * 3, ddof=1) > 0.0  # what rounding of the mean makes of them
+    records = [
+        {
+            "map": "m",
+            "setting": {},
+            "n_components": 2,
+            "bytes_per_row": 8,
+            "rows": 5,
+            "score_raw": score,
+            "relative_frobenius": error,
+        }
+        for error in (0.1, 0.2, 0.3)
+    ]
+    found = summarize(records)[0]
+    assert found["score_raw"] == {"mean": score, "standard_error": 0.0, "deviation": 0.0}
+    assert found["relative_frobenius"]["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
+
+
+def test_one_seed_has_no_standard_error():
+    record = {
+        "map": "m",
+        "setting": {},
+        "n_components": 2,
+        "bytes_per_row": 8,
+        "rows": 5,
+        "relative_frobenius": 0.5,
+    }
+    assert summarize([record])[0]["relative_frobenius"] == {
+        "mean": 0.5, "standard_error": None, "deviation": None,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def wave(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, (400, 2))
+    return pa.table(
+        {"a": X[:, 0], "b": X[:, 1], "y": np.sin(2 * X[:, 0]) + X[:, 1] + rng.normal(size=400) / 10}
+    )
+
+
+@pytest.fixture(scope="module")
+def learned_from(wave):
+    """The scores of a learner on labels in other units."""
+
+    @cache
+    def learned_from(learner, factor, offset):
+        config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 64}]}
+        moved = wave.set_column(2, "y", pa.array(wave["y"].to_numpy() * factor + offset))
+        return kafeat.evaluate(data=moved, config=config, label="y", learner=learner, exact_rows=200, rows=50)
+
+    return learned_from
+
+
+def once(names, sizes, slow=""):
+    """Every size with the first name, the first size with the others but `slow`, and the rest of them marked slow."""
+    return [
+        pytest.param(name, size, marks=[pytest.mark.slow] if (i and k) or name == slow else [])
+        for (i, name), (k, size) in product(enumerate(names), enumerate(sizes))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("learner", "units"),
+    once(
+        ["ridge", "linear_svc", "dual_l1", "sgd"],
+        [(1e6, 0.0), (1.0, 1000.0), (1e-6, -3.0e-4), (1e200, 0.0)],
+        slow="sgd",
+    ),
+)
+def test_scores_do_not_depend_on_the_units_of_the_label(learned_from, learner, units):
+    one, other = learned_from(learner, 1.0, 0.0), learned_from(learner, *units)
+    for key in ("score_raw", "score_map", "score_exact", "score_map_exact_rows"):
+        assert other[key] == pytest.approx(one[key], abs=2e-3), key
+    assert one["score_exact"] > 0.9
+
+
+@pytest.mark.parametrize("learner", ["ridge", "linear_svc", "linear_svc_l1", "logistic", "sgd"])
+def test_a_class_of_one_row_is_no_fault(rings, learner):
+    table, _ = rings
+    label = np.where(np.arange(table.num_rows) == 17, "rare", "usual")
+    config = {"fit_rows": "all", "steps": [STEP]}
+    found = kafeat.evaluate(
+        data=table.set_column(2, "y", pa.array(label)).drop(["part"]), config=config, label="y", learner=learner,
+        exact_rows=30, rows=50,
+    )  # fmt: skip
+    assert found["score_map"] > 0.99
+    assert found["score_exact"] > 0.99
+
+
+def test_features_that_are_all_alike_predict_the_largest_class(rings):
+    table, _ = rings
+    flat = (
+        table.set_column(0, "a", pa.array(np.ones(900)))
+        .set_column(1, "b", pa.array(np.ones(900)))
+        .drop(["part"])
+    )
+    found = kafeat.evaluate(data=flat, config=CONFIG, label="y", exact_rows=300, rows=50)
+    largest = found["score_raw"]
+    assert largest > 0.5
+    assert found["score_map"] == found["score_exact"] == largest
+
+
+def test_what_the_features_lose_shows_on_the_rows_of_the_exact_machine(wave):
+    config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 512}]}
+    found = kafeat.evaluate(data=wave, config=config, label="y", exact_rows=100, rows=50)
+    # many columns: nearly the kernel itself, on the same rows; with all of them it is better
+    assert found["score_map_exact_rows"] == pytest.approx(found["score_exact"], abs=0.02)
+    assert found["score_map"] > found["score_map_exact_rows"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        (["n_components=8,8"], "n_components: expected every value once, got 8, 8"),
+        (
+            ["n_components=8", "n_components=16"],
+            "n_components: expected a parameter to be swept once, got it twice",
+        ),
+        (
+            ["n_components=8", "steps[0].n_components=16"],
+            r"steps\[0\].n_components: expected a parameter to be swept once",
+        ),
+        (["kind=nystroem"], "kind: expected a parameter, got the kind: give a --config for each kind"),
+        (["gamma={validate: [0.1]}"], "expected numbers, true, false or words, got a list or a mapping"),
+        (["steps[0].nope=1"], r"expected a parameter of steps\[0\] \(fourier\) of map 1, one of .*gamma"),
+    ],
+)
+def test_sweeps_that_would_do_something_else(rings, sweep, message):
+    with pytest.raises(UsageError, match=message):
+        kafeat.evaluate(data=rings[1], config=CONFIG, sweep=sweep)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_too_few_rows(rings, n):
+    with pytest.raises(DataError, match=f"expected at least 5 rows to evaluate on, got {n}"):
+        kafeat.evaluate(data=rings[0].slice(0, n), label="y", config=CONFIG)
+
+
+def test_classes_that_no_training_row_has(rings):
+    table, _ = rings
+    names = pa.array([f"row {i}" for i in range(900)])
+    with pytest.raises(
+        DataError, match="label 'y': expected classes of the test rows among the training rows"
+    ):
+        kafeat.evaluate(data=table.set_column(2, "y", names).drop(["part"]), label="y", config=CONFIG)
+
+
+@pytest.mark.parametrize("bound", [("--max-error", "nan"), ("--min-score", "nan"), ("--max-error", "inf")])
+def test_a_gate_that_nothing_could_miss_is_refused(in_process, rings, bound):
+    done = in_process("evaluate", "--config", "no.yaml", rings[1], "--label", "y", *bound)
+    assert done.returncode == 2
+    assert f"'{bound[0]}': {bound[1]} is no finite number" in done.stderr
+
+
+def linear(X, Y):
+    return X @ Y.T
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize(
+    "more", [{"kernel": linear}, {"landmarks": {"given": np.random.default_rng(1).normal(size=(8, 2))}}]
+)
+def test_recipes_that_only_python_can_give_are_evaluated(rings, more, inner):
+    step = {"kind": "nystroem", "n_components": 8, **more}
+    step = {"kind": "union", "maps": [{"steps": [step]}]} if inner else step
+    table = rings[0].select(["a", "b"])
+    for config in ({"steps": [step]}, kafeat.config.load_config({"steps": [step]})):
+        found = kafeat.evaluate(data=table, config=config, rows=50)
+        assert found["n_components"] == 8
+        both = kafeat.evaluate(data=table, config=config, rows=50, sweep={"n_components": [2, 4]})
+        assert [record["n_components"] for record in both["records"]] == [2, 4]
+        # the exact kernel does not depend on the number of features
+        assert both["records"][0]["kernel_mean"] == found["kernel_mean"]
+
+
+def sweep_of(scores, key="n_components", **rest):
+    return [
+        {**entry("m", value if key == "n_components" else 64, score), "setting": {key: value, **rest}}
+        for value, score in scores.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scores", "key", "end", "step"),
+    [
+        ({64: 0.80, 128: 0.90, 256: 0.93}, "n_components", "256 is the largest", "the last doubling gave +0.03"),
+        ({64: 0.95, 128: 0.95, 256: 0.95}, "n_components", "64 is the smallest", "the last halving changed nothing"),
+        ({0.01: 0.8, 0.1: 0.9, 10.0: 0.95}, "gamma", "10.0 is the largest", "the step from 0.1 gave +0.05"),
+        ({0.01: 0.95, 0.1: 0.9, 10.0: 0.7}, "steps[0].alpha", "0.01 is the smallest", "the step from 0.1 gave +0.05"),
+    ],
+)  # fmt: skip
+def test_a_recommendation_at_the_edge_of_what_was_tried_says_so(scores, key, end, step):
+    entries = sweep_of(scores, key)
+    assert recommend(entries).endswith(f"; {key} = {end} tried: {step}")
+    (edge,) = edges(entries, choose(entries))
+    assert edge["parameter"] == key
+    assert json.loads(json.dumps(edge, allow_nan=False)) == edge
+
+
+@pytest.mark.parametrize(
+    ("scores", "key"),
+    [
+        ({64: 0.80, 128: 0.95, 256: 0.95}, "n_components"),
+        ({0.01: 0.8, 0.1: 0.95, 10.0: 0.7}, "gamma"),
+        ({"iid": 0.8, "qmc": 0.95}, "frequencies"),
+        ({True: 0.8, False: 0.95}, "clip"),
+        ({"median": 0.95, 0.1: 0.8}, "gamma"),
+    ],
+)
+def test_what_has_neighbours_or_no_order_is_at_no_edge(scores, key):
+    entries = sweep_of(scores, key)
+    assert edges(entries, choose(entries)) == []
+    assert "tried" not in recommend(entries)
+
+
+def test_an_edge_is_that_of_the_settings_beside_it():
+    """Of two swept parameters, what was tried with the other one as it is."""
+    entries = [
+        {**entry("m", D, score), "setting": {"gamma": gamma, "n_components": D}}
+        for gamma, D, score in (
+            (0.1, 64, 0.7),
+            (0.1, 128, 0.8),
+            (0.2, 64, 0.85),
+            (0.2, 128, 0.95),
+            (0.4, 128, 0.7),
+        )
+    ]
+    (edge,) = edges(entries, choose(entries))
+    assert edge == {
+        "parameter": "n_components",
+        "value": 128,
+        "end": "largest",
+        "from": 64,
+        "gain": pytest.approx(0.1),
+    }
+
+
+def test_an_edge_of_errors_tells_how_they_changed():
+    def one(D, error):
+        return {**entry("m", D, None), "setting": {"n_components": D}, "kernel_mean": {"mean": 0.5},
+                "relative_frobenius": {"mean": error, "standard_error": 0.0}}  # fmt: skip
+
+    entries = [one(64, 0.2), one(128, 0.1)]
+    for summary in entries:
+        del summary["score_map"]
+    assert recommend(entries).endswith(
+        "n_components = 128 is the largest tried: the last doubling changed the error by -0.1"
+    )
+
+
+def test_the_edge_is_in_the_result_and_the_figures_do_not_depend_on_threads(rings):
+    """Of BLAS or of ours: but for seconds and peaks of memory, everything is the same to the last bit."""
+    found = []
+    for jobs, threads in ((1, 1), (3, 2)):
+        with threadpool_limits(limits=threads, user_api="blas"):
+            result = kafeat.evaluate(
+                data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}},
+                sweep={"n_components": [4, 64]}, exact_rows=300, rows=300, jobs=jobs,
+            )  # fmt: skip
+        found.append([
+            {key: value for key, value in one.items() if not key.startswith("peak") and "seconds" not in key}
+            for one in result["records"]
+        ])  # fmt: skip
+    assert found[0] == found[1]
+    (edge,) = result["edges"]
+    assert (edge["parameter"], edge["value"], edge["end"]) == ("n_components", 64, "largest")
+    assert "n_components = 64 is the largest tried" in result["recommendation"]
+
+
+def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):
+    """Threads of BLAS that wait for each other take four times as long on a busy machine."""
+    seen = set()
+
+    def watched(name, module):
+        inner = getattr(module, name)
+
+        def outer(*args, **kwargs):
+            seen.add(
+                (name, *(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"))
+            )
+            return inner(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, outer)
+
+    watched("kernel_error", kafeat.study.measure)
+    watched("solved", kafeat.maths.ridge)
+    watched("predictions", kafeat.study.machines)
+    with threadpool_limits(limits=2, user_api="blas"):
+        kafeat.evaluate(
+            data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, rows=60
+        )
+    assert {name for name, *_ in seen} == {"kernel_error", "solved", "predictions"}
+    assert all(set(threads) == {1} for _, *threads in seen)
+
+
+@pytest.mark.parametrize(
+    ("learner", "size"), once(["ridge", "linear_svc", "sgd"], [1e25, 1e-200, 1e-25, 1e140])
+)
+def test_figures_at_any_scale(rings, size, learner):
+    """Maps that do not mind the scale score as they do elsewhere; nothing in the JSON is no number."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (200, 2))
+    table = pa.table({"a": X[:, 0] * size, "b": X[:, 1] * size, "y": (np.hypot(*X.T) > 1.5).astype(int)})
+    steps = [{"kind": "minmax"}, {**STEP, "gamma": 2.0}]
+    report = kafeat.evaluate(
+        data=table, label="y", config={"steps": steps, "dtype": "float64"}, learner=learner, rows=40
+    )
+    json.dumps(report, allow_nan=False)
+    assert report["score_map"] > 0.8  # the larger class has 0.56
+    assert report["score_raw"] is not None
+
+
+@pytest.mark.parametrize("learner", ["linear_svc", "logistic"])
+def test_features_that_a_learner_cannot_hold_are_an_error_of_the_data(rings, learner):
+    X = np.random.default_rng(0).standard_normal((100, 3)) * 1e60
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": (X[:, 0] > 0).astype(int)})
+    config = {"steps": [{"kind": "projection", "n_components": 2}], "dtype": "float64"}
+    with pytest.raises(DataError, match="learner: expected features that float32 can hold.*scale the input"):
+        kafeat.evaluate(data=table, label="y", config=config, learner=learner)
+
+
+def test_the_setting_that_the_data_do_not_go_with_is_named(rings):
+    config = {**CONFIG, "columns": {"exclude": ["part"]}}
+    with pytest.raises(
+        DataError, match=r"gamma=1e\+200 seed=0: .*fourier: expected a state that float32 can hold"
+    ):
+        kafeat.evaluate(data=rings[1], label="y", config=config, sweep=["gamma=0.5,1e200"], rows=40)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"kind": "metric"}, {"kind": "nystroem", "n_components": 40}],
+        pytest.param(
+            [{"kind": "fourier", "n_components": 40, "frequencies": "supervised"}], marks=pytest.mark.slow
+        ),
+        [
+            {
+                "kind": "nystroem",
+                "n_components": 40,
+                "gamma": {"validate": ["0.3*median", "median", "3*median"]},
+            }
+        ],
+    ],
+)
+def test_steps_that_learn_from_a_label_of_noise_gain_nothing_on_rows_held_out(steps):
+    """They are fitted on the training rows alone: a fit that saw the test rows would score above chance."""
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(600, 6)), rng.integers(0, 2, size=600)
+    table = pa.table({**{f"x{i}": column for i, column in enumerate(X.T)}, "y": noise})
+    (record,) = kafeat.evaluate(config={"steps": steps}, data=table, label="y")["records"]
+    # The accuracy of guessing on n rows scatters by 1/√(4n); four times that is passed once in 30,000 times.
+    assert record["score_map"] < 0.5 + 4.0 / np.sqrt(4.0 * record["rows_test"])
+
+
+@pytest.mark.parametrize("option", ["label", "split"])
+def test_a_label_is_the_name_of_a_column(option) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    for data in (X, pa.table({"a": X[:, 0], "b": X[:, 1]})):
+        with pytest.raises(
+            UsageError, match=f"^{option}: expected the name of a column of the data, got ndarray"
+        ):
+            kafeat.evaluate(config=CONFIG, data=data, **{option: X[:, 0]})
+
+
+def test_a_recipe_is_no_model() -> None:
+    with pytest.raises(
+        UsageError, match="expected a fitted map or its path, got dict; a recipe is given as config="
+    ):
+        kafeat.evaluate(CONFIG, np.eye(60))
+
+
+def test_the_recommendation_is_chosen_on_other_rows_than_those_reported():
+    """Other labels of the test rows change the scores that are reported, and not the choice."""
+    rng = np.random.default_rng(0)
+    X, part = rng.normal(size=(400, 2)), np.where(np.arange(400) % 4 == 0, "test", "train")
+    y = np.sin(2.0 * X[:, 0])
+    noise = np.where(part == "test", rng.normal(size=400), y)
+    steps = [{"kind": "fourier", "n_components": 64}]
+    true, wrong = (
+        kafeat.evaluate(
+            data=pa.table({"a": X[:, 0], "b": X[:, 1], "y": labels, "part": part}), label="y", split="part",
+            config={"steps": steps}, sweep={"gamma": [0.01, 1.0, 100.0]}, rows=50, exact_rows=50, jobs=1,
+        )
+        for labels in (y, noise)
+    )  # fmt: skip
+    for result in (true, wrong):
+        assert choose(result["summary"])["setting"] == {"gamma": 1.0}
+        assert "on 75 rows kept to choose by" in result["recommendation"]
+    kept, other = (result["records"][1] for result in (true, wrong))
+    # Labels are scaled by the spread of all of them, which changes the rounding.
+    assert kept["score_map_validation"] == pytest.approx(other["score_map_validation"], rel=1e-9)
+    assert kept["score_map"] > 0.9 > 0.1 > other["score_map"]
+    assert kept["rows_validation"] == kept["rows_train"] // 4
+    assert (
+        f"on the 100 test rows, which had no part in this, {kept['score_map']:.4f}" in true["recommendation"]
+    )
+
+
+def test_recipes_are_not_fitted_on_the_rows_to_choose_by(monkeypatch):
+    """A map that learns from the label would be preferred for having seen their labels."""
+    from kafeat.study import candidates
+
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    table, held = pa.table({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0]}), []
+    inner = candidates.read_sample
+
+    def watched(config, rows, listener):
+        held.append(rows.held_out)
+        return inner(config, rows, listener)
+
+    monkeypatch.setattr(candidates, "read_sample", watched)
+    config = {"steps": [{"kind": "fourier", "frequencies": "iid", "n_components": 4}]}
+    several = kafeat.evaluate(
+        data=table, label="y", config=config, sweep={"n_components": [4, 8]}, rows=20, jobs=1
+    )
+    one = kafeat.evaluate(data=table, label="y", config=config, rows=20, jobs=1)
+    record = several["records"][0]
+    assert [int(rows.sum()) for rows in held] == [record["rows_test"] + record["rows_validation"]] * 2 + [40]
+    assert "rows_validation" not in one
+
+
+def test_scores_to_choose_by_are_those_of_all_labels_at_the_given_penalty():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0], "z": 5.0 * X[:, 1]})
+    record = kafeat.evaluate(
+        data=table, label=["y", "z"], config={"steps": [{"kind": "fourier"}]}, sweep={"n_components": [16, 32]},
+        rows=20, exact_rows=40, jobs=1, penalty=1e9,
+    )["records"][0]  # fmt: skip
+    assert record["label"] == ["y", "z"]
+    for which in ("raw", "map"):  # with the penalty of a search they are above 0.5
+        assert record[f"score_{which}_validation"] < 0.1
+
+
+def test_rows_to_choose_by_decide_and_the_test_score_is_told():
+    entries = [entry("a", 16, 0.9), entry("b", 64, 0.99)]
+    for summary, validation in zip(entries, (0.95, 0.80), strict=True):
+        summary["score_map_validation"] = {"mean": validation, "standard_error": 0.0}
+        summary["score_raw_validation"] = {"mean": 0.5}
+        summary["rows_validation"] = 400
+    said = recommend(entries)
+    assert said.startswith("take a: accuracy 0.9500 on 400 rows kept to choose by, and nothing")
+    assert said.endswith("on the 1,000 test rows, which had no part in this, 0.9000")
+
+
+@pytest.fixture(scope="module")
+def over_splits(rings):
+    return kafeat.evaluate(
+        data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}},
+        sweep={"n_components": [2, 32]}, splits=3, exact_rows=100, rows=60, jobs=1, scoring=["auc", "error_rate"],
+    )  # fmt: skip
+
+
+def test_each_split_is_an_evaluation_of_its_own(rings, over_splits):
+    """It is that of the recipe with the seed of the split, where no randomness of the map is left."""
+    seeds = [record["split_seed"] for record in over_splits["records"]]
+    assert seeds == [0, 0, 1, 1, 2, 2]
+    config = {"columns": {"include": ["a", "b"]}, "steps": [{"kind": "polynomial_features", "degree": 2}]}
+    asked = {"data": rings[1], "label": "y", "exact_rows": 100, "rows": 60, "jobs": 1}
+    several = kafeat.evaluate(config=config, splits=3, **asked)
+    for record, seed in zip(several["records"], (0, 1, 2), strict=True):
+        alone = kafeat.evaluate(config={**config, "seed": seed}, **asked)
+        for key in ("score_raw", "score_map", "score_exact", "relative_frobenius", "kernel_mean"):
+            assert record[key] == alone[key], key
+    scores = [record["score_map"] for record in several["records"]]
+    assert len(set(scores)) > 1
+    (entry,) = several["summary"]
+    assert (entry["seeds"], entry["splits"]) == (1, 3)
+    assert entry["score_map"]["mean"] == pytest.approx(np.mean(scores))
+    assert entry["score_map"]["deviation"] == pytest.approx(np.std(scores, ddof=1))
+    # Nadeau & Bengio 2003, with 180 test rows for 720 training rows
+    error = np.std(scores, ddof=1) * np.sqrt(1 / 3 + 180 / 720)
+    assert entry["score_map"]["standard_error"] == pytest.approx(error)
+    assert several["score_of_choice"] is None
+
+
+def test_the_score_of_the_choice_is_that_of_choices_made_in_each_split(over_splits):
+    chosen = []
+    for seed in (0, 1, 2):
+        records = [one for one in over_splits["records"] if one["split_seed"] == seed]
+        best = choose(summarize(records))["setting"]
+        chosen.append(next(one["score_map"] for one in records if one["setting"] == best))
+    assert over_splits["score_of_choice"]["mean"] == pytest.approx(np.mean(chosen))
+    assert "chosen anew in each of 3 splits, the test rows give" in over_splits["recommendation"]
+
+
+def test_scores_by_name_are_those_of_scikit_learn(over_splits, rings):
+    from sklearn.metrics import f1_score, roc_auc_score
+
+    for record in over_splits["records"]:
+        assert record["scoring"] == "auc"
+        for which in ("raw", "map", "exact"):
+            assert record[f"score_{which}"] == record[f"auc_{which}"]
+            assert record[f"error_rate_{which}"] == pytest.approx(1.0 - record[f"accuracy_{which}"])
+            assert record[f"log_loss_{which}"] is None
+        assert 0 < record["score_uncertainty_map_validation"] < 0.2
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=200)
+    predicted = rng.normal(size=(200, 3)) + np.eye(3)[labels]
+    task = task_of(labels)
+    each = [roc_auc_score(labels == c, predicted[:, c]) for c in range(3)]
+    assert figure_of("auc", task, predicted, labels) == pytest.approx(np.mean(each))
+    macro = f1_score(labels, predicted.argmax(axis=1), average="macro")
+    assert figure_of("f1", task, predicted, labels) == pytest.approx(macro)
+
+
+@pytest.mark.parametrize("learner", ["ridge", "linear_svc"])
+def test_errors_of_numbers_are_in_the_unit_of_the_label_and_rank_as_negative(wave, learner):
+    wide = wave.set_column(2, "y", pa.array(wave["y"].to_numpy() * 100.0))
+    config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 64}]}
+    asked = {"config": config, "label": "y", "learner": learner, "exact_rows": 200, "rows": 50, "jobs": 1}
+    one = kafeat.evaluate(data=wave, scoring="mse", **asked)
+    other = kafeat.evaluate(data=wide, scoring="mse", **asked)
+    # the same test rows: 1 − R² is the mean squared error over the variance of their labels
+    assert other["mse_map"] == pytest.approx(1e4 * one["mse_map"], rel=0.01)
+    assert one["score_map"] == -one["mse_map"]
+    assert one["mse_map"] / (1 - one["r2_map"]) == pytest.approx(one["mse_raw"] / (1 - one["r2_raw"]))
+    assert one["mae_map"] <= np.sqrt(one["mse_map"])
+
+
+def test_probabilities_give_a_log_loss_and_kernel_logistic_regression_is_the_exact_machine(rings):
+    found = kafeat.evaluate(
+        data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, learner="logistic",
+        scoring="log_loss", exact_rows=200, rows=50, jobs=1, penalty=0.1,
+    )  # fmt: skip
+    # A guess by the shares of the classes has at least the entropy of these, which is at most log 2.
+    assert 0 < found["log_loss_exact"] < 0.5 * np.log(2) < found["log_loss_raw"]
+    assert found["score_exact"] == -found["log_loss_exact"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"scoring": "r2"}, DataError, "scoring: expected accuracy or .* for a label of classes, got r2"),
+        (
+            {"scoring": "log_loss"},
+            UsageError,
+            "scoring: expected --learner logistic with log_loss, got ridge",
+        ),
+        ({"splits": 0}, UsageError, "--splits: expected 1 to 100, got 0"),
+        ({"splits": 1_000_000}, UsageError, "--splits: expected 1 to 100, got 1,000,000"),
+        ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),
+    ],
+)
+def test_scores_and_splits_that_cannot_be(rings, options, error, message):
+    config = {"columns": {"include": ["a", "b"]}, "steps": [STEP]}
+    with pytest.raises(error, match=message):
+        kafeat.evaluate(data=rings[1], label="y", config=config, **options)
+
+
+def test_a_model_is_not_split_again(rings):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+    with pytest.raises(UsageError, match="--splits: expected recipes .*got the model map 1"):
+        kafeat.evaluate(fm, rings[1], splits=2)
+
+
+def test_values_of_validate_are_scored_with_the_learner_that_is_asked_for(rings, monkeypatch):
+    from kafeat.study.learners import Learner
+
+    table, seen = rings[0].drop(["part"]), []
+    inner = Learner.held_out_predictions
+
+    def watched(self, *rows, penalty=None):
+        seen.append((self.name, penalty))
+        return inner(self, *rows, penalty)
+
+    monkeypatch.setattr(Learner, "held_out_predictions", watched)
+    config = {"steps": [{**STEP, "gamma": {"validate": [0.1, 1.0]}}]}
+    kafeat.evaluate(
+        data=table,
+        label="y",
+        config=config,
+        learner="linear_svc",
+        penalty=0.5,
+        rows=20,
+        exact_rows=40,
+        jobs=1,
+    )
+    assert set(seen) == {("linear_svc", 0.5)}
+    seen.clear()
+    kafeat.fit(config, table, label="y")
+    assert not seen  # ridge
+
+
+def test_a_constant_prediction_is_scored_on_the_same_rows():
+    x = np.random.default_rng(5).normal(size=40)
+    part = np.where(np.arange(40) % 4 == 0, "test", "train")
+    y = np.where(np.arange(40) % 20 == 0, "rare", "usual")  # 2 of the 10 test rows
+    found = kafeat.evaluate(
+        data=pa.table({"x": x, "part": part, "y": y}), config={"steps": [{**STEP, "n_components": 8}]}, label="y",
+        split="part", penalty=1.0,
+    )  # fmt: skip
+    assert found["score_constant"] == 0.8
+    assert found["summary"][0]["score_constant"]["mean"] == 0.8

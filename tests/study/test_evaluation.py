@@ -1,0 +1,310 @@
+"""Errors, penalties and scores against their definitions and against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge as TheirKernelRidge
+from sklearn.linear_model import Ridge
+from sklearn.preprocessing import StandardScaler
+
+from kafeat.errors import DataError
+from kafeat.maths.ridge import PENALTIES, KernelRidge, NormalEquations
+from kafeat.maths.task import task_of
+from kafeat.study.kernel_error import distortion, jl_eps, kernel_error
+from kafeat.study.preparation import FOLDS, scaling_of, split
+
+
+@pytest.mark.parametrize("n", [40, 400])  # all eigenvalues, and Lanczos
+def test_fidelity_is_what_it_says(n):
+    rng = np.random.default_rng(0)
+    A, Z = rng.standard_normal((n, 6)), rng.standard_normal((n, 5))
+    K = A @ A.T
+    E = Z @ Z.T - K
+    expected = {
+        "relative_frobenius": np.linalg.norm(E) / np.linalg.norm(K),
+        "relative_spectral": np.linalg.norm(E, 2) / np.linalg.norm(K, 2),
+        "max_abs_error": np.abs(E).max(),
+        "mean_abs_error": np.abs(E).mean(),
+        "bias": E.mean(),
+    }
+    assert kernel_error(K, Z) == pytest.approx(expected, rel=1e-10)
+    # rounding alone: ZZᵀ is computed twice in other orders
+    assert all(abs(value) < 1e-12 for value in kernel_error(A @ A.T, A).values())
+
+
+def test_a_kernel_of_zeros_has_no_error_unless_the_map_errs():
+    K = np.zeros((3, 3))
+    assert kernel_error(K, np.zeros((3, 2)))["relative_frobenius"] == 0.0
+    assert kernel_error(K, np.ones((3, 2)))["relative_frobenius"] == np.inf
+
+
+def problem(width, n=120, offset=0.0):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, width)) + offset
+    Y = X @ rng.standard_normal((width, 2)) + 3.0 + 0.3 * rng.standard_normal((n, 2))
+    return X, Y, np.arange(n) % FOLDS
+
+
+def chosen_by_hand(X, Y, folds):
+    """The relative penalty with the least squared error on the folds, fitted by scikit-learn."""
+    errors = []
+    for relative in PENALTIES:
+        error = 0.0
+        for fold in range(FOLDS):
+            train, held = folds != fold, folds == fold
+            size = ((X[train] - X[train].mean(axis=0)) ** 2).sum() / train.sum()
+            model = Ridge(alpha=relative * size).fit(X[train], Y[train])
+            error += ((model.predict(X[held]) - Y[held]) ** 2).sum()
+        errors.append(error)
+    return PENALTIES[int(np.argmin(errors))] * ((X - X.mean(axis=0)) ** 2).sum() / len(X)
+
+
+def solved(training):
+    """The model with the best penalty."""
+    return training.model(training.search())
+
+
+@pytest.mark.parametrize("width", [7, 150])  # fewer and more columns than rows
+@pytest.mark.parametrize("offset", [0.0, 1e4])  # sums about 0 would lose eight digits to the means
+@pytest.mark.parametrize("height", [11, 120])
+def test_normal_equations_are_scikit_learns_ridge(width, offset, height):
+    X, Y, folds = problem(width, offset=offset)
+    equations = NormalEquations(width, 2)
+    for start in range(0, len(X), height):
+        piece = slice(start, start + height)
+        equations.add(X[piece], Y[piece], folds[piece])
+    model = solved(equations.training())
+    assert model.penalty == pytest.approx(chosen_by_hand(X, Y, folds), rel=1e-6)
+    theirs = Ridge(alpha=model.penalty).fit(X, Y)
+    # The system's condition is below 1e9, and at the offset X itself has 12 digits: six are left of sixteen.
+    np.testing.assert_allclose(model(X), theirs.predict(X), atol=1e-5)
+    assert model.nonzero == width
+
+
+def test_standardized_columns_have_no_units():
+    X, Y, folds = problem(6)
+    units = np.array([1e-3, 1.0, 1e3, 1.0, 5.0, 1.0])
+    scaled = StandardScaler().fit_transform(X)
+    found = []
+    for columns, standardize in ((scaled, False), (X * units, True)):
+        equations = NormalEquations(6, 2)
+        equations.add(columns, Y, folds)
+        found.append(solved(equations.training(standardize))(columns))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-8)
+
+
+def test_a_constant_column_does_no_harm():
+    X, Y, folds = problem(3)
+    X[:, 1] = 7.0
+    equations = NormalEquations(3, 2)
+    equations.add(X, Y, folds)
+    assert np.isfinite(solved(equations.training(standardize=True))(X)).all()
+
+
+@pytest.mark.parametrize("width", [7, 150])
+def test_kernel_ridge_is_ridge_on_the_features_of_the_kernel(width):
+    X, Y, folds = problem(width)
+    train = 90
+    model = solved(KernelRidge(X[:train] @ X[:train].T, Y[:train], folds[:train]))
+    equations = NormalEquations(width, 2)
+    equations.add(X[:train], Y[:train], folds[:train])
+    features = solved(equations.training())
+    assert model.penalty == pytest.approx(features.penalty, rel=1e-6)
+    np.testing.assert_allclose(model(X[train:] @ X[:train].T), features(X[train:]), atol=1e-6)
+
+
+def test_kernel_ridge_is_scikit_learns_on_centred_features():
+    X, Y, folds = problem(5)
+    centred = X - X.mean(axis=0)
+    model = solved(KernelRidge(X @ X.T, Y, folds))
+    theirs = TheirKernelRidge(alpha=model.penalty, kernel="linear").fit(centred, Y - Y.mean(axis=0))
+    np.testing.assert_allclose(model(X @ X.T), theirs.predict(centred) + Y.mean(axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (np.array(["a", "b"], dtype=object), "classification"),
+        (np.array([True, False]), "classification"),
+        (np.arange(5), "classification"),
+        (np.array([1.0, 2.0, 1.0]), "classification"),
+        (np.array([1.0, 2.5]), "regression"),
+        (np.arange(101), "regression"),
+    ],
+)
+def test_task(labels, kind):
+    assert task_of(labels).kind == kind
+
+
+def test_a_task_can_be_asked_for():
+    assert task_of(np.arange(5), "regression").kind == "regression"
+    assert task_of(np.arange(101), "classification").kind == "classification"
+    with pytest.raises(DataError, match="expected numbers for a regression, got text"):
+        task_of(np.array(["a", "b"], dtype=object), "regression")
+    with pytest.raises(DataError, match="expected at least two classes, got only '?a'?"):
+        task_of(np.array(["a"] * 10, dtype=object))
+
+
+def test_scores():
+    classes = task_of(np.array(["x", "y", "z"], dtype=object))
+    labels = np.array(["x", "y", "z", "x"], dtype=object)
+    assert classes.score(classes.targets(labels), labels) == 1.0
+    assert classes.score(np.eye(3)[[0, 0, 0, 0]], labels) == 0.5
+    number = task_of(np.array([0.5, 1.0]))
+    y = np.array([0.0, 1.0, 2.0, 5.0])
+    assert number.score(number.targets(y), y) == pytest.approx(1.0)
+    assert number.score(number.targets(np.full(4, 2.0)), y) == pytest.approx(0.0)
+    assert np.isnan(number.score(np.zeros((2, 1)), np.ones(2)))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-3, 1.0, 1e5, 1e300])
+def test_targets_have_no_units(unit):
+    y = np.array([0.25, 1.5, -2.0, 5.0])
+    task = task_of(y * unit, "regression")
+    targets = task.targets(y * unit)
+    np.testing.assert_allclose(targets, task_of(y).targets(y), rtol=1e-12, atol=1e-12)
+    assert abs(targets.mean()) < 1e-12
+    assert targets.std() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("y", [np.full(4, 1.5), np.zeros(3), np.array([7.25])])
+def test_a_label_that_never_differs_is_refused(y):
+    with pytest.raises(DataError, match="label: expected numbers that differ, got only"):
+        task_of(y, "regression")
+
+
+@pytest.mark.parametrize("n", [5, 9, 10, 1000])
+def test_a_fifth_is_held_out_by_the_hash_of_the_row_number(n):
+    one = split(n, seed=3)
+    assert one.test.sum() == max(2, n // 5)
+    assert one.hashes[one.test].min() > one.hashes[~one.test].max()
+    assert (split(n, seed=3).test == one.test).all()
+    if n == 1000:
+        assert (split(n, seed=4).test != one.test).any()
+        # a fold is a third of the rows: five standard deviations of a binomial count
+        assert abs(np.bincount(one.folds) - n / 3).max() < 5 * np.sqrt(n * 2 / 9)
+
+
+def test_distortion_is_that_of_squared_distances():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 8))
+    Z = X @ rng.standard_normal((8, 5)) / np.sqrt(5)
+    d, e = (((A[:, None] - A[None]) ** 2).sum(axis=-1) for A in (X, Z))
+    pairs = np.triu_indices(30, 1)
+    moved = np.abs(e[pairs] / d[pairs] - 1)
+    found = distortion(X @ X.T, Z)
+    assert found["distortion_max"] == pytest.approx(moved.max(), rel=1e-9)
+    assert found["distortion_mean"] == pytest.approx(moved.mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "D"), [(100, 2000), (10_000, 5000)])
+def test_the_bound_is_the_lemmas(n, D):
+    eps = jl_eps(n, D)
+    assert 0 < eps < 1
+    assert pytest.approx(4 * np.log(n) / (eps**2 / 2 - eps**3 / 3), rel=1e-9) == D
+    assert jl_eps(10_000, 10) == 1.0
+
+
+@pytest.mark.parametrize("size", [2.0**-700, 2.0**700])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_the_size_of_columns_does_not_matter_to_ridge(size, standardize):
+    """Squares of the columns are no numbers."""
+    X, Y, folds = problem(4)
+    found = []
+    for unit in (1.0, size):
+        equations = NormalEquations(4, 2)
+        equations.add(X * unit, Y, folds)
+        found.append(solved(equations.training(standardize))(X * unit))
+    np.testing.assert_array_equal(found[1], found[0])  # a power of two changes no digit
+
+
+def test_columns_of_all_sizes_are_met_alike():
+    X, Y, folds = problem(4)
+    units = 2.0 ** np.array([-600, 0, 600, -10])
+    found = []
+    for columns in (X, X * units):
+        equations = NormalEquations(4, 2)
+        equations.add(columns, Y, folds)
+        found.append(solved(equations.training(standardize=True))(columns))
+        # of features, those that are small count as nothing
+        assert np.isfinite(solved(equations.training())(columns)).all()
+    np.testing.assert_array_equal(found[1], found[0])
+
+
+def test_columns_that_grow_beyond_all_bounds_are_refused():
+    X, Y, folds = problem(2)
+    equations = NormalEquations(2, 2)
+    equations.add(X * 1e-100, Y, folds)
+    with pytest.raises(
+        DataError, match="ridge: expected columns whose squares float64 can hold.*scale the input"
+    ):
+        equations.add(X * 1e100, Y, folds)
+
+
+def test_a_row_far_out_leaves_a_system_that_can_be_solved():
+    """Sums about a mean that it moved are rounded by more than the smallest penalty."""
+    X, Y, folds = problem(5)
+    X[7] = 1e15
+    equations = NormalEquations(5, 2)
+    equations.add(X, Y, folds)
+    assert np.isfinite(solved(equations.training())(X)).all()
+
+
+@pytest.mark.parametrize("size", [2.0**-830, 2.0**830])
+def test_the_size_of_a_kernel_does_not_matter_to_ridge(size):
+    X, Y, folds = problem(5)
+    K = X @ X.T
+    found = [solved(KernelRidge(K * unit, Y, folds))(K * unit) for unit in (1.0, size)]
+    np.testing.assert_array_equal(found[1], found[0])
+
+
+@pytest.mark.parametrize("near", [1e-9, 1e-15, 0.0])
+def test_a_kernel_that_hardly_varies_can_be_solved(near):
+    X, Y, folds = problem(5)
+    K = 1.0 - near * ((X[:, None] - X[None]) ** 2).sum(axis=-1)
+    assert np.isfinite(solved(KernelRidge(K, Y, folds))(K)).all()
+
+
+@pytest.mark.parametrize("jobs", [2, 5])
+def test_ridge_does_not_depend_on_the_number_of_threads(jobs):
+    X, Y, folds = problem(30)
+    found = []
+    for threads in (1, jobs):
+        equations = NormalEquations(30, 2, threads)
+        equations.add(X, Y, folds)
+        found.append((solved(equations.training()).w, solved(KernelRidge(X @ X.T, Y, folds, threads)).w))
+    for one, many in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, many)
+
+
+def test_scaling_is_scikit_learns_and_loses_nothing_to_a_mean_or_a_size():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4)) * np.array([1.0, 3.0, 1e-200, 1e200]) + np.array([0.0, 1e9, 0.0, 0.0])
+    X = np.column_stack([X, np.full(500, 0.1)])
+    got = scaling_of([X[:70], X[70:]])(X)
+    shown = StandardScaler().fit_transform(X / np.array([1.0, 1.0, 1e-200, 1e200, 1.0]))
+    # 1e9 is rounded to 1e-7, of which the mean of 500 is off by as much at most
+    np.testing.assert_allclose(got[:, :4], shown[:, :4], rtol=0, atol=2e-7)
+    assert not got[:, 4].any()  # a constant column
+
+
+@pytest.mark.parametrize("size", [1e-240, 1e200])
+@pytest.mark.parametrize("n", [40, 400])
+def test_the_size_of_a_kernel_does_not_matter_to_its_relative_error(n, size):
+    rng = np.random.default_rng(0)
+    A, Z = rng.standard_normal((n, 6)), rng.standard_normal((n, 5))
+    got = kernel_error(size * (A @ A.T), np.sqrt(size) * Z)
+    want = kernel_error(A @ A.T, Z)
+    for key, value in want.items():
+        factor = 1.0 if key.startswith("relative") else size
+        assert got[key] / factor == pytest.approx(value, rel=1e-9)
+
+
+def test_features_beyond_all_bounds_have_no_error():
+    with pytest.raises(
+        DataError, match="expected features whose dot products float64 can hold.*scale the input"
+    ):
+        kernel_error(np.eye(3), np.full((3, 2), 1e200))
+
+
+def test_predictions_that_are_no_numbers_have_no_score():
+    assert np.isnan(task_of(np.array([0, 1, 1])).score(np.full((3, 2), np.nan), np.array([0, 1, 1])))

@@ -1,0 +1,66 @@
+"""The predictor that the chosen config ends in."""
+
+import typing
+
+import numpy as np
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, UsageError
+from kafeat.registry import predictors
+from kafeat.study.tune.space import PredictorKind
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 3))
+Y = np.sin(2.0 * X[:, 0])
+
+
+def quick(label, **options):
+    """Two trials of a few columns."""
+    return kafeat.tune(X, label, 16, trials=2, jobs=1, **options)
+
+
+def test_the_config_ends_in_the_predictor_and_is_else_the_same():
+    plain, tuned = quick(Y), quick(Y, predictor="ridge")
+    assert tuned.config.steps[:-1] == plain.config.steps
+    assert tuned.yaml.endswith("\n  - kind: ridge\n")
+    assert (tuned.score, tuned.columns) == (plain.score, 16)
+    fm = tuned.fit()
+    assert fm.predict(X).shape == (200,)
+    assert fm.predictor is not None
+    assert plain.fit().predictor is None
+
+
+def test_a_predictor_of_the_base_is_kept():
+    base = {"steps": [{"kind": "standardize"}, {"kind": "ridge", "penalty": 0.5}]}
+    assert quick(Y > 0, base=base, predictor="logistic").config.predictor.recipe()["penalty"] == 0.5
+
+
+def test_the_predictor_has_the_task_of_the_search():
+    many = np.arange(200) % 110  # more different whole numbers than are taken for classes
+    assert quick(many, predictor="ridge").config.predictor.task == "auto"
+    labels = RNG.integers(2, size=200)
+    assert quick(labels, predictor="ridge", task="regression").config.predictor.task == "regression"
+    assert quick(labels, predictor="logistic", task="classification").fit().classes.tolist() == [0, 1]
+
+
+def test_a_predictor_of_classes_is_refused_for_numbers_before_the_search():
+    trials = []
+    with pytest.raises(DataError, match="logistic: expected a label of classes, got numbers: ridge predicts"):
+        quick(Y, predictor="logistic", progress=lambda *trial: trials.append(trial))
+    assert not trials
+
+
+def test_only_kinds_of_predictors_are_taken():
+    assert set(typing.get_args(PredictorKind)) == set(predictors())
+    with pytest.raises(UsageError, match="predictor: expected logistic or ridge, got 'nystroem'"):
+        quick(Y, predictor="nystroem")
+
+
+def test_the_commands_to_go_on_with_predict(tmp_path):
+    np.save(tmp_path / "x.npy", np.c_[X, Y])
+    data = str(tmp_path / "x.npy")
+    fit, predict, _ = kafeat.tune(data, "c3", 16, trials=2, jobs=1, predictor="ridge").commands("b.yaml")
+    assert fit.startswith("kafeat fit --config b.yaml")
+    assert "model.joblib" in fit
+    assert predict.startswith("kafeat predict --model model.joblib")

@@ -1,0 +1,456 @@
+"""The config that is chosen: repeatable, valid, and simple where more parts gain nothing."""
+
+import datetime
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pytest
+
+import kafeat
+from kafeat.config import load_config
+from kafeat.errors import DataError, UsageError, counted
+from kafeat.io.readers.memory import reader_of
+from kafeat.jobs.fit.fit import fit_reader
+from kafeat.jobs.fit.messages import SILENT
+from kafeat.registry import build_step
+from kafeat.study.tune.search import Search, choose
+from kafeat.study.tune.space import METRICS, Candidate, SearchSpace, seconds_of
+from kafeat.study.tune.trials import RESAMPLES, Outcome, sizes
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3)) * [1.0, 100.0, 0.01]
+Y = np.sin(2.0 * X[:, 0]) + 0.1 * RNG.normal(size=300)
+
+
+def quick(data, label, **options):
+    """Few trials of few columns in one thread."""
+    return kafeat.tune(data, label, **{"columns": 16, "trials": 3, "jobs": 1, **options})
+
+
+def mixed(n=300):
+    """A table with text, times, gaps, an identifier and the column of train and test."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=n)
+    town = rng.choice(["a", "b", "c"], n)
+    gaps = np.where(rng.random(n) < 0.2, None, rng.normal(size=n))
+    return pa.table(
+        {
+            "x": x,
+            "gaps": pa.array(gaps.tolist(), pa.float64()),
+            "town": town,
+            "time": [datetime.datetime(2024, 1 + i % 12, 3) for i in range(n)],
+            "id": [f"row {i}" for i in range(n)],
+            "y": np.sin(x) + (town == "a"),
+            "split": np.where(np.arange(n) % 4 == 0, "test", "train"),
+        }
+    )
+
+
+def test_the_same_data_and_trials_give_the_same_file_whatever_the_jobs():
+    first, second = quick(X, Y, trials=6), quick(X, Y, trials=6, jobs=2)
+    assert first.yaml == second.yaml
+    assert first.trials >= 6
+    assert "--trials 6" in first.yaml
+
+
+def test_the_yaml_is_the_config_and_fits(tmp_path):
+    tuning = quick(X, Y)
+    (tmp_path / "best.yaml").write_text(tuning.yaml)
+    assert load_config(tmp_path / "best.yaml") == tuning.config
+    assert tuning.fit().n_components == 16
+    assert len(tuning.to_pandas()) == len(tuning.table)
+    assert "<table>" in tuning._repr_html_()
+    assert json.loads(json.dumps(tuning.to_plain()))["score"] == tuning.score
+
+
+def test_a_table_as_it_comes_gets_a_config_for_text_times_and_gaps(tmp_path):
+    tuning = quick(mixed(), "y", split="split")
+    kinds = [step.kind for step in tuning.config.steps]
+    assert kinds[:4] == ["missing_indicator", "date_parts", "one_hot", "impute"]
+    assert tuning.config.columns.exclude == ("id",)
+    assert any("id (" in note for note in tuning.notes)
+    assert tuning.test_score.rows == 75
+    assert tuning.test_score.value > 0.5
+    pc.write_csv(mixed(), tmp_path / "x.csv")
+    assert quick(str(tmp_path / "x.csv"), "y", split="split").config == tuning.config
+
+
+def test_the_numbers_of_a_mixed_table_may_be_scaled_alone():
+    tuning = quick(mixed(), "y", split="split", trials=1)
+    table = mixed().drop_columns(["id"])
+    space = SearchSpace(_table_of(table))
+    (union, *_) = space.steps(Candidate("quantile", "none", "rbf", union=True), 16, 200)
+    assert [part["columns"] for part in union["maps"]] == [["x", "gaps"], ["town"], ["time"]]
+    fm = kafeat.fit(
+        {"steps": space.steps(Candidate("quantile", "none", "rbf", union=True), 16, 200)}, table, "y", "split"
+    )
+    assert fm.n_components == tuning.fit().n_components == 16
+
+
+def test_metrics_of_the_space_differ():
+    assert len({repr(build_step(recipe[0])) for recipe in METRICS.values() if recipe}) == 3
+
+
+def _table_of(table):
+    from kafeat.config import Config
+    from kafeat.jobs.fit.messages import SILENT
+    from kafeat.study.inputs import rereadable
+    from kafeat.study.tune.table import read_table
+
+    with rereadable(table, None) as data:
+        return read_table(data, Config(steps=[{"kind": "standardize"}]), "y", "split", SILENT)
+
+
+def test_test_rows_do_not_change_the_choice():
+    table = mixed()
+    test = np.asarray(table["split"]) == "test"
+    other = table.set_column(5, "y", pa.array(np.where(test, 1e6, table["y"].to_numpy())))
+    first, second = (quick(one, "y", split="split", trials=5) for one in (table, other))
+    assert first.config == second.config
+    assert first.score == second.score
+    assert first.test_score.value != second.test_score.value
+
+
+def test_a_label_of_noise_gets_a_simple_map_and_a_note():
+    tuning = quick(X, RNG.normal(size=300), trials=12)
+    said = next(note for note in tuning.notes if "constant prediction" in note)
+    noise = 2.0 * tuning.error
+    assert said == (
+        f"The score is no better than a constant prediction ({tuning.constant_score:z.4f}) by more than noise (two "
+        f"standard errors, {noise:.4f})."
+    )
+    assert [step.kind for step in tuning.config.steps] == ["standardize", "nystroem"]
+
+
+@pytest.mark.parametrize("values", [["only"] * 300, [1.0] * 300])
+def test_a_label_of_one_class_is_refused(values):
+    with pytest.raises(DataError, match="label: expected .*, got only"):
+        quick(X, np.array(values, dtype=object) if values[0] == "only" else np.array(values))
+
+
+def test_missing_labels_are_refused_with_their_row():
+    table = pa.table({"x": [1.0, 2.0, 3.0], "y": [1.0, None, 2.0]})
+    with pytest.raises(DataError, match="row 2 .*, label 'y': expected a value, got null"):
+        quick(table, "y")
+
+
+def test_three_hundred_classes():
+    labels = np.repeat([f"c{i}" for i in range(300)], 4)
+    rows = np.repeat(np.random.default_rng(0).normal(size=(300, 4)), 4, axis=0)
+    tuning = quick(rows + 0.01 * RNG.normal(size=rows.shape), labels, columns=64, trials=2)
+    assert tuning.score > 0.05
+    assert tuning.score_name == "accuracy"
+
+
+def test_constant_columns_do_no_harm_and_all_constant_ones_are_refused():
+    constant = np.column_stack([X, np.ones(300)])
+    assert quick(constant, Y, columns=64, trials=6).score > 0.3
+    with pytest.raises(
+        DataError, match="expected a feature column with different values, got only constant ones"
+    ):
+        quick(np.ones((300, 2)), Y)
+
+
+def test_empty_columns_are_left_out():
+    table = pa.table({"x": X[:, 0], "empty": pa.nulls(300, pa.float64()), "y": Y})
+    tuning = quick(table, "y")
+    assert tuning.config.columns.exclude == ("empty",)
+
+
+def test_text_of_many_rare_values_is_left_out():
+    table = pa.table({"x": X[:, 0], "name": [f"n{i % 149}" for i in range(300)], "y": Y})
+    tuning = quick(table, "y")
+    assert [step.kind for step in tuning.config.steps] == ["standardize", "nystroem"]
+    assert tuning.notes[0] == "Left out: name (149 different texts in 300 rows)."
+
+
+def test_the_line_of_features_has_the_reason_of_tune_and_that_of_fit_the_type(tmp_path):
+    table = pa.table({"x": X[:, 0], "name": [f"n{i % 149}" for i in range(300)], "y": Y})
+    said = []
+    tuning = quick(table, "y", listener=replace(SILENT, inform=said.append))
+    assert said == ["<table>: 1 feature: x; left out: name (149 different texts in 300 rows), y (--label)"]
+    (tmp_path / "best.yaml").write_text(tuning.yaml)
+    fit_reader(
+        load_config(tmp_path / "best.yaml"),
+        reader_of(table),
+        "y",
+        listener=replace(SILENT, inform=said.append),
+    )
+    assert said[1] == "<table>: 1 feature: x; left out: name (text, in columns.exclude), y (--label)"
+
+
+def test_a_list_of_columns_to_include_is_kept_without_those_that_are_left_out():
+    base = {"columns": {"include": ["x", "id", "town"]}, "steps": [{"kind": "fourier", "n_components": 8}]}
+    tuning = quick(mixed(), "y", split="split", trials=1, base=base)
+    assert tuning.config.columns.include == ("x", "town")
+
+
+def test_thirty_rows():
+    tuning = quick(X[:30], Y[:30], columns=512, trials=2)
+    assert tuning.fit().n_components == 30
+    assert any("at most as many columns as there are training rows: 30" in note for note in tuning.notes)
+    with pytest.raises(DataError, match="expected at least 20 rows to choose on, got 19"):
+        quick(X[:19], Y[:19])
+
+
+@pytest.mark.slow
+def test_two_thousand_columns():
+    wide = RNG.normal(size=(120, 2000))
+    tuning = quick(wide, wide[:, 0], trials=2)
+    assert tuning.fit().n_features_in == 2000
+
+
+def test_a_config_to_start_from_is_a_candidate_and_keeps_its_seed():
+    base = {"seed": 7, "dtype": "float64", "steps": [{"kind": "fourier", "n_components": 32, "gamma": 1e-9}]}
+    tuning = quick(X, Y, base=base)
+    assert (tuning.config.seed, tuning.config.dtype) == (7, "float64")
+    assert "the config to start from" in [row["map"] for row in tuning.table]
+    search = {"steps": [{"kind": "fourier", "gamma": {"validate": [1.0, 2.0]}}]}
+    with pytest.raises(UsageError, match="--from: expected a config with values, got one with searches"):
+        quick(X, Y, base=search)
+
+
+def test_a_config_of_columns_alone_has_no_candidate_of_its_own():
+    tuning = quick(mixed(), "y", split="split", trials=2, base={"columns": {"exclude": ["id"]}, "seed": 3})
+    assert tuning.config.seed == 3
+    assert "the config to start from" not in [row["map"] for row in tuning.table]
+
+
+@pytest.mark.parametrize(("scoring", "name"), [("mae", "mae"), ("r2", "R²")])
+def test_other_scores(scoring, name):
+    tuning = quick(X, Y, scoring=scoring)
+    assert tuning.score_name == name
+    with pytest.raises(DataError, match="scoring: expected accuracy or .* for a label of classes, got mae"):
+        quick(X, Y > 0.0, scoring="mae")
+
+
+def test_arguments_out_of_bounds_are_refused():
+    for wrong in ({"columns": 1}, {"trials": 0}, {"seeds": 0}, {"seeds": 10**8}, {"time": 0.0}):
+        with pytest.raises(UsageError, match=f"{next(iter(wrong))}: expected"):
+            quick(X, Y, **wrong)
+
+
+def test_an_interrupted_search_gives_the_best_so_far():
+    def stop(search, _trial):
+        if len(search.trials) == 3:
+            raise KeyboardInterrupt
+
+    tuning = kafeat.tune(X, Y, columns=16, jobs=1, progress=stop)
+    assert tuning.interrupted
+    assert tuning.trials == 3
+
+
+def test_a_journal_gives_its_trials_back(tmp_path):
+    path = str(tmp_path / "j")
+
+    def stop(search, _trial):
+        if len(search.trials) == 3:
+            raise KeyboardInterrupt
+
+    kafeat.tune(X, Y, columns=16, jobs=1, journal=path, progress=stop)
+    lines = (tmp_path / "j").read_text().splitlines()
+    assert len(lines) == 1 + 3
+    with open(path, "a") as file:
+        file.write('{"trial": "torn')
+    seconds = []
+    again = quick(X, Y, trials=5, journal=path, resume=True, progress=lambda _s, trial: seconds.append(trial))
+    assert [trial.outcome.seconds for trial in seconds[:3]] == [
+        json.loads(line)["seconds"] for line in lines[1:]
+    ]
+    assert again.yaml == quick(X, Y, trials=5).yaml
+    assert not (tmp_path / "j").exists()
+
+
+def _ended(scores):
+    """A search whose trials of the wanted size have these scores and complexities."""
+    size = sizes(100, 16, 2)[-1]
+    outcomes = {
+        candidate: Outcome(score, tuple(score + RNG.normal(scale=noise, size=40)), 0.0)
+        for candidate, score, noise in scores
+    }
+    search = Search(None, [size], lambda candidate, _size: outcomes[candidate])
+    for candidate in outcomes:
+        search._try(candidate, size)
+    return search
+
+
+def test_within_the_noise_the_simpler_map_is_chosen():
+    simple, trained = (
+        Candidate("standardize", "none", "rbf"),
+        Candidate("standardize", "none", "supervised", None),
+    )
+    close = _ended([(simple, 0.90, 0.05), (trained, 0.91, 0.05)])
+    assert close.leaderboard()[0].candidate == simple
+    clear = _ended([(simple, 0.80, 0.005), (trained, 0.91, 0.005)])
+    assert clear.leaderboard()[0].candidate == trained
+
+
+def searched(most=None, stop_after=None, seed=0):
+    """A search on a real space whose scores are drawn at random, which ends after some trials or at a stop."""
+    space = SearchSpace(_table_of(mixed().drop_columns(["id"])))
+
+    def run(candidate, size):
+        score = np.random.default_rng([seed, *str((candidate, size)).encode()]).random()
+        return Outcome(score, tuple(score + np.arange(40) * 1e-6), 1.0, size.width)
+
+    search = Search(space, sizes(4000, 64, 2), run, most, None)
+    if stop_after is not None:
+        over = search._over
+        search._over = lambda *one: over(*one) or len(search.trials) >= stop_after
+    search.search()
+    return search
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5, 8, 40, 60, 75])
+def test_a_number_of_trials_is_that_number(most):
+    assert len(searched(most).trials) == most
+
+
+@pytest.mark.parametrize("stop_after", [1, 5, 39, 50, 62, 70])
+def test_the_trials_of_a_search_that_ended_early_are_repeated_by_their_number(stop_after):
+    early = searched(stop_after=stop_after)
+    again = searched(len(early.trials))
+    assert [(t.candidate, t.size) for t in again.trials] == [(t.candidate, t.size) for t in early.trials]
+    assert again.leaderboard()[0].candidate == early.leaderboard()[0].candidate
+
+
+def test_an_interrupt_while_the_test_rows_are_scored_keeps_the_choice(monkeypatch):
+    from kafeat.study.tune import tune as job
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    whole = quick(mixed(), "y", split="split")
+    monkeypatch.setattr(job, "score_test_rows", interrupt)
+    tuning = quick(mixed(), "y", split="split")
+    assert tuning.interrupted
+    assert tuning.test_score is None
+    assert tuning.yaml == whole.yaml
+
+
+def test_many_whole_numbers_may_be_classes():
+    numbers = np.tile(np.arange(101), 6)
+    rows = np.random.default_rng(0).normal(size=(606, 2))
+    note = "The label has 101 different whole numbers, which are predicted as numbers"
+    assert any(note in one for one in quick(rows, numbers, trials=1).notes)
+    assert not any(note in one for one in quick(rows, numbers, trials=1, task="regression").notes)
+    assert not any(note in one for one in quick(rows, numbers + 0.5, trials=1).notes)
+    assert not any(note in one for one in quick(rows[:300], np.arange(300), trials=1).notes)
+
+
+def test_a_column_of_train_and_test_is_no_feature():
+    tuning = quick(mixed(), "y", trials=1)
+    assert tuning.config.columns.exclude == ("id", "split")
+    assert "Left out: split (train and test, for which there is --split)." in tuning.notes
+
+
+def test_a_label_that_tells_the_rows_apart_is_refused():
+    table = mixed().append_column("name", pa.array([f"person {i}" for i in range(300)]))
+    with pytest.raises(
+        DataError, match=r"label: expected classes that several rows have, got 300 in 300 rows"
+    ):
+        quick(table, "name")
+
+
+@pytest.mark.parametrize("time", ["8x", "", "s", "nan", "1e999", "-1m", 0, math.nan, math.inf, b"3s", [1]])
+def test_a_time_that_is_none_is_refused(time):
+    with pytest.raises(UsageError, match="time: expected a duration above 0, such as 90 .* or 1h, got "):
+        quick(mixed(), "y", time=time)
+
+
+def test_durations_are_those_of_the_command():
+    assert [seconds_of(time) for time in ("90", "3s", "1.5m", "2h", 4, 0.5, None)] == [
+        90,
+        3,
+        90,
+        7200,
+        4,
+        0.5,
+        None,
+    ]
+    assert quick(mixed(), "y", time="1h").config == quick(mixed(), "y").config
+
+
+def test_a_search_that_ended_early_says_so():
+    early = "The search ended before all maps of its plan were tried"
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    assert any(note.startswith(early) for note in quick(X, X[:, 0], trials=5).notes)
+    assert not any(note.startswith(early) for note in quick(X, X[:, 0], trials=None).notes)
+
+
+def _stop_after_three(search, _trial):
+    if len(search.trials) == 3:
+        raise KeyboardInterrupt
+
+
+GOOD = '{"trial": "t", "score": 0.5, "resampled": [], "seconds": 1.0, "columns": 4, "failure": null}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"null", b"7", b"[]", b"{}", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"NaN", b"", b"\0",
+        GOOD.encode(), GOOD.replace("null", "7").encode(), GOOD.replace("0.5", "NaN").encode(),
+        GOOD.replace("1.0", '"x"').encode(), GOOD.replace("[]", "[null]").encode(), GOOD.replace("4", "1e999").encode(),
+        GOOD.replace("[]", str([0.5] * RESAMPLES)).replace("1.0", "Infinity").encode(),
+        GOOD.replace("[]", str([0.5] * RESAMPLES)).replace("0.5,", "-Infinity,", 1).encode(),
+    ],
+    ids=range(19),
+)  # fmt: skip
+@pytest.mark.parametrize("place", [*(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2)), 4])
+def test_a_damaged_line_ends_the_journal_with_a_note(tmp_path, line, place):
+    path, said, made = tmp_path / "j", [], []
+    kafeat.tune(X, Y, columns=16, jobs=1, journal=str(path), progress=_stop_after_three)
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[:place], line, *lines[place + 1 :], b""]))
+    tuning = quick(
+        X, Y, trials=4, journal=str(path), resume=True, listener=replace(SILENT, warn=said.append),
+        progress=lambda _s, trial: made.append(trial.outcome.seconds),
+    )  # fmt: skip
+    kept = [json.loads(one)["seconds"] for one in lines[1:place]]
+    assert said == [
+        f"{path}: a line is damaged; the search goes on from {counted(len(kept), 'trial')} before it"
+    ]
+    assert made[: len(kept)] == kept
+    assert tuning.trials == 4
+    assert not path.exists()
+
+
+def test_a_journal_of_other_options_is_told(tmp_path):
+    path, said = str(tmp_path / "j"), []
+    kafeat.tune(X, Y, columns=16, jobs=1, journal=path, progress=_stop_after_three)
+    with pytest.raises(UsageError, match="expected no trials of an earlier search, got 3"):
+        quick(X, Y, columns=8, journal=path)
+    quick(X, Y, columns=8, journal=path, resume=True, listener=replace(SILENT, warn=said.append))
+    assert said == [f"{path}: of other data or options; the search starts anew"]
+
+
+@pytest.mark.parametrize("seconds", [1.0, 10.0, 40.0, 100.0, 300.0, 1000.0])
+@pytest.mark.parametrize("learned", [1.0, 3.0, 30.0])
+def test_a_search_keeps_its_time(monkeypatch, seconds, learned):
+    """On a clock of its own: a trial takes seconds by its size, and one with learned parts a multiple of that."""
+    clock = [0.0]
+    monkeypatch.setattr("kafeat.study.tune.search.time.monotonic", lambda: clock[0])
+    planned = sizes(4000, 256, 2)
+
+    def run(candidate, size):
+        score = np.random.default_rng([*str((candidate, size)).encode()]).random()
+        took = (
+            2.0 * size.width * size.rows / planned[-1].rows / 256 * (learned if candidate.complexity else 1.0)
+        )
+        clock[0] += took
+        return Outcome(score, tuple(score + np.arange(40) * 1e-6), took, size.width)
+
+    search = Search(
+        SearchSpace(_table_of(mixed().drop_columns(["id"]))), planned, run, None, seconds, 4.0, started=0.0
+    )
+    search.search()
+    assert search.trials[0].size == planned[-1]
+    choose(search, 1.0, with_curve=True)
+    slack = 0.0 if learned <= 3.0 else 2.0 * (learned - 3.0)  # a first trial of its kind is guessed
+    assert clock[0] <= max(2.0, seconds) + slack
+    assert seconds < 40.0 or clock[0] >= 0.4 * seconds or not search.ended_early

@@ -27,6 +27,7 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.errors import DataError, InvalidValueError, UsageError
+from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.ridge import FOLDS, NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
@@ -262,7 +263,10 @@ def _score(
 ) -> float:
     features, labels = held_out(chain, train, test)
     task = task_of(labels)
-    found = score_of(scoring, task, predict(features, labels, len(train), task), labels[len(train) :])
+    predicted, known = predict(features, labels, len(train), task), labels[len(train) :]
+    if scoring == "log_loss" and task.classes is not None:
+        predicted = held_out_probabilities(predicted, task.numbers(known))
+    found = score_of(scoring, task, predicted, known)
     if not np.isfinite(found):
         raise DataError(
             f"validate: expected a score for every value, got none: labels must differ among the {len(test):,} rows"

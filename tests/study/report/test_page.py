@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.evaluation.report.browser import CHROMIUM, assert_fits
+from tests.study.report.browser import CHROMIUM, assert_fits
 
 import kafeat
 from kafeat.errors import KafeatError

@@ -4,8 +4,8 @@ import os
 import re
 
 import pytest
-from tests.evaluation.report.browser import CHROMIUM, assert_fits
-from tests.jobs.tune.test_tune import mixed
+from tests.study.report.browser import CHROMIUM, assert_fits
+from tests.study.tune.test_tune import mixed
 
 import kafeat
 

@@ -164,7 +164,7 @@ def evaluate(
     from kafeat.io.storage.location import parse_location
     from kafeat.study.evaluate import evaluate as job
     from kafeat.study.evaluate import gate
-    from kafeat.study.predictions import refuse_low_scores, score_predictions
+    from kafeat.study.scores import refuse_low_scores, score_predictions
 
     models, configs = _without_idle_defaults(models, configs, experiment)
     check_json(json_file)

@@ -32,7 +32,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
             case "file":
                 read.append(InputPlace(kind.what, (parse_location(place),)))
             case "pages":
-                from kafeat.study.report.folder import pages_of
+                from kafeat.study.report.document import pages_of
 
                 written += [OutputPlace(name, parse_location(page)) for page in pages_of(place)]
             case _:

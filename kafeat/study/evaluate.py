@@ -19,15 +19,13 @@ from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import MapFigures
-from kafeat.study.candidates import Candidate, NamedRecipe, Sweep, list_candidates, read_sweep
+from kafeat.study.candidates import Candidate, NamedRecipe, Sweep, by_row_numbers, list_candidates, read_sweep
 from kafeat.study.evaluation import Evaluation
-from kafeat.study.inputs import RereadableData, rereadable
+from kafeat.study.inputs import EvaluationRequest, RereadableData, Say, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
-from kafeat.study.precomputed import by_row_numbers
 from kafeat.study.recommendation import choose, edges, recommend, score_of_choice
 from kafeat.study.records import EvaluationRecord, Report, estimate_of
-from kafeat.study.report.folder import report_folder, write_report
-from kafeat.study.request import EvaluationRequest, Say
+from kafeat.study.report.document import report_folder
 from kafeat.study.summary import budgets, rates, spell, summarize
 from kafeat.types import TableLike
 
@@ -170,7 +168,9 @@ def evaluate(
             records = _records(rows_source, request, candidates, splits, exhibits, say, listener)
         result = _report(records)
         if report is not None and exhibits is not None:
-            write_report(report, rows_source.name, result, exhibits)
+            from kafeat.study.report.page import write_evaluation
+
+            write_evaluation(report, rows_source.name, result, exhibits)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return Evaluation({**records[0], **result} if len(records) == 1 else result)

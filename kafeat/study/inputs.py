@@ -1,4 +1,4 @@
-"""Read the data of an evaluation as often as needed: as raw columns, as features, or as a kernel matrix."""
+"""What an evaluation is asked for, and its data, read as often as needed: as columns, features, or a kernel matrix."""
 
 from __future__ import annotations
 
@@ -26,14 +26,37 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.fit.labels import Labels, parse_test_rows
+from kafeat.jobs.fit.labels import LabelNames, Labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
 from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.study.learners import Blocks, Inputs
-from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """Options of `kafeat.evaluate` that are the same for every map; its docstring says what they mean."""
+
+    labels: LabelNames = ()
+    split: str | None = None
+    task: TaskKind = "auto"
+    learner: str = "ridge"
+    tau: float = 0.1
+    penalty: float | None = None
+    scoring: tuple[str, ...] = ()
+    rows: int = 2000
+    exact_rows: int = 2000
+    jobs: int | None = None
+    output_dtype: str | None = None
+
+    @property
+    def reserved(self) -> list[str]:
+        """The columns that are no features: the labels and the split."""
+        return [*self.labels, *([] if self.split is None else [self.split])]
 
 
 @dataclass(frozen=True, eq=False)

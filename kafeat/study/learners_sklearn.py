@@ -17,8 +17,17 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from kafeat.errors import DataError, UsageError, first_line
 from kafeat.maths.ridge import rounding_of
 from kafeat.maths.task import PredictionTask
-from kafeat.study.learners import Inputs, Learner, Model, Training
-from kafeat.study.preparation import NO_SCALING, Scaling, Truth, scaling_of, unit_scaling_of
+from kafeat.study.learners import (
+    NO_SCALING,
+    Inputs,
+    Learner,
+    Model,
+    Scaling,
+    Training,
+    Truth,
+    scaling_of,
+    unit_scaling_of,
+)
 from kafeat.types import Array, Floats, Mask
 
 # 1/penalty; features have norms near 1.

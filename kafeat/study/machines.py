@@ -15,10 +15,8 @@ import numpy as np
 from kafeat.errors import UsageError
 from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.study.costs import MOST_TRACED, PeakMemory, repeated, seconds_of
-from kafeat.study.inputs import EvaluatedMap, TimedInputs
-from kafeat.study.learners import Inputs, Learner, Model, Ridge, Training, predictions
-from kafeat.study.preparation import Split, Truth
-from kafeat.study.request import EvaluationRequest
+from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, TimedInputs
+from kafeat.study.learners import Inputs, Learner, Model, Ridge, Split, Training, Truth, predictions
 from kafeat.study.scores import Scoring
 from kafeat.types import Array, Floats, Mask
 

@@ -19,7 +19,7 @@ from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import Candidate, Fit
 from kafeat.study.costs import repeated, seconds_of
-from kafeat.study.inputs import EvaluatedMap, RereadableData
+from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData, Say
 from kafeat.study.kernel_error import (
     closed_form,
     components,
@@ -28,12 +28,10 @@ from kafeat.study.kernel_error import (
     kernel_error,
     kernel_pca,
 )
-from kafeat.study.learners import Learner, equivalent_learner
+from kafeat.study.learners import Learner, Split, Truth, equivalent_learner, split
 from kafeat.study.machines import Machines, learner_of
-from kafeat.study.predictions import ScoredModel, score_model, test_rows_seen, with_predictor
-from kafeat.study.preparation import Split, Truth, split
 from kafeat.study.records import EvaluationRecord
-from kafeat.study.request import EvaluationRequest, Say
+from kafeat.study.scores import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.types import Array, Floats, Mask
 
 # The part of the training rows that several maps are chosen on, and the least number of training rows for this.

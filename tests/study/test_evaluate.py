@@ -21,11 +21,10 @@ from kafeat.maths.scoring import figure_names, figure_of
 from kafeat.maths.task import task_of
 from kafeat.study.candidates import list_candidates
 from kafeat.study.evaluate import gate
-from kafeat.study.inputs import rereadable
+from kafeat.study.inputs import EvaluationRequest, rereadable
 from kafeat.study.measure import choose_rows, compared_rows
 from kafeat.study.recommendation import choose, edges, recommend
 from kafeat.study.records import Budget, Edge, Estimate, EvaluationRecord, Named, Rate, Report, Summary
-from kafeat.study.request import EvaluationRequest
 from kafeat.study.summary import FIGURES, budgets, summarize
 
 STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}

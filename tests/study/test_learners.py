@@ -8,9 +8,8 @@ import pytest
 from kafeat.errors import UsageError
 from kafeat.jobs.fit.search import ridge_predictions
 from kafeat.maths.task import task_of
-from kafeat.study.learners import Inputs, predictions
+from kafeat.study.learners import Inputs, Truth, predictions, split, unit_scaling_of
 from kafeat.study.machines import LEARNERS, learner_of
-from kafeat.study.preparation import Truth, split, unit_scaling_of
 
 
 def inputs(Z, height=37, standardize=False):

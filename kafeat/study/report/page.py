@@ -8,10 +8,12 @@ from typing import Any, cast
 
 from kafeat.maths.scoring import spell_score
 from kafeat.pictures.canvas import Picture
+from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.costs import cost_table, findings
 from kafeat.study.recommendation import choose
 from kafeat.study.records import MACHINES, EvaluationRecord, Report, Summary, estimate_of
-from kafeat.study.report.document import document, figures, table
+from kafeat.study.report.document import document, figures, table, write_page
+from kafeat.study.report.pictures import pictures
 from kafeat.study.summary import score_name, spell, spell_briefly, spelled_rate, spread_of, stated_mean
 
 # Columns in the order of a reader's questions: errors, scores, costs.
@@ -28,6 +30,12 @@ _WORDS = {
 }  # fmt: skip
 _PLAIN = ("exact kernel", "fit s", "transform s")
 """Columns without a standard error: that of the exact kernel depends on the split only, and times are rough."""
+
+
+def write_evaluation(folder: str, data: str, report: Report, exhibits: Sequence[MapFigures]) -> None:
+    """Write the page of an evaluation, and its pictures."""
+    drawn = list(pictures(report["summary"], exhibits, report["rates"]))
+    write_page(folder, page(report, data, drawn), drawn)
 
 
 def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:

@@ -11,8 +11,7 @@ from kafeat.maths.scoring import spell_score, stated
 from kafeat.pictures.canvas import Picture, drawn
 from kafeat.pictures.portraits import importance
 from kafeat.study.report.comparisons import score_over_columns
-from kafeat.study.report.document import document, figures, table
-from kafeat.study.report.folder import write_page
+from kafeat.study.report.document import document, figures, table, write_page
 from kafeat.study.tune.tuning import Tuning
 
 _MOST_LEADERS = 20

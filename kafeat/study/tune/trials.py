@@ -1,27 +1,37 @@
-"""Score candidates on rows that their maps were not fitted on, and the chosen map on the test rows; weigh columns."""
+"""Score candidates on rows that their maps were not fitted on, and the chosen map on the test rows; weigh columns.
+
+The trials made so far stand in a journal, one JSON object a line, so that a killed search can go on.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from typing import NamedTuple
+from types import TracebackType
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache, sources_of
-from kafeat.errors import DataError, quoted
+from kafeat.errors import DataError, SystemRefusedError, UsageError, counted, quoted
+from kafeat.io.storage.atomic import naming
+from kafeat.io.storage.files import is_at, lock, write_full
 from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
 from kafeat.jobs.fit.search import Subset, fit_chain, held_out, ridge_predictions, subset_of
 from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.scoring import figure_of, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.study.inputs import EvaluatedMap, RereadableData
-from kafeat.study.request import EvaluationRequest
+from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData
 from kafeat.study.scores import ModelScoring
 from kafeat.study.tune.space import DIAGONAL, Candidate, SearchSpace
 from kafeat.study.tune.table import TunedTable
@@ -266,3 +276,134 @@ def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[
     names = table.sample.names or tuple(f"column {j}" for j in range(table.sample.X.shape[1]))
     shares = np.bincount(sources, weights, len(names))
     return {str(names[j]): float(shares[j]) for j in np.argsort(-shares, kind="stable")}
+
+
+_Run = Callable[[Candidate, Size], Outcome]
+# A file that begins otherwise is no journal, and is left alone.
+_MARK = b'{"kafeat": "tune", "key": '
+
+
+class Journal:
+    """The outcomes of a search, in a file that it has locked. It stays if the search or the writing of its result ends
+    early, and otherwise is removed. `complete` is None until there is a choice.
+
+    With `resume` the outcomes of an earlier search are taken from the file if its key is the same, up to the first
+    damaged line. Without it a file with outcomes is refused.
+    """
+
+    def __init__(self, path: str, key: str, resume: bool, warn: Callable[[str], None]) -> None:
+        self._path, self._known = path, dict[str, Outcome]()
+        self.complete: bool | None = None
+        with naming(path):
+            self._file = os.fdopen(_open(path), "r+b", buffering=0)
+            try:
+                self._begin(_MARK + json.dumps(key).encode() + b"}\n", resume, warn)
+            except BaseException:
+                self._file.close()
+                raise
+
+    def _begin(self, head: bytes, resume: bool, warn: Callable[[str], None]) -> None:
+        if lock(self._file.fileno(), wait=False) is False:
+            raise SystemRefusedError(
+                f"{self._path}: expected a journal that no search writes to, got one in use; wait until that search "
+                "has ended, or name another config"
+            )
+        content = self._file.read()
+        if content and not content.startswith(_MARK):
+            raise _not_ours(self._path)
+        lines = content.splitlines(keepends=True)[1:]
+        if lines and not resume:
+            raise UsageError(
+                f"{self._path}: expected no trials of an earlier search, got {len(lines):,}; go on with them "
+                "(--resume, in Python resume=True), or remove the file to start anew"
+            )
+        if not content.startswith(head):
+            if lines:
+                warn(f"{self._path}: of other data or options; the search starts anew")
+            self._file.truncate(0)
+            write_full(self._file, head)
+            return
+        size = len(head)
+        for line in lines:
+            record = _Line.read(line)
+            if record is None:
+                taken = counted(len(self._known), "trial")
+                warn(f"{self._path}: a line is damaged; the search goes on from {taken} before it")
+                break
+            self._known[record.trial] = Outcome(**record.model_dump(exclude={"trial"}))
+            size += len(line)
+        self._file.truncate(size)
+
+    def remembering(self, run: _Run) -> _Run:
+        """Return a function that takes outcomes from the file, and adds new ones to it."""
+
+        def remembered(candidate: Candidate, size: Size) -> Outcome:
+            name = json.dumps([asdict(candidate), size])
+            if name not in self._known:
+                outcome = self._known[name] = run(candidate, size)
+                with naming(self._path):
+                    write_full(self._file, json.dumps({"trial": name, **asdict(outcome)}).encode() + b"\n")
+            return self._known[name]
+
+        return remembered
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # The same data would fail again, but the same result may be written elsewhere.
+        useless = self.complete is None and isinstance(error, DataError | UsageError)
+        done = useless if error is not None else self.complete
+        with naming(self._path), self._file:
+            if (done or not self._known) and is_at(self._file.fileno(), self._path):
+                os.unlink(self._path)
+
+
+class _Line(BaseModel):
+    """An outcome as it is written."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    trial: str
+    score: float = Field(lt=float("inf"))
+    resampled: tuple[FiniteFloat, ...]
+    seconds: Annotated[FiniteFloat, Field(ge=0.0)]
+    columns: int = Field(ge=0, lt=1 << 31)
+    failure: str | None
+    figures: dict[str, FiniteFloat]
+    row_seconds: Annotated[FiniteFloat, Field(ge=0.0)]
+    model_bytes: int = Field(ge=0)
+
+    @classmethod
+    def read(cls, line: bytes) -> _Line | None:
+        """Return the outcome of a line, or None for a damaged or incomplete one."""
+        try:
+            record = cls.model_validate_json(line)
+        except ValidationError:
+            return None
+        complete = record.columns > 0 and len(record.resampled) == RESAMPLES and record.score > float("-inf")
+        return record if line.endswith(b"\n") and (complete or record.failure is not None) else None
+
+
+def _open(path: str) -> int:
+    """Open or make a file. A link is refused, as its target may be anything."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        file = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_ours(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise _not_ours(path)
+    return file
+
+
+def _not_ours(path: str) -> UsageError:
+    return UsageError(
+        f"{path}: expected no file of that name, or the journal of a search, got another file; move it, or name "
+        "another config"
+    )

@@ -31,8 +31,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import MOST_SEEDS
 from kafeat.study.inputs import RereadableData, rereadable
-from kafeat.study.report.folder import report_folder
-from kafeat.study.tune.journal import Journal
+from kafeat.study.report.document import report_folder
 from kafeat.study.tune.notes import commented, comments, notes
 from kafeat.study.tune.search import Budget, Choice, Search, Trial, choose, first_choice
 from kafeat.study.tune.space import (
@@ -44,7 +43,7 @@ from kafeat.study.tune.space import (
     with_predictor,
 )
 from kafeat.study.tune.table import check_base, read_table, with_columns
-from kafeat.study.tune.trials import Scorer, column_importance, score_test_rows, sizes
+from kafeat.study.tune.trials import Journal, Scorer, column_importance, score_test_rows, sizes
 from kafeat.study.tune.tuning import Tuning, curve_of, table_of
 from kafeat.types import TableLike
 

@@ -13,7 +13,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.study.predictions import score_predictions
+from kafeat.study.scores import score_predictions
 
 N = 40
 HALF = np.arange(N) % 2

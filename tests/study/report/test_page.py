@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from tests.study.report.browser import CHROMIUM, assert_fits
 
 import kafeat
 from kafeat.errors import KafeatError
+from tests.study.report.browser import CHROMIUM, assert_fits
 
 pytest.importorskip("matplotlib")
 

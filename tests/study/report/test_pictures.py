@@ -20,12 +20,11 @@ from kafeat.pictures import portraits
 from kafeat.pictures.canvas import STYLES
 from kafeat.pictures.figure_data import LearningFigures, MapFigures, signature_curves
 from kafeat.study.candidates import list_candidates
-from kafeat.study.inputs import rereadable
+from kafeat.study.inputs import EvaluationRequest, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.report import comparisons
 from kafeat.study.report.comparisons import Axis
 from kafeat.study.report.pictures import pictures
-from kafeat.study.request import EvaluationRequest
 from kafeat.study.scores import Scoring
 
 STYLE = STYLES[0]

@@ -4,10 +4,10 @@ import os
 import re
 
 import pytest
-from tests.study.report.browser import CHROMIUM, assert_fits
-from tests.study.tune.test_tune import mixed
 
 import kafeat
+from tests.study.report.browser import CHROMIUM, assert_fits
+from tests.study.tune.test_tune import mixed
 
 pytest.importorskip("matplotlib")
 

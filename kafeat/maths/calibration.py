@@ -78,11 +78,12 @@ def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = Non
     return Calibration(unit / float(np.exp(found[0])), found[1:])
 
 
-def held_out_probabilities(scores: Floats, classes: Array) -> Floats:
+def held_out_probabilities(scores: Floats, classes: Array, weights: Floats | None = None) -> Floats:
     """Return probabilities of rows with scores (n, c); each half of the rows is calibrated on the other."""
     out: Floats = np.empty(scores.shape)
-    for half in (0, 1):
-        out[half::2] = fit_calibration(scores[1 - half :: 2], classes[1 - half :: 2])(scores[half::2])
+    for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+        known = None if weights is None else weights[other]
+        out[half] = fit_calibration(scores[other], classes[other], known)(scores[half])
     return out
 
 

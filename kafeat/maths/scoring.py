@@ -15,6 +15,9 @@ ScoringName = Literal[
     "auto", "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse"
 ]
 
+SQUARED_ERROR = "squared_error"
+"""The mean squared error of the targets, of classes too: a proper score that needs no probabilities."""
+
 
 def score_of(scoring: str, task: PredictionTask, predicted: Floats, labels: Array) -> float:
     """Return the score of predicted targets (n, k); errors are negative. NaN if it is not defined.
@@ -24,8 +27,8 @@ def score_of(scoring: str, task: PredictionTask, predicted: Floats, labels: Arra
     """
     if scoring == "auto":
         return task.score(predicted, labels)
-    if scoring == "squared_error":
-        return -squared_error(task, predicted, labels)
+    if scoring == SQUARED_ERROR:
+        return -_mse(predicted, task.targets(labels))
     check_scoring(scoring, task.kind)
     measure = figure_of(scoring, task, predicted, labels)
     return -measure if lower_is_better(scoring) else measure
@@ -73,11 +76,6 @@ def proper_scoring(kind: Kind) -> str:
     return "r2" if kind == "regression" else "log_loss"
 
 
-def squared_error(task: PredictionTask, predicted: Floats, labels: Array) -> float:
-    """Return the mean squared error of the targets, of classes too: a proper score that needs no calibration."""
-    return _mse(predicted, task.targets(labels))
-
-
 def check_scoring(scoring: str, kind: Kind) -> None:
     """Refuse a score of the other task."""
     if scoring not in figure_names(kind):
@@ -89,7 +87,7 @@ def check_scoring(scoring: str, kind: Kind) -> None:
 
 def lower_is_better(name: str) -> bool:
     """Return True for errors."""
-    return name in ("error_rate", "log_loss", "mae", "mse")
+    return name in ("error_rate", "log_loss", "mae", "mse", SQUARED_ERROR)
 
 
 def stated(name: str, score: float) -> float:

@@ -181,11 +181,13 @@ HeldOutPredictions = Callable[[Floats, Array, int, PredictionTask], Floats]
 """What a learner on the first rows of features (n, D), so many, with labels (n,) predicts of the others."""
 
 
-def ridge_predictions(Z: Floats, labels: Array, train: int, task: PredictionTask) -> Floats:
+def ridge_predictions(
+    Z: Floats, labels: Array, train: int, task: PredictionTask, weights: Floats | None = None
+) -> Floats:
     """Return what ridge on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
     Y = task.targets(labels[:train])
     equations = NormalEquations(Z.shape[1], Y.shape[1])
-    equations.add(Z[:train], Y, np.arange(train) % FOLDS)
+    equations.add(Z[:train], Y, np.arange(train) % FOLDS, None if weights is None else weights[:train])
     ridge = equations.training()
     return ridge.model(ridge.search())(Z[train:].astype(np.float64))
 

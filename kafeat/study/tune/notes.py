@@ -17,7 +17,8 @@ from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import score_of_constant, spell_score, stated
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step
-from kafeat.study.tune.search import Choice, Search, Trial
+from kafeat.study.tune.search import Choice, Search
+from kafeat.study.tune.space import FIXED
 from kafeat.types import Array
 
 
@@ -26,7 +27,6 @@ def notes(
     choice: Choice,
     goal: PredictionTask,
     task: TaskKind,
-    scoring: str,
     constant: float,
     predictor: Predictor | None,
 ) -> Iterator[str]:
@@ -44,11 +44,12 @@ def notes(
         )
     if best.score - constant <= 2.0 * best.error:
         yield (
-            f"The score is no better than a constant prediction ({stated(scoring, constant):z.4f}) by more than noise "
-            f"(two standard errors, {2.0 * best.error:.4f})."
+            f"The score is no better than a constant prediction ({stated(search.scoring, constant):z.4f}) by more "
+            f"than noise (two standard errors, {2.0 * best.error:.4f})."
         )
     yield from _common_class(goal, table.labels)
-    if choice.chosen.size.width > len(table.labels):
+    chosen = choice.chosen
+    if chosen.candidate.map not in FIXED and chosen.size.width > len(table.labels):
         yield f"A Nyström map has at most as many columns as there are training rows: {len(table.labels):,}."
     yield from choice.reasons
     if search.ended_early:
@@ -99,7 +100,7 @@ _RUNNERS_UP = 5
 
 
 def comments(
-    search: Search, choice: Choice, labels: LabelNames, scoring: str, constant: float, notes: Sequence[str]
+    search: Search, choice: Choice, labels: LabelNames, constant: float, notes: Sequence[str]
 ) -> Iterator[str]:
     """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
 
@@ -108,32 +109,28 @@ def comments(
     chosen, (leader, *others) = choice.chosen, choice.leaders
     named = ", ".join(map(quoted, labels))
     of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
-    name = spell_score(scoring)
+    name = spell_score(search.scoring)
     score_name = name[0].upper() + name[1:]
     yield (
         f"{CHOSEN}{of_label} from {counted(len(search.trials), 'trial')} on "
         f"{counted(len(search.space.table.labels), 'training row')}. {score_name} by ridge on the features, on rows "
         f"held out ({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
     )
-    yield f"  {_figure(scoring, chosen)}  {chosen.candidate}"
-    yield f"  {stated(scoring, constant):z.4f}           a constant prediction"
+    yield f"  {search.stated(chosen)}  {chosen.candidate}"
+    yield f"  {stated(search.scoring, constant):z.4f}           a constant prediction"
     if others:
         best = others[0].outcome.score > leader.outcome.score
         columns = "" if leader is chosen else f" with {leader.size.width:,} columns"
         yield f"Runners-up{columns}" + (
             ", of which the better ones are less simple and better by noise only:" if best else ":"
         )
-        yield from (f"  {_figure(scoring, trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
+        yield from (f"  {search.stated(trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
     if len(choice.points) > 1:
         yield f"{score_name} over columns, of the chosen map:"
         yield from (
-            f"  {_figure(scoring, one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points
+            f"  {search.stated(one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points
         )
     yield from notes
-
-
-def _figure(scoring: str, trial: Trial) -> str:
-    return f"{stated(scoring, trial.outcome.score):z.4f} ± {trial.outcome.error:.4f}"
 
 
 _WIDTH = 110

@@ -13,9 +13,9 @@ from math import log2
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.scoring import highest_score
-from kafeat.study.tune.space import BASE, FIXED, RAW, Candidate, SearchSpace
-from kafeat.study.tune.trials import Outcome, Score, Size
+from kafeat.maths.scoring import highest_score, stated
+from kafeat.study.tune.space import BASE, DEFAULT, FIXED, RAW, STARTS, Candidate, SearchSpace
+from kafeat.study.tune.trials import Outcome, Score, Size, deciding
 
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
@@ -113,6 +113,7 @@ class Search:
     space: SearchSpace
     sizes: Sequence[Size]
     run: Run
+    scoring: str = "r2"
     most_trials: int | None = None
     seconds: float | None = None
     reserved: float = 0.0
@@ -130,7 +131,9 @@ class Search:
                 self.ended_early = True
                 break
             self._try(candidate, size)
-        reached = [size for size in self.sizes if len(self._ranked(size)) > 1]
+        reached = [
+            size for size in self.sizes if any(one.candidate not in STARTS for one in self._ranked(size))
+        ]
         if reached and reached[-1] != self.sizes[-1]:  # what led at a smaller size when the search was over
             leaders = _promoted(self._ranked(reached[-1]))
             tried = {trial.candidate for trial in self.trials if trial.size == self.sizes[-1]}
@@ -213,7 +216,7 @@ class Search:
     def _plan(self) -> Iterator[tuple[Candidate, Size]]:
         """Yield the trials in their order, which depends on the outcomes so far and on nothing else."""
         small, middle, last = self.sizes
-        yield self.space.default(), last
+        yield DEFAULT, last
         yield RAW, last
         if self.space.base:
             yield BASE, last
@@ -257,8 +260,9 @@ class Search:
         return [candidate for candidate in near if not candidate.complexity]
 
     def _ranked(self, size: Size) -> list[Trial]:
-        """Return the trials of a size that have a score, best first."""
-        scored = [trial for trial in self.trials if trial.size == size and trial.outcome.failure is None]
+        """Return the trials of a size that have a score and are within the budget, best first."""
+        of_size = [trial for trial in self.trials if trial.size == size and trial.outcome.failure is None]
+        scored = filter(self.budget.allows, of_size)
         return sorted(scored, key=lambda trial: -trial.outcome.score)
 
     @property
@@ -275,17 +279,29 @@ class Search:
         """Return the trials of the largest size with any: the chosen one, and the others by their scores.
 
         Among trials that are worse than the best by less than a standard error of the difference, the simplest is
-        chosen, and of equally simple ones the best.
+        chosen, and of equally simple ones the best. It is no worse than raw columns and the default map.
         """
-        best = self.best_score
-        ranked = self._ranked(best.size)
+        ranked = self._ranked(self.best_score.size)
+        best, floor = ranked[0].outcome, self.floor
         equals = [
             trial
             for trial in ranked
-            if best.outcome.score - trial.outcome.score <= trial.outcome.noise(best.outcome)
+            if best.score - trial.outcome.score <= trial.outcome.noise(best) and trial.outcome.score >= floor
         ]
         chosen = min(equals, key=lambda trial: trial.candidate.complexity)
         return [chosen, *(trial for trial in ranked if trial is not chosen)]
+
+    @property
+    def floor(self) -> float:
+        """The best score of the raw columns and the default map, below which nothing is recommended."""
+        last = self._ranked(self.sizes[-1])
+        plain = (one.outcome.score for one in last if one.candidate in (RAW, DEFAULT))
+        return next(plain, float("-inf"))
+
+    def stated(self, trial: Trial) -> str:
+        """Return the score of a trial as it is usually stated, and its standard error."""
+        score = stated(deciding(self.scoring, trial.size), trial.outcome.score)
+        return f"{score:z.4f} ± {trial.outcome.error:.4f}"
 
 
 def _promoted(ranked: Sequence[Trial]) -> list[Candidate]:
@@ -321,11 +337,11 @@ class Choice:
 
 def first_choice(search: Search) -> Choice:
     """Return the best map of the searched width."""
-    leaders = [one for one in search.leaderboard() if search.budget.allows(one)]
+    leaders = search.leaderboard()
     return Choice(leaders, leaders[0])
 
 
-def choose(search: Search, scoring: str, predicts: bool, with_curve: bool) -> Choice:
+def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
     """Return the best map within the budget, as wide as it scores best if it `predicts`, else at the knee.
 
     `with_curve` tries it with fewer columns even if they are fixed.
@@ -335,17 +351,10 @@ def choose(search: Search, scoring: str, predicts: bool, with_curve: bool) -> Ch
         choice.points = _points(search, choice.chosen.candidate)
     if budget.columns is None:
         best = max(choice.points, key=lambda point: point.outcome.score)
-        choice.chosen = best if predicts else _knee(choice.points, scoring, _floor(search))
+        choice.chosen = best if predicts else _knee(choice.points, search)
         tried = "tried" if budget.bytes_per_row is None else "tried within the bounds"
-        choice.reasons = _reasons(choice, best, scoring, tried)
+        choice.reasons = _reasons(choice, best, highest_score(search.scoring), tried)
     return choice
-
-
-def _floor(search: Search) -> float:
-    """Return the best score of the raw columns and the default map, below which no width is recommended."""
-    plain = (RAW, search.space.default())
-    scores = [one.outcome.score for one in search.leaderboard() if one.candidate in plain]
-    return max(scores, default=float("-inf"))
 
 
 def _points(search: Search, candidate: Candidate) -> list[Trial]:
@@ -363,9 +372,9 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
     return [points[n] for n in sorted(points)]
 
 
-def _knee(points: Sequence[Trial], scoring: str, floor: float) -> Trial:
+def _knee(points: Sequence[Trial], search: Search) -> Trial:
     """Return the point with the fewest columns from which no other is worth its columns, and not below the floor."""
-    highest = highest_score(scoring)
+    highest, floor = highest_score(search.scoring), search.floor
     for i, point in enumerate(points):
         worth = any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :])
         if point.outcome.score >= floor and not worth:
@@ -380,7 +389,7 @@ def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
     return gain > one.noise(wider) and gain > share * loss
 
 
-def _reasons(choice: Choice, best: Trial, scoring: str, tried: str) -> list[str]:
+def _reasons(choice: Choice, best: Trial, highest: float, tried: str) -> list[str]:
     """Return sentences with the reason for the number of columns, and what it costs against the best of them."""
     chosen, points = choice.chosen, choice.points
     if len(points) < 2:
@@ -390,7 +399,7 @@ def _reasons(choice: Choice, best: Trial, scoring: str, tried: str) -> list[str]
         said = f"{columns:,} columns score best of those that were {tried}"
         return [f"{said}; they are the most." if chosen is points[-1] else f"{said}."]
     loss = best.outcome.score - chosen.outcome.score
-    error = highest_score(scoring) - chosen.outcome.score
+    error = highest - chosen.outcome.score
     return [
         f"{columns:,} columns are recommended: with more, every doubling takes away less than {100.0 * _WORTH:g} % of "
         f"the error, or no more than noise. {best.outcome.columns:,} columns score best of those that were {tried}: by "

@@ -83,8 +83,12 @@ class Candidate:
 
 BASE = Candidate("none", "none", "base", None)
 """The steps of the config to start from."""
+DEFAULT = Candidate("standardize", "none", "rbf")
+"""The map that a person would begin with."""
 RAW = Candidate("standardize", "none", "raw", None)
 """The columns themselves, which a map has to beat."""
+STARTS = (DEFAULT, RAW, BASE)
+"""The candidates that are tried first, at the wanted size."""
 FIXED = ("base", "raw")
 """Maps whose width is given, and that have no neighbours."""
 
@@ -164,10 +168,6 @@ class SearchSpace:
     def unions(self) -> list[bool]:
         """True, to scale the numbers alone, is tried where there are other columns."""
         return [False, True] if self.table.groups.mixed and self.table.groups.numbers else [False]
-
-    def default(self) -> Candidate:
-        """Return the map that a person would begin with."""
-        return Candidate("standardize", "none", "rbf")
 
     def first(self, width: int) -> Iterator[Candidate]:
         """Yield the candidates that are screened."""

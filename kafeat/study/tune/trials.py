@@ -21,19 +21,19 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.chain import Chain, FitCache, sources_of
+from kafeat.chain.chain import FitCache, sources_of
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted, quoted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
 from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
 from kafeat.jobs.fit.search import Subset, fit_chain, held_out, ridge_predictions, subset_of
 from kafeat.maths.calibration import held_out_probabilities
-from kafeat.maths.scoring import figure_of, score_of
+from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData
 from kafeat.study.scores import ModelScoring
-from kafeat.study.tune.space import DIAGONAL, Candidate, SearchSpace
+from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
 from kafeat.study.tune.table import TunedTable
 from kafeat.types import Array, Floats
 
@@ -53,6 +53,11 @@ class Size(NamedTuple):
     width: int
     splits: int
     draft: bool = False
+
+
+def deciding(scoring: str, size: Size) -> str:
+    """Return the score of trials of a size: drafts have a proper one that needs no calibration for log loss."""
+    return SQUARED_ERROR if size.draft and scoring == "log_loss" else scoring
 
 
 @dataclass(frozen=True)
@@ -94,71 +99,54 @@ class _Split(NamedTuple):
 _BESIDE = ("accuracy", "balanced_accuracy", "auc")
 
 
-class _Measured(NamedTuple):
-    """The score on the test rows of a split and on resamples of them, and what else is told of a map."""
-
-    scores: list[float]
-    figures: dict[str, float]
-    row_seconds: float
-    columns: int
-    model_bytes: int
-
-
-def _bytes_of(chain: Chain) -> int:
-    return sum(value.nbytes for one in chain.steps for value in one.state.values())
-
-
 class Scorer:
-    """Scores candidates on splits of the sample. What is learned does not depend on the number of jobs."""
+    """Scores candidates on splits of the sample. What is learned does not depend on the number of jobs.
 
-    def __init__(self, space: SearchSpace, task: PredictionTask, scoring: str, seed: int, jobs: int) -> None:
+    With `balanced` every class counts the same.
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        task: PredictionTask,
+        scoring: str,
+        seed: int,
+        jobs: int,
+        balanced: bool = False,
+    ) -> None:
         self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
+        self._balanced = balanced
         # Sizes that differ in the width alone share rows and fits.
         self._splits = cache(self._split_rows)
 
     def score(self, candidate: Candidate, size: Size) -> Outcome:
         """Return the mean score over the splits."""
         splits, started = self._splits(size.rows, size.splits), time.perf_counter()
-
-        def one(split: _Split) -> _Measured:
-            recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
-            rng = np.random.default_rng([self._seed, 6, split.number])
-            return self._measured(fit_chain(recipes, split.train, rng, split.cache), split, size.draft)
-
         try:
             with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
-                results = list(pool.map(one, splits))
+                outcomes = list(pool.map(lambda split: self._on(split, candidate, size), splits))
         except DataError as error:
             return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
-        means = np.mean([one.scores for one in results], axis=0)
-        return Outcome(
-            float(means[0]),
-            tuple(means[1:].tolist()),
-            time.perf_counter() - started,
-            max(one.columns for one in results),
-            figures={
-                name: float(np.mean([one.figures[name] for one in results])) for name in results[0].figures
-            },
-            row_seconds=min(one.row_seconds for one in results),
-            model_bytes=max(one.model_bytes for one in results),
-        )
+        return _mean(outcomes, time.perf_counter() - started)
 
-    def _measured(self, chain: Chain, split: _Split, draft: bool) -> _Measured:
-        """Return the score on the test rows of a split and on resamples of them, and what else is told of a map."""
+    def _on(self, split: _Split, candidate: Candidate, size: Size) -> Outcome:
+        """Return the outcome on one split."""
         n, task = len(split.train), self._task
+        recipes = self._space.steps(candidate, size.width, n, size.draft)
+        rng = np.random.default_rng([self._seed, 6, split.number])
+        chain = fit_chain(recipes, split.train, rng, split.cache)
         started = time.perf_counter()
         Z, every = held_out(chain, split.train, split.test)
         row_seconds = (time.perf_counter() - started) / len(Z)
-        predicted, labels = ridge_predictions(Z, every, n, task), every[n:]
-        figures = {}
-        if task.classes is not None and np.isfinite(predicted).all():
-            probabilities = held_out_probabilities(predicted, task.numbers(labels))
-            if self._scoring == "log_loss":
-                predicted = probabilities
+        weights = task.class_weights(every) if self._balanced else None
+        predicted, labels = ridge_predictions(Z, every, n, task, weights), every[n:]
+        measure, figures = deciding(self._scoring, size), dict[str, float]()
+        if not size.draft and task.classes is not None and np.isfinite(predicted).all():
             figures = {name: figure_of(name, task, predicted, labels) for name in _BESIDE}
+            of_test = None if weights is None else weights[n:]
+            probabilities = held_out_probabilities(predicted, task.numbers(labels), of_test)
             figures["log_loss"] = figure_of("log_loss", task, probabilities, labels)
-        # Drafts are ranked by a proper score that needs no calibration.
-        measure = "squared_error" if draft and self._scoring == "log_loss" else self._scoring
+            predicted = probabilities if measure == "log_loss" else predicted
         score = score_of(measure, task, predicted, labels)
         if not np.isfinite(score):
             raise DataError(
@@ -166,8 +154,15 @@ class Scorer:
             )
         rng = np.random.default_rng([self._seed, 7, split.number])
         resampled = _resampled(measure, task, predicted, labels, RESAMPLES, rng)
-        scores = [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
-        return _Measured(scores, figures, row_seconds, chain.n_outputs, _bytes_of(chain))
+        return Outcome(
+            score=score,
+            resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
+            seconds=0.0,
+            columns=chain.n_outputs,
+            figures=figures,
+            row_seconds=row_seconds,
+            model_bytes=sum(value.nbytes for one in chain.steps for value in one.state.values()),
+        )
 
     def _split_rows(self, rows: int, n: int) -> list[_Split]:
         return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
@@ -186,6 +181,20 @@ def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> _Split:
         subset_of(table.sample, order[test]),
         FitCache(most),
         number,
+    )
+
+
+def _mean(outcomes: Sequence[Outcome], seconds: float) -> Outcome:
+    """Return the outcome over all splits; a figure that a split has no value of is left out."""
+    means = {name: float(np.mean([one.figures[name] for one in outcomes])) for name in outcomes[0].figures}
+    return Outcome(
+        score=float(np.mean([one.score for one in outcomes])),
+        resampled=tuple(np.mean([one.resampled for one in outcomes], axis=0).tolist()),
+        seconds=seconds,
+        columns=max(one.columns for one in outcomes),
+        figures={name: mean for name, mean in means.items() if np.isfinite(mean)},
+        row_seconds=min(one.row_seconds for one in outcomes),
+        model_bytes=max(one.model_bytes for one in outcomes),
     )
 
 
@@ -257,7 +266,7 @@ def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[
     None if too few rows or no difference among the columns say anything.
     """
     if chosen.map == "base":
-        chosen = space.default()
+        chosen = DEFAULT
     metric = DIAGONAL if chosen.metric == "none" else chosen.metric
     recipes = space.steps(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
     table = space.table

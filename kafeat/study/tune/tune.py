@@ -118,6 +118,7 @@ class Tuner:
             self.space,
             planned,
             score if record is None else record.remembering(score),
+            self.chosen_by,
             budget=self.budget,
             most_trials=trials,
             seconds=seconds,
@@ -130,7 +131,7 @@ class Tuner:
         try:
             search.search()
             predicts = self.start.predictor is not None
-            choice = choose(search, self.chosen_by, predicts, with_curve=self.with_report)
+            choice = choose(search, predicts, with_curve=self.with_report)
             if self.split is not None:
                 fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data)
                 choice.test = score_test_rows(
@@ -162,8 +163,8 @@ class Tuner:
         config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
         name = self.chosen_by
         constant = score_of_constant(name, self.goal, labels, labels)
-        said = tuple(notes(search, choice, self.goal, self.task, name, constant, config.predictor))
-        text = comments(search, choice, names, name, constant, said)
+        said = tuple(notes(search, choice, self.goal, self.task, constant, config.predictor))
+        text = comments(search, choice, names, constant, said)
         best, seed = choice.chosen, self.start.seed
         return Tuning(
             config=config,

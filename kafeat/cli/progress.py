@@ -113,7 +113,7 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
     best, outcome = search.best_score, trial.outcome
     failed = outcome.failure is not None
     log.event(
-        "trial", number=trial.number, map=str(trial.candidate), rows=trial.size.rows, columns=trial.size.width,
+        "trial", number=trial.number, map=str(trial.candidate), rows=trial.size.rows, columns=trial.columns,
         scoring=deciding(search.scoring, trial.size),
         score=None if failed else outcome.score, seconds=round(outcome.seconds, 3), failure=outcome.failure,
         best=str(best.candidate), best_score=best.outcome.score, elapsed=round(elapsed, 3),
@@ -128,9 +128,7 @@ def _spelled(search: Search, trial: Trial) -> str:
     failure, size = trial.outcome.failure, trial.size
     name = spell_score(deciding(search.scoring, size))
     result = failure if failure is not None else f"{name} {search.stated(trial)}"
-    return (
-        f"trial {trial.number:,}: {trial.candidate}: {result} with {size.width:,} columns, {size.rows:,} rows"
-    )
+    return f"trial {trial.number:,}: {trial.candidate}: {result} with {trial.columns:,} columns, {size.rows:,} rows"
 
 
 def _table(search: Search, trial: Trial, seconds: float | None, trials: int | None) -> Table:

@@ -24,6 +24,10 @@ _MOST_ROUNDS = 4
 _UNKNOWN = 3.0
 # With fewer trials than this, none is spent on screening.
 _LEAST_TO_SCREEN = 4
+# Of wider tables raw columns take more time and memory than any map.
+_MOST_RAW = 2048
+# Share of the time that is kept at most for other numbers of columns.
+_FOR_WIDTHS = 0.4
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Trial:
     candidate: Candidate
     size: Size
     outcome: Outcome
+
+    @property
+    def columns(self) -> int:
+        """The number of columns that it was made for, or that it has if nothing chooses it."""
+        return self.outcome.columns if self.candidate.map in FIXED else self.size.width
 
 
 # Columns to search with if their number is open; the best map is tried with fewer and with twice as many.
@@ -182,9 +191,9 @@ class Search:
     def _late(self, candidate: Candidate, size: Size, kept: float = 0.0) -> bool:
         """Return true if this trial would end later than the time, of which so many seconds are kept for others.
 
-        The first trial is always made.
+        The default map and raw columns are always tried.
         """
-        if self.seconds is None or not self.trials:
+        if self.seconds is None or (candidate in (DEFAULT, RAW) and size == self.sizes[-1]):
             return False
         return time.monotonic() - self.started + self._expected(candidate, size) + kept > self.seconds
 
@@ -211,13 +220,14 @@ class Search:
     def _reserve(self, seconds: float) -> float:
         """Return the seconds to keep for the trials at other widths, by the slowest trial so far of the last size."""
         last = [trial.outcome.seconds for trial in self._ranked(self.sizes[-1])]
-        return min(self.reserved * max(last, default=0.0), seconds / 2.0)
+        return min(self.reserved * max(last, default=0.0), _FOR_WIDTHS * seconds)
 
     def _plan(self) -> Iterator[tuple[Candidate, Size]]:
         """Yield the trials in their order, which depends on the outcomes so far and on nothing else."""
         small, middle, last = self.sizes
         yield DEFAULT, last
-        yield RAW, last
+        if self.space.table.width <= _MOST_RAW:
+            yield RAW, last
         if self.space.base:
             yield BASE, last
         if self.most_trials is not None and self.most_trials < _LEAST_TO_SCREEN:

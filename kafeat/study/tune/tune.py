@@ -236,7 +236,7 @@ def tune(
         Largest number of bytes of the features of a row.
     time : float, str or None, default None
         Number of seconds, or a duration such as "90s", "10m" or "1h", that the search may take; it takes longer only
-        for the first trial. None makes all trials.
+        for the default map and raw columns, which are always tried. None makes all trials.
     trials : int or None, default None
         Number of trials after which the search ends; None makes all trials.
     split : str or None, default None

@@ -24,7 +24,6 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import BatchReader, MemoryReader, TableReader
 from kafeat.io.writers.arrow_columns import lists_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.run import fill
 from kafeat.types import Array, Floats
 
 try:
@@ -216,12 +215,8 @@ def _partition(
     if len(part):  # an empty column of objects does not show what it would hold
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
-        _fill(TableReader(_table(part, work.reads, place), place), fm, frame, out)
+        fm.fill(frame.program(fm), TableReader(_table(part, work.reads, place), place), 1, out)
     return _assembled(part, fm, frame, out)
-
-
-def _fill(source: Reader, fm: FeatureMap, frame: Frame, out: Floats) -> None:
-    fill(frame.program(fm), source, match(source, fm.columns, ()), fm.chunk_rows, out, 1, in_memory=True)
 
 
 def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
@@ -244,8 +239,8 @@ def _assembled(part: pd.DataFrame, fm: FeatureMap, frame: Frame, features: Float
     if frame.content == "predictions":
         numbers = features.astype(frame.dtype, order="F", copy=False)
         made = pd.DataFrame(numbers, index=part.index, columns=list(frame.names), copy=False)
-        if frame.class_name is not None and fm.classes is not None:
-            chosen = fm.classes[features.argmax(axis=1)]
+        if frame.class_name is not None:
+            chosen = fm.needed_predictor().predicted(features)
             kind = "str" if chosen.dtype.kind == "O" else chosen.dtype
             made.insert(0, frame.class_name, pd.Series(chosen, index=part.index, dtype=kind))
     elif frame.layout == "columns":
@@ -283,5 +278,5 @@ def _block(block: Array, work: _TaskInputs, block_id: tuple[int, ...] | None = N
     fm, frame = work.sent.map, work.frame
     out = frame.memory(fm).buffer(0, len(block))
     number = "" if block_id is None else f" {block_id[0]}"
-    _fill(MemoryReader(block, f"<block{number}>"), fm, frame, out)
+    fm.fill(frame.program(fm), MemoryReader(block, f"<block{number}>"), 1, out)
     return out.astype(frame.dtype, copy=False)

@@ -16,9 +16,11 @@ from kafeat.chain.program import Program
 from kafeat.errors import ArtifactError, UsageError
 from kafeat.io.columns.fields import indices_of, require, unique
 from kafeat.io.readers.base import Reader
+from kafeat.io.storage.base import Location
+from kafeat.io.storage.location import location_of
 from kafeat.io.writers.base import OutputOptions
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.load import artifact_bytes, loads
+from kafeat.model.load import load_from, loads
 from kafeat.model.predictor import PREDICTION
 from kafeat.runtime.run import NewArrays
 
@@ -32,10 +34,10 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class SharedMap:
-    """A reference to a map: the path of its model file, or its bytes. `digest` is their SHA-256 in hex."""
+    """A reference to a map: the location of its model file, or its bytes. `digest` is their SHA-256 in hex."""
 
     digest: str
-    file: str | bytes = field(repr=False)
+    file: Location | bytes = field(repr=False)
 
     @property
     def map(self) -> FeatureMap:
@@ -51,20 +53,20 @@ class SharedMap:
     def _read(self) -> FeatureMap:
         if isinstance(self.file, bytes):
             return loads(self.file, "<map>")
-        data = artifact_bytes(self.file)
+        data = self.file.read()
         digest = _digest(data)
         if digest != self.digest:
             raise ArtifactError(
                 f"{self.file}: expected the map with the SHA-256 {self.digest}, got {digest}: "
                 "every machine has to see the same file, and it must not change while the job runs"
             )
-        return loads(data, self.file)
+        return loads(data, str(self.file))
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return "kafeat-map", self.digest
 
 
-def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
+def shared(model: str | os.PathLike[str] | Location | FeatureMap | SharedMap) -> SharedMap:
     """Make a map that can be pickled and sent to other processes.
 
     A path is sent with its digest, and every process reads the file. A `FeatureMap` is sent as bytes. Raises
@@ -75,14 +77,12 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
     if isinstance(model, FeatureMap):
         data = model.dumps()
         made = SharedMap(_digest(data), data)
-    elif isinstance(model, str | os.PathLike):
-        name = os.fspath(model)
-        data = artifact_bytes(name)
-        # Other processes may run in other folders.
-        made = SharedMap(_digest(data), name if "://" in name else os.path.abspath(name))
-        model = loads(data, name)
     else:
-        raise UsageError(f"model: expected a path or a FeatureMap, got {type(model).__name__}")
+        place = location_of(model)
+        if place is None:
+            raise UsageError(f"model: expected a path or a FeatureMap, got {type(model).__name__}")
+        model = load_from(place)
+        made = SharedMap(str(model.digest), place.absolute())  # other processes may run in other folders
     with _lock:
         _remember(made.digest, model)
     return made

@@ -223,10 +223,10 @@ def _schema(df: DataFrame, fm: FeatureMap, frame: Frame) -> StructType:
 
 
 def _class_type(fm: FeatureMap) -> DataType:
-    labels = fm.needed_predictor().labels
-    if labels.type == "integer" and labels.class_array.dtype.kind == "u":
+    labels, classes = fm.needed_predictor().labels, fm.classes
+    if classes is not None and classes.dtype.kind == "u":
         raise UsageError(
-            f"model: expected classes that Spark's long can hold, got {max(labels.class_array)}: "
+            f"model: expected classes that Spark's long can hold, got {max(classes)}: "
             "write such classes as text before the fit"
         )
     kinds = {"text": StringType(), "integer": LongType(), "number": DoubleType(), "boolean": BooleanType()}

@@ -19,6 +19,7 @@ from kafeat import dataframes
 from kafeat.dataframes import FrameOptions, SharedMap, shared
 from kafeat.errors import ArtifactError, DataError, SystemRefusedError, UsageError
 from kafeat.io.readers.memory import BatchReader
+from kafeat.io.storage.local_path import LocalPath
 from kafeat.model.feature_map import FeatureMap
 
 X = np.random.default_rng(0).standard_normal((300, 5))
@@ -62,7 +63,7 @@ def test_a_path_travels_with_the_digest_of_its_file(tmp_path: Path, monkeypatch:
     fm.save("map.joblib")
     sent = shared("map.joblib")
     assert sent == SharedMap(
-        hashlib.sha256(Path("map.joblib").read_bytes()).hexdigest(), str(tmp_path / "map.joblib")
+        hashlib.sha256(Path("map.joblib").read_bytes()).hexdigest(), LocalPath(str(tmp_path / "map.joblib"))
     )
     assert len(pickle.dumps(sent)) < 500
     monkeypatch.chdir("/")

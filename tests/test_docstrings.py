@@ -15,7 +15,7 @@ import kafeat
 MODULES = [
     "kafeat.config.model", "kafeat.study.evaluation", "kafeat.jobs.dataset.api", "kafeat.study.evaluate",
     "kafeat.jobs.fit.fit", "kafeat.model.feature_map",
-    "kafeat.pictures.notebook", "kafeat.model.load",
+    "kafeat.pictures.notebook", "kafeat.model.load", "kafeat.model.serialize",
 ]  # fmt: skip
 METHODS = [
     kafeat.FeatureMap.transform, kafeat.FeatureMap.exact_kernel, kafeat.FeatureMap.matrix, kafeat.FeatureMap.save,

@@ -57,12 +57,15 @@ class BoundChain(Transform):
         self._dtype, self._factor, self._sums = dtype, factor, sums
         self.n_features_in = transforms[0].n_features_in
         self._outputs, self._all = outputs, transforms[-1].n_features_out
+        self._pruned = None if outputs is None else len(steps) - 1
+        """The step of whose outputs some are kept."""
         self._kept = self._all if outputs is None else len(outputs)
         self.n_features_out = self._kept if predictor is None else predictor.n_features_out
         if sums:
             self.n_features_out += self._kept
         wide = 0 if dtype == DOUBLE else cast_after
         self.wide_input = wide > 0 or transforms[0].wide_input
+        self.takes_sparse = transforms[0].takes_sparse
         kept_wide = 0 < wide < len(transforms) and transforms[wide].wide_input
         self._rounded = None if not wide or kept_wide else wide - 1
         """The step whose float64 output is rounded."""
@@ -91,10 +94,6 @@ class BoundChain(Transform):
             np.empty((rows, predicted), PREDICTION_DTYPE),
         )
 
-    @property
-    def takes_sparse(self) -> bool:
-        return self._transforms[0].takes_sparse
-
     def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         self._apply(X, out, scratch)
 
@@ -104,16 +103,15 @@ class BoundChain(Transform):
     def _apply(self, X: Rows, out: Floats, scratch: _Buffers) -> None:
         last = scratch.predictions if self._sums else out
         for i, (target, own) in enumerate(zip((*scratch.between, last), scratch.steps, strict=True)):
-            whole = target
-            if i + 1 == len(self._steps) and self._outputs is not None:
-                whole = shaped(scratch.every, (len(X), self._all), is_feature_major(target))
-            made = whole
+            whole = made = target
+            if i == self._pruned:
+                whole = made = shaped(scratch.every, (len(X), self._all), is_feature_major(target))
             if i == self._rounded:
                 made = shaped(scratch.wide, whole.shape, is_feature_major(whole))
             self._step(i, X, made, own)
             if made is not whole:
                 self._round(i, made, whole)
-            if whole is not target and self._outputs is not None:
+            if self._outputs is not None and whole is not target:
                 _take(whole, self._outputs, target)
             X = target
         if self._factor is not None:

@@ -298,6 +298,8 @@ class Chain:
 
     def inverse(self, Z: Floats) -> Floats:
         """Return the rows (n, d) with the features Z (n, D); refuse a chain with a step that has no inverse."""
+        if Z.ndim != 2 or Z.shape[1] != self.n_components:
+            raise UsageError(f"Z: expected the shape (n, {self.n_components}), got {Z.shape}")
         if self.outputs is not None:
             raise UsageError(
                 "inverse_transform: expected a map with all of its outputs, got one that is pruned"

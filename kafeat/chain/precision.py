@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kafeat.chain.tiles import with_good_rows
 from kafeat.contract.step import DOUBLE, Transform
-from kafeat.errors import InvalidValueError
 from kafeat.types import Floats
 
 # Rows that are looked at: those spread over the sample, fewer of wide ones, and those with the farthest entries.
@@ -69,22 +69,16 @@ def features(transform: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any
     for start in range(0, len(rows), height):
         # tiles have one height: the last row stands for those that are not there
         places = np.minimum(np.arange(start, start + height), len(rows) - 1)
-        _apply(transform, X, rows[places], made, scratch, dtype)
+        _apply(transform, X[rows[places]], made, scratch)
         out[start : start + height] = made[: len(out) - start]
     return out
 
 
-def _apply(
-    transform: Transform, X: Floats, rows: Indices, out: Floats, scratch: Any, dtype: np.dtype[Any]
-) -> None:
-    """One tile; in the place of a row that is refused stands another while it is done."""
-    good = np.ones(len(rows), dtype=bool)
+def _apply(transform: Transform, X: Floats, out: Floats, scratch: Any) -> None:
+    """Transform one tile; rows that are refused become NaN."""
+    good, reads = np.ones(len(X), dtype=bool), transform.reads(out.dtype)
     with np.errstate(all="ignore"):
-        while good.any():
-            used = np.where(good, rows, rows[good.argmax()])
-            try:
-                transform.apply(np.ascontiguousarray(X[used], dtype=transform.reads(dtype)), out, scratch)
-                break
-            except InvalidValueError as refused:
-                good[rows == used[refused.row]] = False
+        with_good_rows(
+            good, lambda rows: transform.apply(np.ascontiguousarray(X[rows], dtype=reads), out, scratch)
+        )
     out[~good] = np.nan

@@ -41,21 +41,9 @@ class Device(Protocol):
         """Return a worker; `processor` makes the one that computes what the device refuses."""
 
 
-class Model(Protocol):
-    """A fitted chain, its dtype and its predictor. A program is made of them."""
-
-    @property
-    def chain(self) -> Chain: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def last_step(self) -> FittedStep | None:
-        """The fitted predictor."""
-
-
 @dataclass(frozen=True)
 class Program:
-    """Compute features or predictions of rows: made by `compile`, run by `runtime/run.py`.
+    """Compute features or predictions of rows: made by `Programs`, run by `runtime/run.py`.
 
     Attributes:
         reads: The dtype that rows are to come in.
@@ -76,126 +64,100 @@ class Program:
     on_device: bool = False
 
 
-def compile(
-    model: Model,
-    what: What = "features",
-    *,
-    scale: float | None = None,
-    dtype: np.dtype[Any] | None = None,
-    device: Device | None = None,
-    sparse: bool = False,
-    sums: bool = False,
-    transforms: Sequence[Transform] | None = None,
-) -> Program:
-    """Make a program for the features or the predictions of a fitted model.
-
-    Parameters
-    ----------
-    model : Model
-        The fitted chain, its dtype, and its predictor if it has one.
-    what : {"features", "predictions"}, default "features"
-        Predictions need a predictor.
-    scale : float or None, default None
-        A factor of all features.
-    dtype : dtype or None, default None
-        Type of sparse features; None is that of the model. Dense ones are rounded to the dtype of their memory.
-    device : Device or None, default None
-        The backend of dense results; None is the processor.
-    sparse : bool, default False
-        True makes sparse rows. The last step has to be one that `gives_sparse`.
-    sums : bool, default False
-        True puts the features behind the predictions, so that both can be summed.
-    transforms : sequence of Transform or None, default None
-        The transforms of the steps of the chain, if they are made already.
-
-    Returns
-    -------
-    Program
-        The program.
-    """
-    own = np.dtype(model.dtype)
-    if sparse:
-        return _sparse_program(model.chain, own, own if dtype is None else dtype)
-    bound, behind = model.chain.transforms(own) if transforms is None else transforms, 0
-    if what == "features":
-        transform, made_in = model.chain.joined(bound, own, factor=scale), own
-    else:
-        if model.last_step is None:
-            raise TypeError("a map without a predictor has no predictions")
-        made_in, behind = PREDICTION_DTYPE, model.chain.n_components if sums else 0
-        predictor = model.last_step.bind(own)
-        transform = model.chain.joined(bound, own, predictor=predictor, sums=sums)
-    worker: Callable[[], Worker] = partial(TileLoop, transform, made_in)
-    if device is not None:
-        worker = partial(device.worker, worker, what, scale, sums)
-    return Program(
-        transform.reads(made_in), transform.n_features_out - behind, made_in, tile_rows(transform), worker,
-        behind=behind, on_device=device is not None,
-    )  # fmt: skip
-
-
 class Programs:
-    """The programs of a model. Each is made at its first use, and the arrays derived from the chain once for all."""
+    """What makes the programs of a fitted model, each at its first use: `programs("predictions")` returns one."""
 
     def __init__(
-        self, chain: Chain, dtype: str, last_step: FittedStep | None = None, device: Device | None = None
+        self, chain: Chain, dtype: str, predictor: FittedStep | None = None, device: Device | None = None
     ) -> None:
-        self.chain, self.dtype, self.last_step, self._device = chain, dtype, last_step, device
+        self._chain, self._dtype, self._predictor, self._device = chain, np.dtype(dtype), predictor, device
         self._made: dict[tuple[Any, ...], Program] = {}
-
-    @cached_property
-    def transforms(self) -> Sequence[Transform]:
-        """The transforms of the steps of the chain."""
-        return self.chain.transforms(np.dtype(self.dtype))
-
-    @property
-    def gives_sparse(self) -> bool:
-        """True if the features can be made as sparse rows."""
-        return _last(self.chain, np.dtype(self.dtype)).gives_sparse
 
     def __call__(
         self,
         what: What = "features",
         *,
         scale: float | None = None,
-        sparse: bool = False,
         dtype: np.dtype[Any] | None = None,
+        sparse: bool = False,
         sums: bool = False,
     ) -> Program:
-        """Return the program that `compile` makes of these."""
-        if sparse and not self.gives_sparse:
-            raise UsageError(
-                "sparse features: expected a last step that has few (intersection_bins, or projection with matrix: "
-                f"sparse), got {self.chain.steps[-1].step.kind}"
-            )
-        key = (what, scale, sparse, dtype, sums)
+        """Return the program for the features or the predictions.
+
+        Parameters
+        ----------
+        what : {"features", "predictions"}, default "features"
+            Predictions need a predictor.
+        scale : float or None, default None
+            A factor of all features.
+        dtype : dtype or None, default None
+            Type of sparse features; None is that of the model. Dense ones are rounded to the dtype of their memory.
+        sparse : bool, default False
+            True makes sparse rows. The last step has to be one that `gives_sparse`.
+        sums : bool, default False
+            True puts the features behind the predictions, so that both can be summed.
+
+        Returns
+        -------
+        Program
+            The program.
+        """
+        key = (what, scale, dtype, sparse, sums)
         if key not in self._made:
-            transforms = () if sparse else self.transforms
-            self._made[key] = compile(
-                self, what, scale=scale, dtype=dtype, device=self._device, sparse=sparse, sums=sums,
-                transforms=transforms,
-            )  # fmt: skip
+            self._made[key] = self._sparse(dtype or self._dtype) if sparse else self._dense(what, scale, sums)
         return self._made[key]
 
+    @cached_property
+    def transforms(self) -> Sequence[Transform]:
+        """The transforms of the steps of the chain, whose arrays all programs of dense results share."""
+        return self._chain.transforms(self._dtype)
 
-def _last(chain: Chain, dtype: np.dtype[Any]) -> Transform:
-    """Return the last step as a transform; a chain that computes in float64 to its end is rounded at its end."""
-    return chain.steps[-1].bind(_dtype_of_last(chain, dtype))
+    @property
+    def gives_sparse(self) -> bool:
+        """True if the features can be made as sparse rows."""
+        return self._last.gives_sparse
 
+    @cached_property
+    def _last(self) -> Transform:
+        return self._chain.steps[-1].bind(self._dtype_of_last)
 
-def _dtype_of_last(chain: Chain, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return DOUBLE if chain.cast_after == len(chain.steps) else dtype
+    @property
+    def _dtype_of_last(self) -> np.dtype[Any]:
+        """The dtype that the last step computes in; float64 is rounded at the end of the chain."""
+        return DOUBLE if self._chain.cast_after == len(self._chain.steps) else self._dtype
 
+    def _dense(self, what: What, scale: float | None, sums: bool) -> Program:
+        made_in, predictor = self._dtype, None
+        if what == "predictions":
+            if self._predictor is None:
+                raise TypeError("a map without a predictor has no predictions")
+            made_in, predictor = PREDICTION_DTYPE, self._predictor.bind(self._dtype)
+        transform = self._chain.joined(
+            self.transforms, self._dtype, predictor=predictor, factor=scale, sums=sums
+        )
+        worker: Callable[[], Worker] = partial(TileLoop, transform, made_in)
+        if self._device is not None:
+            worker = partial(self._device.worker, worker, what, scale, sums)
+        behind = self._chain.n_components if sums else 0
+        return Program(
+            transform.reads(made_in), transform.n_features_out - behind, made_in, tile_rows(transform), worker,
+            behind=behind, on_device=self._device is not None,
+        )  # fmt: skip
 
-def _sparse_program(chain: Chain, own: np.dtype[Any], dtype: np.dtype[Any]) -> Program:
-    last = _last(chain, own)
-    reads = last.reads(_dtype_of_last(chain, own))
-    before = chain.first(len(chain.steps) - 1).bind(reads) if len(chain.steps) > 1 else None
-    return Program(
-        reads if before is None else before.reads(reads), chain.n_components, dtype,
-        LEAST_ROWS if before is None else tile_rows(before),
-        partial(SparseLoop, chain, before, last, reads, own, dtype),
-    )  # fmt: skip
+    def _sparse(self, dtype: np.dtype[Any]) -> Program:
+        chain, last = self._chain, self._last
+        if not last.gives_sparse:
+            raise UsageError(
+                "sparse features: expected a last step that has few (intersection_bins, or projection with matrix: "
+                f"sparse), got {chain.steps[-1].step.kind}"
+            )
+        reads = last.reads(self._dtype_of_last)
+        before = chain.first(len(chain.steps) - 1).bind(reads) if len(chain.steps) > 1 else None
+        return Program(
+            reads if before is None else before.reads(reads), chain.n_components, dtype,
+            LEAST_ROWS if before is None else tile_rows(before),
+            partial(SparseLoop, chain, before, last, reads, self._dtype, dtype),
+        )  # fmt: skip
 
 
 class SparseLoop:

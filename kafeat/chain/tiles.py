@@ -6,7 +6,8 @@ bytes do not depend on what follows it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from kafeat.contract.step import Transform
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Mask
+
+R = TypeVar("R")
 
 # Heights double from the least to the most while a tile's widest array stays below this many numbers. Lower tiles of
 # narrow maps make calls so short that threads wait for the interpreter longer than they compute; higher ones of wide
@@ -137,6 +140,24 @@ class TileLoop:
             if not finite.all():
                 row = int(np.argmin(finite.all(axis=1)))
                 raise InvalidValueError(row, None, beyond(out[row][~finite[row]][0], out.dtype)) from None
+
+
+def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, list[InvalidValueError]]:
+    """Return `work(rows)`, and the errors of rows that it has refused, which are no longer `good`.
+
+    `rows` are the numbers 0, 1, … of the rows, with a good one in the place of each bad one: the others keep their
+    places in the tile, and so their bytes. The result is None if no row is good.
+    """
+    refusals = list[InvalidValueError]()
+    while good.any():
+        try:
+            return work(np.where(good, np.arange(len(good)), good.argmax())), refusals
+        except InvalidValueError as refused:
+            # A refused replacement means that the first good row is bad itself.
+            row = refused.row if good[refused.row] else int(good.argmax())
+            good[row] = False
+            refusals.append(InvalidValueError(row, refused.column, refused.problem))
+    return None, refusals
 
 
 def _copy(features: Floats, out: Floats) -> None:

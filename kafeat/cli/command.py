@@ -13,8 +13,6 @@ from click.core import ParameterSource
 
 from kafeat.cli import log
 from kafeat.cli.overlaps import refuse_overlaps_of
-from kafeat.io.options import declared
-from kafeat.jobs.transform.options import PARTS, TransformOptions
 
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
@@ -138,12 +136,6 @@ def long_name(option: click.Option) -> str:
     return next(name for name in option.opts if name.startswith("--"))
 
 
-_GROUPS: dict[str, set[str]] = {}
-for _field, _says in declared(TransformOptions):
-    if _says.group:
-        _GROUPS.setdefault(_says.group, set()).add(f"--{_field.name.replace('_', '-')}")
-_GROUPS["Output"] |= {"--json", "--report", "--dry-run"}
-_GROUPS["Messages"] = {"--log-format", "--quiet", "--verbose", "--color", "--help"}
 _OWN = "Options"
 # The help of a command with fewer options than this is one list.
 _FEW = 12
@@ -157,10 +149,10 @@ class GroupedCommand(click.Command):
         if len(every) < _FEW:
             super().format_options(ctx, formatter)
             return
-        names = set(map(long_name, every))
-        for group in (_OWN, *_GROUPS):
+        groups = _groups({long_name(one) for one in every})
+        for group in (_OWN, *dict.fromkeys(groups.values())):
             of_group = (
-                one.get_help_record(ctx) for one in every if _group_of(long_name(one), names) == group
+                one.get_help_record(ctx) for one in every if groups.get(long_name(one), _OWN) == group
             )
             rows = [record for record in of_group if record is not None]
             if rows:
@@ -168,9 +160,17 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(rows)
 
 
-def _group_of(name: str, names: set[str]) -> str:
-    """Return the group of an option of a command with options of these names."""
-    for group, members in _GROUPS.items():
-        if name in members and (group != PARTS or "--engine" in names):
-            return group
-    return _OWN
+def _groups(names: set[str]) -> dict[str, str]:
+    """Return the groups of options, for a command with options of these names."""
+    # Imported here: only the help of a command needs them.
+    from kafeat.io.options import declared
+    from kafeat.jobs.transform.options import PARTS, TransformOptions
+
+    groups = {f"--{one.name.replace('_', '-')}": says.group for one, says in declared(TransformOptions)}
+    groups |= dict.fromkeys(("--json", "--report", "--dry-run"), "Output")
+    groups |= dict.fromkeys(("--log-format", "--quiet", "--verbose", "--color", "--help"), "Messages")
+    return {
+        name: group
+        for name, group in groups.items()
+        if group is not None and (group != PARTS or "--engine" in names)
+    }

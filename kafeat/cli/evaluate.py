@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from kafeat.cli import experiments, log, options
 from kafeat.cli.command import GroupedCommand, long_name
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, UsageError, without_secrets
 
 if TYPE_CHECKING:
     from kafeat.io.options import InputOptions
@@ -161,14 +161,13 @@ def evaluate(
     from kafeat.cli.evaluate_tables import show, show_predictions
     from kafeat.cli.json_output import check_json, write_json
     from kafeat.cli.progress import steps_of
-    from kafeat.io.storage.location import parse_location
     from kafeat.study.evaluate import evaluate as job
     from kafeat.study.evaluate import gate
     from kafeat.study.scores import refuse_low_scores, score_predictions
 
     models, configs = _without_idle_defaults(models, configs, experiment)
     check_json(json_file)
-    source, scoring = {"data": str(parse_location(data))}, choices["scoring"]
+    source, scoring = {"data": without_secrets(data)}, choices["scoring"]
     shown = json_file != "-" and not quiet
     if all_rows:
         _refuse_others()
@@ -193,7 +192,7 @@ def evaluate(
             list(models), data, labels, reading=reading, config=recipes, sweep=sweeps, jobs=jobs, say=say,
             listener=log.listener(quiet), **choices,
         )  # fmt: skip
-    named = {"model": str(parse_location(models[0]))} if len(models) == 1 and not recipes else {}
+    named = {"model": without_secrets(models[0])} if len(models) == 1 and not recipes else {}
     repeated = {} if experiment is None else {"experiment": experiment}
     write_json(json_file, {**named, **repeated, **source, **results})
     if shown:

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from kafeat.cli.command import long_name
-from kafeat.cli.options import FileName
+from kafeat.cli.overlaps import FileName
 
 _ALLOWED = (
     "label", "split", "task", "learner", "tau", "penalty", "sweep", "seeds", "splits", "scoring", "rows", "exact_rows",

@@ -8,6 +8,7 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
+from kafeat.cli.overlaps import located
 
 if TYPE_CHECKING:
     from kafeat.io.options import InputOptions
@@ -74,11 +75,10 @@ def fit(
 
     from kafeat.cli.progress import progress
     from kafeat.config import load_config
-    from kafeat.io.storage.location import parse_location
     from kafeat.jobs.fit.fit import fit_reader
 
     recipe = load_config(config)
-    with reading.open(parse_location(data)) as source, progress("reading rows", quiet) as announce:
+    with reading.open(located(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
         fm = fit_reader(recipe, source, labels, split=split, weight=weight, jobs=jobs, listener=listener)
     fm.save(model, overwrite, fsync=fsync)

@@ -27,9 +27,8 @@ def inspect(model: str, as_json: bool) -> None:
     """Show the content of MODEL: steps, parameters, columns, sizes and training data."""
     import json
 
-    from kafeat.errors import quoted
+    from kafeat.errors import quoted, without_secrets
     from kafeat.io.columns.fields import listed, listed_values
-    from kafeat.io.storage.location import parse_location
     from kafeat.jobs.inspect import inspect as job
 
     content = job(model)
@@ -37,7 +36,7 @@ def inspect(model: str, as_json: bool) -> None:
         click.echo(json.dumps(content, indent=2))
         return
     click.echo(
-        f"{parse_location(model)}: kafeat {content['kafeat']} map, format {content['format']}, "
+        f"{without_secrets(model)}: kafeat {content['kafeat']} map, format {content['format']}, "
         f"{content['bytes']:,} bytes, sha256 {content['sha256']}"
     )
     click.echo(

@@ -9,16 +9,16 @@ from typing import Any
 
 import click
 
+from kafeat.cli.overlaps import located
 from kafeat.errors import SystemRefusedError
 
 
 def check_json(name: str | None) -> None:
     """Refuse a file that cannot be written; None is no file, and `-` is stdout."""
     from kafeat.io.storage.atomic import check_place
-    from kafeat.io.storage.location import parse_location
     from kafeat.io.storage.object_store import ObjectUri
 
-    place = parse_location(name or "")
+    place = located(name or "")
     folder = os.path.dirname(place.path) or "."
     if isinstance(place, ObjectUri):
         check_place(place, clobber=True)
@@ -28,11 +28,10 @@ def check_json(name: str | None) -> None:
 
 def write_json(name: str | None, content: Mapping[str, Any], ensure_ascii: bool = True) -> None:
     """Write the content to the file, if there is one."""
-    from kafeat.io.storage.atomic import write_bytes
-    from kafeat.io.storage.location import parse_location
+    from kafeat.io.storage.location import write_file
 
     text = json.dumps(content, indent=2, ensure_ascii=ensure_ascii) + "\n"
     if name == "-":
         click.echo(text, nl=False)
     elif name:
-        write_bytes(parse_location(name), text.encode())
+        write_file(name, text.encode())

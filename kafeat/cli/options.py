@@ -3,54 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import Field
 from functools import wraps
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
+from kafeat.cli.overlaps import FileName
 from kafeat.io import formats
 from kafeat.io.options import InputOptions, Option, declared
-from kafeat.io.storage.files import ReadOnce
 from kafeat.jobs.transform.options import TransformOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 INPUTS = click.Choice(formats.INPUTS)
-
-
-class FileName(click.types.StringParamType):
-    """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
-
-    `use` says how the command uses it: it reads data, a config or another file, or it writes a model, another output,
-    the result of a search with a journal beside it, or a folder of pages. `kafeat.cli.overlaps` compares outputs with
-    inputs. `what` names the file in messages.
-    """
-
-    envvar_list_splitter = os.pathsep
-
-    def __init__(
-        self, use: Literal["data", "config", "file", "model", "output", "search", "pages"], what: str
-    ) -> None:
-        self.use, self.what = use, what
-
-    @property
-    def written(self) -> bool:
-        """True if the command writes to it."""
-        return self.use in ("model", "output", "search", "pages")
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        # The check of overlapping files reads a config, and then the command does.
-        name = super().convert(value, param, ctx)
-        return ReadOnce(name) if self.use == "config" and not isinstance(name, ReadOnce) else name
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="dir" if self.use == "pages" else "file")]
 
 
 class ColumnName(click.types.StringParamType):

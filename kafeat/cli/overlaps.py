@@ -1,49 +1,96 @@
-"""Compare every output of a command with every file it reads, before the command starts."""
+"""The files of a command: the type of their names, and a comparison of every output with every file that is read."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.shell_completion import CompletionItem
 
-from kafeat.cli.options import FileName
+from kafeat.errors import KafeatError
+from kafeat.io.storage.files import ReadOnce
+
+if TYPE_CHECKING:
+    from kafeat.io.storage.base import Location
+
+
+class FileName(click.types.StringParamType):
+    """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
+
+    `use` says how the command uses it: it reads data, a config or another file, or it writes a model, another output,
+    the result of a search with a journal beside it, or a folder of pages. `what` names the file in messages.
+    """
+
+    envvar_list_splitter = os.pathsep
+
+    def __init__(
+        self, use: Literal["data", "config", "file", "model", "output", "search", "pages"], what: str
+    ) -> None:
+        self.use, self.what = use, what
+
+    @property
+    def written(self) -> bool:
+        """True if the command writes to it."""
+        return self.use in ("model", "output", "search", "pages")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        # The check of overlapping files reads a config, and then the command does.
+        name = super().convert(value, param, ctx)
+        return ReadOnce(name) if self.use == "config" and not isinstance(name, ReadOnce) else name
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="dir" if self.use == "pages" else "file")]
+
+
+def located(name: str) -> Location:
+    """Return the location of a file or folder that the user has named."""
+    from kafeat.io.storage.location import parse_location
+
+    return parse_location(name)
 
 
 def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> None:
     """Refuse parameters with which an output would replace an input or another output."""
-    files = list(_files(command, values))
-    outputs = [place for _, kind, place in files if kind.written]
+    files = [(*file, located(file[-1])) for file in _files(command, values)]
+    outputs = [place for _, kind, _, place in files if kind.written]
     if not outputs:
         return
-    from kafeat.io.storage.location import parse_location
-    from kafeat.io.storage.object_store import is_remote
+    from kafeat.io.storage.local_path import LocalPath
+    from kafeat.io.storage.object_store import ObjectUri
     from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps, refuse_table_name
 
-    remote = any(map(is_remote, outputs))
+    remote = any(isinstance(place, ObjectUri) for place in outputs)
     read: list[InputPlace] = []
     written: list[OutputPlace] = []
-    for name, kind, place in files:
+    for name, kind, given, place in files:
         match kind.use:
             case "config":
-                read += InputPlace.of_config(kind.what, place)
+                read += [
+                    InputPlace(kind.what, (place,)),
+                    InputPlace(f"the rows that {given} names", _rows_of(given)),
+                ]
             case "data":
-                read.append(InputPlace.of_data(kind.what, parse_location(place), remote))
+                read.append(InputPlace.of_data(kind.what, place, remote))
             case "file":
-                read.append(InputPlace(kind.what, (parse_location(place),)))
+                read.append(InputPlace(kind.what, (place,)))
             case "pages":
                 from kafeat.study.report.document import pages_of
 
-                written += [OutputPlace(name, parse_location(page)) for page in pages_of(place)]
+                written += [OutputPlace(name, LocalPath(page)) for page in pages_of(given)]
             case _:
-                written.append(OutputPlace(name, parse_location(place)))
+                written.append(OutputPlace(name, place))
                 journal = journal_of(place) if kind.use == "search" else None
                 if journal is not None:
-                    written.append(OutputPlace("a journal", parse_location(journal)))
+                    written.append(OutputPlace("a journal", LocalPath(journal)))
     refuse_overlaps(read, written)
-    for _, kind, place in files:
+    for _, kind, _, place in files:
         if kind.use == "model":
-            refuse_table_name(parse_location(place))
+            refuse_table_name(place)
 
 
 def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[str, FileName, str]]:
@@ -56,10 +103,18 @@ def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[
                 yield name, parameter.type, place
 
 
-def journal_of(place: str) -> str | None:
+def _rows_of(config: str) -> tuple[Location, ...]:
+    """Return the files of rows that a config names. The command itself reports one that cannot be read."""
+    from kafeat.config import load_config
+
+    with suppress(KafeatError):
+        given = (rows for step in load_config(config).steps for rows in step.traits.given_rows.values())
+        return tuple(located(rows) for rows in given if isinstance(rows, str))
+    return ()
+
+
+def journal_of(place: Location) -> str | None:
     """Return the name of the journal of a search: it lies beside the output if that is a file of this machine."""
     from kafeat.io.storage.local_path import LocalPath
-    from kafeat.io.storage.location import parse_location
 
-    output = parse_location(place)
-    return f"{output.path}.journal" if isinstance(output, LocalPath) and output.kind() != "other" else None
+    return f"{place.path}.journal" if isinstance(place, LocalPath) and place.kind() != "other" else None

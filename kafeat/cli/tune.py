@@ -9,7 +9,7 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
-from kafeat.cli.overlaps import journal_of
+from kafeat.cli.overlaps import journal_of, located
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
@@ -123,12 +123,12 @@ def tune(
     from kafeat.cli.progress import watching
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place, write_bytes
-    from kafeat.io.storage.location import parse_location
     from kafeat.study.tune.space import seconds_of
     from kafeat.study.tune.tune import tune as job
 
     seconds = seconds_of(time)
-    place, journal = parse_location(config), journal_of(config)
+    place = located(config)
+    journal = journal_of(place)
     if resume and journal is None:
         raise UsageError(
             f"--resume: expected an output on this machine, beside which the journal is, got {place}"
@@ -136,7 +136,7 @@ def tune(
     replace = overwrite or (resume and _chosen_before(place))
     for name, may_replace in ((config, replace), (json_file, True)):
         if name not in (None, "-"):
-            check_place(parse_location(name), may_replace)
+            check_place(located(name), may_replace)
 
     def write(result: Tuning) -> None:
         progress.close()  # which would take what goes to standard output

@@ -8,6 +8,7 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
+from kafeat.cli.overlaps import located
 from kafeat.io.options import InputOptions
 
 
@@ -82,9 +83,11 @@ def verify(
     """
     from kafeat.jobs.verify.verify import verify_file
 
+    places = map(located, (model, source, target))
     result = verify_file(
-        model, source, target, reading_output=InputOptions(input_format=output_format), stats=stats, **values
-    )
+        *places, reading_output=InputOptions(input_format=output_format),
+        stats=None if stats is None else located(stats), **values,
+    )  # fmt: skip
     bits = (
         "equal to the last bit"
         if not result.largest_difference

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.contract.casts import try_cast
 from kafeat.errors import InvalidValueError
-from kafeat.types import Array, Floats, State
+from kafeat.types import Array, Floats, Mask, State
 
 
 def remedy(dtype: np.dtype[Any]) -> str:
@@ -16,11 +16,17 @@ def remedy(dtype: np.dtype[Any]) -> str:
     return "scale the input" if dtype == np.float64 else "scale the input, or fit with dtype: float64"
 
 
+def refuse_where(bad: Mask, X: Floats, expected: str) -> None:
+    """Refuse the first entry of X (n, d) that is `bad` (n, d), if there is one."""
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        raise InvalidValueError(row, column, f"expected {expected}, got {X[row, column]:g}")
+
+
 def refuse_negative(X: Floats) -> None:
     """Refuse values below 0, for which histogram kernels are not defined."""
     if X.size and X.min() < 0.0:
-        row, column = (int(i) for i in np.argwhere(X < 0.0)[0])
-        raise InvalidValueError(row, column, f"expected a value of at least 0, got {X[row, column]:g}")
+        refuse_where(X < 0.0, X, "a value of at least 0")
 
 
 def count_rows(state: State, name: str) -> int:

@@ -137,6 +137,10 @@ class Transform(ABC):
     n_features_out: int
     wide_input: bool = False
     """True if rows have to come in float64 even when the features are float32."""
+    takes_sparse: bool = False
+    """True if `apply_sparse` is a faster way for rows of few entries."""
+    gives_sparse: bool = False
+    """True if most features are 0, and `to_sparse` makes the others only."""
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """The dtype that rows are to come in, for features in `dtype`."""
@@ -158,19 +162,9 @@ class Transform(ABC):
         `out` is in C or in Fortran order. An entry that the step does not accept raises `ValueRefused`.
         """
 
-    @property
-    def takes_sparse(self) -> bool:
-        """True if `apply_sparse` is a faster way for rows of few entries."""
-        return False
-
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
         """The same as `apply`, up to rounding; a row's result must not depend on the others of the tile."""
         raise TypeError(f"{type(self).__name__} takes no sparse rows")
-
-    @property
-    def gives_sparse(self) -> bool:
-        """True if most features are 0, and `to_sparse` makes the others only."""
-        return False
 
     def to_sparse(self, X: Rows) -> SparseRows:
         """Return the image of rows X (n, n_features_in), the same as by `apply` up to rounding."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
-from kafeat.io.formats import FORMATS, INPUTS, format_of, suffix_of
+from kafeat.io.formats import format_of_part, suffix_of
 from kafeat.io.storage.base import Entry, Location, lies_in
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.local_path import LocalPath
@@ -119,10 +119,9 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
     """
     out: dict[str, Part] = {}
     for part in parts:
-        own = format_of(LocalPath(part.name), input_format, INPUTS)
-        target_format = format or ("parquet" if own.sparse else own.name)
-        keeps = suffix_of(LocalPath(part.name)) in FORMATS[target_format].suffixes
-        name = part.name if keeps else f"{stem(part.name)}.{target_format}"
+        written = format_of_part(LocalPath(part.name), input_format, format)
+        keeps = suffix_of(LocalPath(part.name)) in written.suffixes
+        name = part.name if keeps else f"{stem(part.name)}.{written.name}"
         if name in out:
             raise UsageError(
                 f"{part.location}: expected parts with different names in the output, got {quoted(name)} for "

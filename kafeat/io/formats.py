@@ -10,6 +10,9 @@ from typing import Any, Literal
 from kafeat.errors import UsageError
 from kafeat.io.storage.base import Location, StandardStream
 
+PACKINGS = {".gz": "gzip", ".zst": "zstd"}
+"""Compressions of text by their suffixes."""
+
 
 @dataclass(frozen=True)
 class Format:
@@ -28,10 +31,14 @@ class Format:
     """Texts of which one begins every file."""
     compressions: tuple[str, ...] = ("none",)
     text: bool = False
+    delimited: bool = False
+    """A text of columns with a delimiter, and with a header unless the user says that there is none."""
     piped: bool = False
     """Can be read from standard input and written to standard output."""
     counted: bool = False
     """Always stores the number of rows."""
+    split: bool = False
+    """A range of rows can be read without the rows before it."""
     typed: bool = True
     """Passthrough columns have types. Otherwise the text of the input is copied."""
     sparse: bool = False
@@ -39,29 +46,32 @@ class Format:
     lists: bool = True
     """Can hold all features as one column of lists. A matrix is the same in both layouts."""
     passthrough: Literal["columns", "label", "none"] = "columns"
+    parquet_types: bool = False
+    """Passthrough columns have the types of Parquet: categories of text, but no times in seconds."""
 
     @property
     def suffixes(self) -> list[str]:
         """All suffixes."""
-        packed = ("", ".gz", ".zst") if self.text else ("",)
+        packed = ("", *PACKINGS) if self.text else ("",)
         return [f"{ending}{suffix}" for ending in self.endings for suffix in packed]
 
 
-_OF_TEXT = ("none", "gzip", "zstd")
+_OF_TEXT = ("none", *PACKINGS.values())
 FORMATS = {
     format.name: format
     for format in (
         Format(
             "csv", "CSV", (".csv", ".tsv"), "writers.csv.CsvWriter", "readers.csv.CsvReader",
-            compressions=_OF_TEXT, text=True, piped=True, typed=False, lists=False,
+            compressions=_OF_TEXT, text=True, delimited=True, piped=True, typed=False, lists=False,
         ),
         Format(
             "parquet", "Parquet", (".parquet", ".pq"), "writers.parquet.ParquetWriter",
             "readers.parquet.ParquetReader", (b"PAR1",), ("none", "snappy", "lz4", "zstd", "gzip"), counted=True,
+            split=True, parquet_types=True,
         ),
         Format(
             "npy", "NPY", (".npy",), "writers.npy.NpyWriter", "readers.npy.NpyReader", (b"\x93NUMPY",),
-            counted=True, passthrough="none",
+            counted=True, split=True, passthrough="none",
         ),
         Format(
             "arrow", "Arrow", (".arrow", ".arrows", ".feather", ".ipc"), "writers.arrow_ipc.ArrowWriter",
@@ -100,12 +110,8 @@ def format_of(location: Location, given: str | None = None, among: tuple[str, ..
         return _SUFFIXES[suffix]
     options = "--input-format" if among == INPUTS else "--output-format"
     # Compressed ones are listed for CSV only, as they are many.
-    known = [
-        suffix
-        for name in among
-        for suffix in FORMATS[name].suffixes
-        if name == "csv" or suffix.count(".") == 1
-    ]
+    listed = (FORMATS[name] for name in among)
+    known = [suffix for one in listed for suffix in (one.suffixes if one.delimited else one.endings)]
     raise UsageError(
         f"{location}: expected a name that ends in one of {', '.join(known)}; else name the format with {options}"
     )
@@ -120,6 +126,18 @@ def suffix_of(location: Location) -> str:
 def format_of_bytes(head: bytes) -> Format | None:
     """Return the format whose files begin so, if it is known."""
     return next((format for format in FORMATS.values() if head.startswith(format.magic)), None)
+
+
+def format_of_stream(head: bytes) -> Format:
+    """Return the format of standard input by its first bytes: CSV, or another that can be piped and begins so."""
+    found = format_of_bytes(head)
+    return found if found is not None and found.piped else FORMATS["csv"]
+
+
+def format_of_part(place: Location, input_format: str | None, output_format: str | None) -> Format:
+    """Return the format in which a part is written: as it was read, unless it is sparse or another is given."""
+    own = format_of(place, input_format, INPUTS)
+    return FORMATS[output_format or ("parquet" if own.sparse else own.name)]
 
 
 def delimiter_of(location: Location, delimiter: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from kafeat.errors import UsageError
-from kafeat.io.formats import FORMATS, INPUTS, delimiter_of, format_of, format_of_bytes, imported, spelled
+from kafeat.io.formats import FORMATS, INPUTS, delimiter_of, format_of, format_of_stream, imported, spelled
 from kafeat.io.storage.base import Location, StandardStream
 
 if TYPE_CHECKING:
@@ -112,9 +112,8 @@ class InputOptions:
                 from kafeat.io.readers.text_stream import HashingStream
 
                 options["raw"] = HashingStream(place)
-                found = format_of_bytes(options["raw"].magic)
-                format = found if found is not None and found.piped else format
-        if format.name == "csv":
+                format = format_of_stream(options["raw"].magic)
+        if format.delimited:
             options |= {"delimiter": delimiter_of(place, self.delimiter), "header": not self.no_header}
         reader: Reader = imported(format.reader)(place, **options)
         return reader

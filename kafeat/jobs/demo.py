@@ -8,9 +8,8 @@ from importlib import resources
 from pathlib import Path
 
 from kafeat.errors import UsageError
-from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import write_file
+from kafeat.io.storage.object_store import is_remote
 
 _FOLDERS = ("sample_data", "configs")
 
@@ -29,7 +28,7 @@ def write_demo(folder: str | os.PathLike[str]) -> list[str]:
     list of str
         The paths of the files, sorted.
     """
-    if not isinstance(parse_location(os.fspath(folder)), LocalPath):
+    if os.fspath(folder) == "-" or is_remote(os.fspath(folder)):
         raise UsageError(f"expected a folder on this machine, got {folder}")
     files = {os.path.join(folder, name): data for name, data in _files()}
     for path, data in files.items():
@@ -40,7 +39,7 @@ def write_demo(folder: str | os.PathLike[str]) -> list[str]:
     for path, data in files.items():
         if not os.path.lexists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            write_bytes(parse_location(path), data, fsync=False)
+            write_file(path, data, fsync=False)
     return sorted(files)
 
 

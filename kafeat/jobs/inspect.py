@@ -47,7 +47,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         },
         "times": [column.name for column in fm.columns.features if column.times],
         "by_position": fm.columns.positional,
-        "seen": None if fm.column_ranges is None else _ranges(fm),
+        "seen": _ranges(fm),
         "drift_test_rows": None if fm.feature_mean is None else fm.feature_mean.rows,
         "unit_scale": fm.unit_scale,
         "steps": [{**_step(fitted), **_importance(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
@@ -89,9 +89,9 @@ def _step(fitted: FittedStep) -> dict[str, Any]:
     }
 
 
-def _ranges(fm: FeatureMap) -> dict[str, list[float | None]]:
+def _ranges(fm: FeatureMap) -> dict[str, list[float | None]] | None:
     """Return the least and the largest value of each feature; null where all were missing."""
     if fm.column_ranges is None:
-        return {}
+        return None
     ends = zip(fm.columns.names, fm.column_ranges.low.tolist(), fm.column_ranges.high.tolist(), strict=True)
     return {name: [None if value != value else value for value in (low, high)] for name, low, high in ends}

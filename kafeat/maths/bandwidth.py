@@ -113,5 +113,4 @@ def _distances(distance: str, x: Floats, y: Floats) -> Floats:
         terms = np.divide((x - y) ** 2, total, out=np.zeros_like(total), where=total > 0)
     else:
         terms = (x - y) ** 2
-    sums: Floats = terms.sum(axis=1)
-    return sums
+    return terms.sum(axis=1)

@@ -69,15 +69,13 @@ def written_out(factors: Array, rows: Array) -> Array:
     blocks = np.arange(len(rows)) // padded_width(factors.shape[1])
     # An entry of H is −1 where the numbers of its row and its column share an odd number of ones.
     odd = np.bitwise_count(rows[:, None] & np.arange(factors.shape[1])) & 1
-    matrix: Array = factors[blocks] * np.where(odd, -1.0, 1.0)
-    return matrix
+    return factors[blocks] * np.where(odd, -1.0, 1.0)
 
 
 def last_column(factors: Array, rows: Array) -> Array:
     """The last column (m,) of `written_out`."""
     blocks, last = np.arange(len(rows)) // padded_width(factors.shape[1]), factors.shape[1] - 1
-    column: Array = factors[blocks, last] * np.where(np.bitwise_count(rows & last) & 1, -1.0, 1.0)
-    return column
+    return factors[blocks, last] * np.where(np.bitwise_count(rows & last) & 1, -1.0, 1.0)
 
 
 class HadamardBuffers(NamedTuple):

@@ -60,8 +60,7 @@ class LogisticProblem:
         self._prior = np.log(np.maximum(shares, 1e-9))
 
     def _sum(self, block: slice) -> Floats:
-        summed: Floats = self._rows.weights[block] @ self._rows.Z[block].astype(np.float64, copy=False)
-        return summed
+        return self._rows.weights[block] @ self._rows.Z[block].astype(np.float64, copy=False)
 
     def penalty(self, multiple: float) -> float:
         """Return λ for a multiple, above rounding errors."""

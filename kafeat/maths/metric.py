@@ -32,21 +32,6 @@ _FIRST_MULTIPLES = [0.1, 0.3, 1.0, 3.0]
 _LATER_MULTIPLES = [0.3, 1.0, 3.0]
 
 
-@dataclass(frozen=True)
-class Metric:
-    """x ↦ xL with L (d, r), or x ↦ x∘L with weights L (d,), and the matrix M that L is the root of.
-
-    M is described by its eigenvalues, of which the largest is 1 (d,), and by its diagonal divided by its sum (d,).
-    `errors` are those on rows kept for this, with the identity and with L, as shares of the variance of the targets;
-    None if nothing could be learned, from few or equal rows.
-    """
-
-    root: Floats
-    spectrum: Floats
-    importance: Floats
-    errors: tuple[float, float] | None
-
-
 def learn_metric(
     X: Floats,
     Y: Floats,
@@ -57,19 +42,28 @@ def learn_metric(
     rank: int | None = None,
     diagonal: bool = False,
     most_rows: int = 6000,
-) -> Metric:
+) -> dict[str, Floats]:
     """Learn the metric of rows X (n, d) for the targets Y (n, k).
 
     L is M^(α/2), or its `rank` leading eigenvectors times the roots of their eigenvalues; with `diagonal`, M is its
     diagonal. Without a rank, L is the identity unless held-out rows are predicted better by more than the noise of the
     difference.
+
+    Returns
+    -------
+    dict of arrays
+        `root` is L (d, r), or the weights (d,) of x ↦ x∘L. M is described by `spectrum` (d,), its eigenvalues, of which
+        the largest is 1, and by `importance` (d,), its diagonal divided by its sum. `error_identity` and `error_kept`
+        are the errors on rows kept for this, with the identity and with L, as shares of the variance of the targets;
+        there are none if nothing could be learned, from few or equal rows.
     """
     identity = np.ones(X.shape[1]) if diagonal else np.eye(X.shape[1])
     of_rows, of_guard, of_rounds = rng.spawn(3)
     rest, judged = hold_out(len(X), of_rows, most_rows)
     train, held = (rest[part] for part in hold_out(len(rest), of_guard, len(rest)))
     if min(len(X), most_rows) < LEAST_ROWS or not (np.ptp(X[train], axis=0) > 0.0).any():
-        return Metric(_root(identity, alpha, rank), np.ones(X.shape[1]), _shares(identity), None)
+        root = _root(identity, alpha, rank)
+        return {"root": root, "spectrum": np.ones(X.shape[1]), "importance": _shares(identity)}
     X, Y = _in_units(X, train), Y - Y[train].mean(axis=0)
     first, *learned = _rounds(
         _Data(*(A[rows] for rows in (train, held) for A in (X, Y))),
@@ -84,8 +78,13 @@ def learn_metric(
     better = rank is not None or clearly_better(after, before)
     M, error = (best.M, after) if better else (identity, before)
     variance = float((Y[judged] ** 2).sum(axis=1).mean()) or 1.0
-    errors = float(before.mean()) / variance, float(error.mean()) / variance
-    return Metric(_root(M, alpha, rank), _spectrum(best.M), _shares(best.M), errors)
+    return {
+        "root": _root(M, alpha, rank),
+        "spectrum": _spectrum(best.M),
+        "importance": _shares(best.M),
+        "error_identity": np.array(float(before.mean()) / variance),
+        "error_kept": np.array(float(error.mean()) / variance),
+    }
 
 
 def _varying(X: Floats, diagonal: bool) -> Floats:
@@ -95,14 +94,12 @@ def _varying(X: Floats, diagonal: bool) -> Floats:
     """
     varies = np.ptp(X, axis=0) > 0.0
     if diagonal:
-        weights: Floats = varies.astype(np.float64)
-        return weights
+        return varies.astype(np.float64)
     units = np.where(varies, X.std(axis=0), 1.0)
     scaled = (X - X.mean(axis=0)) / units * varies
     values, vectors = np.linalg.eigh(scaled.T @ scaled)
     constant, _ = np.linalg.qr(vectors[:, values <= _ROUNDING * values[-1]] / units[:, None])
-    projection: Floats = np.eye(X.shape[1]) - constant @ constant.T
-    return projection
+    return np.eye(X.shape[1]) - constant @ constant.T
 
 
 def _in_units(X: Floats, rows: Array) -> Floats:
@@ -151,9 +148,9 @@ def _rounds(
         multiples = _LATER_MULTIPLES
         Z = apply_root(data.X, L)
         if M.ndim == 1:
-            M = L**2 * mean_squared_gradients(Z, frequencies, ridge.weights)
+            M = L**2 * mean_squared_gradients(Z, frequencies, ridge.w)
         else:
-            M = L @ mean_gradient_product(Z, frequencies, ridge.weights) @ L.T
+            M = L @ mean_gradient_product(Z, frequencies, ridge.w) @ L.T
         size = float(np.abs(M).max())
         if not size > 0.0:  # the predictor is constant
             return
@@ -184,15 +181,13 @@ def _best_ridge(
 
 def mean_gradient_product(X: Floats, frequencies: Floats, weights: Floats) -> Floats:
     """Return (1/n) Σ_i Σ_c ∇f_c(x_i) ∇f_c(x_i)ᵀ, (d, d), of f = waves(x) @ weights, with weights (2m, k)."""
-    product: Floats = frequencies.T @ _between_frequencies(X, frequencies, weights) @ frequencies
-    return product
+    return frequencies.T @ _between_frequencies(X, frequencies, weights) @ frequencies
 
 
 def mean_squared_gradients(X: Floats, frequencies: Floats, weights: Floats) -> Floats:
     """Return the diagonal of `mean_gradient_product`, (d,)."""
     S = _between_frequencies(X, frequencies, weights)
-    diagonal: Floats = np.einsum("jd,jd->d", S @ frequencies, frequencies)
-    return diagonal
+    return np.einsum("jd,jd->d", S @ frequencies, frequencies)
 
 
 def _between_frequencies(X: Floats, frequencies: Floats, weights: Floats) -> Floats:
@@ -206,14 +201,12 @@ def _between_frequencies(X: Floats, frequencies: Floats, weights: Floats) -> Flo
     products = features.T @ features / len(X)
     a, b = weights[:m], weights[m:]
     mixed = products[m:, :m] * (a @ b.T)
-    S: Floats = products[m:, m:] * (a @ a.T) + products[:m, :m] * (b @ b.T) - mixed - mixed.T
-    return S
+    return products[m:, m:] * (a @ a.T) + products[:m, :m] * (b @ b.T) - mixed - mixed.T
 
 
 def apply_root(X: Floats, L: Floats) -> Floats:
     """Return XL, or X∘L for weights L (d,)."""
-    applied: Floats = X * L if L.ndim == 1 else X @ L
-    return applied
+    return X * L if L.ndim == 1 else X @ L
 
 
 def _spectrum(M: Floats) -> Floats:
@@ -223,8 +216,7 @@ def _spectrum(M: Floats) -> Floats:
 
 def _shares(M: Floats) -> Floats:
     weights = np.maximum(M if M.ndim == 1 else M.diagonal(), 0.0)
-    shares: Floats = weights / weights.sum()
-    return shares
+    return weights / weights.sum()
 
 
 def _root(M: Floats, alpha: float, rank: int | None) -> Floats:
@@ -234,9 +226,7 @@ def _root(M: Floats, alpha: float, rank: int | None) -> Floats:
     values, vectors = np.linalg.eigh(M)
     roots = np.maximum(values, 0.0) ** (alpha / 2.0)
     if rank is None:
-        root: Floats = (vectors * roots) @ vectors.T
-        return root
+        return (vectors * roots) @ vectors.T
     leading = vectors[:, ::-1][:, :rank]
     leading = leading * np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(rank)])
-    turned: Floats = leading * roots[::-1][:rank]
-    return turned
+    return leading * roots[::-1][:rank]

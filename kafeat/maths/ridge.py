@@ -12,9 +12,11 @@ Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1 and 7.10.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Self, TypeVar
 
 import numpy as np
@@ -30,18 +32,32 @@ _HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
-class HeldOutRidge:
-    """ŷ = Zw + intercept, with w (D, k), and the squared error of every held-out row, (n_held,)."""
+class LinearModel:
+    """ŷ = Zw + intercept, with w (D, k); with a kernel, Z are its values between rows and the training rows."""
 
-    weights: Floats
+    w: Floats
     intercept: Floats
     penalty: float
+    converged = True
+
+    def __call__(self, Z: Floats) -> Floats:
+        return Z @ self.w + self.intercept
+
+    @property
+    def nonzero(self) -> int:
+        """Return the number of inputs with a nonzero coefficient."""
+        return int((self.w != 0.0).any(axis=1).sum())
+
+
+@dataclass(frozen=True)
+class HeldOutRidge(LinearModel):
+    """A model with the squared error of every held-out row, (n_held,)."""
+
     errors: Floats
 
     def residuals(self, Z: Floats, Y: Floats) -> Floats:
         """Return the squared error of every row of features Z (n, D) with targets Y (n, k), (n,)."""
-        squared: Floats = ((Z @ self.weights + self.intercept - Y) ** 2).sum(axis=1)
-        return squared
+        return ((self(Z) - Y) ** 2).sum(axis=1)
 
     @property
     def error(self) -> float:
@@ -115,8 +131,7 @@ def solved(A: Floats, penalty: float, B: Floats) -> Floats:
 
     A = A.copy()
     A.flat[:: len(A) + 1] += penalty
-    solution: Floats = cho_solve(cho_factor(A, overwrite_a=True, check_finite=False), B, check_finite=False)
-    return solution
+    return cho_solve(cho_factor(A, overwrite_a=True, check_finite=False), B, check_finite=False)
 
 
 def sharing(jobs: int, size: int) -> int:
@@ -178,38 +193,9 @@ class RowSums:
         zy = self.zy - np.outer(self.z, y) - np.outer(z, self.y) + self.n * np.outer(z, y)
         return zz, zy, self.yy - 2.0 * float(self.y @ y) + self.n * float(y @ y)
 
-
-def total_of(parts: Iterable[RowSums]) -> RowSums:
-    """Return the sums of all parts together, in their order."""
-    first, *others = parts
-    total = RowSums(first.n, first.z.copy(), first.y.copy(), first.zz.copy(), first.zy.copy(), first.yy)
-    for part in others:
-        total.n += part.n
-        total.z += part.z
-        total.y += part.y
-        total.zz += part.zz
-        total.zy += part.zy
-        total.yy += part.yy
-    return total
-
-
-@dataclass(frozen=True)
-class LinearModel:
-    """ŷ = Zw + intercept, with w (D, k); with a kernel, Z are its values between rows and the training rows."""
-
-    w: Floats
-    intercept: Floats
-    penalty: float
-    converged: bool = True
-
-    def __call__(self, Z: Floats) -> Floats:
-        predicted: Floats = Z @ self.w + self.intercept
-        return predicted
-
-    @property
-    def nonzero(self) -> int:
-        """Return the number of inputs with a nonzero coefficient."""
-        return int((self.w != 0.0).any(axis=1).sum())
+    def __add__(self, other: RowSums) -> RowSums:
+        n, z, y = self.n + other.n, self.z + other.z, self.y + other.y
+        return RowSums(n, z, y, self.zz + other.zz, self.zy + other.zy, self.yy + other.yy)
 
 
 @dataclass(frozen=True)
@@ -261,114 +247,31 @@ class _System:
         return solved(self.A, penalty, self.B) / self.scale[:, None]
 
 
-@dataclass
-class LinearRidge:
-    """Normal equations of all rows, ready to be solved."""
-
-    folds: list[RowSums]
-    total: RowSums
-    scale: Floats
-    """Divisors of the columns, before the penalty."""
-    unit: float
-    """Unit of the columns that the penalty is about."""
-    pivot: tuple[Floats, Floats]
-    units: Floats
-    jobs: int
-    searched: tuple[float, float] | None = None
-    """The penalty of the search, and the same in `unit`: the square of an extreme unit is 0 or infinite."""
-
-    @np.errstate(over="ignore")
-    def search(self) -> float:
-        """Return the penalty with the least squared error over the folds."""
-        relative = float(PENALTIES[int(np.argmin(self._errors(lambda _: PENALTIES)[0]))])
-        inner = _System.of_sums(self.total, self.scale).penalty(relative)
-        self.searched = inner * self.unit * self.unit, inner
-        return self.searched[0]
-
-    @np.errstate(over="ignore")
-    def model(self, penalty: float) -> LinearModel:
-        """Return the model with this penalty, or the smallest one above rounding errors."""
-        system = _System.of_sums(self.total, self.scale)
-        if self.searched is not None and self.searched[0] == penalty:
-            inner = self.searched[1]
-        else:
-            inner = max(penalty / self.unit / self.unit, system.rounding)
-        return self._model(system, inner)
-
-    def _model(self, system: _System, inner: float) -> LinearModel:
-        slopes = system.solved(inner) / self.units[:, None]
-        middle = self.pivot[0] + system.means * self.units
-        intercept = self.pivot[1] + system.level - middle @ slopes
-        return LinearModel(slopes, intercept, inner * self.unit * self.unit)
-
-    def scores(self, multiples: Floats) -> Floats:
-        """Return the cross-validated R² of penalties that are these multiples of the mean diagonal of centred ZᵀZ."""
-        errors, spread = self._errors(lambda rest: multiples * rest.n / len(rest.z))
-        return 1.0 - errors / spread if spread > 0.0 else np.zeros(len(multiples))
-
-    @np.errstate(over="ignore")
-    def model_of(self, multiple: float, without: int | None = None) -> LinearModel:
-        """Return the model with this multiple of the mean diagonal as penalty, of all rows or of all but a fold's."""
-        sums = self.total if without is None else self._without(without)
-        system = _System.of_sums(sums, self.scale)
-        # a matrix of zeros has a factor with any penalty above 0
-        return self._model(system, system.penalty(max(multiple, LEAST) * sums.n / len(sums.z)))
-
-    def squares(self) -> Floats:
-        """Return the mean square of each column about its mean, (D,)."""
-        centred = self.total.zz.diagonal() - self.total.z**2 / self.total.n
-        found: Floats = np.maximum(centred, 0.0) / self.total.n * self.units**2
-        return found
-
-    def _errors(self, relatives: Callable[[RowSums], Floats]) -> tuple[Floats, float]:
-        """Return the cross-validated sum of squared errors for every penalty, and that of the means.
-
-        `relatives` gives the penalties for the sums that a model is fitted on, relative to the mean eigenvalue.
-        """
-        errors, spread = np.zeros(len(relatives(self.total))), 0.0
-        for i, held in enumerate(self.folds):
-            rest = self._without(i)
-            if rest.n and held.n:
-                errors += _missed(rest, held, self.scale, self.jobs, relatives(rest))
-                spread += held.centred(rest.z / rest.n, rest.y / rest.n)[2]
-        return errors, spread
-
-    def _without(self, fold: int) -> RowSums:
-        return total_of(sums for j, sums in enumerate(self.folds) if j != fold)
-
-
-def _missed(rest: RowSums, held: RowSums, scale: Floats, jobs: int, relatives: Floats) -> Floats:
-    """Return the sum of squared errors on the held-out rows for every penalty."""
-    system = _System.of_sums(rest, scale)
-    zz, zy, yy = held.centred(system.means, system.level)
-
-    def missed(relative: float) -> float:
-        w = system.solved(system.penalty(relative))
-        return yy - 2.0 * float((w * zy).sum()) + float((w * (zz @ w)).sum())
-
-    return np.array(each(missed, relatives, sharing(jobs, len(zz))))
-
-
 MOST_COLUMNS = 46_340
 """NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this."""
 
 
 class NormalEquations:
-    """Sums over rows (n, D) and targets (n, k) for each fold, in memory O(D²) for any number of rows.
+    """Ridge regression on rows (n, D) with targets (n, k), from sums over the rows of each fold.
 
-    `jobs` threads share the products and penalties. The model does not depend on their number.
+    Memory is O(D²) for any number of rows, which are all added before the first model is asked for. With `standardize`
+    columns are divided by their standard deviation. `jobs` threads share the products and penalties. The model does not
+    depend on their number.
     """
 
-    def __init__(self, width: int, targets: int, jobs: int = 1) -> None:
+    def __init__(self, width: int, targets: int, jobs: int = 1, standardize: bool = False) -> None:
         if width > MOST_COLUMNS:
             raise UsageError(
                 f"ridge: expected at most {MOST_COLUMNS:,} columns for its normal equations, got {width:,}; an "
                 "evaluation without --label shows the errors against the kernel"
             )
-        self._sums = [RowSums.empty(width, targets) for _ in range(FOLDS)]
+        self._folds = [RowSums.empty(width, targets) for _ in range(FOLDS)]
         self._pivot: tuple[Floats, Floats] | None = None
         self._units: Floats = np.ones(width)
-        self._jobs = jobs
+        self._jobs, self._standardize = jobs, standardize
+        # The penalty of the search, and the same in the unit of the columns: the square of an extreme unit is 0 or
+        # infinite.
+        self._searched: tuple[float, float] | None = None
 
     def add(self, Z: Floats, Y: Floats, folds: Array, weights: Floats | None = None) -> None:
         """Add every row to its fold, as often as its weight (n,) says, or once."""
@@ -386,29 +289,107 @@ class NormalEquations:
             z = Z[rows].astype(np.float64, copy=False)
             z -= middle
             z /= self._units
-            self._sums[fold].add(z, Y[rows] - level, None if weights is None else weights[rows])
+            self._folds[fold].add(z, Y[rows] - level, None if weights is None else weights[rows])
 
         each(add, range(FOLDS), self._jobs)
-        if not all(np.isfinite(sums.zz.diagonal()).all() for sums in self._sums):
+        if not all(np.isfinite(sums.zz.diagonal()).all() for sums in self._folds):
             raise DataError(
                 "ridge: expected columns whose squares float64 can hold, got larger ones: scale the input"
             )
 
+    @cached_property
+    def _total(self) -> RowSums:
+        return reduce(operator.add, self._folds)
+
+    @cached_property
     @np.errstate(over="ignore")  # columns that are tiny compared with others overflow
-    def training(self, standardize: bool = False) -> LinearRidge:
-        """Return the summed equations; `standardize` divides columns by their standard deviation."""
+    def _scale(self) -> tuple[Floats, float]:
+        """The divisors of the columns before the penalty, and the unit of the columns that the penalty is about."""
+        if not self._standardize:
+            unit = float(self._units.max())
+            return unit / self._units, unit  # back to one unit for all columns
+        total = self._total
+        spread = np.sqrt(np.maximum(total.zz.diagonal() - total.z**2 / total.n, 0.0) / total.n)
+        # a column that is constant except for rounding is not used
+        varies = spread * self._units > 1e-12 * np.abs(self._about[0])
+        return np.where(varies, spread, np.inf), 1.0
+
+    @property
+    def _about(self) -> tuple[Floats, Floats]:
+        """The point that columns and targets are summed about."""
         if self._pivot is None:
             raise ValueError("no rows were added")
-        total, pivot = total_of(self._sums), self._pivot
-        if standardize:
-            unit = 1.0
-            spread = np.sqrt(np.maximum(total.zz.diagonal() - total.z**2 / total.n, 0.0) / total.n)
-            # a column that is constant except for rounding is not used
-            scale = np.where(spread * self._units > 1e-12 * np.abs(pivot[0]), spread, np.inf)
-        else:
-            unit = float(self._units.max())
-            scale = unit / self._units  # back to one unit for all columns
-        return LinearRidge(self._sums, total, scale, unit, pivot, self._units, self._jobs)
+        return self._pivot
+
+    def _system(self, sums: RowSums) -> _System:
+        return _System.of_sums(sums, self._scale[0])
+
+    @np.errstate(over="ignore")
+    def search(self) -> float:
+        """Return the penalty with the least squared error over the folds."""
+        relative = float(PENALTIES[int(np.argmin(self._errors(lambda _: PENALTIES)[0]))])
+        inner, unit = self._system(self._total).penalty(relative), self._scale[1]
+        self._searched = inner * unit * unit, inner
+        return self._searched[0]
+
+    @np.errstate(over="ignore")
+    def model(self, penalty: float) -> LinearModel:
+        """Return the model with this penalty, or the smallest one above rounding errors."""
+        system, unit = self._system(self._total), self._scale[1]
+        if self._searched is not None and self._searched[0] == penalty:
+            return self._model(system, self._searched[1])
+        return self._model(system, max(penalty / unit / unit, system.rounding))
+
+    @np.errstate(over="ignore")
+    def model_of(self, multiple: float, without: int | None = None) -> LinearModel:
+        """Return the model with this multiple of the mean diagonal as penalty, of all rows or of all but a fold's."""
+        system = self._system(self._total if without is None else self._without(without))
+        # a matrix of zeros has a factor with any penalty above 0
+        return self._model(system, system.penalty(max(multiple, LEAST) * system.rows / len(system.A)))
+
+    def _model(self, system: _System, inner: float) -> LinearModel:
+        unit, (middle, level) = self._scale[1], self._about
+        slopes = system.solved(inner) / self._units[:, None]
+        intercept = level + system.level - (middle + system.means * self._units) @ slopes
+        return LinearModel(slopes, intercept, inner * unit * unit)
+
+    def scores(self, multiples: Floats) -> Floats:
+        """Return the cross-validated R² of penalties that are these multiples of the mean diagonal of centred ZᵀZ."""
+        errors, spread = self._errors(lambda system: multiples * system.rows / len(system.A))
+        return 1.0 - errors / spread if spread > 0.0 else np.zeros(len(multiples))
+
+    def squares(self) -> Floats:
+        """Return the mean square of each column about its mean, (D,)."""
+        total = self._total
+        centred = total.zz.diagonal() - total.z**2 / total.n
+        return np.maximum(centred, 0.0) / total.n * self._units**2
+
+    def _errors(self, relatives: Callable[[_System], Floats]) -> tuple[Floats, float]:
+        """Return the cross-validated sum of squared errors for every penalty, and that of the means.
+
+        `relatives` gives the penalties for the equations without a fold, relative to the mean eigenvalue.
+        """
+        errors, spread = np.zeros(1), 0.0
+        for i, held in enumerate(self._folds):
+            rest = self._without(i)
+            if rest.n and held.n:
+                system = self._system(rest)
+                missed, of_means = self._missed(system, held, relatives(system))
+                errors, spread = errors + missed, spread + of_means
+        return errors, spread
+
+    def _missed(self, system: _System, held: RowSums, relatives: Floats) -> tuple[Floats, float]:
+        """Return the sum of squared errors on the held-out rows for every penalty, and that of the means."""
+        zz, zy, yy = held.centred(system.means, system.level)
+
+        def missed(relative: float) -> float:
+            w = system.solved(system.penalty(relative))
+            return yy - 2.0 * float((w * zy).sum()) + float((w * (zz @ w)).sum())
+
+        return np.array(each(missed, relatives, sharing(self._jobs, len(zz)))), yy
+
+    def _without(self, fold: int) -> RowSums:
+        return reduce(operator.add, (sums for j, sums in enumerate(self._folds) if j != fold))
 
 
 class KernelRidge:

@@ -24,8 +24,7 @@ def row_hashes(seed: int, start: int, rows: int) -> Hashes:
         z = (np.arange(start, start + rows, dtype=np.uint64) + key) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    result: Hashes = z ^ (z >> np.uint64(31))
-    return result
+    return z ^ (z >> np.uint64(31))
 
 
 def smallest(seed: int, rows: int, size: int) -> npt.NDArray[np.int64]:

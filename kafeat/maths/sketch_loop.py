@@ -51,16 +51,14 @@ class Spectrum:
     @cached_property
     def imaginary(self) -> Array:
         """True for each output that is an imaginary part."""
-        imaginary: Array = (self.frequencies > 0) & (np.arange(self.count) % 2 == self.first)
-        return imaginary
+        return (self.frequencies > 0) & (np.arange(self.count) % 2 == self.first)
 
     @cached_property
     def amplitudes(self) -> Floats:
         """Factors (count,) with which dot products of outputs are means over the frequencies and their opposites."""
         k = self.frequencies
         real = (k == 0) | (2 * k == self.length)
-        factors: Floats = np.sqrt(np.where(real, 1.0, 2.0) / self.count)
-        return factors
+        return np.sqrt(np.where(real, 1.0, 2.0) / self.count)
 
 
 def spectrum_for(count: int) -> Spectrum:
@@ -166,5 +164,4 @@ def _turns(count: int, angle: float, dtype: np.dtype[Any]) -> Floats:
 
 def _interleaved(numbers: Array, dtype: np.dtype[Any]) -> Floats:
     """Real and imaginary parts in turn."""
-    pairs: Floats = np.stack([numbers.real, numbers.imag], axis=-1).astype(dtype)
-    return pairs
+    return np.stack([numbers.real, numbers.imag], axis=-1).astype(dtype)

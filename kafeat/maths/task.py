@@ -39,8 +39,7 @@ class PredictionTask:
 
     def _scaled(self, labels: Array) -> Floats:
         # Penalties and tolerances are absolute, so the units of a label are removed.
-        scaled: Floats = (labels.astype(np.float64) / self.unit) - self.centre / self.unit
-        return scaled
+        return (labels.astype(np.float64) / self.unit) - self.centre / self.unit
 
     def numbers(self, labels: Array) -> Array:
         """Return the class number of each label."""

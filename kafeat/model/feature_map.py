@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,19 +11,17 @@ from typing import Any
 import numpy as np
 
 from kafeat._version import __version__
-from kafeat.chain.chain import Chain, FittedStep
+from kafeat.chain.chain import Chain
 from kafeat.chain.program import Device, Program, Programs
 from kafeat.config import Config
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
-from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.location import parse_location
-from kafeat.model import artifact
+from kafeat.io.storage.location import write_file
+from kafeat.model import serialize
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
-from kafeat.model.serialize import FORMAT, read_content, refused_content, write_content
 from kafeat.pictures import notebook
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.runtime.environment import count_jobs
@@ -84,9 +81,10 @@ class FeatureMap:
     column_ranges: ColumnRanges | None = None
     feature_mean: FeatureMean | None = None
     predictor: FittedPredictor | None = None
-    format: int = FORMAT
+    format: int = serialize.FORMAT
     device: Device | None = field(default=None, compare=False)
 
+    dumps = serialize.dumps
     _repr_html_ = notebook.table
     plot_error = notebook.plot_error
     plot_kernel = notebook.plot_kernel
@@ -94,10 +92,7 @@ class FeatureMap:
     plot_spectrum = notebook.plot_spectrum
 
     def __repr__(self) -> str:
-        steps = [fitted.step for fitted in self.chain.steps]
-        if self.predictor is not None:
-            steps.append(self.predictor.fitted.step)
-        kinds = " -> ".join(step.kind for step in steps)
+        kinds = " -> ".join(step.kind for step in self.config.steps)
         return f"FeatureMap({kinds}: {self.n_features_in} inputs, {self.n_components} features, {self.dtype})"
 
     @property
@@ -116,15 +111,9 @@ class FeatureMap:
         return self.chain.n_components
 
     @property
-    def last_step(self) -> FittedStep | None:
-        """The fitted predictor."""
-        return None if self.predictor is None else self.predictor.fitted
-
-    @property
     def classes(self) -> Array | None:
         """The classes (c,) in the order of the probabilities; None if numbers are predicted, or nothing is."""
-        labels = None if self.predictor is None else self.predictor.labels
-        return None if labels is None or labels.classes is None else labels.class_array
+        return None if self.predictor is None else self.predictor.labels.class_array
 
     @property
     def unit_scale(self) -> float | None:
@@ -134,7 +123,8 @@ class FeatureMap:
     @cached_property
     def program(self) -> Programs:
         """The programs of the map, each made once per process: `fm.program("predictions")` returns one."""
-        return Programs(self.chain, self.dtype, self.last_step, self.device)
+        last = None if self.predictor is None else self.predictor.fitted
+        return Programs(self.chain, self.dtype, last, self.device)
 
     def needed_unit_scale(self) -> float:
         """Return `unit_scale`; refuse a map that has none."""
@@ -209,9 +199,8 @@ class FeatureMap:
         >>> fm.transform(X[:5]).shape
         (5, 64)
         """
-        return self._filled(
-            X, self.program(scale=self.needed_unit_scale() if unit_variance else None), out, jobs
-        )
+        program = self.program(scale=self.needed_unit_scale() if unit_variance else None)
+        return self.fill(program, X, jobs, out)
 
     def transform_sparse(self, X: TableLike | Reader) -> Any:
         """Return the features z(X) as a sparse matrix, without making dense ones first.
@@ -231,10 +220,8 @@ class FeatureMap:
 
         Raises
         ------
-        kafeat.errors.DataError
-            A column is missing, or a value is not finite or not accepted by a step.
-        kafeat.errors.UsageError
-            The map ends with another step, or `X` is no array or table.
+        kafeat.errors.KafeatError
+            As for `transform`; a `UsageError` if the map ends with another step.
 
         Examples
         --------
@@ -248,7 +235,7 @@ class FeatureMap:
 
         source, columns = self.source(X)
         chunks = source.chunks(columns, (), self.chunk_rows)
-        done = run(self.program(sparse=True), chunks, None, 1, in_memory=not isinstance(X, Reader))
+        done = run(self.program(sparse=True), chunks, None, 1, in_memory=source.in_memory)
         parts = [csr_array((0, self.n_components), dtype=self.dtype), *(one.sparse.csr for one in done)]
         return vstack(parts, format="csr", dtype=self.dtype)
 
@@ -257,10 +244,8 @@ class FeatureMap:
 
         Parameters
         ----------
-        X : array (n_rows, n_features_in), sparse matrix or table
-            Rows as for `transform`.
-        jobs : int or None, default None
-            Number of threads; None takes all cores. The result does not depend on it.
+        X, jobs
+            As for `transform`.
 
         Returns
         -------
@@ -269,10 +254,8 @@ class FeatureMap:
 
         Raises
         ------
-        kafeat.errors.DataError
-            A column is missing, or a value is not finite or not accepted by a step.
-        kafeat.errors.UsageError
-            The map does not end in a predictor.
+        kafeat.errors.KafeatError
+            As for `transform`; a `UsageError` if the map does not end in a predictor.
 
         Examples
         --------
@@ -283,22 +266,16 @@ class FeatureMap:
         >>> kafeat.fit(config, X, label=y).predict([[0.1, 0.1], [2.0, 0.0]]).tolist()
         ['in', 'out']
         """
-        self.needed_predictor()
-        outputs = self._filled(X, self.program("predictions"), None, jobs)
-        if self.classes is not None:
-            chosen: Array = self.classes[outputs.argmax(axis=1)]
-            return chosen
-        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+        predictor = self.needed_predictor()
+        return predictor.predicted(self.fill(self.program("predictions"), X, jobs))
 
     def predict_proba(self, X: TableLike | Reader, jobs: int | None = None) -> Floats:
         """Return the probability of each class for each row.
 
         Parameters
         ----------
-        X : array (n_rows, n_features_in), sparse matrix or table
-            Rows as for `transform`.
-        jobs : int or None, default None
-            Number of threads; None takes all cores. The result does not depend on it.
+        X, jobs
+            As for `transform`.
 
         Returns
         -------
@@ -307,10 +284,8 @@ class FeatureMap:
 
         Raises
         ------
-        kafeat.errors.DataError
-            A column is missing, or a value is not finite or not accepted by a step.
-        kafeat.errors.UsageError
-            The map does not end in a predictor of classes.
+        kafeat.errors.KafeatError
+            As for `transform`; a `UsageError` if the map does not end in a predictor of classes.
 
         Examples
         --------
@@ -324,15 +299,7 @@ class FeatureMap:
         self.needed_predictor()
         if self.classes is None:
             raise UsageError("predict_proba: expected a model of classes, got one of numbers")
-        return self._filled(X, self.program("predictions"), None, jobs)
-
-    def _filled(
-        self, X: TableLike | Reader, program: Program, out: Floats | None, jobs: int | None
-    ) -> Floats:
-        """Return the results of a program, in `out` if that is given."""
-        source, columns = self.source(X)
-        in_memory = not isinstance(X, Reader)
-        return fill(program, source, columns, self.chunk_rows, out, count_jobs(jobs), in_memory=in_memory)
+        return self.fill(self.program("predictions"), X, jobs)
 
     def inverse_transform(self, Z: Floats) -> Floats:
         """Return rows with the features Z: those of least norm, where several rows have the same features.
@@ -363,10 +330,7 @@ class FeatureMap:
         >>> bool(np.allclose(fm.inverse_transform(fm.transform(X)), X))
         True
         """
-        rows: Floats = np.asarray(Z, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.n_components:
-            raise UsageError(f"Z: expected the shape (n, {self.n_components}), got {rows.shape}")
-        return self.chain.inverse(rows)
+        return self.chain.inverse(np.asarray(Z, dtype=np.float64))
 
     def exact_kernel(self, X: TableLike, Y: TableLike | None = None) -> Floats:
         """Return the kernel matrix k(X, Y) that the map approximates.
@@ -387,10 +351,8 @@ class FeatureMap:
 
         Raises
         ------
-        kafeat.errors.DataError
-            A column is missing, or a value is not finite or not accepted by a step.
-        kafeat.errors.UsageError
-            The map has no exact kernel, or `X` is no array or table.
+        kafeat.errors.KafeatError
+            As for `transform`; a `UsageError` if the map has no exact kernel.
 
         Examples
         --------
@@ -443,27 +405,12 @@ class FeatureMap:
         source = reader_of(X)
         return source, match(source, self.columns, ())
 
-    def dumps(self) -> bytes:
-        """Return the bytes of the model file; the same fit gives the same bytes.
-
-        Returns
-        -------
-        bytes
-            The file that `save` writes.
-
-        Raises
-        ------
-        kafeat.errors.UsageError
-            The map cannot be saved, as its kernel is a Python function.
-
-        Examples
-        --------
-        >>> import kafeat
-        >>> config = {"steps": [{"kind": "standardize"}]}
-        >>> kafeat.fit(config, [[1.0], [2.0]]).dumps() == kafeat.fit(config, [[1.0], [2.0]]).dumps()
-        True
-        """
-        return artifact.dumps(write_content(vars(self)))
+    def fill(
+        self, program: Program, X: TableLike | Reader, jobs: int | None, out: Floats | None = None
+    ) -> Floats:
+        """Return the results of a program of this map for rows X, in `out` if that is given."""
+        source, columns = self.source(X)
+        return fill(program, source, columns, self.chunk_rows, count_jobs(jobs), out)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = True, *, fsync: bool = True) -> None:
         """Write the model file, completely or not at all. Loading it runs no code.
@@ -496,14 +443,5 @@ class FeatureMap:
         FeatureMap(standardize: 1 inputs, 1 features, float32)
         """
         data, place = self.dumps(), f"{os.fspath(path)} (read back before it is put in place)"
-        self.from_content(artifact.loads(data, place), place)
-        write_bytes(parse_location(path), data, clobber=overwrite, fsync=fsync)
-
-    @classmethod
-    def from_content(cls, content: Mapping[str, Any], place: str) -> FeatureMap:
-        """Build a map from the content of a model file, and check all of it; `place` names it in messages."""
-        with refused_content(place):
-            fm = cls(**read_content(content))
-            # fails if the state has numbers that the dtype cannot hold
-            fm.program("features" if fm.predictor is None else "predictions")
-        return fm
+        serialize.loads(type(self), data, place)
+        write_file(path, data, overwrite, fsync=fsync)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import parse_location
-from kafeat.model import artifact
+from kafeat.model import serialize
 from kafeat.model.feature_map import FeatureMap
 
 
@@ -40,18 +41,17 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
     >>> loaded.digest == fm.digest
     True
     """
-    place = os.fspath(path)
-    return loads(artifact_bytes(place), place)
+    return load_from(parse_location(path))
 
 
-def artifact_bytes(place: str) -> bytes:
-    """Read all bytes of a model file."""
-    return parse_location(place).read()
+def load_from(place: Location) -> FeatureMap:
+    """Load a feature map from a location."""
+    return loads(place.read(), str(place))
 
 
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
-    fm = FeatureMap.from_content(artifact.loads(data, place), place)
+    fm = serialize.loads(FeatureMap, data, place)
     # The digest is that of the file as it is, which another version of joblib may write in other bytes.
     vars(fm)["digest"] = hashlib.sha256(data).hexdigest()
     return fm

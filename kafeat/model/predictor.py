@@ -14,7 +14,7 @@ from kafeat.contract.predictor import Predictor
 from kafeat.io.writers.class_column import whole_numbers
 from kafeat.model.provenance import printable
 from kafeat.registry import build_step
-from kafeat.types import Array
+from kafeat.types import Array, Floats
 
 LabelType = Literal["text", "integer", "number", "boolean"]
 Class = str | int | float | bool
@@ -38,9 +38,11 @@ class PredictedLabels:
     classes: tuple[Class, ...] | None
 
     @property
-    def class_array(self) -> Array:
-        """The classes as an array of their own type."""
-        if self.type == "integer" and self.classes is not None:
+    def class_array(self) -> Array | None:
+        """The classes as an array of their own type; None if numbers are predicted."""
+        if self.classes is None:
+            return None
+        if self.type == "integer":
             return whole_numbers([int(one) for one in self.classes])
         return np.array(self.classes, dtype=None if self.type != "text" else object)
 
@@ -113,6 +115,13 @@ class FittedPredictor:
         if self.n_outputs == 1:
             return [PREDICTION]
         return [f"{PREDICTION}_{name}" for name in self.labels.names or range(self.n_outputs)]
+
+    def predicted(self, outputs: Floats) -> Array:
+        """Return the likeliest class of each row of outputs (n, n_outputs), or the numbers."""
+        classes = self.labels.class_array
+        if classes is not None:
+            return np.asarray(classes[outputs.argmax(axis=1)])
+        return outputs[:, 0] if self.n_outputs == 1 else outputs
 
     def to_plain(self) -> dict[str, Any]:
         """Return builtins and arrays for the model file."""

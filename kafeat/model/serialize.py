@@ -1,10 +1,10 @@
-"""Turn the fields of a feature map into builtins and arrays for its file, and back with full validation."""
+"""Turn a feature map into the bytes of its file, by builtins and arrays, and back with full validation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -16,6 +16,7 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.describe import spell
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
+from kafeat.model import artifact
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, printable
 from kafeat.registry import build_step
@@ -30,9 +31,11 @@ WITH_PREDICTOR = 3
 
 _LONGEST = 600
 
+M = TypeVar("M")
+
 
 @contextmanager
-def refused_content(place: str) -> Iterator[None]:
+def _refused_content(place: str) -> Iterator[None]:
     """Raise the errors of an untrusted model file as `ArtifactError`: its place, and short printable text."""
     try:
         yield
@@ -45,13 +48,62 @@ def refused_content(place: str) -> Iterator[None]:
     raise ArtifactError(f"{place}: {printable(problem)}")
 
 
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Put the place of an entry in front of the errors of the block."""
+    try:
+        yield
+    except ValidationError as error:
+        raise ValueError(f"{place}.recipe.{_first(error)}") from None
+    except ValueError as error:
+        raise ValueError(f"{place}.{error}") from None
+
+
 def _first(error: ValidationError) -> str:
     """Return the place of the first entry that pydantic refuses, and why."""
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-def write_content(fields: Mapping[str, Any]) -> dict[str, Any]:
+def dumps(self: object) -> bytes:
+    """Return the bytes of the model file; the same fit gives the same bytes.
+
+    Returns
+    -------
+    bytes
+        The file that `save` writes.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        The map cannot be saved, as its kernel is a Python function.
+
+    Examples
+    --------
+    >>> import kafeat
+    >>> config = {"steps": [{"kind": "standardize"}]}
+    >>> kafeat.fit(config, [[1.0], [2.0]]).dumps() == kafeat.fit(config, [[1.0], [2.0]]).dumps()
+    True
+    """
+    return artifact.dumps(_write_content(vars(self)))
+
+
+def loads(make: Callable[..., M], data: bytes, place: str) -> M:
+    """Return the map that `make` builds of a model file, and check all of it; `place` names the file in messages."""
+    return build(make, artifact.loads(data, place), place)
+
+
+def build(make: Callable[..., M], content: Mapping[str, Any], place: str) -> M:
+    """Return the map of the content of a model file."""
+    with _refused_content(place):
+        fm: Any = make(**_read_content(content))
+        # fails if the state has numbers that the dtype cannot hold
+        fm.program("features" if fm.predictor is None else "predictions")
+    made: M = fm
+    return made
+
+
+def _write_content(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of the model file of a `FeatureMap` with these fields, as builtins and arrays."""
     chain, version = fields["chain"], fields["format"]
     seen, mean, predictor = (fields[name] for name in ("column_ranges", "feature_mean", "predictor"))
@@ -87,8 +139,35 @@ def _chain_content(chain: Chain) -> list[dict[str, Any]]:
     ]
 
 
-def read_content(content: Mapping[str, Any]) -> dict[str, Any]:
+def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a `FeatureMap` of an untrusted model file; raise `ValueError` and others if invalid."""
+    _check_plain(content)
+    columns = Columns.from_plain(content["columns"])
+    width, outputs = columns.n_features, content.get("outputs")
+    chain = _read_chain(content["steps"], width, outputs, content.get("cast_after", 0))
+    D = chain.n_components
+    seen, mean = content.get("seen"), content.get("feature_mean")
+    predictor = None
+    if "predictor" in content:
+        with _at("predictor"):
+            predictor = FittedPredictor.from_plain(content["predictor"], D)
+    return {
+        "chain": chain,
+        "columns": columns,
+        "dtype": content["dtype"],
+        "chunk_rows": content["chunk_rows"],
+        "config": load_config(content["config"] if isinstance(content["config"], dict) else {}),
+        "provenance": Provenance.model_validate(content["provenance"]),
+        "version": content["kafeat"],
+        "column_ranges": ColumnRanges.from_plain(seen, width) if "seen" in content else None,
+        "feature_mean": FeatureMean.from_plain(mean, D) if "feature_mean" in content else None,
+        "predictor": predictor,
+        "format": content["format"],
+    }
+
+
+def _check_plain(content: Mapping[str, Any]) -> None:
+    """Refuse missing and unknown entries, and invalid ones of a single value."""
     version = content.get("format")
     if type(version) is not int or not 1 <= version <= WITH_PREDICTOR:
         raise ValueError(
@@ -107,33 +186,6 @@ def read_content(content: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {spell(chunk_rows)}")
     if type(kafeat) is not str or not kafeat.isprintable():
         raise ValueError(f"kafeat: expected a version, got {spell(kafeat)}")
-    columns = Columns.from_plain(content["columns"])
-    width, outputs = columns.n_features, content.get("outputs")
-    chain = _read_chain(content["steps"], width, outputs, content.get("cast_after", 0))
-    D = chain.n_components
-    seen, mean, predictor = (content.get(name) for name in ("seen", "feature_mean", "predictor"))
-    return {
-        "chain": chain,
-        "columns": columns,
-        "dtype": dtype,
-        "chunk_rows": chunk_rows,
-        "config": load_config(content["config"] if isinstance(content["config"], dict) else {}),
-        "provenance": Provenance.model_validate(content["provenance"]),
-        "version": kafeat,
-        "column_ranges": ColumnRanges.from_plain(seen, width) if "seen" in content else None,
-        "feature_mean": FeatureMean.from_plain(mean, D) if "feature_mean" in content else None,
-        "predictor": _read_predictor(predictor, D) if "predictor" in content else None,
-        "format": version,
-    }
-
-
-def _read_predictor(content: object, width: int) -> FittedPredictor:
-    try:
-        return FittedPredictor.from_plain(content, width)
-    except ValidationError as error:
-        raise ValueError(f"predictor.recipe.{_first(error)}") from None
-    except ValueError as error:
-        raise ValueError(f"predictor.{error}") from None
 
 
 def _read_chain(content: object, n_features_in: int, outputs: object, cast_after: object) -> Chain:
@@ -147,13 +199,9 @@ def _read_chain(content: object, n_features_in: int, outputs: object, cast_after
     steps: list[FittedStep] = []
     width = n_features_in
     for i, entry in enumerate(content):
-        try:
+        with _at(f"steps[{i}]"):
             steps.append(_read_step(entry, width))
             width = steps[-1].n_features_out
-        except ValidationError as error:
-            raise ValueError(f"steps[{i}].recipe.{_first(error)}") from None
-        except ValueError as error:
-            raise ValueError(f"steps[{i}].{error}") from None
     return Chain(tuple(steps), None if outputs is None else _read_outputs(outputs, width), cast_after)
 
 

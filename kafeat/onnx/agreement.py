@@ -121,8 +121,7 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
             X = _doubles(Chain(chain.steps[: chain.cast_after]), X)
         moved += eps * _moved(after_cast, X)
     size = np.abs(_doubles(chain, codes.astype(np.float64))).max(axis=1, initial=0.0)
-    result: Floats = np.sqrt(terms) * (moved + eps * size)
-    return result
+    return np.sqrt(terms) * (moved + eps * size)
 
 
 def prediction_rounding(fm: FeatureMap, Z: Floats, allowed: Floats) -> Floats:
@@ -138,8 +137,7 @@ def prediction_rounding(fm: FeatureMap, Z: Floats, allowed: Floats) -> Floats:
     size = np.abs(state["intercept"]).max()
     if "temperature" in state:
         moved, size = 2.0 * moved / float(state["temperature"]), 1.0
-    bound: Floats = moved + 16.0 * float(np.finfo(DOUBLE).eps) * size
-    return bound
+    return moved + 16.0 * float(np.finfo(DOUBLE).eps) * size
 
 
 def _doubles(chain: Chain, X: Floats) -> Floats:
@@ -155,8 +153,7 @@ def _moved(chain: Chain, X: Floats) -> Floats:
         steps = tuple(_off(fitted, rng) for fitted in chain.steps)
         other = _doubles(Chain(steps, chain.outputs), _shaken(X, rng))
         moved = np.fmax(moved, np.abs(other - exact).max(axis=1, initial=0.0))
-    result: Floats = moved / _STEP
-    return result
+    return moved / _STEP
 
 
 def _shaken(values: Floats, rng: np.random.Generator) -> Floats:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import onnx
 
 from kafeat.errors import GateError
-from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import write_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.onnx.agreement import Agreement, compare
@@ -85,5 +84,5 @@ def export(
             f"{os.fspath(path)}: expected features that differ from kafeat's by at most {agreement.allowed:.1e}, "
             f"got {agreement.largest:.1e}: nothing was written"
         )
-    write_bytes(parse_location(path), data, clobber=overwrite, fsync=fsync)
+    write_file(path, data, overwrite, fsync=fsync)
     return Exported(len(data), opset, agreement)

@@ -102,5 +102,4 @@ def _loss(scores: Floats, rows: LabelledRows) -> float:
 def _frequencies(rows: LabelledRows, n_classes: int) -> Floats:
     """Return the logarithms of the frequencies of the classes; one that is absent counts as half a row."""
     counts = np.bincount(rows.classes, rows.weights, n_classes)
-    logs: Floats = np.log(np.maximum(counts, 0.5) / counts.sum())
-    return logs
+    return np.log(np.maximum(counts, 0.5) / counts.sum())

@@ -10,7 +10,7 @@ from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
 from kafeat.errors import DataError
 from kafeat.maths.calibration import Calibration, fit_calibration
 from kafeat.maths.linear_output import leaves_float32, needs_float64
-from kafeat.maths.ridge import FOLDS, MOST_COLUMNS, LinearModel, LinearRidge, NormalEquations
+from kafeat.maths.ridge import FOLDS, MOST_COLUMNS, LinearModel, NormalEquations
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 
@@ -46,7 +46,7 @@ class _Learning(Learning):
         self._equations.add(rows.features, rows.targets, rows.folds, rows.weights)
 
     def learned(self, kept: TrainingRows) -> Learned:
-        ridge, multiples = self._equations.training(), self._step.multiples
+        ridge, multiples = self._equations, self._step.multiples
         scores = tuple(map(float, ridge.scores(np.array(multiples)))) if len(multiples) > 1 else ()
         chosen = float(multiples[int(np.argmax(scores))] if scores else multiples[0])
         model = ridge.model_of(chosen)
@@ -58,7 +58,7 @@ class _Learning(Learning):
             state["intercept"] = state["intercept"] + calibration.temperature * calibration.biases
         return Learned(self._step.with_penalty(chosen), state, multiples if scores else (), scores)
 
-    def _state(self, ridge: LinearRidge, model: LinearModel) -> dict[str, Floats]:
+    def _state(self, ridge: NormalEquations, model: LinearModel) -> dict[str, Floats]:
         unit, centre = self._targets.unit, self._targets.centre
         weights = model.w * unit
         wide = leaves_float32(weights) or needs_float64(model.w, ridge.squares(), np.ones(self._targets.n))
@@ -70,7 +70,7 @@ class _Learning(Learning):
         }
 
 
-def _calibration(ridge: LinearRidge, multiple: float, kept: TrainingRows) -> Calibration:
+def _calibration(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> Calibration:
     """Return the calibration for scores of rows by models that were fitted without their fold."""
     scores, targets, weights = [], [], []
     for fold in range(FOLDS):

@@ -11,7 +11,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, TypeVar
+from itertools import count
+from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -66,9 +67,15 @@ def ordered_map(
     worker's or the reader's. Items after it are not started. With `joining`, for items in memory, the calling thread is
     one of the workers: a single job starts no thread, and of more jobs all results are made before the first is given.
     """
-    if joining:
-        yield from map(make_worker(), items) if jobs == 1 else _share_work(make_worker, items, jobs)
-        return
+    if not joining:
+        yield from _by_pool(make_worker, items, jobs)
+    elif jobs == 1:
+        yield from map(make_worker(), items)
+    else:
+        yield from _share_work(make_worker, items, jobs)
+
+
+def _by_pool(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> Iterator[R]:
     own = threading.local()
 
     def run(item: T) -> R:
@@ -109,60 +116,41 @@ def _share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T],
 
     Futures would take as long as the features of a small chunk. No item is started after an error is seen.
     """
-    work: _Work[T, R] = _Work(items)
-    helpers = [
-        threading.Thread(target=work.do, args=(make_worker,), name=f"kafeat-worker-{i}", daemon=True)
-        for i in range(1, jobs)
-    ]
-    for helper in helpers:
-        helper.start()
-    try:
-        work.do(make_worker)
-    finally:
-        work.stop()  # the user may have interrupted this thread
-        for helper in helpers:
-            helper.join()
-    if work.error is not None:
-        raise work.error
-    return [work.results[place] for place in sorted(work.results)]
+    lock, stopped, places = threading.Lock(), threading.Event(), count()
+    results, errors = dict[int, R](), dict[int, Exception]()
 
-
-class _Work(Generic[T, R]):
-    """Items that threads take in turn, and the first error."""
-
-    def __init__(self, items: Iterator[T]) -> None:
-        self._items = items
-        self._taken = 0
-        self._lock = threading.Lock()
-        self._stopped = False
-        self._failed_at = 0
-        self.error: Exception | None = None
-        self.results: dict[int, R] = {}
-
-    def stop(self) -> None:
-        """Give out no more items."""
-        self._stopped = True
-
-    def do(self, make_worker: Callable[[], Callable[[T], R]]) -> None:
-        """Take items until there are no more."""
-        place = 0
+    def work() -> None:
+        """Take items in turn until there are no more."""
+        place = -1
         try:
             worker = make_worker()
             while True:
-                with self._lock:
-                    if self._stopped:
+                with lock:
+                    if stopped.is_set():
                         return
-                    place = self._taken
-                    item = next(self._items, _END)
-                    self._taken += 1
+                    place = next(places)
+                    item = next(items, _END)
                 if item is _END:
                     return
-                self.results[place] = worker(item)  # type: ignore[arg-type]  # anything but the end is a T
+                results[place] = worker(item)  # type: ignore[arg-type]  # anything but the end is a T
         except Exception as error:
-            self._fail(place, error)
+            stopped.set()
+            errors[place] = error
 
-    def _fail(self, place: int, error: Exception) -> None:
-        with self._lock:
-            self._stopped = True
-            if self.error is None or place < self._failed_at:
-                self.error, self._failed_at = error, place
+    _do_together(work, stopped, jobs)
+    if errors:
+        raise errors[min(errors)]
+    return [results[place] for place in sorted(results)]
+
+
+def _do_together(work: Callable[[], None], stopped: threading.Event, jobs: int) -> None:
+    """Do the work in `jobs` threads, the calling one among them, and wait for all."""
+    helpers = [threading.Thread(target=work, name=f"kafeat-worker-{i}", daemon=True) for i in range(1, jobs)]
+    for helper in helpers:
+        helper.start()
+    try:
+        work()
+    finally:
+        stopped.set()  # the user may have interrupted this thread
+        for helper in helpers:
+            helper.join()

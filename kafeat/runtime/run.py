@@ -11,7 +11,7 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.program import Program, Worker
-from kafeat.chain.tiles import Made
+from kafeat.chain.tiles import Made, with_good_rows
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
@@ -29,10 +29,11 @@ class Target(Protocol):
 
     def filled(self, start: int, block: Floats) -> None:
         """Note that the memory is filled; called in the thread of the worker."""
+        return
 
 
 @dataclass(frozen=True)
-class InMemory:
+class InMemory(Target):
     """An array as the target."""
 
     out: Floats
@@ -40,12 +41,9 @@ class InMemory:
     def buffer(self, start: int, rows: int) -> Floats:
         return self.out[start : start + rows]
 
-    def filled(self, start: int, block: Floats) -> None:
-        return
-
 
 @dataclass(frozen=True)
-class NewArrays:
+class NewArrays(Target):
     """A target of new memory for every chunk, `width` numbers of each row."""
 
     width: int
@@ -54,9 +52,6 @@ class NewArrays:
 
     def buffer(self, start: int, rows: int) -> Floats:
         return np.empty((rows, self.width), self.dtype, self.order)
-
-    def filled(self, start: int, block: Floats) -> None:
-        return
 
 
 @dataclass(frozen=True)
@@ -144,14 +139,7 @@ def run(
 
 
 def fill(
-    program: Program,
-    source: Reader,
-    columns: Columns,
-    chunk_rows: int,
-    out: Floats | None,
-    jobs: int,
-    *,
-    in_memory: bool,
+    program: Program, source: Reader, columns: Columns, chunk_rows: int, jobs: int, out: Floats | None = None
 ) -> Floats:
     """Return the results of all rows of a source, in `out` if that is given."""
     if source.rows is None:
@@ -166,7 +154,7 @@ def fill(
         )
     height = shared_height(program, chunk_rows, source.rows, jobs)
     chunks, jobs = source.chunks(columns, (), height), max(1, min(jobs, -(-source.rows // height)))
-    for _ in run(program, chunks, InMemory(out), jobs, in_memory=in_memory):
+    for _ in run(program, chunks, InMemory(out), jobs, in_memory=source.in_memory):
         pass
     return out
 
@@ -242,10 +230,7 @@ def _good(rows: int, bad: list[int]) -> Mask:
 def _setting_aside(
     program: Program, work: Worker, X: Rows, out: Floats | None, bad: dict[int, InvalidValueError]
 ) -> Made:
-    """Run tile by tile, add refused rows to `bad`, and run a tile again with a good row in the place of each bad one.
-
-    The good rows keep their places in the tile, and so their bytes.
-    """
+    """Run tile by tile, and add refused rows to `bad`; a good row takes the place of each bad one."""
     pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
     for start in range(0, len(X), work.rows):
         tile = slice(start, start + work.rows)
@@ -257,14 +242,9 @@ def _setting_aside(
 
 def _tile(work: Worker, X: Rows, out: Floats | None, start: int, bad: dict[int, InvalidValueError]) -> Made:
     good = _good(len(X), [row - start for row in bad if 0 <= row - start < len(X)])
-    while good.any():
-        rows = X if good.all() else X[np.where(good, np.arange(len(X)), good.argmax())]
-        try:
-            return work(rows, out)
-        except InvalidValueError as refused:
-            # A refused replacement means that the first good row is bad itself.
-            row = refused.row if good[refused.row] else int(good.argmax())
-            bad[start + row] = InvalidValueError(start + row, refused.column, refused.problem)
-            good[row] = False
+    made, refusals = with_good_rows(good, lambda rows: work(X if good.all() else X[rows], out))
+    bad.update((start + one.row, one.moved(start)) for one in refusals)
+    if made is not None:
+        return made
     nothing = SparseRows(np.empty(0), np.empty(0, np.int64), np.zeros(len(X) + 1, np.int64), 0)
     return Made(nothing if out is None else out, None)

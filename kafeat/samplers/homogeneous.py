@@ -193,8 +193,7 @@ def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:
     """Random rows in float64, as many as their features and their kernel allow."""
     n, d = X.shape
     most = min(_ROWS, _MOST_FEATURES // (d * (2 * order + 1)), int(np.sqrt(_MOST_ENTRIES / d)))
-    rows: Floats = X[np.sort(rng.choice(n, min(n, max(most, 2)), replace=False))].astype(np.float64)
-    return rows
+    return X[np.sort(rng.choice(n, min(n, max(most, 2)), replace=False))].astype(np.float64)
 
 
 class _Buffers(NamedTuple):

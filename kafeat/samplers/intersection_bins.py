@@ -63,6 +63,8 @@ class _Buffers(NamedTuple):
 class _BinsTransform(Transform):
     """One division per entry, then a clip per output."""
 
+    gives_sparse = True
+
     def __init__(self, n_bins: int, maximum: Array, dtype: np.dtype[Any]) -> None:
         self.n_features_in = len(maximum)
         self.n_features_out = n_bins * len(maximum)
@@ -76,10 +78,6 @@ class _BinsTransform(Transform):
         return _Buffers(
             np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool), np.empty(rows, dtype=np.intp)
         )
-
-    @property
-    def gives_sparse(self) -> bool:
-        return True
 
     def to_sparse(self, X: Rows) -> SparseRows:
         from scipy.sparse import csr_array
@@ -104,8 +102,7 @@ class _BinsTransform(Transform):
     def sparsely_clipped(self, X: Rows) -> Array:
         if isinstance(X, SparseRows):
             return np.bincount(X.row_of[X.values > self._maximum[X.columns]], minlength=len(X))
-        above: Array = (self._maximum < X).sum(axis=1)
-        return above
+        return (self._maximum < X).sum(axis=1)
 
     def clipped(self, scratch: _Buffers) -> Array:
         return scratch.clipped

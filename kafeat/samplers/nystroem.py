@@ -26,20 +26,19 @@ from kafeat.contract.step import (
     parameter,
     refuse_parameter,
 )
-from kafeat.errors import DataError, UsageError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.dot_products import COEFFICIENTS, Coefficients, check_series
 from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, spelled_out
 from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.maths.kernels.column_sets import degree_warning
-from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
-from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
-from kafeat.maths.nystroem.projection import fitted, leading, learn_preimages, trapezoid, whitening
+from kafeat.maths.nystroem.kernel import FunctionKernel, LandmarkKernel, NamedKernel
+from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, WITH_TOLERANCE, Given, select
+from kafeat.maths.nystroem.precomputed import NO_EXACT, PrecomputedKernel, check_parameters, check_square
+from kafeat.maths.nystroem.projection import factor, fitted, leading, learn_preimages, padded
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
 from kafeat.maths.task import MOST_CLASSES, count_classes
 from kafeat.types import Array, Floats, Shape, State
 
-_WITH_TOLERANCE = ("rpcholesky", "greedy")
 _DIFFERENTIABLE = kernel_names(DifferentiableKernel)
 
 if TYPE_CHECKING:
@@ -51,10 +50,6 @@ Rows = Annotated[Given, Described("a mapping with the key 'given'", "mappings")]
 
 
 _UNSAVED = "kernel: expected a kernel that a model file can hold, got a Python function"
-_NO_EXACT = (
-    "nystroem: kernel precomputed: there is no exact kernel beyond the given columns; `kafeat evaluate --config` takes "
-    "a recipe with this as its first step, and the square kernel matrix of all rows"
-)
 
 
 class Nystroem(Step):
@@ -141,7 +136,7 @@ class Nystroem(Step):
             if isinstance(self.landmarks, Given)
             else {},
             unsaved=None if isinstance(self.kernel, str) else _UNSAVED,
-            no_exact=_NO_EXACT if self._precomputed else None,
+            no_exact=NO_EXACT if self._precomputed else None,
         )
 
     @field_validator("kernel", mode="before")
@@ -176,12 +171,15 @@ class Nystroem(Step):
         if self.n_landmarks is not None and self.n_landmarks < self.n_components:
             refuse_parameter("n_landmarks", f"at least n_components = {self.n_components}", self.n_landmarks)
         if self.tolerance is not None:
-            if self._selector not in _WITH_TOLERANCE:
-                refuse_parameter(
-                    "tolerance", f"landmarks: {' or '.join(_WITH_TOLERANCE)} with it", self._selector
-                )
+            if self._selector not in WITH_TOLERANCE:
+                needed = " or ".join(WITH_TOLERANCE)
+                refuse_parameter("tolerance", f"landmarks: {needed} with it", self._selector)
             if self.n_landmarks is not None:
                 refuse_parameter("n_landmarks", "none beside a tolerance", self.n_landmarks)
+        return self
+
+    @model_validator(mode="after")
+    def _square_if_symmetric(self) -> Self:
         if self.root == "symmetric":
             if self.n_landmarks not in (None, self.n_components):
                 refuse_parameter(
@@ -189,16 +187,16 @@ class Nystroem(Step):
                 )
             if self.weights == "fitted":
                 refuse_parameter("weights", "exact, for a symmetric root", self.weights)
+        return self
+
+    @model_validator(mode="after")
+    def _of_its_kernel(self) -> Self:
         if self._precomputed:
-            if self.landmarks in POINTS or isinstance(self.landmarks, Given):
-                refuse_parameter("landmarks", "landmarks that are columns of the input", self.landmarks)
-            if self.weights == "fitted":
-                refuse_parameter("weights", "exact, for a precomputed kernel", self.weights)
-            if self.preimages:
-                refuse_parameter("preimages", "false, for a precomputed kernel", self.preimages)
+            check_parameters(self.landmarks, self.weights, self.preimages)
         if self.landmarks == "learned" and self.kernel not in _DIFFERENTIABLE:
-            needed = " or ".join(_DIFFERENTIABLE)
-            refuse_parameter("landmarks", f"another, as learned needs {needed}", "learned")
+            refuse_parameter(
+                "landmarks", f"another, as learned needs {' or '.join(_DIFFERENTIABLE)}", "learned"
+            )
         return self
 
     @property
@@ -244,142 +242,88 @@ class Nystroem(Step):
         X, gamma = sample.X, self._fit_gamma(sample.X, of_gamma)
         kernel = self.landmark_kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            landmarks, chosen = self._choose(sample, kernel, of_landmarks)
+            landmarks, numbers = self._choose(sample, kernel, of_landmarks)
             K = kernel.matrix(landmarks, X)
             scale = kernel.scale(K.diagonal())
-            centre = kernel.centre(landmarks)
-            width = self.n_components if self.tolerance is None else len(K)
-            factor = self._factor(K / scale, kernel)
-            projection = self._project(factor, kernel, landmarks, scale, X, width, of_weights)
-        padded = self._padded(projection, len(K), width) * np.sqrt(scale)
+            W = self._weights(K / scale, kernel, landmarks, scale, X, of_weights)
+        T = padded(W, self._width(len(K)), self.root == "symmetric") * np.sqrt(scale)
         preimages: State = {}
         if self.preimages:
-            tile = kernel.tile(landmarks, scale, np.dtype(np.float64), centre)
-            preimages = learn_preimages(
-                X, lambda rows: evaluate(tile, X, rows, len(landmarks)) @ padded, of_preimages
-            )
+            against = kernel.against(landmarks, scale)
+            preimages = learn_preimages(X, lambda rows: against(X[rows]) @ T, of_preimages)
+        later = {"centre": kernel.centre(landmarks), "rows": numbers}
         return {
             **preimages,
-            **({} if centre is None else {"centre": centre}),
-            **({} if chosen is None else {"rows": chosen}),
+            **{name: array for name, array in later.items() if array is not None},
             "landmarks": landmarks,
-            "projection": padded,
-            "gain": np.array(gain_of(padded) / scale),
+            "projection": T,
+            "gain": np.array(gain_of(T) / scale),
             "gamma": np.array(gamma),
             "scale": np.array(scale),
-            "rank": np.array(projection.shape[1]),
+            "rank": np.array(W.shape[1]),
         }
 
     def _fit_gamma(self, X: Floats, rng: np.random.Generator) -> float:
         """Return γ for the rows X, which the kernel has to accept; 1 for a kernel without it."""
-        if self._precomputed and X.shape[0] != X.shape[1]:
-            raise DataError(
-                f"nystroem: kernel precomputed: expected the square kernel matrix of the training rows, got "
-                f"{X.shape[0]} rows and {X.shape[1]} columns: fit on all of them (fit_rows: all), with no other columns"
-            )
+        if self._precomputed:
+            check_square(X)
         if self._named is None:
             return 1.0
         if find_kernel(self._named).non_negative:
             refuse_negative(X)
         return resolve_gamma(self.gamma, find_kernel(self._named), X, rng)
 
-    def _padded(self, projection: Floats, m: int, width: int) -> Floats:
-        """Return the projection in the form of `root`, with columns of zeros up to the width, (m, width)."""
-        if self.root == "symmetric":
-            # W's columns are those of V, scaled
-            projection = projection @ (projection / np.linalg.norm(projection, axis=0)).T
-        elif m == width:
-            projection = trapezoid(projection)
-        padded = np.zeros((m, width))
-        padded[:, : projection.shape[1]] = projection
-        return padded
-
     def _choose(
         self, sample: Sample, kernel: LandmarkKernel, rng: np.random.Generator
     ) -> tuple[Array, Array | None]:
-        """The landmarks: rows (m, d), or numbers of columns (m,) of a precomputed kernel.
+        """Return the landmarks: rows (m, d), or numbers of columns (m,) of a precomputed kernel.
 
         Landmarks that are rows of the sample come with the numbers of these rows in the input, (m,).
         """
-        X = sample.X
+        X, m = sample.X, self.n_landmarks or self.n_components
         if isinstance(self.landmarks, Given):
-            return self._given(sample, self.landmarks), None
-        m = self.n_landmarks or self.n_components
+            name = "n_landmarks" if self.n_landmarks else "n_components"
+            exactly = self.n_landmarks is not None or self.root == "symmetric"
+            return self.landmarks.rows_of(sample, name, m, exactly, kernel.non_negative), None
         if self.tolerance is not None:
             m = min(m, len(X))
-        if len(X) < m:
-            raise DataError(
-                f"nystroem: expected at least as many rows as landmarks ({m}), got {len(X)}: "
-                "lower n_landmarks or n_components"
-            )
-        view = kernel.view(sample, self.dual_l1, self.tolerance)
-        try:
-            if self._selector in POINTS:
-                points = POINTS[self._selector](view, m, rng)
-                # a centre of rows that are never negative, but for rounding
-                return np.maximum(points, 0.0) if kernel.non_negative else points, None
-            chosen = ROWS[self._selector](view, m, rng)
-        except UsageError as error:
-            raise UsageError(f"nystroem: landmarks: {self._selector}: {error}") from None
+        chosen = select(self._selector, kernel.view(sample, self.dual_l1, self.tolerance), m, rng)
+        if self._selector in POINTS:
+            # a centre of rows that are never negative, but for rounding
+            return np.maximum(chosen, 0.0) if kernel.non_negative else chosen, None
         if self._precomputed:
             return np.sort(chosen).astype(np.int64), None
         return X[chosen], np.asarray(chosen if sample.rows is None else sample.rows[chosen], dtype=np.int64)
 
-    def _given(self, sample: Sample, landmarks: Given) -> Floats:
-        rows = sample.given.get(landmarks.key)
-        if rows is None:
-            raise UsageError(f"nystroem: landmarks: given: expected the rows of {landmarks.key}, got none")
-        least = self.n_landmarks or self.n_components
-        exactly = self.n_landmarks is not None or self.root == "symmetric"
-        if len(rows) < least or (exactly and len(rows) != least):
-            name = "n_landmarks" if self.n_landmarks else "n_components"
-            wanted = f"{name} = {least}" if exactly else f"at least n_components = {least}"
-            raise DataError(f"nystroem: landmarks: {landmarks.key}: expected {wanted} rows, got {len(rows)}")
-        if self.traits.refuses_negative and rows.min() < 0.0:
-            raise DataError(
-                f"nystroem: landmarks: {landmarks.key}: expected values of at least 0, got {rows.min():g}"
-            )
-        return rows
-
-    def _factor(self, K: Floats, kernel: LandmarkKernel) -> Floats:
-        """V_r Λ_r^{−½}, (m, r)."""
-        values, vectors = np.linalg.eigh(K)
-        if values[0] < -CLEARLY * values[-1] and not self.clip_negative:
-            raise DataError(
-                f"nystroem: kernel {kernel.name}: expected a positive semi-definite kernel matrix, got the "
-                f"eigenvalue {values[0]:.3g} beside {values[-1]:.3g}: choose another kernel, or clip_negative: true"
-            )
-        return whitening(values, vectors, self.rcond)
-
-    def _project(
+    def _weights(
         self,
-        W: Floats,
+        K: Floats,
         kernel: LandmarkKernel,
         landmarks: Array,
         scale: float,
         X: Floats,
-        width: int,
         rng: np.random.Generator,
     ) -> Floats:
-        """The weights (m, D) of the landmarks: W itself, its leading directions, or fitted ones."""
-        if self.weights == "exact" and W.shape[1] <= width:
-            return W
-        tile = kernel.tile(landmarks, scale, np.dtype(np.float64), kernel.centre(landmarks))
+        """Return the weights (m, r) of the landmarks: the factor of K_mm⁺, its leading directions, or fitted ones."""
+        W, width = factor(K, self.rcond, kernel.name, self.clip_negative), self._width(len(K))
+        against = kernel.against(landmarks, scale)
+        if self.weights == "fitted":
+            return fitted(W, against, lambda rows: kernel.against(rows, scale)(rows), X, width, rng)
+        return W if W.shape[1] <= width else leading(W, against, X, width, rng)
 
-        def with_landmarks(rows: Floats) -> Floats:
-            return evaluate(tile, rows, np.arange(len(rows)), len(landmarks))
-
-        def exact(rows: Floats) -> Floats:
-            own = kernel.tile(rows, scale, np.dtype(np.float64), kernel.centre(rows))
-            return evaluate(own, rows, np.arange(len(rows)), len(rows))
-
-        if self.weights == "exact":
-            return leading(W, with_landmarks, X, width, rng)
-        return fitted(W, with_landmarks, exact, X, width, rng)
+    def _width(self, m: int) -> int:
+        """The number of outputs with m landmarks."""
+        return self.n_components if self.tolerance is None else min(self.n_components, m)
 
     def landmark_kernel(self, gamma: float) -> LandmarkKernel:
         """Return the kernel with its parameters in force."""
-        parameters = KernelParameters(
+        if not isinstance(self.kernel, str):
+            return FunctionKernel(self.kernel)
+        return PrecomputedKernel() if self._precomputed else NamedKernel(self.kernel, self.parameters(gamma))
+
+    def parameters(self, gamma: float) -> KernelParameters:
+        """Return the numbers that the kernel may depend on."""
+        return KernelParameters(
             gamma=gamma,
             degree=self.degree,
             coef0=self.coef0,
@@ -387,7 +331,6 @@ class Nystroem(Step):
             alpha=self.alpha,
             coefficients=self.coefficients or (1.0,),
         )
-        return LandmarkKernel(self.kernel, parameters)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         m = self.n_landmarks or self.n_components
@@ -395,19 +338,17 @@ class Nystroem(Step):
             m = count_rows(state, "landmarks")
         # the first files of format 1 have no gain, and all of them no centre and no rows
         later: dict[str, Shape] = {"gain": (), "centre": (n_features_in,), "rows": (m,)}
+        D = self.n_features_out(state, n_features_in)
+        preimages: dict[str, Shape] = {"preimages": (D, n_features_in), "preimage_of_0": (n_features_in,)}
         return {
             **{name: shape for name, shape in later.items() if name in state},
             "landmarks": (m,) if self._precomputed else (m, n_features_in),
-            "projection": (m, self.n_features_out(state, n_features_in)),
+            "projection": (m, D),
             "gamma": (),
             "scale": (),
             "rank": (),
-            **({} if not self.preimages else self._preimage_shapes(state, n_features_in)),
+            **(preimages if self.preimages else {}),
         }
-
-    def _preimage_shapes(self, state: State, n_features_in: int) -> dict[str, Shape]:
-        D = self.n_features_out(state, n_features_in)
-        return {"preimages": (D, n_features_in), "preimage_of_0": (n_features_in,)}
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
@@ -426,9 +367,7 @@ class Nystroem(Step):
             raise ValueError(f"scale: expected a number above 0, got {float(state['scale']):g}")
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
-        if self.tolerance is None:
-            return self.n_components
-        return min(self.n_components, count_rows(state, "landmarks"))
+        return self._width(count_rows(state, "landmarks"))
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])
@@ -448,13 +387,10 @@ class Nystroem(Step):
     def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
         if not self.preimages:
             return None
-        rows: Floats = Z @ state["preimages"] + state["preimage_of_0"]
-        return rows
+        return Z @ state["preimages"] + state["preimage_of_0"]
 
     def _is_triangle(self, projection: Floats) -> bool:
         return self.root == "triangular" and len(projection) == projection.shape[1]
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        if self.traits.no_exact:
-            raise UsageError(self.traits.no_exact)
         return self.landmark_kernel(float(state["gamma"])).gram(pair)

@@ -72,8 +72,7 @@ def monomial_weights(recipe: PolynomialFeatures, d: int, q: int) -> Floats:
     """√(p!/(k₀! k₁! … k_d!) c₀^{k₀}) of the monomials of degree q, in their order."""
     p = recipe.degree
     of_constant = (p - q) * log(recipe.coef0) if p > q else 0.0
-    weights: Floats = np.exp(_log_repeats(d, q) + 0.5 * (lgamma(p + 1) - lgamma(p - q + 1) + of_constant))
-    return weights
+    return np.exp(_log_repeats(d, q) + 0.5 * (lgamma(p + 1) - lgamma(p - q + 1) + of_constant))
 
 
 class _Buffers(NamedTuple):

@@ -106,6 +106,14 @@ def _median_sum(X: Floats, rng: np.random.Generator) -> float:
     return float(np.median(np.concatenate(parts)))
 
 
+def exponent_terms(state: State, n_components: int) -> tuple[Floats, Floats, float]:
+    """Return V (m, d), s (m,) and r of the exponents ±v·x + s − ‖r x‖²."""
+    w, gamma, tilt = state["directions"], float(state["gamma"]), float(state["tilt"])
+    d = w.shape[1]
+    shifts = tilt * (w**2).sum(axis=1) + d / 4.0 * np.log1p(-4.0 * tilt) - 0.5 * np.log(n_components)
+    return np.sqrt(gamma * (1.0 - 4.0 * tilt)) * w, shifts, float(np.sqrt(gamma / 2.0))
+
+
 class _Buffers(NamedTuple):
     angles: Floats
     scaled: Floats
@@ -115,13 +123,10 @@ class _ExponentialTransform(Transform):
     """One product, all exponents written into the output, one exponential."""
 
     def __init__(self, state: State, n_components: int, dtype: np.dtype[Any]) -> None:
-        w, gamma, tilt = state["directions"], float(state["gamma"]), float(state["tilt"])
-        d = w.shape[1]
-        self.n_features_in, self.n_features_out = d, n_components
-        self._w = np.ascontiguousarray(np.sqrt(gamma * (1.0 - 4.0 * tilt)) * w, dtype=dtype)
-        shifts = tilt * (w**2).sum(axis=1) + d / 4.0 * np.log1p(-4.0 * tilt) - 0.5 * np.log(n_components)
-        self._shifts = shifts.astype(dtype)
-        self._root = dtype.type(np.sqrt(gamma / 2.0))
+        w, shifts, root = exponent_terms(state, n_components)
+        self.n_features_in, self.n_features_out = w.shape[1], n_components
+        self._w, self._shifts = np.ascontiguousarray(w, dtype=dtype), shifts.astype(dtype)
+        self._root = dtype.type(root)
         bounds = np.finfo(dtype)
         self._low, self._high = float(np.log(bounds.tiny)), float(np.log(bounds.max))
         self._dtype = dtype

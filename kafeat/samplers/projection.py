@@ -130,16 +130,18 @@ class Projection(Step):
         return _SparseTransform(state, n_features_in, dtype)
 
     def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
+        return Z @ np.linalg.pinv(self.written_out(state, n_features_in)).T
+
+    def written_out(self, state: State, n_features_in: int) -> Floats:
+        """Return the matrix A (D, d)."""
         if self.matrix == "gaussian":
-            matrix = state["matrix"]
-        elif self.matrix == "srht":
-            matrix = written_out(state["signs"] / np.sqrt(len(state["rows"])), state["rows"])
-        else:
-            of_entries = np.repeat(np.arange(len(state["starts"]) - 1), np.diff(state["starts"]))
-            matrix = np.zeros((len(state["starts"]) - 1, n_features_in))
-            matrix[of_entries, state["columns"]] = state["values"]
-        rows: Floats = Z @ np.linalg.pinv(matrix).T
-        return rows
+            return state["matrix"]
+        if self.matrix == "srht":
+            return written_out(state["signs"] / np.sqrt(len(state["rows"])), state["rows"])
+        D = len(state["starts"]) - 1
+        A = np.zeros((D, n_features_in))
+        A[np.repeat(np.arange(D), np.diff(state["starts"])), state["columns"]] = state["values"]
+        return A
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return LinearKernel().gram(pair, KernelParameters())
@@ -153,16 +155,14 @@ def jl_width(n_rows: int, eps: float) -> int:
 class _DenseTransform(Transform):
     """One matrix product."""
 
+    takes_sparse = True
+
     def __init__(self, matrix: Floats, dtype: np.dtype[Any]) -> None:
         self._matrix = np.ascontiguousarray(matrix, dtype=dtype)
         self.n_features_out, self.n_features_in = matrix.shape
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         np.matmul(X, self._matrix.T, out=out)
-
-    @property
-    def takes_sparse(self) -> bool:
-        return True
 
     @cached_property
     def _by_inputs(self) -> Floats:
@@ -176,6 +176,8 @@ class _DenseTransform(Transform):
 class _SparseTransform(Transform):
     """One product with a sparse matrix."""
 
+    takes_sparse = gives_sparse = True
+
     def __init__(self, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self._matrix = SparseMatrix(state["values"], state["columns"], state["starts"], n_features, dtype)
         self.n_features_out, self.n_features_in = self._matrix.shape
@@ -187,17 +189,9 @@ class _SparseTransform(Transform):
         if not self._matrix.of_rows(X, out, scratch):
             refuse_infinite(out)
 
-    @property
-    def takes_sparse(self) -> bool:
-        return True
-
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
         if not self._matrix.of_sparse_rows(X, out):
             refuse_infinite(out)
-
-    @property
-    def gives_sparse(self) -> bool:
-        return True
 
     def to_sparse(self, X: Rows) -> SparseRows:
         from scipy.sparse import csr_array

@@ -100,8 +100,7 @@ class RandomMaclaurin(Step):
         from scipy.special import gammaln
 
         if self.kernel == "exponential":
-            result: Floats = -gammaln(np.arange(MOST_DEGREES) + 1.0)
-            return result
+            return -gammaln(np.arange(MOST_DEGREES) + 1.0)
         if self.coefficients is not None:
             with np.errstate(divide="ignore"):
                 # two at least, as the linear part is looked at
@@ -110,8 +109,7 @@ class RandomMaclaurin(Step):
         n, p = np.arange(self.degree + 1), self.degree
         with np.errstate(divide="ignore", invalid="ignore"):
             powers = np.where(n == p, 0.0, (p - n) * np.log(self.coef0))
-        logs: Floats = gammaln(p + 1.0) - gammaln(n + 1.0) - gammaln(p - n + 1.0) + powers
-        return logs
+        return gammaln(p + 1.0) - gammaln(n + 1.0) - gammaln(p - n + 1.0) + powers
 
     @property
     def _constant(self) -> bool:
@@ -188,8 +186,7 @@ class _Monomials:
         q = np.exp(self.log_sizes - top)
         q /= q.sum()
         q[q < _RESOLUTION] = 0.0
-        result: Floats = q / q.sum()
-        return result
+        return q / q.sum()
 
     @property
     def log_variance(self) -> float:
@@ -222,8 +219,7 @@ def _log_spread(pairs: Floats, degrees: int) -> Floats:
     top = logs.max()
     with np.errstate(under="ignore"):
         variances = np.exp(n * (logs - top)) * (1.01 - ratios**n)
-    spread: Floats = 0.5 * (np.log(variances.sum(axis=1) / len(moments)) + n[:, 0] * top)
-    return spread
+    return 0.5 * (np.log(variances.sum(axis=1) / len(moments)) + n[:, 0] * top)
 
 
 def _systematic(q: Floats, m: int, rng: np.random.Generator) -> Array:

@@ -98,18 +98,17 @@ class TensorSketch(PolynomialSketch):
         check_indices("state.buckets", state["buckets"], spectrum.length)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        factors = self._factors(state)
+        factors = self.factors(state)
         spectrum, terms = self.spectrum(state, n_features_in), self.exact_terms(state)
         sketch = _Sketch(state["buckets"], factors, spectrum, self.n_components, terms, self.domain == "time")
         loop = None if sketch.in_time else sketch.loop(dtype)
         return _SketchTransform(sketch, dtype) if loop is None else _SketchLoopTransform(sketch, loop)
 
-    def _factors(self, state: State) -> Floats:
+    def factors(self, state: State) -> Floats:
         """Return the factor of each input, and of the constant 1 behind them, in each sketch."""
         scale = np.full(state["signs"].shape[1], np.sqrt(float(state["gamma"])))
         scale[-1] = np.sqrt(self.coef0)
-        factors: Floats = state["signs"] * scale
-        return factors
+        return state["signs"] * scale
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class _Sketch:
     @property
     def constants(self) -> Iterator[Array]:
         """The spectra of the constant's sketches, one by one: together they may be large."""
-        return constant_spectra(self.buckets[:, -1], self.factors[:, -1], self.spectrum.length)
+        return bucket_spectra(self.buckets[:, -1], self.factors[:, -1], self.spectrum.length)
 
     def carry(self, X: Rows, out: Floats) -> None:
         """Write the terms that are carried, and the outputs that are 0."""
@@ -162,16 +161,14 @@ class _Sketch:
 class _SketchLoopTransform(Transform):
     """The sketch in one compiled loop, for transforms of powers of two."""
 
+    takes_sparse = True
+
     def __init__(self, sketch: _Sketch, loop: SketchLoop) -> None:
         self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
         self._sketch, self._loop = sketch, loop
 
     def scratch(self, rows: int) -> Floats:
         return self._loop.scratch()
-
-    @property
-    def takes_sparse(self) -> bool:
-        return True
 
     def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
         self._sketch.carry(X, out)
@@ -183,6 +180,8 @@ class _SketchLoopTransform(Transform):
 
 class _SketchTransform(Transform):
     """Sparse count sketches, real FFTs in the data's precision, and their product."""
+
+    takes_sparse = True
 
     def __init__(self, sketch: _Sketch, dtype: np.dtype[Any]) -> None:
         # scipy's FFT: NumPy's forward one took 8 to 20 times as long on a float32 tile.
@@ -208,10 +207,6 @@ class _SketchTransform(Transform):
     def scratch(self, rows: int) -> Floats:
         # The last input is the constant 1, which carries c₀.
         return np.ones((self.n_features_in + 1, min(rows, _STRIP)), dtype=self._dtype)
-
-    @property
-    def takes_sparse(self) -> bool:
-        return True
 
     def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
         # Transforms along the outputs, in their memory order: nothing is transposed after them.
@@ -298,8 +293,8 @@ def fast_length(most: int) -> int:
     return most
 
 
-def constant_spectra(buckets: Array, values: Floats, D: int) -> Iterator[Array]:
-    """Return the Fourier transforms (D//2 + 1,) of sketches of one number each, in these buckets (p,)."""
+def bucket_spectra(buckets: Array, values: Floats, D: int) -> Iterator[Array]:
+    """Yield the Fourier transform (D//2 + 1,) of the sketch of each of these numbers in its bucket."""
     for bucket, value in zip(buckets, values, strict=True):
         # whole turns are taken out, so that the angle is exact to the last digits
         turns = bucket * np.arange(D // 2 + 1) % D

@@ -80,6 +80,14 @@ class TensorSrht(PolynomialSketch):
         check_indices("state.turns", state["turns"], 4 if self.complex_to_real else 2)
         check_indices("state.rows", state["rows"], padded_width(state["turns"].shape[-1]))
 
+    def factors(self, state: State, n_features_in: int) -> Array:
+        """Return the factors of the inputs, and of the constant behind them, (degree, blocks, width)."""
+        scale = np.full(state["turns"].shape[-1], np.sqrt(float(state["gamma"])))
+        scale[n_features_in:] = np.sqrt(self.coef0)
+        # √(1/m) in equal parts, so that no factor leaves the range of the dtype alone
+        scale *= state["rows"].shape[1] ** (-0.5 / self.degree)
+        return (_COMPLEX if self.complex_to_real else _REAL)[state["turns"]] * scale
+
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _SrhtTransform(self, state, n_features_in, dtype)
 
@@ -98,14 +106,9 @@ class _SrhtTransform(Transform):
         self.n_features_in, self.n_features_out = n_features, recipe.n_components
         self._width = state["turns"].shape[-1]
         self._m = state["rows"].shape[1]
-        scale = np.full(self._width, np.sqrt(float(state["gamma"])))
-        scale[n_features:] = np.sqrt(recipe.coef0)
-        units = _COMPLEX if recipe.complex_to_real else _REAL
         self._terms = recipe.exact_terms(state)
         self._exact = 0 if self._terms is None else self._terms.count(n_features)
-        # √(1/m) in equal parts, so that no factor leaves the range of the dtype alone
-        scale *= self._m ** (-0.5 / recipe.degree)
-        factors = units[state["turns"]] * scale
+        factors = recipe.factors(state, n_features)
         if self._terms is not None:
             # the constant is the last input, and stands beside the projections
             of_constant = [last_column(*pair)[:, None] for pair in zip(factors, state["rows"], strict=True)]

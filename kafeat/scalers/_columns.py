@@ -1,14 +1,17 @@
-"""The common bases of scalers that take every column by itself."""
+"""The common bases of scalers that take every column by itself, or replace some."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from kafeat.contract.step import Scaler, Traits
-from kafeat.types import Floats, Shape, State
+from kafeat.contract.checks import check_indices
+from kafeat.contract.name_patterns import ColumnNames
+from kafeat.contract.step import Names, Scaler, Traits
+from kafeat.types import Array, Floats, Shape, State
 
 
 class ColumnScaler(Scaler):
@@ -34,8 +37,46 @@ class AffineScaler(ColumnScaler):
 
     def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
         start, unit = (state[name] for name in self.learned)
-        rows: Floats = start + Z * unit
-        return rows
+        return start + Z * unit
+
+
+class ColumnCoder(Scaler):
+    """A scaler that replaces named input columns by numbers made of them.
+
+    Outputs: first every other column, unchanged and in the order of the input; then those of each named column.
+    """
+
+    always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
+
+    columns: ColumnNames
+
+    @abstractmethod
+    def widths(self, state: State) -> Sequence[int]:
+        """Return the number of outputs of each named column."""
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"columns": "int64"}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        check_indices("state.columns", state["columns"], n_features_in)
+        if len(np.unique(state["columns"])) != len(state["columns"]):
+            raise ValueError("state.columns: expected every column once")
+
+    def names_out(self, names: Names, state: State) -> Names:
+        return (*(names[j] for j in others(state, len(names))), *[None] * sum(self.widths(state)))
+
+    def sources(self, state: State, n_features_in: int) -> Array:
+        coded = np.repeat(state["columns"], self.widths(state))
+        return np.concatenate([others(state, n_features_in), coded])
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return n_features_in - len(state["columns"]) + sum(self.widths(state))
+
+
+def others(state: State, n_features_in: int) -> Array:
+    """Return the columns that are not named, by place."""
+    return np.setdiff1d(np.arange(n_features_in), state["columns"])
 
 
 def widths(low: Floats, high: Floats, dtype: np.dtype[Any]) -> Floats:

@@ -31,5 +31,4 @@ class Clip(ColumnScaler):
         return {"low": low, "high": high}
 
     def scale(self, state: State, X: Floats) -> Floats:
-        clipped: Floats = np.clip(X, state["low"], state["high"])
-        return clipped
+        return np.clip(X, state["low"], state["high"])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field, model_validator
 
-from kafeat.contract.checks import check_indices
 from kafeat.contract.name_patterns import ColumnNames, as_tuple, places_of
-from kafeat.contract.step import Names, Sample, Scaler, Traits, parameter, refuse_parameter
+from kafeat.contract.step import Sample, Traits, parameter, refuse_parameter
 from kafeat.errors import DataError, InvalidValueError, quoted
+from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.types import Array, Floats, Shape, State
 
 Part = Literal["year", "month", "day", "day_of_year", "weekday", "hour", "minute", "second", "days"]
@@ -28,7 +28,7 @@ EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_800.0
 _DAY = 86_400
 
 
-class DateParts(Scaler):
+class DateParts(ColumnCoder):
     """part(t) in the place of a time t, or cos 2πs and sin 2πs with s = (part(t) − first)/period.
 
     The columns may hold timestamps, dates, or text such as 2024-02-29 and 2024-02-29T12:30:00+02:00 (ISO 8601). Naming
@@ -43,8 +43,6 @@ class DateParts(Scaler):
     named column. A missing time has missing parts, which `impute` fills. It reads input columns by name, so only
     steps that keep them may come before it.
     """
-
-    always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
 
     columns: ColumnNames = parameter((), "the columns of times, by name or pattern")
     parts: Annotated[tuple[Part, ...], Field(min_length=1), BeforeValidator(as_tuple)] = parameter(
@@ -63,10 +61,9 @@ class DateParts(Scaler):
                 refuse_parameter("parts", "every part once", part)
         return self
 
-    @property
-    def _width(self) -> int:
-        """Number of outputs of a time."""
-        return sum(2 if self.cyclic and part in PERIODS else 1 for part in self.parts)
+    def widths(self, state: State) -> list[int]:
+        width = sum(2 if self.cyclic and part in PERIODS else 1 for part in self.parts)
+        return [width] * len(state["columns"])
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         places = places_of(self.kind, self.columns, sample.names)
@@ -78,30 +75,8 @@ class DateParts(Scaler):
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"columns": (np.size(state.get("columns", ())),)}
 
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"columns": "int64"}
-
-    def check_state(self, state: State, n_features_in: int) -> None:
-        check_indices("state.columns", state["columns"], n_features_in)
-        if len(np.unique(state["columns"])) != len(state["columns"]):
-            raise ValueError("state.columns: expected every column once")
-
-    def names_out(self, names: Names, state: State) -> Names:
-        others = np.setdiff1d(np.arange(len(names)), state["columns"])
-        return (*(names[j] for j in others), *[None] * (self._width * len(state["columns"])))
-
-    def sources(self, state: State, n_features_in: int) -> Array:
-        others = np.setdiff1d(np.arange(n_features_in), state["columns"])
-        return np.concatenate([others, np.repeat(state["columns"], self._width)])
-
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        k = len(state["columns"])
-        return n_features_in - k + k * self._width
-
     def scale(self, state: State, X: Floats) -> Floats:
-        others = np.setdiff1d(np.arange(X.shape[1]), state["columns"])
-        blocks = [X[:, others]]
+        blocks = [X[:, others(state, X.shape[1])]]
         for j in state["columns"]:
             _refuse_outside(X[:, j], int(j))
             blocks.append(self._parts(X[:, j]).astype(X.dtype))

@@ -45,5 +45,4 @@ class Impute(ColumnScaler):
         return names
 
     def scale(self, state: State, X: Floats) -> Floats:
-        filled: Floats = np.where(np.isnan(X), state["fill"], X)
-        return filled
+        return np.where(np.isnan(X), state["fill"], X)

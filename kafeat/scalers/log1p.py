@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from kafeat.contract.checks import refuse_where
 from kafeat.contract.step import Sample, Traits
-from kafeat.errors import InvalidValueError
 from kafeat.scalers._columns import ColumnScaler
 from kafeat.types import Floats, State
 
@@ -21,17 +21,9 @@ class Log1p(ColumnScaler):
     always: ClassVar[Traits] = Traits(columnwise=True, missing="pass", refuses_negative=True, spreads="keeps")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        _refuse(sample.X)
+        refuse_where(sample.X <= -1.0, sample.X, "a value above -1")
         return {}
 
     def scale(self, state: State, X: Floats) -> Floats:
-        _refuse(X)
-        result: Floats = np.log1p(X)
-        return result
-
-
-def _refuse(X: Floats) -> None:
-    bad = X <= -1.0
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        raise InvalidValueError(row, column, f"expected a value above -1, got {X[row, column]:g}")
+        refuse_where(X <= -1.0, X, "a value above -1")
+        return np.log1p(X)

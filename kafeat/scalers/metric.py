@@ -57,7 +57,7 @@ class Metric(Scaler):
             raise DataError(
                 f"metric: expected at most {_MOST_COLUMNS:,} columns, got {d:,}; set diagonal: true, or put pca first"
             )
-        learned = learn_metric(
+        return learn_metric(
             sample.X,
             targets_to_learn(sample.label),
             rng,
@@ -67,10 +67,6 @@ class Metric(Scaler):
             diagonal=self.diagonal,
             most_rows=self.fit_rows,
         )
-        state = {"root": learned.root, "spectrum": learned.spectrum, "importance": learned.importance}
-        if learned.errors is not None:
-            state["error_identity"], state["error_kept"] = map(np.array, learned.errors)
-        return state
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         d = n_features_in

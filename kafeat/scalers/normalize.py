@@ -53,8 +53,7 @@ class Normalize(Scaler):
         if self.norm == "homogeneous":
             powers: Floats = (np.abs(X) ** self.homogeneity).sum(axis=1, keepdims=True)
             return powers ** (1.0 / self.homogeneity)
-        norms: Floats = np.linalg.norm(X, ord=1 if self.norm == "l1" else 2, axis=1, keepdims=True)
-        return norms
+        return np.linalg.norm(X, ord=1 if self.norm == "l1" else 2, axis=1, keepdims=True)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if isinstance(pair, Gram):

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import Names, PositiveInt, Sample, Scaler, Traits, Transform, parameter
+from kafeat.contract.step import PositiveInt, Sample, Traits, Transform, parameter
+from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.types import Array, Floats, Shape, State
 
 _MOST_CATEGORIES = 10_000
 
 
-class OneHot(Scaler):
+class OneHot(ColumnCoder):
     """e_{x_j} in the place of x_j = a category: one output per category of each column named, 1 where x_j is it.
 
     The columns may hold text, categories (dictionaries), numbers, booleans or dates, and need not be numeric: naming
@@ -30,8 +31,6 @@ class OneHot(Scaler):
     With `min_frequency`, categories that fewer rows of the fit sample have share one output, the last of their column.
     It reads input columns by name, so only steps that keep them may come before it.
     """
-
-    always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
     unknown: Literal["error", "ignore"] = parameter(
@@ -74,28 +73,16 @@ class OneHot(Scaler):
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
-        return {"columns": "int64", "sizes": "int64", "outputs": "int64"}
+        return {**super().state_dtypes, "sizes": "int64", "outputs": "int64"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
-        check_indices("state.columns", state["columns"], n_features_in)
+        super().check_state(state, n_features_in)
         check_indices("state.sizes", state["sizes"], _MOST_CATEGORIES + 1)
-        if len(np.unique(state["columns"])) != len(state["columns"]):
-            raise ValueError("state.columns: expected every column once")
         for outputs in outputs_of(state):
             check_indices("state.outputs", outputs, max(1, len(outputs)))
 
-    def names_out(self, names: Names, state: State) -> Names:
-        others = np.setdiff1d(np.arange(len(names)), state["columns"])
-        coded = self.n_features_out(state, len(names)) - len(others)
-        return (*(names[j] for j in others), *[None] * coded)
-
-    def sources(self, state: State, n_features_in: int) -> Array:
-        others = np.setdiff1d(np.arange(n_features_in), state["columns"])
-        coded = np.repeat(state["columns"], [width_of(outputs) for outputs in outputs_of(state)])
-        return np.concatenate([others, coded])
-
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return n_features_in - len(state["columns"]) + sum(map(width_of, outputs_of(state)))
+    def widths(self, state: State) -> list[int]:
+        return [width_of(outputs) for outputs in outputs_of(state)]
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _OneHotTransform(self, state, n_features_in)
@@ -130,7 +117,7 @@ class _OneHotTransform(Transform):
     def __init__(self, step: OneHot, state: State, n_features: int) -> None:
         self._columns: Array = state["columns"]
         self._outputs = outputs_of(state)
-        self._others = np.setdiff1d(np.arange(n_features), self._columns)
+        self._others = others(state, n_features)
         self.n_features_in = n_features
         self.n_features_out = step.n_features_out(state, n_features)
 

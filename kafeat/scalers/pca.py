@@ -31,12 +31,7 @@ class Pca(Scaler):
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n, d = sample.X.shape
-        most = min(n, d)
-        if self.n_components is not None and self.n_components > most:
-            raise DataError(
-                f"pca: n_components: expected at most {most}, the smaller of {n} rows and {d} features, "
-                f"got {self.n_components}"
-            )
+        k = self._count(n, d)
         # Around the first row before around the mean, so that a large offset costs no digits.
         first = sample.X[0].astype(np.float64)
         centred = sample.X - first
@@ -45,7 +40,6 @@ class Pca(Scaler):
         if n > d:
             centred = np.linalg.qr(centred, mode="r")
         _, singular, components = np.linalg.svd(centred, full_matrices=False)
-        k = self.n_components or most
         components, singular = components[:k], singular[:k]
         largest = np.abs(components).argmax(axis=1)
         components *= np.sign(components[np.arange(k), largest])[:, None]
@@ -60,6 +54,16 @@ class Pca(Scaler):
             "components": components,
             "scale": np.where(real, spread, 1.0) if self.whiten else np.ones(k),
         }
+
+    def _count(self, n: int, d: int) -> int:
+        """Return the number of components of a sample (n, d)."""
+        most = min(n, d)
+        if self.n_components is not None and self.n_components > most:
+            raise DataError(
+                f"pca: n_components: expected at most {most}, the smaller of {n} rows and {d} features, "
+                f"got {self.n_components}"
+            )
+        return self.n_components or most
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         k = self.n_features_out(state, n_features_in)
@@ -78,5 +82,4 @@ class Pca(Scaler):
         return projected
 
     def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        rows: Floats = (Z * state["scale"]) @ state["components"] + state["mean"]
-        return rows
+        return (Z * state["scale"]) @ state["components"] + state["mean"]

@@ -110,8 +110,7 @@ class _QuantileLoop(ScalerLoop):
 def _mean_levels(ascending: Floats) -> Floats:
     """The mean of the first and the last level of the quantiles that are equal to each one."""
     first, last = (np.searchsorted(ascending, ascending, side) for side in ("left", "right"))
-    levels: Floats = (first + (last - 1)) * (0.5 / (len(ascending) - 1))
-    return levels
+    return (first + (last - 1)) * (0.5 / (len(ascending) - 1))
 
 
 def _cells(ascending: Floats) -> tuple[Array, float, int]:

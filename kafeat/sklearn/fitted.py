@@ -22,13 +22,11 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 
 from kafeat.chain.chain import Chain, leading_scalers
 from kafeat.config import load_config
-from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import ConfigError, DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels import find_kernel
 from kafeat.maths.kernels.histograms import spectral_kernel
-from kafeat.maths.nystroem.kernel import LandmarkKernel
+from kafeat.maths.nystroem.kernel import NamedKernel
 from kafeat.maths.nystroem.transform import gain_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance
@@ -127,18 +125,11 @@ _KERNELS: dict[str, tuple[str, float | None, tuple[str, ...]]] = {
 
 def nystroem(of: Attributes, d: int) -> Learned:
     """k(x, L) K^{−½}, the symmetric root. scikit-learn's additive_chi2, −Σ(x − y)²/(x + y), is not kafeat's."""
-    kernel, default, has = _KERNELS[of.one_of("kernel", tuple(_KERNELS))]
-    if not of.has_none("kernel_params"):
-        raise of.refuse("kernel_params", "none: use gamma, degree and coef0 instead", of["kernel_params"])
-    gamma = of.number("gamma", 1.0 / d if default is None else default) if "gamma" in has else 1.0
-    degree = of.whole("degree", 3) if "degree" in has else 2
-    coef0 = of.number("coef0", 1.0) if "coef0" in has else 1.0
+    kernel, gamma, degree, coef0 = _kernel(of, d)
     landmarks = of.floats("components_", (None, d))
     m = len(landmarks)
-    exact = LandmarkKernel(kernel, KernelParameters(gamma=gamma, degree=max(degree, 1), coef0=coef0))
-    scale = exact.scale(
-        find_kernel(kernel).gram(Coordinates(landmarks, landmarks[:0]), exact.parameters).squared_norms[0]
-    )
+    exact = NamedKernel(kernel, KernelParameters(gamma=gamma, degree=max(degree, 1), coef0=coef0))
+    scale = exact.scale(exact.norms(landmarks))
     root: Floats = np.ascontiguousarray(of.floats("normalization_", (m, m)).T) * scale
     recipe = {
         "kind": "nystroem",
@@ -161,6 +152,16 @@ def nystroem(of: Attributes, d: int) -> Learned:
         "scale": np.array(scale),
         "rank": np.array(m),
     }
+
+
+def _kernel(of: Attributes, d: int) -> tuple[str, float, int, float]:
+    """Return the kernel of a Nystroem estimator, and its γ, degree and c₀."""
+    kernel, default, has = _KERNELS[of.one_of("kernel", tuple(_KERNELS))]
+    if not of.has_none("kernel_params"):
+        raise of.refuse("kernel_params", "none: use gamma, degree and coef0 instead", of["kernel_params"])
+    gamma = of.number("gamma", 1.0 / d if default is None else default) if "gamma" in has else 1.0
+    degree = of.whole("degree", 3) if "degree" in has else 2
+    return kernel, gamma, degree, of.number("coef0", 1.0) if "coef0" in has else 1.0
 
 
 def gaussian_random_projection(of: Attributes, d: int) -> Learned:

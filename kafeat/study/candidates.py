@@ -23,7 +23,7 @@ from kafeat.contract.describe import nearest
 from kafeat.contract.tile import dense
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
 from kafeat.io.readers.memory import table_of
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.sample import TrainingData, matrices
@@ -265,7 +265,7 @@ def list_candidates(
 
 def _names(maps: Sequence[Any]) -> list[str]:
     """Name the maps by their file names, or whole paths if these are not unique; others get a number."""
-    places = [parse_location(one) if isinstance(one, str | os.PathLike) else None for one in maps]
+    places = [location_of(one) for one in maps]
     own = [one.name if isinstance(one, NamedRecipe) else f"map {i + 1}" for i, one in enumerate(maps)]
     whole = [name if place is None else str(place) for name, place in zip(own, places, strict=True)]
     short = [name if place is None else place.name for name, place in zip(own, places, strict=True)]

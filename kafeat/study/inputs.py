@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -19,13 +18,13 @@ from kafeat.errors import DataError, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
-from kafeat.io.formats import FORMATS, format_of_bytes
+from kafeat.io.formats import format_of_stream
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.labels import LabelNames, Labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
 from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
@@ -306,17 +305,16 @@ _ROWS = 1 << 16
 def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableData]:
     """Make a path, an array or a table rereadable; standard input is copied to a temporary file."""
     reading = reading or InputOptions()
-    place = parse_location(data) if isinstance(data, str | os.PathLike) else None
+    place = location_of(data)
     if place is None:
         yield RereadableData(data, reading)
     elif not isinstance(place, StandardStream):
         entry = place.entry()
         yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp)
     else:
-        with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
+        with tempfile.NamedTemporaryFile(prefix="kafeat-") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
-            known = format_of_bytes(copy.read(6)) is FORMATS["arrow"]
-            format = reading.input_format or ("arrow" if known else "csv")
+            format = reading.input_format or format_of_stream(copy.read(6)).name
             yield RereadableData(LocalPath(copy.name), replace(reading, input_format=format), "-")

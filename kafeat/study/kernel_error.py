@@ -76,7 +76,7 @@ def error_curve(chain: Chain, X: Floats) -> tuple[Floats, Floats, Floats] | None
     """Return log(y/x), the closed-form error of the first homogeneous map there, and the weight of the ratio in X."""
     for index, fitted in enumerate(chain.steps):
         if fitted.step.kind == "homogeneous":
-            return fitted.step.error_curve(fitted.state, chain.before(index, X))  # type: ignore[attr-defined, no-any-return]  # the kind says so
+            return fitted.step.error_curve(fitted.state, chain.before(index, X))  # type: ignore[attr-defined]  # the kind says so
     return None
 
 

@@ -258,11 +258,11 @@ class Ridge(Learner):
         for rows, Z in inputs.blocks(train):
             Y = truth.task.targets(truth.labels[rows])
             if equations is None:
-                equations = NormalEquations(inputs.width, Y.shape[1], self._jobs)
+                equations = NormalEquations(inputs.width, Y.shape[1], self._jobs, inputs.standardize)
             equations.add(Z, Y, truth.folds[rows])
         if equations is None:
             raise UsageError("label: expected rows to train on, got none")
-        return equations.training(inputs.standardize)
+        return equations
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
         return KernelRidge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows], self._jobs)

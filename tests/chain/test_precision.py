@@ -15,10 +15,10 @@ from kafeat.contract.step import Transform
 from kafeat.errors import DataError
 from kafeat.jobs.inspect import inspect
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import samplers, step_class
 from tests.io.tables import every_format
+from tests.jobs.files import transform_file
 
 # What is promised of a row: half of the digits.
 HALF = float(np.sqrt(np.finfo(np.float32).eps))

@@ -248,7 +248,7 @@ bad("parquet: from stdin", lambda f: "-", 2, "--input-format", "parquet",
     says="-: expected CSV, Arrow or LIBSVM on standard input, got parquet: it cannot be piped")
 # --- NPY
 bad("npy: objects", npy(np.array([[1, "x", None]] * 3, dtype=object)), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: text", npy(np.array([["1", "2", "3"]])), 3,
     says="in.npy: expected an array of numbers, got dtype <U1")
 bad("npy: complex numbers", npy(matrix().astype(complex)), 3,
@@ -276,37 +276,37 @@ bad("npy: inf", npy(matrix(r11c2=np.inf)), 3,
 bad("npy: beyond float32", npy(matrix().astype(float) * 1e39), 3,
     says="in.npy: row 1 (index 0), column 'c2': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop")
 bad("npy: a shape beyond the file", header("(9, 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: a shape of terabytes", header("(1000000000000, 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: a shape beyond all memory", header("(2**62, 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: a negative shape", header("(-8, 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: a shape of text", header("('8', 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: code in the header", header("__import__('os').getcwd()"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: an unknown type", header("(8, 3)", "'<q9'"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: objects in the header", header("(8, 3)", "'|O'"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: an unknown version", header("(8, 3)", version=9), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: cut in the header", npy(matrix(), lambda b: b[:40]), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: cut in the data", npy(matrix(), lambda b: b[:-1]), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: a header that is no dict", npy(matrix(), lambda b: b[:10] + b"x" * 118 + b[128:]), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: nothing", raw(b"", "in.npy"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: a CSV", raw(sound_csv(), "in.npy"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: a zip of arrays", raw(b"PK\x03\x04" + bytes(60), "in.npy"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: a pickle", raw(b"\x80\x04cos\nsystem\n.", "in.npy"), 3,
-    says="in.npy: expected an NPY file of numbers, got ")
+    says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: from stdin", lambda f: "-", 2, "--input-format", "npy",
     says="-: expected CSV, Arrow or LIBSVM on standard input, got npy: it cannot be piped")
 # --- Arrow

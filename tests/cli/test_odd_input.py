@@ -10,8 +10,8 @@ import pytest
 
 import kafeat
 from kafeat.io.options import InputOptions
-from kafeat.jobs.transform.transform import transform_file
 from tests.cli.bad_input import DECIMALS, ROWS, matrix, npy, packed, parquet, raw, sound_csv, text
+from tests.jobs.files import transform_file
 
 X = np.array(ROWS)
 SOUND = {

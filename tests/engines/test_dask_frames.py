@@ -20,9 +20,9 @@ import pyarrow.parquet as pq  # noqa: E402
 import kafeat.dask  # noqa: E402
 from kafeat.errors import ArtifactError, DataError, UsageError  # noqa: E402
 from kafeat.io.writers.base import OutputOptions  # noqa: E402
-from kafeat.jobs.transform.transform import transform_file  # noqa: E402
 from kafeat.model.feature_map import FeatureMap  # noqa: E402
 from tests.engines.maps import LABELS, WIDTH, fitted, predicting  # noqa: E402
+from tests.jobs.files import transform_file  # noqa: E402
 
 # Dask itself calls pandas in ways that pandas 3.1 will no longer take.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame:DeprecationWarning:dask")

@@ -18,7 +18,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError
-from kafeat.jobs.transform.transform import transform_file
+from tests.jobs.files import transform_file
 from tests.jobs.parts import transform_parts
 
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
@@ -169,10 +169,10 @@ def test_a_disk_that_is_full_at_any_moment(folder, tmp_path, out):
     code = (
         "import resource, signal, sys\n"
         "from kafeat.errors import SystemRefusedError\n"
-        "from kafeat.jobs.transform.transform import transform_file\n"
+        "import kafeat\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)\n"
-        "try: transform_file(*sys.argv[2:5])\n"
+        "try: kafeat.transform(*sys.argv[3:5], model=sys.argv[2])\n"
         "except SystemRefusedError as error: print(error)"
     )
     for limit in (0, 100, 5_000, 300_000, 3_000_000):

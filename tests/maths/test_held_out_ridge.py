@@ -22,7 +22,7 @@ def test_equals_the_best_of_scikit_learn_on_held_out_rows(width):
     best = min(errors, key=np.mean)
     np.testing.assert_allclose(fitted.errors, best, rtol=1e-6)
     np.testing.assert_allclose(
-        ((Z[80:] @ fitted.weights + fitted.intercept - Y[80:]) ** 2).sum(axis=1), fitted.errors, rtol=1e-6
+        ((Z[80:] @ fitted.w + fitted.intercept - Y[80:]) ** 2).sum(axis=1), fitted.errors, rtol=1e-6
     )
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from kafeat.compiled.library import vector_bytes
 from kafeat.contract.tile import SparseRows
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, places, sketch_loop
-from kafeat.samplers.tensor_sketch import constant_spectra
+from kafeat.samplers.tensor_sketch import bucket_spectra
 from kafeat.types import Floats
 
 compiled = pytest.mark.skipif(vector_bytes() == 0, reason="there is no compiled core")
@@ -37,7 +37,7 @@ def sketch(
     made = sketch_loop(inputs, buckets, Spectrum(count or D, D), np.dtype(dtype))
     assert made is not None
     if left != "nothing":
-        made.leave_out(constant_spectra(buckets[:, -1], factors[:, -1], D), left == "linear")
+        made.leave_out(bucket_spectra(buckets[:, -1], factors[:, -1], D), left == "linear")
     return made, factors, buckets
 
 

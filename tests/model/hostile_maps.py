@@ -11,7 +11,7 @@ import numpy as np
 
 import kafeat
 from kafeat.errors import ArtifactError, KafeatError
-from kafeat.model import artifact
+from kafeat.model import artifact, serialize
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import build_step
 
@@ -202,7 +202,7 @@ def _holder(content: Content, path: tuple[Any, ...]) -> Any:
 def outcome(content: Content, X: np.ndarray) -> str:
     """`refused`, or what the map makes of rows: `numbers`, or `an error` of kafeat. Anything else is raised."""
     try:
-        fm = FeatureMap.from_content(content, "x")
+        fm = serialize.build(FeatureMap, content, "x")
     except ArtifactError as error:
         if len(str(error)) > 1000 or not str(error).isprintable():
             raise ValueError("expected a short line") from error

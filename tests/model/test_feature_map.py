@@ -10,9 +10,9 @@ from sklearn.random_projection import GaussianRandomProjection
 
 import kafeat
 from kafeat.errors import DataError, UsageError
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.load import loads
 from kafeat.runtime.run import shared_height
+from tests.jobs.files import transform_file
 
 
 @pytest.mark.parametrize("chunk_rows", [1000, 2560, 8192])

@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from kafeat.errors import ArtifactError
+from kafeat.model import serialize
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import map_kinds
 from tests.model.hostile_maps import CLAIMS, FEW, STEPS, good, of_entries, of_states, outcome, rows
@@ -56,7 +57,7 @@ def test_what_a_map_claims_costs_little_to_refuse_or_to_load(name: str) -> None:
     tracemalloc.start()
     began = time.process_time()
     with suppress(ArtifactError):
-        FeatureMap.from_content(content, "x")
+        serialize.build(FeatureMap, content, "x")
     seconds, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200e6

@@ -14,8 +14,8 @@ from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, KafeatError, SystemRefusedError
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
+from tests.jobs.files import transform_file
 
 pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -9,7 +9,7 @@ import kafeat
 from kafeat.chain.chain import FittedStep
 from kafeat.config import load_config
 from kafeat.errors import ArtifactError
-from kafeat.model import artifact
+from kafeat.model import artifact, serialize
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import loads
 from kafeat.registry import predictors, step_class
@@ -89,7 +89,7 @@ def test_a_predictor_that_no_fit_gives_is_refused(kind, fit, spoil, message):
     content = artifact.loads(fit(kind).dumps(), "a")
     spoil(content["predictor"])
     with pytest.raises(ArtifactError, match=message):
-        FeatureMap.from_content(content, "a")
+        serialize.build(FeatureMap, content, "a")
 
 
 def test_a_file_says_what_it_holds(kind, fit):

@@ -7,8 +7,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import ConfigError, DataError
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.samplers.intersection_bins import IntersectionBins
+from tests.jobs.files import transform_file
 
 EPS = np.finfo(float).eps
 

@@ -17,7 +17,7 @@ from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
 from kafeat.jobs.inspect import inspect
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels import find_kernel
-from kafeat.maths.nystroem.kernel import LandmarkKernel
+from kafeat.maths.nystroem.kernel import NamedKernel
 from kafeat.maths.nystroem.projection import fitted, whitening
 from kafeat.model import artifact
 from kafeat.model.feature_map import FeatureMap
@@ -389,7 +389,7 @@ def test_precomputed_refuses_what_is_no_kernel_matrix() -> None:
         fit(rows(30, 4), kernel="precomputed", n_components=5)
     with pytest.raises(DataError, match="precomputed: expected a symmetric kernel matrix, got another"):
         fit(rows(30, 30), kernel="precomputed", n_components=5, landmarks="uniform")
-    for landmarks in ("kmeans", "dual_kmeans", {"given": "rows.npy"}):
+    for landmarks in ("kmeans", "dual_kmeans", {"given": "rows.npy"}, {"given": rows(3, 30)}):
         with pytest.raises(ConfigError, match="landmarks: expected landmarks that are columns of the input"):
             fit(rows(30, 30), kernel="precomputed", n_components=5, landmarks=landmarks)
     with pytest.raises(ConfigError, match="weights: expected exact, for a precomputed kernel"):
@@ -649,7 +649,7 @@ def test_bad_parameters_are_refused(parameters: dict, message: str) -> None:
 def test_selectors_see_the_kernel_of_any_number_of_rows(kernel: str) -> None:
     """Buffers of a kernel are laid out for a number of rows: the last block has fewer, and pivots are a handful."""
     X = rows(1100, 3)
-    view = LandmarkKernel(kernel, KernelParameters(gamma=GAMMA)).view(Sample(X, None, len(X)), 0.0)
+    view = NamedKernel(kernel, KernelParameters(gamma=GAMMA)).view(Sample(X, None, len(X)), 0.0)
     pair = Coordinates(X, X[:4])
     want = find_kernel(kernel).gram(pair, KernelParameters(gamma=GAMMA)).dots
     # sums of three terms, an exponential

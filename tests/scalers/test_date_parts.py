@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import kafeat
 from kafeat.errors import ConfigError, DataError
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.scalers.date_parts import PERIODS, DateParts, part_of
+from tests.jobs.files import transform_file
 
 PARTS = ["year", "month", "day", "day_of_year", "weekday", "hour", "minute", "second", "days"]
 EPOCH = datetime(1970, 1, 1)

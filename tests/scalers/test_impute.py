@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.jobs.transform.transform import transform_file
+from tests.jobs.files import transform_file
 
 CHOICES = [("mean", {}), ("median", {}), ("constant", {"value": -2.5})]
 

@@ -12,7 +12,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 
 import kafeat
 from kafeat.errors import ConfigError, DataError
-from kafeat.jobs.transform.transform import transform_file
+from tests.jobs.files import transform_file
 
 MEDIAN = {"kind": "impute", "strategy": "median"}
 

@@ -16,8 +16,8 @@ from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
 from kafeat.io.columns import categories
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.scalers.one_hot import OneHot
+from tests.jobs.files import transform_file
 
 ROWS = 500
 CODED = ["workclass", "sex", "education"]

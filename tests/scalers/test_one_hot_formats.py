@@ -16,7 +16,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns.categories import Categories
-from kafeat.jobs.transform.transform import transform_file
+from tests.jobs.files import transform_file
 
 CONFIG = {"dtype": "float64", "steps": [{"kind": "one_hot", "columns": ["k"]}]}
 COLUMNS = {

@@ -72,7 +72,7 @@ def test_normal_equations_are_scikit_learns_ridge(width, offset, height):
     for start in range(0, len(X), height):
         piece = slice(start, start + height)
         equations.add(X[piece], Y[piece], folds[piece])
-    model = solved(equations.training())
+    model = solved(equations)
     assert model.penalty == pytest.approx(chosen_by_hand(X, Y, folds), rel=1e-6)
     theirs = Ridge(alpha=model.penalty).fit(X, Y)
     # The system's condition is below 1e9, and at the offset X itself has 12 digits: six are left of sixteen.
@@ -86,18 +86,18 @@ def test_standardized_columns_have_no_units():
     scaled = StandardScaler().fit_transform(X)
     found = []
     for columns, standardize in ((scaled, False), (X * units, True)):
-        equations = NormalEquations(6, 2)
+        equations = NormalEquations(6, 2, standardize=standardize)
         equations.add(columns, Y, folds)
-        found.append(solved(equations.training(standardize))(columns))
+        found.append(solved(equations)(columns))
     np.testing.assert_allclose(found[1], found[0], atol=1e-8)
 
 
 def test_a_constant_column_does_no_harm():
     X, Y, folds = problem(3)
     X[:, 1] = 7.0
-    equations = NormalEquations(3, 2)
+    equations = NormalEquations(3, 2, standardize=True)
     equations.add(X, Y, folds)
-    assert np.isfinite(solved(equations.training(standardize=True))(X)).all()
+    assert np.isfinite(solved(equations)(X)).all()
 
 
 @pytest.mark.parametrize("width", [7, 150])
@@ -107,7 +107,7 @@ def test_kernel_ridge_is_ridge_on_the_features_of_the_kernel(width):
     model = solved(KernelRidge(X[:train] @ X[:train].T, Y[:train], folds[:train]))
     equations = NormalEquations(width, 2)
     equations.add(X[:train], Y[:train], folds[:train])
-    features = solved(equations.training())
+    features = solved(equations)
     assert model.penalty == pytest.approx(features.penalty, rel=1e-6)
     np.testing.assert_allclose(model(X[train:] @ X[:train].T), features(X[train:]), atol=1e-6)
 
@@ -211,9 +211,9 @@ def test_the_size_of_columns_does_not_matter_to_ridge(size, standardize):
     X, Y, folds = problem(4)
     found = []
     for unit in (1.0, size):
-        equations = NormalEquations(4, 2)
+        equations = NormalEquations(4, 2, standardize=standardize)
         equations.add(X * unit, Y, folds)
-        found.append(solved(equations.training(standardize))(X * unit))
+        found.append(solved(equations)(X * unit))
     np.testing.assert_array_equal(found[1], found[0])  # a power of two changes no digit
 
 
@@ -222,11 +222,12 @@ def test_columns_of_all_sizes_are_met_alike():
     units = 2.0 ** np.array([-600, 0, 600, -10])
     found = []
     for columns in (X, X * units):
-        equations = NormalEquations(4, 2)
-        equations.add(columns, Y, folds)
-        found.append(solved(equations.training(standardize=True))(columns))
+        standardized, plain = NormalEquations(4, 2, standardize=True), NormalEquations(4, 2)
+        for equations in (standardized, plain):
+            equations.add(columns, Y, folds)
+        found.append(solved(standardized)(columns))
         # of features, those that are small count as nothing
-        assert np.isfinite(solved(equations.training())(columns)).all()
+        assert np.isfinite(solved(plain)(columns)).all()
     np.testing.assert_array_equal(found[1], found[0])
 
 
@@ -246,7 +247,7 @@ def test_a_row_far_out_leaves_a_system_that_can_be_solved():
     X[7] = 1e15
     equations = NormalEquations(5, 2)
     equations.add(X, Y, folds)
-    assert np.isfinite(solved(equations.training())(X)).all()
+    assert np.isfinite(solved(equations)(X)).all()
 
 
 @pytest.mark.parametrize("size", [2.0**-830, 2.0**830])
@@ -271,7 +272,7 @@ def test_ridge_does_not_depend_on_the_number_of_threads(jobs):
     for threads in (1, jobs):
         equations = NormalEquations(30, 2, threads)
         equations.add(X, Y, folds)
-        found.append((solved(equations.training()).w, solved(KernelRidge(X @ X.T, Y, folds, threads)).w))
+        found.append((solved(equations).w, solved(KernelRidge(X @ X.T, Y, folds, threads)).w))
     for one, many in zip(*found, strict=True):
         np.testing.assert_array_equal(one, many)
 

@@ -16,6 +16,7 @@ from kafeat.contract.tile import Rows, dense
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Table
+from kafeat.io.formats import FORMATS, spelled
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.object_store import is_of_transport, unreachable
@@ -102,6 +103,8 @@ class Reader(Table, ABC):
 
     seekable: bool = False
     """Rows can be found without reading earlier ones: `select_rows` and `blocks` work."""
+    in_memory: bool = False
+    """All rows are in memory."""
     sparse: bool = False
     """Rows are decoded as sparse ones."""
     first: int = 0
@@ -144,8 +147,9 @@ class Reader(Table, ABC):
         It shares the open file with this reader.
         """
         if not self.seekable:
+            formats = spelled(one.title for one in FORMATS.values() if one.split)
             raise UsageError(
-                f"{self.location}: expected Parquet or NPY, whose rows can be found directly, got another"
+                f"{self.location}: expected {formats}, whose rows can be found directly, got another"
             )
         view = copy(self)
         view.first, view.rows = start, stop - start

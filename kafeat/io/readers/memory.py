@@ -43,15 +43,19 @@ def reader_of(data: object) -> Reader:
 
         return MemoryCsr(data)
     if hasattr(data, "__arrow_c_stream__"):
-        try:
-            return TableReader(pa.table(data))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            problem = "; ".join(map(str, error.args))
-            raise DataError(
-                f"<table>: expected columns of numbers, text or times, got: {problem}; "
-                "convert the column, or leave it out"
-            ) from error
+        return TableReader(_from_stream(data))
     raise UsageError(f"<array>: expected an array or a table, got {type(data).__name__}")
+
+
+def _from_stream(data: object) -> pa.Table:
+    try:
+        return pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        problem = "; ".join(map(str, error.args))
+        raise DataError(
+            f"<table>: expected columns of numbers, text or times, got: {problem}; "
+            "convert the column, or leave it out"
+        ) from error
 
 
 def table_of(columns: Mapping[str, Array]) -> pa.Table:
@@ -61,6 +65,8 @@ def table_of(columns: Mapping[str, Array]) -> pa.Table:
 
 class MemoryReader(ArrayReader):
     """A reader of an array, which must not change while it is read."""
+
+    in_memory = True
 
     def __init__(self, array: Array, location: str = "<array>") -> None:
         super().__init__(location, array.shape, array.dtype, lambda start, stop: array[start:stop])
@@ -85,6 +91,8 @@ class NamedReader(MemoryReader):
 
 class TableReader(ArrowReader):
     """A reader of a table in memory."""
+
+    in_memory = True
 
     def __init__(self, table: pa.Table, location: str = "<table>") -> None:
         self.location, self.schema, self.rows, self._table = location, table.schema, table.num_rows, table

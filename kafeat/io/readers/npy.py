@@ -8,14 +8,14 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import IO, Any
 
 import numpy as np
 
-from kafeat.errors import DataError, KafeatError, first_line
+from kafeat.errors import DataError
 from kafeat.io.readers.array import ArrayReader
+from kafeat.io.readers.base import damage
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.local_path import LocalPath
@@ -38,7 +38,8 @@ class NpyReader(ArrayReader):
         self._file = location.open_random()
         with ExitStack() as failing:
             failing.callback(self.close)
-            with _no_array(self.location):
+            with np.errstate(all="ignore"), damage(self.location, "an NPY file of numbers", (Exception,)):
+                # NumPy parses the header, which is not trusted, with Python's own tools.
                 shape, dtype = self._read_header()
             super().__init__(self.location, shape, dtype, self._rows)
             failing.pop_all()
@@ -107,17 +108,3 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         raise ValueError(f"an NPY header of version {version}, and not from 1.0 to 3.0")
     first = version == (1, 0)
     return (np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0)(file)
-
-
-@contextmanager
-def _no_array(location: object) -> Iterator[None]:
-    """Convert the exceptions that NumPy raises for an invalid header."""
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except (KafeatError, MemoryError):
-        raise
-    except OSError as error:
-        raise refused(location, error) from error
-    except Exception as error:  # NumPy parses the header, which is not trusted, with Python's own tools
-        raise DataError(f"{location}: expected an NPY file of numbers, got {first_line(error)}") from error

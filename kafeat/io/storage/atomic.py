@@ -18,22 +18,19 @@ from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.local_path import LocalPath, stamp_of
-from kafeat.io.storage.object_store import ObjectUri, bucket_is_missing
+from kafeat.io.storage.object_store import ObjectUri
 from kafeat.io.storage.temporary_files import remove_stale, temporary_file
 
 
-@dataclass(frozen=True)
+@dataclass
 class AtomicFile:
-    """A local file to write to: `path` exists and is empty. `regular` is false for a pipe or a device."""
+    """A local file to write to: `path` exists and is empty. `regular` is false for a pipe or a device.
+
+    `bytes`, `sha256` and `stamp` are those of the complete file, once it has its name and if they were asked for.
+    """
 
     path: str
-    regular: bool
-
-
-@dataclass
-class WrittenFile:
-    """Bytes, SHA-256 and stamp of a complete file. They stay None for a pipe or a device."""
-
+    regular: bool = True
     bytes: int | None = None
     sha256: str | None = None
     stamp: str | None = None
@@ -49,14 +46,14 @@ def atomic(
     clobber: bool = True,
     *,
     fsync: bool = True,
-    written: WrittenFile | None = None,
+    hashed: bool = False,
     sweep: bool = True,
     guard: Guard = nullcontext,
 ) -> Iterator[AtomicFile]:
     """Open a file that gets its name when the block ends, and is removed if the block fails.
 
     Links are followed, the mode of a replaced file is kept, and pipes and devices are written to directly. With
-    `fsync`, the content is on the disk before the name is, and the name before this returns. `written` is filled in.
+    `fsync`, the content is on the disk before the name is, and the name before this returns. `hashed` asks for a hash.
     `sweep` removes stale temporary files of this target first, which takes time in a folder of many files. `guard` is
     held while the file gets its name. An object is uploaded when the block ends, completely or not at all, and `guard`
     is entered right before it gets its name.
@@ -73,13 +70,14 @@ def atomic(
             remove_stale(target)
         # The temporary folder may be shared with other users, who must not read the content.
         with temporary_file(target, 0o600 if remote else mode) as (temporary, file):
-            yield AtomicFile(temporary, regular=True)
-            if written is not None:
-                written.bytes, written.sha256 = os.path.getsize(temporary), LocalPath(temporary).digest()
+            output = AtomicFile(temporary)
+            yield output
+            if hashed:
+                output.bytes, output.sha256 = os.path.getsize(temporary), LocalPath(temporary).digest()
             if isinstance(location, ObjectUri):
-                _upload(temporary, location, clobber, guard, written)
+                _upload(output, location, clobber, guard)
             else:
-                _publish(temporary, file, target, location, clobber, fsync, guard, written)
+                _publish(output, file, target, location, clobber, fsync, guard)
 
 
 @contextmanager
@@ -148,9 +146,7 @@ def beside(
         raise refused(location, error) from error
 
 
-def _upload(
-    spool: str, location: ObjectUri, clobber: bool, guard: Guard, written: WrittenFile | None
-) -> None:
+def _upload(output: AtomicFile, location: ObjectUri, clobber: bool, guard: Guard) -> None:
     from kafeat.io.storage.upload import upload
 
     def may_stand() -> None:
@@ -159,12 +155,12 @@ def _upload(
         with guard():
             pass
 
-    upload(spool, location, may_stand)
-    if written is not None:
+    upload(output.path, location, may_stand)
+    if output.sha256 is not None:
         entry = location.entry()
-        if entry is None or entry.bytes != written.bytes:
+        if entry is None or entry.bytes != output.bytes:
             raise SystemRefusedError(f"{location}: expected the object that was written, got another")
-        written.stamp = entry.stamp
+        output.stamp = entry.stamp
 
 
 def _spool_of(location: ObjectUri) -> str:
@@ -177,37 +173,29 @@ def _check_object(location: ObjectUri, clobber: bool) -> None:
     """Refuse a folder, a missing bucket and, without `clobber`, an existing object."""
     if not location.name:
         raise SystemRefusedError(f"{location}: expected the name of an object, got that of a folder")
-    if bucket_is_missing(location):
-        raise SystemRefusedError(f"{location}: expected a bucket of that name, got none; make it first")
+    location.make_folder()
     if not clobber and location.kind() is not None:
         raise _taken(location)
 
 
 def _publish(
-    temporary: str,
-    file: int,
-    target: str,
-    location: Location,
-    clobber: bool,
-    fsync: bool,
-    guard: Guard,
-    written: WrittenFile | None,
+    output: AtomicFile, file: int, target: str, location: Location, clobber: bool, fsync: bool, guard: Guard
 ) -> None:
     """Give a local file its name."""
     if fsync:
         os.fsync(file)
     with guard():
         if clobber:
-            os.replace(temporary, target)
+            os.replace(output.path, target)
         else:
             try:
                 # Unlike a rename, a link fails if another process made the file first.
-                os.link(temporary, target)
+                os.link(output.path, target)
             except FileExistsError:
                 raise _taken(location) from None
-            os.unlink(temporary)
-    if written is not None:
-        written.stamp = stamp_of(os.fstat(file))  # the name may belong to another file by now
+            os.unlink(output.path)
+    if output.sha256 is not None:
+        output.stamp = stamp_of(os.fstat(file))  # the name may belong to another file by now
     if fsync:
         _sync_folder(target)
 

@@ -128,7 +128,7 @@ class Location(ABC):
     def open_random(self) -> Any:
         """Open a file for random access."""
         raise SystemRefusedError(
-            f"{self}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
+            f"{self}: expected a regular file, got a pipe or a device; only text and Arrow can be piped"
         )
 
     def read(self, most: int | None = None) -> bytes:

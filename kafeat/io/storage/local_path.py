@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
-from urllib.parse import unquote
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.base import Entry, Kind, Location, inode_of
@@ -29,6 +27,8 @@ class LocalPath(Location):
         scheme, mark, rest = text.partition("://")
         if not mark or scheme.lower() != "file":
             return LocalPath(text)
+        from urllib.parse import unquote  # which no other command has to wait for
+
         host, slash, path = rest.partition("/")
         if host not in ("", "localhost") or not slash:
             raise UsageError(
@@ -111,7 +111,8 @@ class LocalPath(Location):
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             return None
         try:
-            return shutil.disk_usage(os.path.dirname(os.path.realpath(self.path))).free
+            folder = os.statvfs(os.path.dirname(os.path.realpath(self.path)))
+            return folder.f_bavail * folder.f_frsize
         except OSError:
             return None
 

@@ -70,21 +70,9 @@ class ObjectUri(Location):
             )
         rest, _, query = text[match.end() :].partition("?")
         authority, _, path = rest.partition("/")
-        if "#" in text:
-            raise UsageError(f"{scheme_shown}: expected %23 for a # in a URI, got #")
-        if not text.isprintable():
-            raise UsageError(
-                f"{scheme_shown}: expected a URI in one line of printable characters, got others"
-            )
-        if re.search(r"%(?![0-9A-Fa-f]{2})", path):
-            raise UsageError(f"{scheme_shown}: expected %25 for a % in a URI, got a % that begins no code")
-        if re.search(r"\s", authority) or not re.fullmatch(_BUCKET, authority.rpartition("@")[2]):
-            raise UsageError(
-                f"{scheme_shown}: expected KEY:SECRET@ before a bucket, "
-                "with %2F, %3F and %23 for /, ? and # in it, got another form"
-            )
-        if query and not re.fullmatch(_QUERY, query):
-            raise UsageError(f"{scheme_shown}: expected options as ?name=value&name=value, got others")
+        problem = _problem(text, authority, path, query)
+        if problem is not None:
+            raise UsageError(f"{scheme_shown}: expected {problem}")
         return ObjectUri(scheme, authority, quote(path, safe=_SAFE), query)
 
     def __str__(self) -> str:
@@ -180,6 +168,21 @@ class ObjectUri(Location):
     def _info(self) -> Any:
         with request(self) as (fs, path):
             return fs.get_file_info(path)
+
+
+def _problem(text: str, authority: str, path: str, query: str) -> str | None:
+    """Say what is expected of a URI and what it has; None for a sound one."""
+    if "#" in text:
+        return "%23 for a # in a URI, got #"
+    if not text.isprintable():
+        return "a URI in one line of printable characters, got others"
+    if re.search(r"%(?![0-9A-Fa-f]{2})", path):
+        return "%25 for a % in a URI, got a % that begins no code"
+    if re.search(r"\s", authority) or not re.fullmatch(_BUCKET, authority.rpartition("@")[2]):
+        return "KEY:SECRET@ before a bucket, with %2F, %3F and %23 for /, ? and # in it, got another form"
+    if query and not re.fullmatch(_QUERY, query):
+        return "options as ?name=value&name=value, got others"
+    return None
 
 
 def is_remote(text: str) -> bool:

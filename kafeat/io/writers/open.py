@@ -3,55 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from kafeat.errors import UsageError
 from kafeat.io.columns.fields import unique
 from kafeat.io.formats import FORMATS, Format, delimiter_of, imported, spelled
-from kafeat.io.storage.atomic import AtomicFile, WrittenFile, atomic
+from kafeat.io.storage.atomic import AtomicFile, atomic, naming
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.files import refused
 from kafeat.io.writers.base import Layout, Writer
 
 
 @contextmanager
 def open_writer(
-    location: Location, format: Format, layout: Layout, written: WrittenFile | None = None
+    location: Location, format: Format, layout: Layout, *, hashed: bool = False
 ) -> Iterator[Writer]:
-    """Open a writer. Its file appears when the block ends without an error. `-` is standard output."""
+    """Open a writer. Its file appears when the block ends without an error. `-` is standard output.
+
+    With `hashed`, the `file` of the writer has its size, its hash and its stamp after that.
+    """
     options, name = layout.options, str(location)
     layout = replace(layout, delimiter=delimiter_of(location, layout.delimiter))
-    _check(name, format, layout)
+    _check_options(name, format, layout)
+    _check_columns(name, format, layout)
     if layout.passthrough_names and format.passthrough == "columns":
         from kafeat.io.writers.passthrough import PassthroughColumns
 
         passthrough = PassthroughColumns(name, format, layout.passthrough_schema)
         layout = replace(layout, passthrough_schema=passthrough.schema, passthrough=passthrough)
-    new = imported(format.writer)
-    if isinstance(location, StandardStream):
-        if not format.piped:
-            piped = spelled(one.title for one in FORMATS.values() if one.piped)
-            raise UsageError(f"-: expected {piped} on standard output, got {format.name}; name a file")
-        try:
-            with _ended(new("-", AtomicFile("-", regular=False), layout)) as writer:
-                yield writer
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise refused("-", error) from error
-        return
-    with (
-        atomic(
-            location,
-            options.overwrite,
-            fsync=options.fsync,
-            written=written,
-            sweep=options.sweep,
+    opened: AbstractContextManager[AtomicFile] = nullcontext(AtomicFile("-", regular=False))
+    if not isinstance(location, StandardStream):
+        opened = atomic(
+            location, options.overwrite, fsync=options.fsync, hashed=hashed, sweep=options.sweep,
             guard=options.guard,
-        ) as output,
-        _ended(new(name, output, layout)) as writer,
-    ):
+        )  # fmt: skip
+    elif not format.piped:
+        piped = spelled(one.title for one in FORMATS.values() if one.piped)
+        raise UsageError(f"-: expected {piped} on standard output, got {format.name}; name a file")
+    new = imported(format.writer)
+    with naming(location), opened as output, _ended(new(name, output, layout)) as writer:
         yield writer
 
 
@@ -65,9 +55,9 @@ def _ended(writer: Writer) -> Iterator[Writer]:
         writer.close()
 
 
-def _check(location: str, format: Format, layout: Layout) -> None:
-    """Refuse options that the format does not have, and columns of the same name."""
-    options, title, passthrough = layout.options, format.title, layout.passthrough_names
+def _check_options(location: str, format: Format, layout: Layout) -> None:
+    """Refuse options that the format does not have."""
+    options, title = layout.options, format.title
     if options.layout not in ("columns", "list"):
         raise UsageError(f"{location}: expected the layout columns or list, got {options.layout!r}")
     if options.layout == "list" and not format.lists:
@@ -88,6 +78,11 @@ def _check(location: str, format: Format, layout: Layout) -> None:
             else "no compression"
         )
         raise UsageError(f"{location}: expected {some} for {title}, got {options.compression!r}")
+
+
+def _check_columns(location: str, format: Format, layout: Layout) -> None:
+    """Refuse passthrough columns where the format has none, and columns of the same name."""
+    options, passthrough = layout.options, layout.passthrough_names
     features = list(layout.names) if options.layout == "columns" else [options.list_name]
     both = [name for name in passthrough if name in set(features)]
     if both:
@@ -97,7 +92,7 @@ def _check(location: str, format: Format, layout: Layout) -> None:
         )
     if passthrough and format.passthrough == "none":
         raise UsageError(
-            f"{location}: expected no passthrough columns in {title}, got {', '.join(passthrough)}"
+            f"{location}: expected no passthrough columns in {format.title}, got {', '.join(passthrough)}"
         )
     if not unique(passthrough):
         raise UsageError(f"{location}: expected every passthrough column once, got {', '.join(passthrough)}")

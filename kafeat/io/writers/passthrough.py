@@ -18,8 +18,6 @@ from kafeat.io.columns.values import TEXT, as_text, decoded, plain
 from kafeat.io.formats import FORMATS, Format
 from kafeat.types import Mask
 
-_PARQUET = FORMATS["parquet"]
-
 
 class PassthroughColumns:
     """The passthrough columns of an output. `schema` is their schema as written."""
@@ -98,7 +96,7 @@ def _held(format: Format, kind: pa.DataType) -> bool:
         column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)
         if format.text:
             return _has_text(storage_of(target))
-        if format is _PARQUET:
+        if format.parquet_types:
             import pyarrow.parquet as pq
 
             pq.write_table(pa.table({"k": column}), pa.BufferOutputStream())
@@ -123,7 +121,7 @@ def written(kind: pa.DataType, format: Format) -> pa.DataType:
     if not pa.types.is_dictionary(kind):
         return kind
     of_values = plain(pa.nulls(0, kind)).type
-    coded = format is _PARQUET and is_text(of_values)
+    coded = format.parquet_types and is_text(of_values)
     return pa.dictionary(kind.index_type, of_values, kind.ordered) if coded else of_values
 
 
@@ -145,7 +143,7 @@ def is_timed(kind: pa.DataType, format: Format) -> bool:
     kind = storage_of(kind)
     if pa.types.is_dictionary(kind):
         return is_timed(kind.value_type, format)
-    if format is _PARQUET:  # it has neither times in seconds nor 64-bit dates
+    if format.parquet_types:  # it has neither times in seconds nor 64-bit dates
         return bool(pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "s"))
     times = (pa.types.is_date, pa.types.is_time, pa.types.is_timestamp)
     return format.text and any(test(kind) for test in times)

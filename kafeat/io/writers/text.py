@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafeat.io.formats import PACKINGS
 from kafeat.io.storage.atomic import AtomicFile
 from kafeat.io.storage.files import standard_stream, write_full
 from kafeat.io.writers.arrow_columns import columns_of, nulls_of
@@ -19,7 +20,6 @@ from kafeat.types import Floats, Mask
 
 ROWS = 1024
 """Rows that are formatted at a time."""
-_PACKINGS = {".gz": "gzip", ".zst": "zstd"}
 
 
 class ByteOutput(io.RawIOBase):
@@ -53,7 +53,7 @@ class TextWriter(Writer):
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
         suffix = f".{location.lower().rpartition('.')[2]}"
-        packing = layout.options.compression or _PACKINGS.get(suffix, "none")
+        packing = layout.options.compression or PACKINGS.get(suffix, "none")
         self._file = ByteOutput(file.path)
         self._packed = (
             None

@@ -11,15 +11,15 @@ from kafeat._version import __version__
 from kafeat.errors import PartsError, SystemRefusedError, UsageError
 from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import beside
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.base import Location
 from kafeat.jobs.dataset.journal import DatasetResult
-from kafeat.jobs.dataset.request import DatasetRequest, path_of
+from kafeat.jobs.dataset.request import DatasetRequest, place_of
 from kafeat.jobs.dataset.transform import Announce, transform_parts
 from kafeat.jobs.transform.options import Path, TransformOptions, with_keywords
 from kafeat.jobs.transform.result import Result, TransformResult
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.load import load
+from kafeat.model.load import load_from
 from kafeat.runtime.environment import machine, versions
 
 
@@ -66,7 +66,7 @@ def stats(request: DatasetRequest, done: TransformResult | DatasetResult) -> dic
         "kafeat": __version__,
         "command": "predict" if done.what == "predictions" else "transform",
         "model": {
-            "path": str(parse_location(model)) if isinstance(model, str) else None,
+            "path": str(model) if isinstance(model, Location) else None,
             **details.pop("model"),
         },
         "input": {"path": str(request.source), "rows": done.rows_read, **details.pop("input")},
@@ -83,22 +83,12 @@ def _scale(done: Result) -> dict[str, float]:
 
 
 def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
-    keep, rejects = request.writing.keep, request.rules.rejects
+    rejects = request.rules.rejects
     drift, test = done.drift, done.drift_test
     return {
         "model": {"sha256": request.map.digest},
         "input": {"bytes": request.source.size(), "sha256": done.input_sha256},
-        "output": {
-            "format": format_of(request.target, request.writing.format).name,
-            "rows": done.rows,
-            "columns": done.columns,
-            "dtype": done.dtype,
-            **({} if done.what == "features" else {"content": done.what}),
-            **_scale(done),
-            **({"keep": list(keep)} if keep else {}),
-            "bytes": done.written.bytes,
-            "sha256": done.written.sha256,
-        },
+        "output": _written(request, done),
         "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
         "clipped_values": done.clipped,
         "bad_rows": {
@@ -108,6 +98,21 @@ def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
         },
         "drift": None if drift is None else {"largest": max(drift.values(), default=0.0), "columns": drift},
         "drift_test": None if test is None else asdict(test),
+    }
+
+
+def _written(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
+    keep = request.writing.keep
+    return {
+        "format": format_of(request.target, request.writing.format).name,
+        "rows": done.rows,
+        "columns": done.columns,
+        "dtype": done.dtype,
+        **({} if done.what == "features" else {"content": done.what}),
+        **_scale(done),
+        **({"keep": list(keep)} if keep else {}),
+        "bytes": done.written.bytes,
+        "sha256": done.written.sha256,
     }
 
 
@@ -259,7 +264,7 @@ def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -
     refused = sorted({"features", "unit_variance"} & set(options))
     if refused:
         raise UsageError(f"predict: expected no {refused[0]}, got one: only kafeat.transform takes it")
-    fm = model if isinstance(model, FeatureMap) else load(path_of("model", model))
+    fm = model if isinstance(model, FeatureMap) else load_from(place_of("model", model))
     fm.needed_predictor()
     # Parts are made by the file of the model, whose name the statistics have too.
     return transform(src, dst, model=model, **options)

@@ -13,6 +13,7 @@ from kafeat.errors import DataError
 from kafeat.io.data_set import MANIFEST
 from kafeat.io.storage.atomic import Guard, write_bytes
 from kafeat.io.storage.base import Location
+from kafeat.jobs.transform.rejects import rejects_name
 
 
 class _Entry(BaseModel):
@@ -145,7 +146,15 @@ def _lines(entries: list[dict[str, Any]]) -> str:
     return "[\n    " + ",\n    ".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "\n  ]"
 
 
-def remove_written(folder: Location, name: str, file: File) -> bool:
+def remove_part(record: PartRecord, folder: Location, rejects: Location | None) -> bool:
+    """Remove a part and its rejects, if they are as the manifest has them; return true if the part was removed."""
+    removed = _remove(folder, record.name, record.output)
+    if rejects is not None and record.rejects is not None:
+        _remove(rejects, rejects_name(record.name), record.rejects)
+    return removed
+
+
+def _remove(folder: Location, name: str, file: File) -> bool:
     """Remove a file below a folder if its stamp or hash is that of the manifest; return true if it was removed.
 
     A file that somebody changed or put there stays, and so does the target of a link.

@@ -18,10 +18,10 @@ from kafeat.errors import KafeatError, without_secrets
 from kafeat.io.data_set import Part
 from kafeat.io.formats import format_of
 from kafeat.io.readers.base import Chunk
-from kafeat.io.storage.atomic import Guard, WrittenFile, check_place
+from kafeat.io.storage.atomic import Guard, check_place
 from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
+from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_part
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part
 from kafeat.jobs.transform.rejects import rejects_name
 from kafeat.jobs.transform.result import TransformResult
@@ -135,9 +135,7 @@ def _outcome(task: PartTask) -> Outcome:
             return Outcome(kept, None, {}, made=False)
         # The old output goes first: if this part fails, no outdated one must be left.
         with request.writing.guard():
-            remove_written(request.target, part.name, task.previous.output)
-            if rules.rejects is not None and task.previous.rejects is not None:
-                remove_written(rules.rejects, rejects_name(part.name), task.previous.rejects)
+            remove_part(task.previous, request.target, rules.rejects)
     if rules.rejects is not None:
         rules = replace(rules, rejects=rules.rejects.join(rejects_name(part.name)))
     done = transform_file(
@@ -249,13 +247,13 @@ def _cut(chunks: Iterator[Chunk], height: int) -> Iterator[tuple[int, Iterator[C
 def _text_part(
     part: Part, place: Location, replaces: bool, stream: OpenTransform, chunks: Iterator[Chunk], start: int
 ) -> Outcome:
-    started, written = time.perf_counter(), WrittenFile()
+    started = time.perf_counter()
     try:
         check_place(place, replaces)
-        counts = stream.write_chunks(chunks, place, None, None, start, written)
+        counts = stream.write_chunks(chunks, place, None, None, start, hashed=True)
     except KafeatError as error:
         deque(chunks, maxlen=0)  # skip the other rows of the part; broken text ends here
         return failure_outcome(part.name, str(error), error.exit_code)
-    done = counts.result(time.perf_counter() - started, None, written)
+    done = counts.result(time.perf_counter() - started)
     part = replace(part, only=(start, start + done.rows_read))
     return Outcome(record_of(part, done), None, this_environment())

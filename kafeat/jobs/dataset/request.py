@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -10,15 +9,15 @@ from functools import cached_property
 from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, must_exist, renamed, stem
-from kafeat.io.formats import INPUTS, format_of
+from kafeat.io.formats import FORMATS, format_of_part, spelled
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import location_of
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
 from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, TransformOptions
-from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_files, refuse_overlaps
+from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
 
@@ -31,7 +30,7 @@ class DatasetRequest:
     of the previous run that are up to date. `stats` must not lie among the parts.
     """
 
-    model: str | FeatureMap | SharedMap
+    model: Location | FeatureMap | SharedMap
     source: Location
     target: Location
     reading: InputOptions = InputOptions()
@@ -52,9 +51,9 @@ class DatasetRequest:
         keep = [asked.keep] if isinstance(asked.keep, str) else list(asked.keep)
         most = asked.max_bad_rows
         return cls(
-            asked.model if isinstance(asked.model, FeatureMap) else path_of("model", asked.model),
-            parse_location(path_of("src", asked.src)),
-            parse_location(path_of("dst", asked.dst)),
+            asked.model if isinstance(asked.model, FeatureMap) else place_of("model", asked.model),
+            place_of("src", asked.src),
+            place_of("dst", asked.dst),
             InputOptions(**reading),
             OutputOptions(
                 asked.output_format, None if asked.keep == "all" else keep, asked.layout, asked.prefix,
@@ -62,14 +61,14 @@ class DatasetRequest:
                 features=asked.features, unit_variance=asked.unit_variance,
             ),
             RowOptions(
-                asked.on_bad_rows, _location("rejects", asked.rejects), asked.stats is not None, asked.max_drift,
+                asked.on_bad_rows, _place_of("rejects", asked.rejects), asked.stats is not None, asked.max_drift,
                 asked.drift_test, None if most is None else BadRowsLimit.parse(most),
             ),
             Engine(asked.engine, asked.scheduler, asked.jobs),
             asked.rows_per_file,
             asked.resume,
             bool(asked.overwrite),
-            _location("stats", asked.stats),
+            _place_of("stats", asked.stats),
             asked.device,
         )  # fmt: skip
 
@@ -107,12 +106,22 @@ class DatasetRequest:
         """The folders of the parts and of their rejects."""
         return [folder for folder in (self.target, self.rules.rejects) if folder is not None]
 
-    def refuse_overlaps(self) -> None:
-        """Refuse outputs that would replace one file that is read, or each other."""
-        refuse_files(
-            {"the input": self.source, "the model": self.model},
-            {"an output": self.target, "--rejects": self.rules.rejects, "--stats": self.stats},
-        )
+    def refuse_overlaps(self, files: Parts | None = None, *, folders: bool = False) -> None:
+        """Refuse outputs that would replace an input or each other, or that the next run would read as an input.
+
+        `files` are those of the input if they are many. With `folders` the outputs and their rejects are folders.
+        """
+        parts = () if files is None else files.parts
+        read = [InputPlace("the input", (self.source, *(part.location for part in parts)), files)]
+        if isinstance(self.model, Location):
+            read.append(InputPlace("the model", (self.model,)))
+        places = (("an output", self.target), ("--rejects", self.rules.rejects), ("--stats", self.stats))
+        written = [
+            OutputPlace(what, place, folder=folders and what != "--stats")
+            for what, place in places
+            if place is not None
+        ]
+        refuse_overlaps(read, written)
 
     def check(self) -> None:
         """Refuse options that contradict each other, before map and files are read."""
@@ -134,16 +143,17 @@ class DatasetRequest:
             )
 
 
-def path_of(name: str, value: object) -> str:
-    """Return a path or URI as text; `name` is that of the option."""
-    if not isinstance(value, str | os.PathLike):
+def place_of(name: str, value: object) -> Location:
+    """Return the location of a path or URI; `name` is that of the option."""
+    place = location_of(value)
+    if place is None:
         remedy = "; FeatureMap.transform takes tables and arrays" if name == "src" else ""
         raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")
-    return os.fspath(value)
+    return place
 
 
-def _location(name: str, value: object) -> Location | None:
-    return None if value is None else parse_location(path_of(name, value))
+def _place_of(name: str, value: object) -> Location | None:
+    return None if value is None else place_of(name, value)
 
 
 @dataclass(frozen=True)
@@ -185,7 +195,8 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
     """List the parts of the input; None for text, which is cut while it is read."""
     request.rules.check(request.map)
     files = _listed_parts(request)
-    _refuse_overlaps(request, files)
+    _refuse_rejects(request.rules.rejects)
+    request.refuse_overlaps(files, folders=True)
     if files is not None:
         return renamed(files.parts, request.writing.format, request.reading.input_format)
     parts = _ranges(request)
@@ -196,13 +207,14 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
 
 def _refuse_for_text(request: DatasetRequest) -> None:
     """Refuse options that do not work with text, whose rows are cut while they are read."""
+    cut = spelled(one.title for one in FORMATS.values() if one.split)
     if not request.engine.in_this_process:
         raise UsageError(
-            f"{request.source}: expected Parquet or NPY for --engine {request.engine.name}, got text, whose rows "
+            f"{request.source}: expected {cut} for --engine {request.engine.name}, got text, whose rows "
             "cannot be found without reading all before; --engine threads cuts it"
         )
     if request.rules.rejects is not None:
-        raise UsageError("--rejects: expected Parquet or NPY with --rows-per-file, got text")
+        raise UsageError(f"--rejects: expected {cut} with --rows-per-file, got text")
 
 
 def _listed_parts(request: DatasetRequest) -> Parts | None:
@@ -217,22 +229,12 @@ def _listed_parts(request: DatasetRequest) -> Parts | None:
     return None
 
 
-def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
-    """Refuse outputs that would replace an input or that the next run would read as one; None is one file."""
-    rejects = request.rules.rejects
+def _refuse_rejects(rejects: Location | None) -> None:
+    """Refuse rejects of parts that are not to lie in a folder."""
     if isinstance(rejects, StandardStream):
         raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
     if rejects is not None and rejects.kind() not in (None, "folder"):
         raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
-    parts = () if files is None else files.parts
-    read = [InputPlace("the input", (request.source, *(part.location for part in parts)), files)]
-    read += (
-        [InputPlace("the model", (parse_location(request.model),))] if isinstance(request.model, str) else []
-    )
-    written = [OutputPlace("an output", request.target, folder=True)]
-    written += [] if rejects is None else [OutputPlace("--rejects", rejects, folder=True)]
-    written += [] if request.stats is None else [OutputPlace("--stats", request.stats)]
-    refuse_overlaps(read, written)
 
 
 def _settings(request: DatasetRequest) -> dict[str, object]:
@@ -278,7 +280,6 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
 
 def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    own = format_of(request.source, request.reading.input_format, INPUTS)
-    format = request.writing.format or ("parquet" if own.sparse else own.name)
+    format = format_of_part(request.source, request.reading.input_format, request.writing.format)
     base = "part" if isinstance(request.source, StandardStream) else stem(request.source.name)
-    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format}"
+    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format.name}"

@@ -12,7 +12,7 @@ from kafeat.io.data_set import MANIFEST, Part, is_hidden
 from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.owner import is_lock
-from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_written
+from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_part
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.rejects import rejects_name
 
@@ -155,10 +155,8 @@ class PreviousRun:
         for name, record in self._records.items():
             if name in good or name not in self.entries:
                 continue
-            if remove_written(folder, name, record.output):
+            if remove_part(record, folder, rejects):
                 removed.append(name)
-            if rejects is not None and record.rejects is not None:
-                remove_written(rejects, rejects_name(name), record.rejects)
         return removed
 
 

@@ -20,7 +20,7 @@ from kafeat.io.columns.selection import choose
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
@@ -94,7 +94,7 @@ def fit(
     recipe = load_config(config)
     messages = list[str]()
     listener = Listener(warn=messages.append)
-    place = parse_location(data) if isinstance(data, str | os.PathLike) else None
+    place = location_of(data)
     with nullcontext(reader_of(data)) if place is None else InputOptions().open(place) as source:
         given = label_argument(label, source.rows)
         fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener)

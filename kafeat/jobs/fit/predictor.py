@@ -176,22 +176,11 @@ def fit_predictor(
     step, place = fm.config.predictor, data.source.location
     if step is None:
         raise TypeError("the config has no predictor")
-    jobs = count_jobs(jobs)
     try:
         task = summary.task(step.task)
-        training = Training(step, fm.n_components, fm.config.seed, task, summary, jobs)
+        training = Training(step, fm.n_components, fm.config.seed, task, summary, count_jobs(jobs))
         listener.phase(f"fitting {step.kind} on {summary.rows:,} rows")
-        with one_blas_thread(linalg=True):
-            for rows in _labelled_rows(data, fm, jobs):
-                training.add(rows)
-                listener.rows(len(rows[0].features))
-            if data.weight is not None and len(training.folds) < 2:
-                raise DataError(
-                    f"weight {quoted(data.weight)}: expected numbers above 0 in at least two of the {FOLDS} random "
-                    "parts of the rows, on which a penalty is chosen, got them in "
-                    f"{len(training.folds)}: give more rows a weight above 0"
-                )
-            learned = training.learned()
+        learned = _learn(training, fm, data, count_jobs(jobs), listener)
     except DataError as error:
         raise error if str(error).startswith(place) else DataError(f"{place}: {error}") from None
     data.source.check_unchanged()
@@ -206,6 +195,20 @@ def fit_predictor(
     predictor = FittedPredictor(fitted, summary.labels(task, names))
     provenance = _provenance(fm, learned, rows_learned, data.weight)
     return replace(fm, predictor=predictor, format=WITH_PREDICTOR, provenance=provenance)
+
+
+def _learn(training: Training, fm: FeatureMap, data: TrainingData, jobs: int, listener: Listener) -> Learned:
+    with one_blas_thread(linalg=True):
+        for rows in _labelled_rows(data, fm, jobs):
+            training.add(rows)
+            listener.rows(len(rows[0].features))
+        if data.weight is not None and len(training.folds) < 2:
+            raise DataError(
+                f"weight {quoted(data.weight)}: expected numbers above 0 in at least two of the {FOLDS} random "
+                "parts of the rows, on which a penalty is chosen, got them in "
+                f"{len(training.folds)}: give more rows a weight above 0"
+            )
+        return training.learned()
 
 
 def _provenance(fm: FeatureMap, learned: Learned, rows: int, weight: str | None) -> Provenance:

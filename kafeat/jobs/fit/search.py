@@ -186,9 +186,8 @@ def ridge_predictions(
 ) -> Floats:
     """Return what ridge on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
     Y = task.targets(labels[:train])
-    equations = NormalEquations(Z.shape[1], Y.shape[1])
-    equations.add(Z[:train], Y, np.arange(train) % FOLDS, None if weights is None else weights[:train])
-    ridge = equations.training()
+    ridge = NormalEquations(Z.shape[1], Y.shape[1])
+    ridge.add(Z[:train], Y, np.arange(train) % FOLDS, None if weights is None else weights[:train])
     return ridge.model(ridge.search())(Z[train:].astype(np.float64))
 
 
@@ -237,15 +236,8 @@ def _choose_values(
             tried[name] = chosen, float(np.mean(each))
         return tried[name][1]
 
-    count = prod(map(len, values.values()))
-    if options.method == "full" or (options.method == "auto" and count <= _FEW):
-        if count > _MOST_COMBINATIONS:
-            raise DataError(
-                f"validate: expected at most {_MOST_COMBINATIONS:,} combinations of values, got {count:,}: give fewer "
-                "values, or search by coordinate"
-            )
-        for combination in product(*values.values()):
-            score(dict(zip(values, combination, strict=True)))
+    if options.method == "full" or (options.method == "auto" and prod(map(len, values.values())) <= _FEW):
+        _every_combination(score, values)
     else:
         _by_coordinate(score, values)
     best = max(tried.values(), key=lambda one: one[1])[0]
@@ -275,6 +267,17 @@ def _score(
             " held out"
         )
     return found
+
+
+def _every_combination(score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]]) -> None:
+    count = prod(map(len, values.values()))
+    if count > _MOST_COMBINATIONS:
+        raise DataError(
+            f"validate: expected at most {_MOST_COMBINATIONS:,} combinations of values, got {count:,}: give fewer "
+            "values, or search by coordinate"
+        )
+    for combination in product(*values.values()):
+        score(dict(zip(values, combination, strict=True)))
 
 
 def _by_coordinate(score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]]) -> None:

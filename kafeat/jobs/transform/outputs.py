@@ -11,7 +11,6 @@ import numpy as np
 from kafeat.chain.program import What
 from kafeat.contract.checks import round_to
 from kafeat.errors import InvalidValueError, UsageError
-from kafeat.io.formats import Format
 from kafeat.io.readers.base import Chunk
 from kafeat.io.writers.base import OutputOptions, Writer
 from kafeat.io.writers.class_column import ClassColumn
@@ -50,6 +49,15 @@ class Outputs:
         """Number of columns of numbers."""
         return len(self.names)
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What an output says about them, if its format has a place for it."""
+        return {
+            **({} if self.what == "features" else {"content": self.what}),
+            **({} if self.scale is None else {"scale": repr(self.scale)}),
+            **({} if self.fm.digest is None else {"map": self.fm.digest}),
+        }
+
     def run(
         self, chunks: Iterator[Chunk], writer: Target, jobs: int | None, policy: RowPolicy
     ) -> Iterator[Done]:
@@ -82,17 +90,17 @@ class Outputs:
         writer.write(block, table, good)
 
 
-def outputs_of(fm: FeatureMap, writing: OutputOptions, format: Format | None = None) -> Outputs:
+def outputs_of(
+    fm: FeatureMap, writing: OutputOptions, *, sparse: bool = False, only_numbers: bool = False
+) -> Outputs:
     """Return the predictions of a map that ends in a predictor, unless features are wanted, else the features.
 
-    A format of sparse rows gets sparse features of a map that has them. Predictions are numbers, or the probabilities
-    of classes and the likeliest one. A format of numbers alone holds the probabilities, whose columns tell the class.
+    With `sparse`, the features are sparse rows if the map has them. Predictions are numbers, or the probabilities of
+    classes and the likeliest one. With `only_numbers`, these are the probabilities, whose columns tell the class.
     """
     if fm.predictor is None or writing.features:
         # scaled features are made by the loop of dense ones
-        sparse = (
-            format is not None and format.sparse and fm.program.gives_sparse and not writing.unit_variance
-        )
+        sparse = sparse and fm.program.gives_sparse and not writing.unit_variance
         scale = fm.needed_unit_scale() if writing.unit_variance else None
         names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.dtype or fm.dtype)
         return Outputs(fm, "features", names, writing.list_name, dtype, scale=scale, sparse=sparse)
@@ -103,6 +111,5 @@ def outputs_of(fm: FeatureMap, writing: OutputOptions, format: Format | None = N
     dtype = np.dtype(writing.dtype or fm.program("predictions").dtype)
     if labels.classes is None:
         return Outputs(fm, "predictions", names, prefix + PREDICTION, dtype)
-    together = format is None or format.passthrough == "columns"
-    classes = ClassColumn(prefix + PREDICTION, labels.classes) if together else None
+    classes = None if only_numbers else ClassColumn(prefix + PREDICTION, labels.classes)
     return Outputs(fm, "predictions", names, prefix + PROBABILITY, dtype, classes)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
-from kafeat.config import load_config
 from kafeat.errors import KafeatError, UsageError
 from kafeat.io.data_set import Parts, find_parts, is_data_set, locations_in
 from kafeat.io.formats import suffix_of
 from kafeat.io.storage.base import Location, StandardStream, lies_in
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.object_store import ObjectUri
 
 
@@ -43,15 +41,6 @@ class InputPlace:
                     data = find_parts(place)
                     files += [part.location for part in data.parts]
         return cls(what, tuple(files), data)
-
-    @classmethod
-    def of_config(cls, what: str, place: str) -> list[InputPlace]:
-        """Return a config, and the files that it names."""
-        named: list[Location] = []
-        with suppress(KafeatError):
-            rows = [rows for step in load_config(place).steps for rows in step.traits.given_rows.values()]
-            named = [parse_location(one) for one in rows if isinstance(one, str)]
-        return [cls(what, (parse_location(place),)), cls(f"the rows that {place} names", tuple(named))]
 
 
 @dataclass(frozen=True)
@@ -89,18 +78,6 @@ def refuse_overlaps(read: Sequence[InputPlace], written: Sequence[OutputPlace]) 
             raise _refusal(out, other.known, "the same" if out.folder else "the same file")
         if other.folder and lies_in(own, beside):
             raise _refusal(out, other.known, _INSIDE)
-
-
-def refuse_files(read: Mapping[str, object], written: Mapping[str, str | Location | None]) -> None:
-    """Call `refuse_overlaps` for single files by their names in messages; maps in memory are ignored."""
-    refuse_overlaps(
-        [
-            InputPlace(what, (parse_location(place),))
-            for what, place in read.items()
-            if isinstance(place, str | Location)
-        ],
-        [OutputPlace(what, parse_location(place)) for what, place in written.items() if place is not None],
-    )
 
 
 def refuse_table_name(model: Location) -> None:

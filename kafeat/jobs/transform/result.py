@@ -9,7 +9,7 @@ import numpy as np
 
 from kafeat.chain.program import What
 from kafeat.errors import DataError, GateError, counted, quoted
-from kafeat.io.storage.atomic import WrittenFile
+from kafeat.io.storage.atomic import AtomicFile
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
@@ -54,7 +54,7 @@ class TransformResult(Result):
         drift_test: The test of the mean of the features; None if not made.
         rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
         input_sha256: Hash of the input, if it was asked for.
-        written: The output, if it was asked for.
+        written: The output; its hash is known if it was asked for.
     """
 
     dtype: str
@@ -62,7 +62,7 @@ class TransformResult(Result):
     drift_test: DriftTest | None
     rows_in_all: int | None
     input_sha256: str | None
-    written: WrittenFile
+    written: AtomicFile
 
 
 class Counts:
@@ -79,6 +79,7 @@ class Counts:
         self.tests_mean = fm.feature_mean is not None and wanted
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
         self.input_sha256: str | None = None
+        self.written = AtomicFile("")
 
     def add(self, done: Done) -> None:
         """Add the counts of a chunk."""
@@ -142,7 +143,7 @@ class Counts:
                 f"(--max-drift), got {worst}{more}"
             )
 
-    def result(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
+    def result(self, seconds: float, rows_in_all: int | None = None) -> TransformResult:
         """Return the result of the transform."""
         outputs = self._outputs
         return TransformResult(
@@ -160,5 +161,5 @@ class Counts:
             drift_test=self.drift_test(),
             rows_in_all=rows_in_all,
             input_sha256=self.input_sha256,
-            written=written,
+            written=self.written,
         )

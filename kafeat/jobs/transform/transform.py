@@ -16,18 +16,15 @@ from kafeat.io.columns.selection import match
 from kafeat.io.formats import Format, format_of
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.storage.atomic import WrittenFile, beside, require_space
+from kafeat.io.storage.atomic import beside, require_space
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import Layout, OutputOptions, Writer
 from kafeat.io.writers.open import open_writer
 from kafeat.jobs.transform.options import STRICT, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
-from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.rejects import Rejects
 from kafeat.jobs.transform.result import Counts, TransformResult
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.load import load
 from kafeat.runtime.run import RowPolicy
 
 Progress = Callable[[int], None]
@@ -37,9 +34,9 @@ _DROP, _NULL = "; --on-bad-rows drop leaves such rows out", ", null marks them"
 
 
 def transform_file(
-    model: str | FeatureMap,
-    source: str | Location,
-    target: str | Location,
+    fm: FeatureMap,
+    source: Location,
+    target: Location,
     *,
     reading: InputOptions = InputOptions(),
     writing: OutputOptions = OutputOptions(),
@@ -58,11 +55,8 @@ def transform_file(
     after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
-    source, target = parse_location(source), parse_location(target)
     format = format_of(target, writing.format)
-    refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
     started = time.perf_counter()
-    fm = load(model) if isinstance(model, str) else model
     rules.check(fm)
     with reading.open(source, stamp) as opened:
         if only is not None:
@@ -71,13 +65,10 @@ def transform_file(
         progress = announce(opened.rows) if announce else None
         rows = None if first_chunks is not None else opened.rows
         chunks = islice(stream.chunks(), first_chunks)
-        written = WrittenFile() if hashed else None
         first = None if only is None else only[0]
-        counts = stream.write_chunks(
-            chunks, target, rows, progress, first, written, hashed=hashed and only is None
-        )
+        counts = stream.write_chunks(chunks, target, rows, progress, first, hashed=hashed)
         input_rows = opened.rows if first_chunks is None else opened.estimated_rows()
-    return counts.result(time.perf_counter() - started, input_rows, written or WrittenFile())
+    return counts.result(time.perf_counter() - started, input_rows)
 
 
 class OpenTransform:
@@ -98,7 +89,9 @@ class OpenTransform:
         keep = every if writing.keep is None else as_spelled(opened, writing.keep)
         self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
         self._keep = keep
-        self._outputs = outputs_of(fm, writing, format)
+        self._outputs = outputs_of(
+            fm, writing, sparse=format.sparse, only_numbers=format.passthrough != "columns"
+        )
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows of the input in chunks of the map's height."""
@@ -117,22 +110,20 @@ class OpenTransform:
         rows: int | None,
         progress: Progress | None = None,
         first: int | None = None,
-        written: WrittenFile | None = None,
         *,
         hashed: bool = False,
     ) -> Counts:
         """Write the features of these chunks, which hold `rows` rows (None: unknown) from row `first` on.
 
         `first` is None if they are the whole input. An input that has changed meanwhile is refused. With `hashed` the
-        counts have its SHA-256.
+        counts have the SHA-256 of the output, and that of a whole input.
         """
-        rules = self._rules
-        counts = Counts(self._fm, self._columns.names, rules, self._outputs)
+        counts = Counts(self._fm, self._columns.names, self._rules, self._outputs)
         column_ranges = self._fm.column_ranges if counts.watches_drift else None
         advice = _DROP if self._format.sparse else _DROP + _NULL
-        policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, advice)
+        policy = RowPolicy(self._rules.on_bad_rows != "error", column_ranges, counts.tests_mean, advice)
         with (
-            self._open_writer(target, rows, first or 0, written) as writer,
+            self._open_writer(target, rows, first or 0, hashed) as writer,
             self._open_rejects() as rejects_file,
         ):
             rejects = None if rejects_file is None else Rejects(rejects_file, self._columns, self._keep)
@@ -147,9 +138,10 @@ class OpenTransform:
                 if progress is not None:
                     progress(done.chunk.rows)
             counts.check(self._opened.location, first)
-            counts.input_sha256 = self._opened.digest() if hashed else None
+            counts.input_sha256 = self._opened.digest() if hashed and first is None else None
             self._opened.check_unchanged()
             writer.finish()
+        counts.written = writer.file
         return counts
 
     def _open_rejects(self) -> AbstractContextManager[IO[str] | None]:
@@ -160,9 +152,9 @@ class OpenTransform:
         return beside(place, writing.fsync, sweep=writing.sweep, guard=writing.guard)
 
     def _open_writer(
-        self, target: Location, rows: int | None, first: int, written: WrittenFile | None
+        self, target: Location, rows: int | None, first: int, hashed: bool
     ) -> AbstractContextManager[Writer]:
-        fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
+        writing, dropping = self._writing, self._rules.on_bad_rows == "drop"
         outputs = self._outputs
         rows = None if dropping and rows else rows
         varies = self._format.text or self._format.sparse or writing.compression not in (None, "none")
@@ -178,14 +170,11 @@ class OpenTransform:
             outputs.dtype,
             rows,
             first,
-            fm.chunk_rows,
+            self._fm.chunk_rows,
             passthrough if outputs.classes is None else outputs.classes.schema(passthrough),
             replace(writing, prefix=outputs.list_name),
-            {"version": __version__, "layout": writing.layout}
-            | ({} if outputs.what == "features" else {"content": outputs.what})
-            | ({} if outputs.scale is None else {"scale": repr(outputs.scale)})
-            | ({} if fm.digest is None else {"map": fm.digest}),
+            {"version": __version__, "layout": writing.layout, **outputs.notes},
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
         )
-        return open_writer(target, self._format, layout, written)
+        return open_writer(target, self._format, layout, hashed=hashed)

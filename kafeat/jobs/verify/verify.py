@@ -11,19 +11,17 @@ from typing import Any, Literal
 from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
-from kafeat.io.formats import FORMATS
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.json_text import read_json
-from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.io.writers.passthrough import KeptRows
 from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.load import load
+from kafeat.model.load import load_from
 from kafeat.runtime.run import Done, RowPolicy
 
 
@@ -45,15 +43,15 @@ class VerifyResult:
 
 
 def verify_file(
-    model: str,
-    source: str | Location,
-    target: str | Location,
+    model: Location,
+    source: Location,
+    target: Location,
     *,
     reading: InputOptions = InputOptions(),
     reading_output: InputOptions = InputOptions(),
     rows: int = 100_000,
     seed: int = 0,
-    stats: str | None = None,
+    stats: Location | None = None,
     on_bad_rows: Literal["error", "drop", "null"] = "error",
     output_dtype: str | None = None,
     unit_variance: bool = False,
@@ -67,18 +65,17 @@ def verify_file(
     `label` names the column that was copied as the label of LIBSVM; default: that of the stats, or none.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
-    source, target = parse_location(source), parse_location(target)
-    fm = load(model)
-    known = {} if stats is None else _read_stats(parse_location(stats))
-    hashes = _check_hashes(known, fm, parse_location(model), source, target)
+    fm = load_from(model)
+    known = {} if stats is None else _read_stats(stats)
+    hashes = _check_hashes(known, fm, model, source, target)
     with (
         reading.open(source) as source_reader,
         reading_output.open(target) as output_reader,
     ):
         _check_maker(output_reader, target, fm, model)
-        dtype = output_dtype or known.get("output", {}).get("dtype")
-        scaled = unit_variance or "scale" in {**known.get("output", {}), **output_reader.notes}
-        outputs = _outputs(output_reader, fm, scaled)
+        made = known.get("output", {})
+        dtype = output_dtype or made.get("dtype")
+        outputs = _outputs(output_reader, fm, unit_variance or "scale" in {**made, **output_reader.notes})
         copied = _copied(label, known, output_reader)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied)
         columns = match(source_reader, fm.columns, ())
@@ -88,14 +85,8 @@ def verify_file(
             typed_passthrough=output.typed, set_aside=on_bad_rows != "error",
         )  # fmt: skip
         chosen = _RandomChunks(chunks, seed, size)
-        compared, largest = 0, 0.0
-        for done in outputs.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
-            if on_bad_rows != "drop":
-                output.at = done.chunk.start
-            expected, kept = _expected(done, on_bad_rows, outputs, output.typed)
-            largest = max(largest, output.compare(expected, kept, done.chunk))
-            compared += len(expected)
-        output.end()
+        computed = outputs.run(iter(chosen), output, jobs, RowPolicy(set_aside=True))
+        compared, largest = _compare(computed, output, on_bad_rows, outputs)
         source_reader.check_unchanged()
         output_reader.check_unchanged()
     expected_rows = output.at if on_bad_rows == "drop" else chosen.rows
@@ -104,7 +95,22 @@ def verify_file(
     return VerifyResult(output.rows, compared, largest, hashes)
 
 
-def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -> None:
+def _compare(
+    computed: Iterator[Done], output: OutputRows, on_bad_rows: str, outputs: Outputs
+) -> tuple[int, float]:
+    """Compare all rows of these chunks; return their number and the largest difference."""
+    compared, largest = 0, 0.0
+    for done in computed:
+        if on_bad_rows != "drop":
+            output.at = done.chunk.start
+        expected, kept = _expected(done, on_bad_rows, outputs, output.typed)
+        largest = max(largest, output.compare(expected, kept, done.chunk))
+        compared += len(expected)
+    output.end()
+    return compared, largest
+
+
+def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: Location) -> None:
     """Refuse an output whose notes name another map."""
     maker = output.notes.get("map")
     if maker not in (None, fm.digest):
@@ -127,10 +133,10 @@ def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]
 def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
     writing = OutputOptions(features=True, unit_variance=scaled)
-    features = outputs_of(fm, writing, FORMATS["npz"] if made.sparse else None)
+    features = outputs_of(fm, writing, sparse=made.sparse)
     if fm.predictor is None or scaled:
         return features
-    predictions = outputs_of(fm, OutputOptions(), FORMATS["npy"] if made.positional else None)
+    predictions = outputs_of(fm, OutputOptions(), only_numbers=made.positional)
     # LIBSVM does not tell its width, and has a label beside the numbers.
     fields = made.settled().fields[-1:] if made.sparse else made.fields
     width = sum(field.width or 1 for field in fields)

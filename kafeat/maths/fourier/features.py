@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 
@@ -85,13 +85,13 @@ def fit_random_features(
     state: dict[str, Array] = {}
     if features == "offset":
         state["phases"] = of_phases.uniform(0.0, 2.0 * np.pi, size=m)
+    weigh = weights == "fitted"
     if frequencies in ("structured", "fastfood"):
-        drawn_state = draw_structured(_isotropic(law), frequencies, m, d, of_draw)
-        state |= drawn_state
-        drawn = StructuredAngles.matrix(drawn_state, d) if weights == "fitted" else np.empty((0, d))
+        structure = draw_structured(cast(IsotropicDistribution, law), frequencies, m, d, of_draw)
+        state |= structure
+        drawn = StructuredAngles.matrix(structure, d) if weigh else np.empty((0, d))
     else:
         drawn = _draw(law, frequencies, m, d, of_draw)
-    weigh = weights == "fitted"
     if frequencies == "supervised":
         if labels is None:
             raise TypeError("supervised frequencies without a label have to be refused before the fit")
@@ -102,17 +102,11 @@ def fit_random_features(
         state["frequencies"] = fitted.frequencies
     if fitted.phases is not None:
         state["phases"] = fitted.phases
-    if weights == "fitted":
+    if weigh:
         state["weights"] = np.full(m, 1.0 / m) if fitted.weights is None else fitted.weights
     if fitted.error_drawn is not None:
         state["error_drawn"], state["error_kept"] = np.array(fitted.error_drawn), np.array(fitted.error_kept)
     return state
-
-
-def _isotropic(law: FrequencyDistribution) -> IsotropicDistribution:
-    if not isinstance(law, IsotropicDistribution):
-        raise TypeError("only isotropic laws have directions")
-    return law
 
 
 def _draw(

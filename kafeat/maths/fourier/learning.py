@@ -148,8 +148,7 @@ def fit_weights(
     heavy = 100.0 * normal.diagonal().mean()
     factor = np.linalg.cholesky(normal + ridge * np.eye(m) + heavy)
     weights, _ = nnls(factor.T, np.linalg.solve(factor, target + heavy))
-    result: Floats = weights / weights.sum()
-    return result
+    return weights / weights.sum()
 
 
 def learn_frequencies(
@@ -180,8 +179,7 @@ def learn_frequencies(
         size = np.sqrt(square / np.float32(1.0 - 0.999**step))
         size += np.finfo(np.float32).tiny
         frequencies -= np.float32(rate / (1.0 - 0.9**step)) * (mean / size)
-    learned: Floats = frequencies.astype(np.float64)
-    return learned
+    return frequencies.astype(np.float64)
 
 
 def _differences(X: Floats, n: int, rng: np.random.Generator) -> Floats:
@@ -253,8 +251,7 @@ def pull_in(X: Floats) -> Floats:
     farthest = _FARTHEST_ROW * float(np.median(lengths))
     if not farthest:
         return X
-    near: Floats = X * (farthest / np.maximum(lengths, farthest))[:, None].astype(np.float32)
-    return near
+    return X * (farthest / np.maximum(lengths, farthest))[:, None].astype(np.float32)
 
 
 class Adam:

@@ -79,8 +79,7 @@ class IsotropicDistribution:
 
         # One dimension more for the mixing variable.
         u = sobol(m, d + (self.inverse_mixing is not None), rng)
-        frequencies: Floats = self._mixed(u[:, -1:]) * ndtri(u[:, :d])
-        return frequencies
+        return self._mixed(u[:, -1:]) * ndtri(u[:, :d])
 
     def kernel(self, differences: Floats) -> Floats:
         return self.profile(self.gamma * np.einsum("ij,ij->i", differences, differences))
@@ -107,8 +106,7 @@ class ProductDistribution:
         return self.scale * self.inverse_cdf(sobol(m, d, rng))
 
     def kernel(self, differences: Floats) -> Floats:
-        values: Floats = np.exp(self.log_kernel(self.scale * differences).sum(axis=1))
-        return values
+        return np.exp(self.log_kernel(self.scale * differences).sum(axis=1))
 
     def scaled(self, factor: float) -> ProductDistribution:
         return replace(self, scale=self.scale * factor)
@@ -136,23 +134,19 @@ def sobol(m: int, d: int, rng: np.random.Generator) -> Floats:
 def haar(d: int, rng: np.random.Generator) -> Floats:
     """A uniformly distributed d × d orthogonal matrix: QR of a Gaussian one, with the signs of R undone."""
     q, r = np.linalg.qr(rng.standard_normal((d, d)))
-    rotation: Floats = q * np.sign(np.diag(r))
-    return rotation
+    return q * np.sign(np.diag(r))
 
 
 def inverse_cauchy(u: Floats) -> Floats:
     """Inverse c.d.f. of Cauchy(0, 1)."""
-    inverse: Floats = np.tan(np.pi * (u - 0.5))
-    return inverse
+    return np.tan(np.pi * (u - 0.5))
 
 
 def inverse_laplace(u: Floats) -> Floats:
     """Inverse c.d.f. of Laplace(0, 1)."""
-    inverse: Floats = -np.sign(u - 0.5) * np.log1p(-2.0 * np.abs(u - 0.5))
-    return inverse
+    return -np.sign(u - 0.5) * np.log1p(-2.0 * np.abs(u - 0.5))
 
 
 def inverse_sech(u: Floats) -> Floats:
     """Inverse c.d.f. of the density sech(πω)."""
-    inverse: Floats = np.log(np.tan(0.5 * np.pi * u)) / np.pi
-    return inverse
+    return np.log(np.tan(0.5 * np.pi * u)) / np.pi

@@ -24,18 +24,10 @@ from kafeat.types import Array, Floats, Shape, State
 
 
 class StructuredLoop:
-    """Angles ω_j·x, j < m, of blocks of p directions s H diag(f_l) Π … H diag(f_1), each times its radius.
+    """Angles ω_j·x, j < m, of blocks of p directions s H diag(f_l) Π … H diag(f_1), each times its radius (m,).
 
-    Parameters
-    ----------
-    first : array (blocks, d)
-        f_1, for the inputs that are there. The others are zero.
-    layers : sequence of arrays (blocks, p)
-        f_2 and so on.
-    permutation : array (blocks, p) or None
-        Π: the place that each number is taken from, before every layer.
-    radii : array (m,)
-        The factors of the results.
+    `first` (blocks, d) is f_1 for the inputs that are there; the others are zero. `layers` (blocks, p) each are f_2 and
+    so on. `permutation` (blocks, p) is Π, the place that each number is taken from before every layer.
     """
 
     def __init__(

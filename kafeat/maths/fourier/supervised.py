@@ -135,8 +135,7 @@ def _targets(labels: Array, train: Array, rng: np.random.Generator) -> Floats:
         Y = codes[task.numbers(labels)]
     Y = Y - Y[train].mean(axis=0)
     spread = float(np.sqrt((Y[train] ** 2).sum(axis=1).mean()))
-    scaled: Floats = Y / (spread or 1.0)
-    return scaled
+    return Y / (spread or 1.0)
 
 
 def _search(data: _Data, plain: _Model, rng: np.random.Generator, weigh: bool) -> _Model:
@@ -169,7 +168,7 @@ def _train(
     X, Y = pull_in(data.X), data.Y.astype(np.float32)
     phases = None if data.phases is None else data.phases.astype(np.float32)
     W, V, b = arrays = [
-        array.astype(np.float32) for array in (start.frequencies, start.ridge.weights, start.ridge.intercept)
+        array.astype(np.float32) for array in (start.frequencies, start.ridge.w, start.ridge.intercept)
     ]
     decay = np.float32(_PENALTY * _WAVE_VARIANCE)
     # |N(0, 1)| has the median 0.6745; heavy-tailed draws have no mean square

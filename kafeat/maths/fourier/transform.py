@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, aligned, loop, vector_bytes
+from kafeat.contract.checks import refuse_where
 from kafeat.contract.sparse_product import times_dense
 from kafeat.contract.step import Transform
 from kafeat.contract.tile import SparseRows, is_feature_major, runs, shaped
-from kafeat.errors import InvalidValueError
 from kafeat.types import Floats, Scratch
 
 # Numbers that one pass works on: with its buffers it stays in the second-level cache.
@@ -54,32 +54,21 @@ class CosinePasses:
         """The buffers of one worker; none where NumPy computes."""
         return None if self._by_numpy else CosineBuffers(*(np.empty(_PASS) for _ in range(4)))
 
-    def pair(self, angles: Floats, cos: Floats, sin: Floats, scratch: CosineBuffers | None) -> None:
-        """Both, of angles (rows, m) in one memory order."""
+    def write(self, angles: Floats, cos: Floats, sin: Floats | None, scratch: CosineBuffers | None) -> None:
+        """Write both, or without `sin` the cosine alone, of angles (rows, m) in one memory order."""
         if scratch is None:
             np.cos(angles, out=cos)
-            np.sin(angles, out=sin)
+            if sin is not None:
+                np.sin(angles, out=sin)
             return
         for part in _parts(angles):
             turns, square, s, c = _reduced(angles[part], scratch)
             _horner(_SINE, square, s)
             s *= turns
-            _horner(_COSINE, square, c)
-            np.multiply(c, s, out=sin[part])
-            sin[part] *= 2.0
-            np.multiply(s, s, out=s)
-            s *= -2.0
-            np.add(s, 1.0, out=cos[part])
-
-    def cosine(self, angles: Floats, cos: Floats, scratch: CosineBuffers | None) -> None:
-        """The cosine alone."""
-        if scratch is None:
-            np.cos(angles, out=cos)
-            return
-        for part in _parts(angles):
-            turns, square, s, _ = _reduced(angles[part], scratch)
-            _horner(_SINE, square, s)
-            s *= turns
+            if sin is not None:
+                _horner(_COSINE, square, c)
+                np.multiply(c, s, out=sin[part])
+                sin[part] *= 2.0
             np.multiply(s, s, out=s)
             s *= -2.0
             np.add(s, 1.0, out=cos[part])
@@ -173,11 +162,11 @@ class CosineFeatures:
     def _by_passes(self, angles: Floats, out: Floats, scratch: CosineBuffers | None) -> None:
         m = self._m
         if self._phases is None:
-            self._passes.pair(angles, out[:, :m], out[:, m:], scratch)
+            self._passes.write(angles, out[:, :m], out[:, m:], scratch)
             out[:, m:] *= self._amplitudes
         else:
             angles += self._phases
-            self._passes.cosine(angles, out, scratch)
+            self._passes.write(angles, out, None, scratch)
         out[:, :m] *= self._amplitudes
 
 
@@ -315,6 +304,7 @@ class CosineTransform(Transform):
         warp: Warp | None = None,
     ) -> None:
         self._angles, self._warp, self._dtype = angles, warp, dtype
+        self.takes_sparse = warp is None and angles.takes_sparse
         self.n_features_in = n_features
         self.n_features_out = 2 * angles.m if phases is None else angles.m
         squared = np.full(angles.m, 1.0 / angles.m) if weights is None else np.asarray(weights)
@@ -339,10 +329,6 @@ class CosineTransform(Transform):
         self._angles.apply(X, angles, scratch.inner)
         self._cosines.write(angles, out, scratch.cosines)
 
-    @property
-    def takes_sparse(self) -> bool:
-        return self._warp is None and self._angles.takes_sparse
-
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: _Buffers) -> None:
         angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
         self._angles.sparse(X, angles)
@@ -355,10 +341,7 @@ def log_warp(skewedness: float) -> Warp:
     def warp(X: Floats, out: Floats) -> None:
         np.add(X, X.dtype.type(skewedness), out=out)
         if out.min() <= 0.0:
-            row, column = (int(i) for i in np.argwhere(out <= 0.0)[0])
-            raise InvalidValueError(
-                row, column, f"expected a value above -skewedness = {-skewedness:g}, got {X[row, column]:g}"
-            )
+            refuse_where(out <= 0.0, X, f"a value above -skewedness = {-skewedness:g}")
         np.log(out, out=out)
 
     return warp

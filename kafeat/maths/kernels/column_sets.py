@@ -36,8 +36,7 @@ def sets_of_size(terms: Iterable[Floats], sums: Floats, product: Floats) -> Floa
             np.multiply(term, sums[q - 1], out=product)
             sums[q] += product
         sums[0] += term
-    result: Floats = sums[-1]
-    return result
+    return sums[-1]
 
 
 def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floats) -> Floats:
@@ -124,8 +123,7 @@ class AllSubsetsKernel(TiledKernel):
             return all_sets(outer_terms(p.gamma * x, y, np.empty(shape)), np.empty(shape))
 
         def norms(x: Floats) -> Floats:
-            result: Floats = np.prod(1.0 + p.gamma * x**2, axis=1)
-            return result
+            return np.prod(1.0 + p.gamma * x**2, axis=1)
 
         return Gram(product(c.x, c.y), (norms(c.x), norms(c.y)))
 

@@ -61,8 +61,7 @@ class SigmoidKernel(DotProductKernel, TiledKernel):
     """tanh(γ x·y + c₀): not positive definite."""
 
     def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
-        result: Floats = np.tanh(p.gamma * dots + p.coef0)
-        return result
+        return np.tanh(p.gamma * dots + p.coef0)
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         def finish(dots: Floats) -> None:
@@ -79,8 +78,7 @@ class SeriesKernel(DotProductKernel, TiledKernel):
     scaled = True
 
     def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
-        values: Floats = np.polynomial.polynomial.polyval(p.gamma * dots, np.array(p.coefficients))
-        return values
+        return np.polynomial.polynomial.polyval(p.gamma * dots, np.array(p.coefficients))
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         lower, last, factor = scaled_series(p.coefficients, landmarks.scale)
@@ -109,8 +107,7 @@ class ExponentialKernel(DotProductKernel):
     """exp(γ x·y)."""
 
     def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
-        result: Floats = np.exp(p.gamma * dots)
-        return result
+        return np.exp(p.gamma * dots)
 
 
 class CosineKernel(TiledKernel):

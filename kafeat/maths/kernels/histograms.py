@@ -147,8 +147,7 @@ class IntersectionKernel(SpectralKernel):
 
     def spectrum(self, frequency: Floats) -> Floats:
         """κ(λ) = (2/π)/(1 + 4λ²)."""
-        result: Floats = (2.0 / np.pi) / (1.0 + 4.0 * frequency**2)
-        return result
+        return (2.0 / np.pi) / (1.0 + 4.0 * frequency**2)
 
     def uniform_period(self, order: int) -> float:
         return float(2.38 * np.log(order + 0.8) + 5.6)
@@ -186,13 +185,11 @@ class JensenShannonKernel(SpectralKernel):
         """𝒦(ω) = ½e^{ω/2} log₂(1 + e^{−ω}) + ½e^{−ω/2} log₂(1 + e^{ω})."""
         w = np.abs(ratio)
         near = np.log1p(np.exp(-w))  # log(1 + e^{-w}); log(1 + e^{w}) is w more
-        result: Floats = (0.5 * np.exp(0.5 * w) * near + 0.5 * np.exp(-0.5 * w) * (w + near)) / np.log(2.0)
-        return result
+        return (0.5 * np.exp(0.5 * w) * near + 0.5 * np.exp(-0.5 * w) * (w + near)) / np.log(2.0)
 
     def spectrum(self, frequency: Floats) -> Floats:
         """κ(λ) = (2/log 4) sech(πλ)/(1 + 4λ²)."""
-        result: Floats = (2.0 / np.log(4.0)) * sech(np.pi * frequency) / (1.0 + 4.0 * frequency**2)
-        return result
+        return (2.0 / np.log(4.0)) * sech(np.pi * frequency) / (1.0 + 4.0 * frequency**2)
 
     def uniform_period(self, order: int) -> float:
         return float(6.64 * np.sqrt(order) + 7.24)
@@ -253,8 +250,7 @@ def spectral_kernel(name: str) -> SpectralKernel:
 def sech(x: Floats) -> Floats:
     """Return the hyperbolic secant."""
     decay = np.exp(-np.abs(x))  # 2e^{−x}/(1 + e^{−2x}) does not overflow
-    result: Floats = 2.0 * decay / (1.0 + decay * decay)
-    return result
+    return 2.0 * decay / (1.0 + decay * decay)
 
 
 class Chi2Kernel(TiledKernel):

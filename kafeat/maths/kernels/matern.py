@@ -65,8 +65,7 @@ def _matern_of_large_order(t: Floats, nu: float) -> Floats:
     root = np.sqrt(1.0 + square)
     excess = square / (1.0 + root)  # root − 1 without cancellation
     logs = nu * (np.log1p(excess / 2.0) - excess) - 0.5 * np.log(root)
-    result: Floats = np.exp(logs) * _debye_series(1.0 / root, nu) / _debye_series(np.ones(1), nu)
-    return result
+    return np.exp(logs) * _debye_series(1.0 / root, nu) / _debye_series(np.ones(1), nu)
 
 
 def _debye_series(p: Floats, nu: float) -> Floats:
@@ -74,8 +73,7 @@ def _debye_series(p: Floats, nu: float) -> Floats:
     u1 = (3.0 * p - 5.0 * p**3) / 24.0
     u2 = (81.0 * p**2 - 462.0 * p**4 + 385.0 * p**6) / 1152.0
     u3 = (30375.0 * p**3 - 369603.0 * p**5 + 765765.0 * p**7 - 425425.0 * p**9) / 414720.0
-    total: Floats = 1.0 - u1 / nu + u2 / nu**2 - u3 / nu**3
-    return total
+    return 1.0 - u1 / nu + u2 / nu**2 - u3 / nu**3
 
 
 def _finish(squared: Floats, nu: float) -> None:

@@ -91,8 +91,7 @@ class RationalQuadraticKernel(ShiftInvariantKernel, TiledKernel, DifferentiableK
 
 def _rational(t: Floats, alpha: float) -> Floats:
     """(1 + t/α)^{−α}, t = γ‖x − y‖²."""
-    values: Floats = np.exp(-alpha * np.log1p(t / alpha))
-    return values
+    return np.exp(-alpha * np.log1p(t / alpha))
 
 
 class LaplacianKernel(ShiftInvariantKernel, TiledKernel):

@@ -29,8 +29,7 @@ class SkewedChi2Kernel(Kernel):
 
 def _log_sech_of_half(t: Floats) -> Floats:
     half = 0.5 * np.abs(t)
-    result: Floats = np.log(2.0) - half - np.log1p(np.exp(-2.0 * half))
-    return result
+    return np.log(2.0) - half - np.log1p(np.exp(-2.0 * half))
 
 
 class SkewedIntersectionKernel(Kernel):

@@ -1,20 +1,24 @@
-"""The kernel of a Nyström map in the forms that its fit and its transform need."""
+"""The kernel of a Nyström map in the forms that its fit and its transform need.
+
+A kernel given as a matrix is in `precomputed.py`.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import numpy as np
 
 from kafeat.contract.casts import all_finite
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
-from kafeat.contract.step import Sample
+from kafeat.contract.step import DOUBLE, Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel
-from kafeat.maths.kernel_tiles import ColumnTile, FunctionTile, KernelTile, Landmarks, call_kernel
+from kafeat.maths.kernel_tiles import FunctionTile, KernelTile, Landmarks, call_kernel
 from kafeat.maths.kernels import find_kernel
 from kafeat.maths.nystroem.landmarks import FitSample, Indices, Profile
 from kafeat.types import Array, Floats
@@ -26,136 +30,143 @@ _BLOCK = 1024
 _FEW = 4096
 
 
-@dataclass(frozen=True)
-class LandmarkKernel:
-    """A named kernel, `precomputed`, or a function k(X, Y), with its parameters in force."""
+class LandmarkKernel(ABC):
+    """A kernel between rows and landmarks, with its parameters in force."""
 
-    kernel: str | Callable[..., Any]
-    parameters: KernelParameters
+    non_negative = False
+    """True if the kernel is defined for values of at least 0 only."""
+    scaled = True
+    """True unless the kernel has a bound."""
+    profile: Profile | None = None
+    """The kernel as a function of r², where it has a slope everywhere."""
 
-    @property
-    def name(self) -> str:
-        return self.kernel if isinstance(self.kernel, str) else getattr(self.kernel, "__name__", "function")
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    @property
-    def precomputed(self) -> bool:
-        return self.kernel == "precomputed"
-
-    @property
-    def _named(self) -> TiledKernel | None:
-        """The kernel of that name; None for columns and functions."""
-        if not isinstance(self.kernel, str) or self.precomputed:
-            return None
-        kernel = find_kernel(self.kernel)
-        if not isinstance(kernel, TiledKernel):
-            raise TypeError(f"{self.kernel} has no tile form")
-        return kernel
-
-    @property
-    def non_negative(self) -> bool:
-        """True if the kernel is defined for values of at least 0 only."""
-        return self._named is not None and self._named.non_negative
-
+    @abstractmethod
     def tile(
         self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
     ) -> KernelTile:
-        """k(·, landmarks)/scale; of a precomputed kernel, landmarks are numbers of columns.
+        """Return k(·, landmarks)/scale; `centre` (d,) is a place among the rows, None the mean of the landmarks."""
 
-        `centre` (d,) is a place among the rows; None: the mean of the landmarks.
-        """
-        if not isinstance(self.kernel, str):
-            return FunctionTile(self.kernel, landmarks, scale, dtype)
-        if self._named is None:
-            return ColumnTile(landmarks, scale, dtype)
-        return self._named.tile(Landmarks(landmarks, dtype, scale, centre), self.parameters)
+    @abstractmethod
+    def gram(self, pair: KernelInputs) -> Gram:
+        """Return the exact kernel."""
+
+    @abstractmethod
+    def norms(self, X: Floats) -> Floats:
+        """Return k(x, x) of rows X (n, d)."""
+
+    def rows(self, X: Floats, chosen: Indices) -> Array:
+        """Return the landmarks that are the chosen rows of the sample."""
+        return X[chosen]
 
     def centre(self, X: Floats) -> Floats | None:
-        """The median of rows X (n, d), of some if they are many; None for kernels that are of no distance.
+        """Return the median of rows X (n, d), of some if they are many; None for kernels that are of no distance.
 
         One row that lies far off does not move it, as it does the mean.
         """
-        if self._named is None or not self._named.centred:
-            return None
-        middle: Floats = np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
-        return middle
+        return None
 
     def scale(self, diagonal: Floats) -> float:
         """Return a divisor by which float32 holds the kernel: its largest diagonal entry, if it has no bound."""
         largest = float(np.abs(diagonal).max(initial=0.0))
-        return largest if self._scaled and 0.0 < largest < np.inf else 1.0
-
-    @property
-    def _scaled(self) -> bool:
-        """True unless the kernel has a bound."""
-        return self._named is None or self._named.scaled
+        return largest if self.scaled and 0.0 < largest < np.inf else 1.0
 
     def diagonal(self, X: Floats, rows: Indices) -> Floats:
-        """k(x, x), float64."""
-        if self.precomputed:
-            return X[rows, rows].astype(np.float64)
-        parts: list[Floats] = [np.empty(0)]
-        for start in range(0, len(rows), _BLOCK // 8):
-            x = X[rows[start : start + _BLOCK // 8]].astype(np.float64)
-            # of named kernels the Gram matrix with no rows at all tells the diagonal
-            y = x if callable(self.kernel) else x[:0]
-            parts.append(self.gram(Coordinates(x, y)).squared_norms[0])
-        values = np.concatenate(parts)
+        """Return k(x, x) of these rows, float64."""
+        blocks = (rows[start : start + _BLOCK // 8] for start in range(0, len(rows), _BLOCK // 8))
+        values = np.concatenate([np.empty(0), *(self.norms(X[block].astype(np.float64)) for block in blocks)])
         _refuse_not_finite(values, f"nystroem: kernel {self.name}")
         return values
 
     def matrix(self, landmarks: Array, X: Floats) -> Floats:
-        """K_mm, float64 and symmetric; `X` holds it where the kernel is precomputed."""
-        if self.precomputed:
-            K = X[np.ix_(landmarks, landmarks)].astype(np.float64)
-        else:
-            rows = landmarks.astype(np.float64)
-            K = self.gram(Coordinates(rows, rows)).dots
+        """Return K_mm, float64 and symmetric, for a sample X."""
+        K = self.among(landmarks, X)
         _refuse_not_finite(K, f"nystroem: kernel {self.name}")
         symmetric: Floats = (K + K.T) / 2.0
         if np.abs(K - symmetric).max() > CLEARLY * np.abs(K).max():
             raise DataError(f"nystroem: kernel {self.name}: expected a symmetric kernel matrix, got another")
         return symmetric
 
-    def gram(self, pair: KernelInputs) -> Gram:
-        """The exact kernel."""
-        if isinstance(self.kernel, str):
-            return find_kernel(self.kernel).gram(pair, self.parameters)
-        if not isinstance(pair, Coordinates):
-            raise TypeError("a function needs coordinates")
-        function = self.kernel
+    def among(self, landmarks: Array, X: Floats) -> Floats:
+        """Return the kernel between all landmarks as it is computed, float64."""
+        rows = landmarks.astype(np.float64)
+        return self.gram(Coordinates(rows, rows)).dots
 
-        def norms(X: Floats) -> Floats:
-            parts = [X[i : i + 64] for i in range(0, len(X), 64)]
-            return np.concatenate([np.empty(0), *(call_kernel(function, x, x).diagonal() for x in parts)])
-
-        values = call_kernel(function, pair.x, pair.y).astype(np.float64)
-        return Gram(values, (norms(pair.x), norms(pair.y)))
+    def against(self, landmarks: Array, scale: float) -> Callable[[Floats], Floats]:
+        """Return what computes k(·, landmarks)/scale of rows (n, d), (n, m) in float64."""
+        tile = self.tile(landmarks, scale, DOUBLE, self.centre(landmarks))
+        return lambda rows: evaluate(tile, rows, np.arange(len(rows)), len(landmarks))
 
     def view(self, sample: Sample, dual_l1: float, tolerance: float | None = None) -> FitSample:
         """Return the view of the fit sample that landmark selectors work on."""
         X, centre = sample.X, self.centre(sample.X)
-        known: list[float] = []
 
+        @cache
         def scale() -> float:
-            if not known:
-                known.append(self.scale(self.diagonal(X, np.arange(len(X)))) if self._scaled else 1.0)
-            return known[0]
+            return self.scale(self.diagonal(X, np.arange(len(X)))) if self.scaled else 1.0
 
         def scaled_diagonal(rows: Indices) -> Floats:
             return (self.diagonal(X, rows) / scale()).astype(X.dtype)
 
         def kernel(rows: Indices, columns: Indices) -> Floats:
-            tile = self.tile(columns if self.precomputed else X[columns], scale(), X.dtype, centre)
+            tile = self.tile(self.rows(X, columns), scale(), X.dtype, centre)
             return evaluate(tile, X, rows, len(columns))
 
-        return FitSample(X, kernel, scaled_diagonal, sample.label, dual_l1, self._profile(), tolerance)
+        return FitSample(X, kernel, scaled_diagonal, sample.label, dual_l1, self.profile, tolerance)
 
-    def _profile(self) -> Profile | None:
-        """The kernel as a function of r², where it has a slope everywhere."""
-        kernel, p = self._named, self.parameters
-        if not isinstance(kernel, DifferentiableKernel):
+
+class NamedKernel(LandmarkKernel):
+    """A kernel of kafeat."""
+
+    def __init__(self, name: str, parameters: KernelParameters) -> None:
+        super().__init__(name)
+        kernel, p = cast(TiledKernel, find_kernel(name)), parameters
+        self._kernel, self._parameters = kernel, p
+        self.non_negative, self.scaled = kernel.non_negative, kernel.scaled
+        if isinstance(kernel, DifferentiableKernel):
+            self.profile = Profile(lambda squared: kernel.with_slope(squared, p), float(p.gamma**-0.5))
+
+    def tile(
+        self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
+    ) -> KernelTile:
+        return self._kernel.tile(Landmarks(landmarks, dtype, scale, centre), self._parameters)
+
+    def gram(self, pair: KernelInputs) -> Gram:
+        return self._kernel.gram(pair, self._parameters)
+
+    def norms(self, X: Floats) -> Floats:
+        # the Gram matrix with no rows at all tells the diagonal
+        return self.gram(Coordinates(X, X[:0])).squared_norms[0]
+
+    def centre(self, X: Floats) -> Floats | None:
+        if not self._kernel.centred:
             return None
-        return Profile(lambda squared: kernel.with_slope(squared, p), float(p.gamma**-0.5))
+        return np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
+
+
+class FunctionKernel(LandmarkKernel):
+    """A Python function k(X, Y) → (n, m)."""
+
+    def __init__(self, function: Callable[[Floats, Floats], Any]) -> None:
+        super().__init__(getattr(function, "__name__", "function"))
+        self._function = function
+
+    def tile(
+        self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
+    ) -> KernelTile:
+        return FunctionTile(self._function, landmarks, scale, dtype)
+
+    def gram(self, pair: KernelInputs) -> Gram:
+        if not isinstance(pair, Coordinates):
+            raise TypeError("a function needs coordinates")
+        values = call_kernel(self._function, pair.x, pair.y).astype(np.float64)
+        return Gram(values, (self.norms(pair.x), self.norms(pair.y)))
+
+    def norms(self, X: Floats) -> Floats:
+        parts = [X[i : i + 64] for i in range(0, len(X), 64)]
+        return np.concatenate([np.empty(0), *(call_kernel(self._function, x, x).diagonal() for x in parts)])
 
 
 def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:

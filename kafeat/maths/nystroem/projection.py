@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from kafeat.errors import DataError
+from kafeat.maths.nystroem.kernel import CLEARLY
 from kafeat.maths.ridge import fit_held_out_ridge, hold_out
 from kafeat.types import Array, Floats
 
@@ -18,12 +20,22 @@ _ROWS = 6_000
 _SHRINK = (1e-3, 1e-2, 1e-1, 1.0, np.inf)
 
 
+def factor(K: Floats, rcond: float, name: str, clip_negative: bool) -> Floats:
+    """V_r Λ_r^{−½} (m, r) of K_mm, which errors call the matrix of the kernel `name`."""
+    values, vectors = np.linalg.eigh(K)
+    if values[0] < -CLEARLY * values[-1] and not clip_negative:
+        raise DataError(
+            f"nystroem: kernel {name}: expected a positive semi-definite kernel matrix, got the "
+            f"eigenvalue {values[0]:.3g} beside {values[-1]:.3g}: choose another kernel, or clip_negative: true"
+        )
+    return whitening(values, vectors, rcond)
+
+
 def whitening(values: Floats, vectors: Floats, rcond: float) -> Floats:
     """VΛ^{−½} (m, r), largest eigenvalues first, those at or below rcond·λ_max cut off."""
     values, vectors = values[::-1], vectors[:, ::-1]
     rank = int(np.count_nonzero(values > max(rcond * values[0], 0.0)))
-    whitened: Floats = vectors[:, :rank] / np.sqrt(values[:rank])
-    return whitened
+    return vectors[:, :rank] / np.sqrt(values[:rank])
 
 
 def leading(
@@ -46,8 +58,7 @@ def _everywhere(G: Floats, times: float, W: Floats) -> Floats:
     Of the landmarks it is WᵀK²W = Λ, the inverse squared norms of W's columns. Without them a direction that only a few
     far rows need is lost when none of these is looked at, and with it all of their kernel.
     """
-    result: Floats = times * G + np.diag(1.0 / (W**2).sum(axis=0))
-    return result
+    return times * G + np.diag(1.0 / (W**2).sum(axis=0))
 
 
 def fitted(
@@ -83,8 +94,7 @@ def fitted(
     values, vectors = np.linalg.eigh((best + best.T) / 2.0)
     root = U @ (vectors * np.sqrt(np.maximum(values, 0.0)))
     everywhere = _everywhere(G, len(X) / cut, W) if cut else G
-    result: Floats = W @ (root @ _top(root.T @ everywhere @ root, size))
-    return result
+    return W @ (root @ _top(root.T @ everywhere @ root, size))
 
 
 def _top(G: Floats, size: int) -> Floats:
@@ -92,8 +102,7 @@ def _top(G: Floats, size: int) -> Floats:
     from scipy.linalg import eigh
 
     size = min(size, len(G))
-    vectors: Floats = eigh(G, subset_by_index=[len(G) - size, len(G) - 1])[1][:, ::-1]
-    return vectors
+    return eigh(G, subset_by_index=[len(G) - size, len(G) - 1])[1][:, ::-1]
 
 
 def some(X: Floats, most: int, rng: np.random.Generator) -> Floats:
@@ -114,6 +123,21 @@ def trapezoid(projection: Floats) -> Floats:
     return np.tril(R.T)
 
 
+def padded(W: Floats, width: int, symmetric: bool) -> Floats:
+    """T (m, width) of the weights W (m, r): the symmetric root, or the triangular one where it is square.
+
+    Columns beyond r are zeros.
+    """
+    if symmetric:
+        # W's columns are those of V, scaled
+        W = W @ (W / np.linalg.norm(W, axis=0)).T
+    elif len(W) == width:
+        W = trapezoid(W)
+    T = np.zeros((len(W), width))
+    T[:, : W.shape[1]] = W
+    return T
+
+
 _MOST_ROWS = 6_000
 
 
@@ -131,4 +155,4 @@ def learn_preimages(
     if not len(held):  # fewer than five rows
         held = train
     ridge = fit_held_out_ridge(features(train), X[train], features(held), X[held])
-    return {"preimages": ridge.weights, "preimage_of_0": ridge.intercept}
+    return {"preimages": ridge.w, "preimage_of_0": ridge.intercept}

@@ -12,6 +12,7 @@ import numpy as np
 
 from kafeat.chain.chain import FittedStep
 from kafeat.onnx.graph import Value, beside, where
+from kafeat.scalers._columns import others
 from kafeat.scalers.date_parts import EARLIEST, FIRST, LATEST, PERIODS, DateParts
 
 _ERA = 146_097  # days of 400 years
@@ -20,8 +21,8 @@ _ERA = 146_097  # days of 400 years
 def emit_date_parts(fitted: FittedStep, x: Value) -> Value:
     """The other columns, and the parts of every time beside them."""
     step, columns = cast(DateParts, fitted.step), fitted.state["columns"]
-    others = np.setdiff1d(np.arange(fitted.n_features_in), columns)
-    blocks = [x.columns(others)] if len(others) else []
+    kept = others(fitted.state, fitted.n_features_in)
+    blocks = [x.columns(kept)] if len(kept) else []
     for column in columns:
         seconds = x.columns(np.array([column]))
         x.graph.refuse((seconds < EARLIEST) | (seconds >= LATEST))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from kafeat.chain.chain import FittedStep
 from kafeat.errors import UsageError
 from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernel_tiles import Landmarks
 from kafeat.maths.kernels.dot_products import scaled_series
 from kafeat.onnx.elementary import (
     all_sets,
@@ -23,18 +23,7 @@ from kafeat.onnx.elementary import (
 )
 from kafeat.onnx.graph import Value, beside
 from kafeat.samplers.nystroem import Nystroem
-from kafeat.types import Array, Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Landmarks:
-    """Rows (m, d), float64, or numbers of columns (m,) of a precomputed kernel; the kernel is divided by `scale`."""
-
-    rows: Array
-    parameters: KernelParameters
-    scale: float
-    centre: Array | None = None
-    """Of kernels of the distance, (d,): where both sides are moved to; None: the mean of the landmarks."""
+from kafeat.types import Floats
 
 
 def emit_nystroem(fitted: FittedStep, x: Value) -> Value:
@@ -44,103 +33,97 @@ def emit_nystroem(fitted: FittedStep, x: Value) -> Value:
         raise UsageError(
             "kernel: expected a kernel by name, got a Python function, which no ONNX operator calls"
         )
-    rows = state["landmarks"]
-    landmarks = Landmarks(
-        rows.astype(np.float64) if rows.dtype.kind == "f" else rows,
-        step.landmark_kernel(float(state["gamma"])).parameters,
-        float(state["scale"]),
-        state.get("centre"),
-    )
+    landmarks = Landmarks(state["landmarks"], outer, float(state["scale"]), state.get("centre"))
     # k(x, l_j)/scale of every row of x (n, d) with every landmark, (n, m)
-    kernel: Callable[[Value, Landmarks], Value] = globals()[step.kernel]
+    kernel: Callable[[Value, Landmarks, KernelParameters], Value] = globals()[step.kernel]
     inner = step.precision(state, outer)
     with x.graph.computing_in(inner):
         if inner != outer:
             x = x.cast(inner)
-        z = kernel(x, landmarks).matmul(state["projection"])
+        z = kernel(x, landmarks, step.parameters(float(state["gamma"]))).matmul(state["projection"])
     return z if inner == outer else z.cast(outer)
 
 
-def linear(x: Value, of: Landmarks) -> Value:
+def linear(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
     """x·l."""
-    return product(x, of.rows / of.scale)
+    return product(x, of.doubles / of.scale)
 
 
-def polynomial(x: Value, of: Landmarks) -> Value:
+def polynomial(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """(γ x·l + c₀)^degree."""
-    root = of.scale ** (1.0 / of.parameters.degree)
-    dots = product(x, of.rows * (of.parameters.gamma / root))
-    moved: Value = dots + of.parameters.coef0 / root
-    return moved.op("Pow", float(of.parameters.degree))
+    root = of.scale ** (1.0 / p.degree)
+    dots = product(x, of.doubles * (p.gamma / root))
+    moved: Value = dots + p.coef0 / root
+    return moved.op("Pow", float(p.degree))
 
 
-def sigmoid(x: Value, of: Landmarks) -> Value:
+def sigmoid(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """tanh(γ x·l + c₀)."""
-    return (product(x, of.rows) * of.parameters.gamma + of.parameters.coef0).op("Tanh")
+    return (product(x, of.doubles) * p.gamma + p.coef0).op("Tanh")
 
 
-def series(x: Value, of: Landmarks) -> Value:
+def series(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """Σ a_n (γ x·l)^n, by Horner's rule."""
-    lower, last, factor = scaled_series(of.parameters.coefficients, of.scale)
-    dots = product(x, of.rows * (of.parameters.gamma * factor))
+    lower, last, factor = scaled_series(p.coefficients, of.scale)
+    dots = product(x, of.doubles * (p.gamma * factor))
     total = dots * 0.0 + last
     for coefficient in reversed(lower):
         total = total * dots + coefficient
     return total
 
 
-def anova(x: Value, of: Landmarks) -> Value:
+def anova(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """Σ over sets of `degree` columns of Π γ x_i l_i."""
-    factor = of.parameters.gamma / of.scale ** (1.0 / of.parameters.degree)
-    return sets_of_size(x, of.rows * factor, of.parameters.degree)
+    factor = p.gamma / of.scale ** (1.0 / p.degree)
+    return sets_of_size(x, of.doubles * factor, p.degree)
 
 
-def all_subsets(x: Value, of: Landmarks) -> Value:
+def all_subsets(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """Π_i (1 + γ x_i l_i)."""
-    share = of.scale ** (-1.0 / of.rows.shape[1])
-    return all_sets(x, of.rows * (of.parameters.gamma * share), share)
+    share = of.scale ** (-1.0 / of.doubles.shape[1])
+    return all_sets(x, of.doubles * (p.gamma * share), share)
 
 
-def cosine(x: Value, of: Landmarks) -> Value:
+def cosine(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
     """x·l/(‖x‖‖l‖), and 0 where one of them is 0."""
-    lengths = np.linalg.norm(of.rows, axis=1, keepdims=True)
+    lengths = np.linalg.norm(of.doubles, axis=1, keepdims=True)
     # Divided by the largest entry first: squares stay within the dtype.
     x = x / positive_or_one(abs(x).row_max())
-    dots = product(x, of.rows / np.where(lengths > 0.0, lengths, 1.0))
+    dots = product(x, of.doubles / np.where(lengths > 0.0, lengths, 1.0))
     return dots / positive_or_one((x * x).row_sum().op("Sqrt"))
 
 
-def hellinger(x: Value, of: Landmarks) -> Value:
+def hellinger(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
     """Σ_i √x_i √l_i."""
     refuse_negative(x)
-    return product(x.op("Sqrt"), np.sqrt(of.rows))
+    return product(x.op("Sqrt"), np.sqrt(of.doubles))
 
 
-def precomputed(x: Value, of: Landmarks) -> Value:
+def precomputed(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
     """The row holds k(x, ·) already; landmarks are numbers of columns."""
     return x.columns(of.rows) / of.scale
 
 
-def rbf(x: Value, of: Landmarks) -> Value:
+def rbf(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """exp(−γr²)."""
-    return _squared(x, of, -of.parameters.gamma).op("Exp")
+    return _squared(x, of, -p.gamma).op("Exp")
 
 
-def rational_quadratic(x: Value, of: Landmarks) -> Value:
+def rational_quadratic(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """(1 + γr²/α)^{−α}."""
-    alpha = of.parameters.alpha
-    return (log1p(_squared(x, of, of.parameters.gamma / alpha)) * -alpha).op("Exp")
+    alpha = p.alpha
+    return (log1p(_squared(x, of, p.gamma / alpha)) * -alpha).op("Exp")
 
 
-def matern(x: Value, of: Landmarks) -> Value:
+def matern(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """Of s = √(2νγ)·r: e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2."""
-    nu = of.parameters.nu
+    nu = p.nu
     if nu not in (0.5, 1.5, 2.5):
         raise UsageError(
             f"nu: expected 0.5, 1.5 or 2.5, got {nu:g}, whose matern kernel is a Bessel function: "
             "ONNX has no operator for it"
         )
-    s = _squared(x, of, 2.0 * nu * of.parameters.gamma).op("Sqrt")
+    s = _squared(x, of, 2.0 * nu * p.gamma).op("Sqrt")
     decay = (-s).op("Exp")
     if nu == 0.5:
         return decay
@@ -150,8 +133,8 @@ def matern(x: Value, of: Landmarks) -> Value:
 
 def _squared(x: Value, of: Landmarks, factor: float) -> Value:
     """c‖x − l‖² by one product, around a centre, which lets the sum cancel less."""
-    centre = (of.rows.mean(axis=0) if of.centre is None else of.centre).astype(x.graph.dtype)
-    moved = of.rows - centre
+    centre = (of.doubles.mean(axis=0) if of.centre is None else of.centre).astype(x.graph.dtype)
+    moved = of.doubles - centre
     norms = np.einsum("ij,ij->i", moved, moved)
     rows = x - centre
     both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor)])
@@ -169,19 +152,19 @@ def _summed(x: Value, landmarks: Floats, terms: Terms) -> Value:
     return beside([terms(rows, block).sum(2) for block in blocks(landmarks)])
 
 
-def laplacian(x: Value, of: Landmarks) -> Value:
+def laplacian(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """exp(−γ‖x − l‖₁)."""
-    distances = _summed(x, of.rows, lambda rows, some: abs(rows - some))
-    return (distances * -of.parameters.gamma).op("Exp")
+    distances = _summed(x, of.doubles, lambda rows, some: abs(rows - some))
+    return (distances * -p.gamma).op("Exp")
 
 
-def intersection(x: Value, of: Landmarks) -> Value:
+def intersection(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
     """Σ_i min(x_i, l_i)."""
     refuse_negative(x)
-    return _summed(x, of.rows, lambda rows, some: rows.op("Min", some))
+    return _summed(x, of.doubles, lambda rows, some: rows.op("Min", some))
 
 
-def jensen_shannon(x: Value, of: Landmarks) -> Value:
+def jensen_shannon(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
     """½ Σ_i x_i log₂((x_i + l_i)/x_i) + l_i log₂((x_i + l_i)/l_i), and a term of 0 counts as 0."""
     refuse_negative(x)
     tiny = float(np.finfo(x.graph.dtype).tiny)
@@ -195,7 +178,7 @@ def jensen_shannon(x: Value, of: Landmarks) -> Value:
         total = (rows + some).op("Max", tiny)
         return share(rows, total) + share(some, total)
 
-    return _summed(x, of.rows, terms) * (-0.5 / float(np.log(2.0)))
+    return _summed(x, of.doubles, terms) * (-0.5 / float(np.log(2.0)))
 
 
 def _harmonic(x: Value, landmarks: Floats) -> Value:
@@ -206,13 +189,13 @@ def _harmonic(x: Value, landmarks: Floats) -> Value:
     return _summed(x, landmarks, lambda rows, some: rows * (some / (rows + some).op("Max", tiny)))
 
 
-def additive_chi2(x: Value, of: Landmarks) -> Value:
+def additive_chi2(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
     """Σ_i 2 x_i l_i/(x_i + l_i)."""
-    return _harmonic(x, of.rows) * 2.0
+    return _harmonic(x, of.doubles) * 2.0
 
 
-def chi2(x: Value, of: Landmarks) -> Value:
+def chi2(x: Value, of: Landmarks, p: KernelParameters) -> Value:
     """exp(−γ Σ_i (x_i − l_i)²/(x_i + l_i)), the sum being that of x + l − 4xl/(x + l)."""
-    harmonic = _harmonic(x, of.rows) * 4.0
-    sums: Value = x.row_sum() + of.rows.sum(axis=1)
-    return ((harmonic - sums).op("Min", 0.0) * of.parameters.gamma).op("Exp")
+    harmonic = _harmonic(x, of.doubles) * 4.0
+    sums: Value = x.row_sum() + of.doubles.sum(axis=1)
+    return ((harmonic - sums).op("Min", 0.0) * p.gamma).op("Exp")

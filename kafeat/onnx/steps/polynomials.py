@@ -17,7 +17,7 @@ from kafeat.onnx.graph import Graph, Value, beside
 from kafeat.samplers.polynomial_features import PolynomialFeatures, count_monomials, monomial_weights
 from kafeat.samplers.random_maclaurin import RandomMaclaurin
 from kafeat.samplers.random_subsets import RandomSubsets
-from kafeat.samplers.tensor_sketch import TensorSketch
+from kafeat.samplers.tensor_sketch import TensorSketch, bucket_spectra
 from kafeat.samplers.tensor_srht import TensorSrht
 from kafeat.types import Array, State
 
@@ -104,10 +104,8 @@ def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
     step, d = cast(TensorSketch, fitted.step), fitted.n_features_in
     taken, terms = step.spectrum(fitted.state, d), step.exact_terms(fitted.state)
     x.graph.reserve(step.degree, taken.size, 2, d + 1)
-    scale = np.full(d + 1, np.sqrt(float(fitted.state["gamma"])))
-    scale[-1] = np.sqrt(step.coef0)
-    pairs = zip(fitted.state["buckets"], fitted.state["signs"] * scale, strict=True)
-    spectra = [_spectrum(buckets, values, taken.length) for buckets, values in pairs]
+    pairs = zip(fitted.state["buckets"], step.factors(fitted.state), strict=True)
+    spectra = [np.stack([*bucket_spectra(*pair, taken.length)], axis=1) for pair in pairs]
     spectrum = _without_terms(x, spectra, terms, d)
     z = (_in_time if step.domain == "time" else _in_frequency)(spectrum, taken)
     left = 0 if terms is None else step.n_components - terms.count(d) - taken.count
@@ -162,14 +160,6 @@ def _beside_terms(x: Value, terms: ExactTerms | None, parts: list[Value], left: 
     return beside([same_in_all_rows(x, np.array([terms.constant])), *linear, *parts])
 
 
-def _spectrum(buckets: Array, values: Array, D: int) -> Array:
-    """The Fourier transform of a count sketch, (D//2 + 1, d + 1): of entry i, value · e^{−2πi k bucket/D}."""
-    # whole turns are taken out, so that the angle is exact to the last digits
-    turns = np.outer(np.arange(D // 2 + 1), buckets) % D
-    spectrum: Array = values * np.exp(-2j * np.pi / D * turns)
-    return spectrum
-
-
 def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:
     """Re P_k and Im P_k in turn, those that are taken."""
     places = taken.frequencies + taken.size * taken.imaginary
@@ -196,14 +186,8 @@ def emit_tensor_srht(fitted: FittedStep, x: Value) -> Value:
 
 
 def _hadamard_factors(graph: Graph, step: TensorSrht, fitted: FittedStep) -> list[Array]:
-    turns, rows, d = fitted.state["turns"], fitted.state["rows"], fitted.n_features_in
-    m, width = rows.shape[1], turns.shape[-1]
-    graph.reserve(step.degree, 2 if step.complex_to_real else 1, m, width)
-    units = np.array([1.0, 1.0j, -1.0, -1.0j]) if step.complex_to_real else np.array([1.0, -1.0])
-    scale = np.full(width, np.sqrt(float(fitted.state["gamma"])))
-    scale[d:] = np.sqrt(step.coef0)
-    # √(1/m) in equal parts, so that no factor leaves the range of the dtype alone
-    scale *= m ** (-0.5 / step.degree)
-    return [
-        written_out(units[of_turns] * scale, of_rows) for of_turns, of_rows in zip(turns, rows, strict=True)
-    ]
+    state, d = fitted.state, fitted.n_features_in
+    graph.reserve(
+        step.degree, 2 if step.complex_to_real else 1, state["rows"].shape[1], state["turns"].shape[-1]
+    )
+    return [written_out(*pair) for pair in zip(step.factors(state, d), state["rows"], strict=True)]

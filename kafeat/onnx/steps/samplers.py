@@ -9,14 +9,13 @@ import numpy as np
 from kafeat.chain.chain import FittedStep
 from kafeat.maths.fourier.features import length_scales
 from kafeat.maths.fourier.structured import StructuredAngles
-from kafeat.maths.hadamard import written_out
 from kafeat.onnx.elementary import flattened, product, refuse_negative
 from kafeat.onnx.graph import Graph, Value, beside
 from kafeat.samplers.arc_cosine import ArcCosine
 from kafeat.samplers.fourier import Fourier
 from kafeat.samplers.homogeneous import Homogeneous
 from kafeat.samplers.intersection_bins import IntersectionBins
-from kafeat.samplers.positive_exponential import PositiveExponential
+from kafeat.samplers.positive_exponential import PositiveExponential, exponent_terms
 from kafeat.samplers.projection import Projection
 from kafeat.samplers.skewed import Skewed
 from kafeat.types import Floats, State
@@ -73,12 +72,9 @@ def emit_arc_cosine(fitted: FittedStep, x: Value) -> Value:
 
 def emit_positive_exponential(fitted: FittedStep, x: Value) -> Value:
     """Exponents by one matrix product, then one exponential."""
-    step, state = cast(PositiveExponential, fitted.step), fitted.state
-    w, gamma, tilt = state["directions"], float(state["gamma"]), float(state["tilt"])
-    d = w.shape[1]
-    angles = product(x, np.sqrt(gamma * (1.0 - 4.0 * tilt)) * w)
-    shifts = tilt * (w**2).sum(axis=1) + d / 4.0 * np.log1p(-4.0 * tilt) - 0.5 * np.log(step.n_components)
-    scaled = x * float(np.sqrt(gamma / 2.0))
+    step = cast(PositiveExponential, fitted.step)
+    w, shifts, root = exponent_terms(fitted.state, step.n_components)
+    angles, scaled = product(x, w), x * root
     squares = (scaled * scaled).row_sum()
     exponents = [shifts + angles - squares]
     if step.features == "hyperbolic":
@@ -128,16 +124,6 @@ def emit_intersection_bins(fitted: FittedStep, x: Value) -> Value:
 
 def emit_projection(fitted: FittedStep, x: Value) -> Value:
     """A x, the matrix written out."""
-    state, d = fitted.state, fitted.n_features_in
-    match cast(Projection, fitted.step).matrix:
-        case "gaussian":
-            matrix = state["matrix"]
-        case "srht":
-            x.graph.reserve(len(state["rows"]), d)
-            matrix = written_out(state["signs"] / np.sqrt(len(state["rows"])), state["rows"])
-        case "sparse":
-            D = len(state["starts"]) - 1
-            x.graph.reserve(D, d)
-            matrix = np.zeros((D, d))
-            matrix[np.repeat(np.arange(D), np.diff(state["starts"])), state["columns"]] = state["values"]
-    return product(x, matrix)
+    step, state, d = cast(Projection, fitted.step), fitted.state, fitted.n_features_in
+    x.graph.reserve(step.n_features_out(state, d), d)
+    return product(x, step.written_out(state, d))

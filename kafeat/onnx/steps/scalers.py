@@ -10,6 +10,7 @@ from kafeat.chain.chain import FittedStep
 from kafeat.onnx import elementary
 from kafeat.onnx.elementary import positive_or_one, product
 from kafeat.onnx.graph import Value, beside, where
+from kafeat.scalers._columns import AffineScaler, others
 from kafeat.scalers.minmax import Minmax
 from kafeat.scalers.normalize import Normalize
 from kafeat.scalers.one_hot import outputs_of, width_of
@@ -40,9 +41,15 @@ def emit_metric(fitted: FittedStep, x: Value) -> Value:
     return x * root if root.ndim == 1 else product(x, root.T)
 
 
+def _affine(fitted: FittedStep, x: Value) -> Value:
+    """(x − a)/b."""
+    start, unit = (fitted.state[name] for name in cast(AffineScaler, fitted.step).learned)
+    return (x - start) / unit
+
+
 def emit_minmax(fitted: FittedStep, x: Value) -> Value:
     """(x − min)/(max − min), clipped to [0, 1] if asked."""
-    moved = (x - fitted.state["low"]) / fitted.state["width"]
+    moved = _affine(fitted, x)
     return moved.op("Clip", 0.0, 1.0) if cast(Minmax, fitted.step).clip else moved
 
 
@@ -65,8 +72,8 @@ def _norms(step: Normalize, x: Value) -> Value:
 def emit_one_hot(fitted: FittedStep, x: Value) -> Value:
     """Zeros, and a one where a code points to."""
     columns = fitted.state["columns"]
-    others = np.setdiff1d(np.arange(fitted.n_features_in), columns)
-    parts = [x.columns(others)] if len(others) else []
+    kept = others(fitted.state, fitted.n_features_in)
+    parts = [x.columns(kept)] if len(kept) else []
     for column, outputs in zip(columns, outputs_of(fitted.state), strict=True):
         code = x.columns(np.array([column])).op("Round")
         ones = code.op("Equal", np.arange(float(len(outputs)))[None, :]).cast(x.graph.dtype)
@@ -129,11 +136,4 @@ def _level(x: Value, columns: Floats, passed: Value) -> Value:
     return where(count.op("Equal", float(q)), 1.0, level)
 
 
-def emit_robust(fitted: FittedStep, x: Value) -> Value:
-    """(x − m)/(q₃ − q₁)."""
-    return (x - fitted.state["centre"]) / fitted.state["width"]
-
-
-def emit_standardize(fitted: FittedStep, x: Value) -> Value:
-    """(x − μ)/σ."""
-    return (x - fitted.state["mean"]) / fitted.state["scale"]
+emit_robust = emit_standardize = _affine

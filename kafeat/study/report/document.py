@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.object_store import is_remote
 
 if TYPE_CHECKING:  # needs matplotlib
     from kafeat.pictures.canvas import Picture
@@ -98,7 +98,7 @@ def report_folder(folder: str | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    if not isinstance(parse_location(folder), LocalPath):
+    if is_remote(folder):
         raise UsageError(f"--report: expected a folder on this machine, got {folder}; copy the pages there")
     new = not os.path.isdir(folder)
     _check_folder(folder)

@@ -12,8 +12,8 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.fit.labels import read_label
-from kafeat.jobs.transform.transform import transform_file
 from tests.io.tables import open_reader, read
+from tests.jobs.files import transform_file
 
 TABLE = pa.table(
     {

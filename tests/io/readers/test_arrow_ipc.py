@@ -16,10 +16,9 @@ from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
-from kafeat.jobs.verify.verify import verify_file
 from tests.io.tables import open_reader, read
 from tests.io.writers.opening import open_writer
+from tests.jobs.files import transform_file, verify_file
 
 NO_FEATURES = kafeat.io.columns.columns.Columns((), False, None)
 

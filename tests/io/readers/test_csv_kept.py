@@ -14,8 +14,8 @@ import kafeat
 from kafeat.errors import DataError
 from kafeat.io.readers.csv_sniff import inferred
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
+from tests.jobs.files import transform_file
 
 FIRST = 1100
 """Rows, with a note of 1,000 characters each, that are more than the first look at a file."""

@@ -16,7 +16,7 @@ from kafeat.errors import DataError, GateError, SystemRefusedError
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.parquet import ParquetReader
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.verify.verify import verify_file
+from tests.jobs.files import verify_file
 from tests.jobs.parts import transform_parts
 
 HEIGHTS = (700, 0, 1, 900)

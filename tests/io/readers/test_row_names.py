@@ -118,7 +118,7 @@ def test_features_do_not_pass_on_the_notes(tmp_path, shuffled):
     shuffled.to_parquet(tmp_path / "in.parquet")
     fm = kafeat.fit(RECIPE, shuffled)
     fm.save(tmp_path / "m.joblib")
-    from kafeat.jobs.transform.transform import transform_file
+    from tests.jobs.files import transform_file
 
     transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"))
     assert "pandas" not in {key.decode() for key in pq.read_schema(tmp_path / "out.parquet").metadata}

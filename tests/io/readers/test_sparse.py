@@ -25,10 +25,9 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
-from kafeat.jobs.verify.verify import verify_file
 from kafeat.runtime.column_ranges import ColumnRanges
 from tests.io.tables import open_reader, read
+from tests.jobs.files import transform_file, verify_file
 
 WIDTH = 400
 
@@ -320,10 +319,11 @@ def test_memory_is_that_of_tiles_and_not_of_chunks(tmp_path):
     )
     sp.save_npz(tmp_path / "x.npz", sp.csr_matrix(X), compressed=False)
     code = (
-        "import kafeat, resource, sys; from kafeat.jobs.transform.transform import transform_file\n"
+        "import kafeat, resource, sys\n"
         "step = {'kind': 'projection', 'matrix': 'sparse', 'n_components': 64}\n"
         "fm = kafeat.fit({'steps': [step], 'fit_rows': 100}, 'x.npz')\n"
-        "transform_file(fm, 'x.npz', 'y.npy', jobs=2); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "kafeat.transform('x.npz', 'y.npy', model=fm, jobs=2)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True)
     assert int(done.stdout) < 1_000_000  # KiB; a tile of 256 rows, dense, is 100 MB, and the fit makes some

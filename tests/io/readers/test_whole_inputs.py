@@ -21,9 +21,9 @@ from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from tests.io.tables import open_reader
+from tests.jobs.files import transform_file
 
 ROWS, FEWER, MORE = 40_000, 24_000, 42_000
 

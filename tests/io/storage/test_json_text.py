@@ -16,8 +16,8 @@ from kafeat.errors import DataError
 from kafeat.io.storage.json_text import parse_json
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner, owning
-from kafeat.jobs.verify.verify import verify_file
 from tests.io.tables import open_reader
+from tests.jobs.files import verify_file
 from tests.jobs.parts import transform_parts
 
 DEEP = b"[" * 100_000

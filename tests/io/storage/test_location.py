@@ -58,6 +58,6 @@ def test_the_statistics_of_parts_show_no_secrets() -> None:
         largest_drift=None, drifts_known=0, least_p_value=None,
     )  # fmt: skip
     place = parse_location(SECRET)
-    found = str(stats(DatasetRequest(SECRET, place, place), run))
+    found = str(stats(DatasetRequest(parse_location(SECRET), place, place), run))
     assert "hush" not in found
     assert "s3://bucket/a%20b/c.csv" in found

@@ -32,9 +32,9 @@ from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.transform.overlaps import refuse_files
-from kafeat.jobs.transform.transform import transform_file
+from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from tests.io.object_store import BUCKET, Gate, Store
+from tests.jobs.files import transform_file
 
 pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
@@ -211,7 +211,10 @@ def test_file_uris_are_local_paths(folder, tmp_path):
     assert parse_location(place).kind() == "file"
     assert parse_location(place).size() == out.stat().st_size
     with pytest.raises(UsageError, match="expected an output apart from the input, got the same file"):
-        refuse_files({"the input": str(out)}, {"an output": place})
+        refuse_overlaps(
+            [InputPlace("the input", (parse_location(out),))],
+            [OutputPlace("an output", parse_location(place))],
+        )
     with pytest.raises(UsageError, match="expected file:///folder/name, got the host 'host'"):
         parse_location("file://host/x")
 
@@ -345,10 +348,10 @@ def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_
     code = (
         "import resource, signal, sys\n"
         "from kafeat.errors import SystemRefusedError\n"
-        "from kafeat.jobs.transform.transform import transform_file\n"
+        "import kafeat\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000,) * 2)\n"
-        "try: transform_file(*sys.argv[1:4])\n"
+        "try: kafeat.transform(*sys.argv[2:4], model=sys.argv[1])\n"
         "except SystemRefusedError as error: print(error)"
     )
     done = subprocess.run(
@@ -575,14 +578,17 @@ def test_one_place_by_two_names(monkeypatch):
     assert parse_location(there).identity == parse_location("s3://k:s@b/a b.csv").identity
     assert parse_location(there).identity != parse_location("s3://b/a b.csv?endpoint_override=other").identity
     with pytest.raises(UsageError, match=r"s3://b/a%20b.csv: expected an output apart from the input"):
-        refuse_files({"the input": there}, {"an output": "s3://b/a b.csv".replace(" ", "%20")})
+        refuse_overlaps(
+            [InputPlace("the input", (parse_location(there),))],
+            [OutputPlace("an output", parse_location("s3://b/a%20b.csv"))],
+        )
 
 
 def test_local_files_load_no_file_systems(folder, tmp_path):
     code = (
         "import sys\n"
-        "from kafeat.jobs.transform.transform import transform_file\n"
-        "transform_file(*sys.argv[1:4])\n"
+        "import kafeat\n"
+        "kafeat.transform(*sys.argv[2:4], model=sys.argv[1])\n"
         "heavy = 'pyarrow.fs', 'pyarrow._fs', 'http.client'\n"
         "print([name for name in heavy if name in sys.modules])"
     )

@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any
 
 from kafeat.io.formats import FORMATS
-from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers import open as opening
@@ -16,11 +15,9 @@ from kafeat.io.writers.base import Layout, OutputOptions, Writer
 OPTIONS = {field.name for field in fields(OutputOptions)} - {"dtype"}
 
 
-def open_writer(
-    place: str | Location, format: str, *, written: WrittenFile | None = None, **values: Any
-) -> AbstractContextManager[Writer]:
+def open_writer(place: str | Location, format: str, **values: Any) -> AbstractContextManager[Writer]:
     """Each keyword is a field of the layout or of the options."""
     options = {name: values.pop(name) for name in OPTIONS & set(values)}
     return opening.open_writer(
-        parse_location(place), FORMATS[format], Layout(**values, options=OutputOptions(**options)), written
+        parse_location(place), FORMATS[format], Layout(**values, options=OutputOptions(**options))
     )

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import kafeat
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
 from tests.io.writers.opening import open_writer
+from tests.jobs.files import transform_file
 
 NAMES = ['f"0', "f1"]
 

@@ -15,8 +15,8 @@ from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.io.writers.passthrough import ValueDifference, difference
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
 from tests.io.tables import open_reader
+from tests.jobs.files import transform_file
 
 READ = {
     "arrow": lambda path: pa.ipc.open_file(path).read_all()["k"],

@@ -48,7 +48,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def plan(source: str, model: str = "map.joblib", target: str = "out", **more: object) -> DryRun:
     asked = {"engine": Engine(jobs=1), **more}
-    return dry_run_parts(DatasetRequest(model, parse_location(source), parse_location(target), **asked))  # type: ignore[arg-type]
+    return dry_run_parts(
+        DatasetRequest(parse_location(model), parse_location(source), parse_location(target), **asked)
+    )  # type: ignore[arg-type]
 
 
 def everything(folder: Path) -> dict[str, bytes]:

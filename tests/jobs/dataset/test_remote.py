@@ -15,7 +15,7 @@ import kafeat
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.verify.verify import verify_file
+from tests.jobs.files import verify_file
 from tests.jobs.parts import transform_parts
 
 pytest.importorskip("moto")

@@ -26,9 +26,9 @@ from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.engine import Engine, Stop
 from tests.conftest import Done
+from tests.jobs.files import transform_file
 from tests.jobs.parts import transform_parts
 
 CONFIG = {
@@ -431,7 +431,7 @@ def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, t
     from kafeat.jobs.dataset.part import PartTask, kafeat_part
 
     (part, *_) = list_parts(parse_location(data)).parts
-    travelling = SharedMap("0" * 64, model)
+    travelling = SharedMap("0" * 64, parse_location(model))
     outcome = kafeat_part(
         PartTask(part, DatasetRequest(travelling, part.location, parse_location(tmp_path)), Stop())
     )

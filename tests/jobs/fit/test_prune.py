@@ -9,7 +9,6 @@ import kafeat
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
 from kafeat.jobs.fit.prune import sparse_outputs
 from kafeat.jobs.inspect import inspect
-from kafeat.model.serialize import write_content
 
 STEP = {"kind": "fourier", "n_components": 64, "frequencies": "iid", "weights": "uniform", "gamma": 0.02}
 
@@ -102,7 +101,7 @@ def test_a_strangers_outputs_are_checked(digits_table, tmp_path, outputs):
     from kafeat.model import artifact
 
     fm = kafeat.fit(config(), digits_table, label="label")
-    content = {**write_content(vars(fm)), "outputs": outputs}
+    content = {**artifact.loads(fm.dumps(), "m"), "outputs": outputs}
     (tmp_path / "m.joblib").write_bytes(artifact.dumps(content))
     with pytest.raises(ArtifactError, match="outputs"):
         kafeat.load(tmp_path / "m.joblib")

@@ -15,7 +15,7 @@ from kafeat.errors import DataError, SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
-from kafeat.jobs.transform.transform import transform_file
+from tests.jobs.files import transform_file
 
 N, D = 700, 3
 RNG = np.random.default_rng(11)

@@ -13,8 +13,8 @@ import pytest
 import kafeat
 from kafeat.errors import GateError, UsageError
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.column_ranges import ColumnRanges
+from tests.jobs.files import transform_file
 
 RNG = np.random.default_rng(2)
 X = RNG.uniform(-1.0, 1.0, size=(500, 2))

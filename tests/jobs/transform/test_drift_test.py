@@ -19,9 +19,9 @@ from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.result import TransformResult
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.column_ranges import DriftTest, FeatureMean
+from tests.jobs.files import transform_file
 from tests.jobs.parts import transform_parts
 
 RNG = np.random.default_rng(5)

@@ -19,8 +19,8 @@ from kafeat.jobs.dataset.dry_run import dry_run_file
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.engine import Engine
+from tests.jobs.files import transform_file
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
 CONFIG = {

@@ -14,8 +14,7 @@ import kafeat
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
-from kafeat.jobs.verify.verify import verify_file
+from tests.jobs.files import transform_file, verify_file
 from tests.jobs.parts import transform_parts
 
 ROOT = Path(__file__).parents[3]

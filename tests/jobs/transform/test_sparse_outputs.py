@@ -17,9 +17,8 @@ from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
-from kafeat.jobs.verify.verify import verify_file
 from kafeat.samplers.intersection_bins import _BinsTransform
+from tests.jobs.files import transform_file, verify_file
 from tests.jobs.parts import transform_parts
 
 N, D = 700, 30

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.jobs.transform.transform import transform_file
+from tests.jobs.files import transform_file
 
 
 def linear(X, Y):

@@ -18,9 +18,8 @@ from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
-from kafeat.jobs.verify.verify import verify_file
 from kafeat.model.feature_map import FeatureMap
+from tests.jobs.files import transform_file, verify_file
 from tests.jobs.parts import transform_parts
 
 ROOT = Path(__file__).parents[3]

@@ -17,8 +17,7 @@ from kafeat.errors import GateError
 from kafeat.io.options import InputOptions
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
-from kafeat.jobs.verify.verify import verify_file
+from tests.jobs.files import transform_file, verify_file
 
 N, CHUNK = 700, 256
 X = np.random.default_rng(0).normal(size=N)

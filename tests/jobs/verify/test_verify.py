@@ -15,8 +15,7 @@ from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.transform import transform_file
-from kafeat.jobs.verify.verify import verify_file
+from tests.jobs.files import transform_file, verify_file
 
 N, D, CHUNK = 1500, 3, 100
 RNG = np.random.default_rng(4)

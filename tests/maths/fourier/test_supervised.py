@@ -47,7 +47,7 @@ def unexplained(W, X, y, new, new_y, phases=None, weights=None):
     sizes = np.tile(sizes, 2 if phases is None else 1)
     Z, new_Z = (waves(rows, W, phases) * sizes for rows in (X, new))
     ridge = fit_held_out_ridge(Z, y[:, None], new_Z[:500], new_y[:500, None])
-    missed = new_Z[500:] @ ridge.weights[:, 0] + ridge.intercept[0] - new_y[500:]
+    missed = new_Z[500:] @ ridge.w[:, 0] + ridge.intercept[0] - new_y[500:]
     return float((missed**2).mean() / new_y[500:].var())
 
 

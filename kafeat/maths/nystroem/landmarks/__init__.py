@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described, spell
+from kafeat.contract.step import Sample
+from kafeat.errors import DataError, UsageError
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, Profile
 from kafeat.maths.nystroem.landmarks.kmeans import kmeans
 from kafeat.maths.nystroem.landmarks.learned import learned
@@ -22,7 +24,9 @@ from kafeat.maths.nystroem.landmarks.pivots import farthest, greedy, rpcholesky
 from kafeat.maths.nystroem.landmarks.sampling import leverage, uniform
 from kafeat.types import Array, Floats
 
-__all__ = ["OF_LABEL", "POINTS", "ROWS", "FitSample", "Given", "Indices", "Profile"]
+__all__ = [
+    "OF_LABEL", "POINTS", "ROWS", "WITH_TOLERANCE", "FitSample", "Given", "Indices", "Profile", "select",
+]  # fmt: skip
 
 ROWS: dict[str, Callable[[FitSample, int, np.random.Generator], Indices]] = {
     "uniform": uniform,
@@ -43,6 +47,20 @@ POINTS: dict[str, Callable[[FitSample, int, np.random.Generator], Floats]] = {
 """Selectors that make points of their own: inputs must be coordinates."""
 
 OF_LABEL = ("residual", "dual_weighted", "dual_kmeans")
+WITH_TOLERANCE = ("rpcholesky", "greedy")
+
+
+def select(name: str, view: FitSample, m: int, rng: np.random.Generator) -> Array:
+    """Return m landmarks by a selector: numbers of rows, or points."""
+    if len(view.X) < m:
+        raise DataError(
+            f"nystroem: expected at least as many rows as landmarks ({m}), got {len(view.X)}: "
+            "lower n_landmarks or n_components"
+        )
+    try:
+        return POINTS[name](view, m, rng) if name in POINTS else ROWS[name](view, m, rng)
+    except UsageError as error:
+        raise UsageError(f"nystroem: landmarks: {name}: {error}") from None
 
 
 _ROWS = "the path of a file, or rows as a 2-D array"
@@ -83,3 +101,17 @@ class Given(BaseModel):
     def key(self) -> str:
         """The name by which the recipe mentions the rows."""
         return key_of(self.given)
+
+    def rows_of(self, sample: Sample, name: str, least: int, exactly: bool, non_negative: bool) -> Floats:
+        """Return the rows, as the steps before hand them on; `name` is the parameter that says how many there are."""
+        rows = sample.given.get(self.key)
+        if rows is None:
+            raise UsageError(f"nystroem: landmarks: given: expected the rows of {self.key}, got none")
+        if len(rows) < least or (exactly and len(rows) != least):
+            wanted = f"{name} = {least}" if exactly else f"at least {name} = {least}"
+            raise DataError(f"nystroem: landmarks: {self.key}: expected {wanted} rows, got {len(rows)}")
+        if non_negative and rows.min() < 0.0:
+            raise DataError(
+                f"nystroem: landmarks: {self.key}: expected values of at least 0, got {rows.min():g}"
+            )
+        return rows

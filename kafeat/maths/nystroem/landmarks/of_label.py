@@ -66,8 +66,7 @@ def _dual(Y: Floats, f: Floats, classes: bool, tau: float) -> Floats:
     if classes:
         return Y * np.maximum(0.0, 1.0 - tau - Y * f)
     left = Y - f
-    result: Floats = np.sign(left) * np.maximum(0.0, np.abs(left) - tau)
-    return result
+    return np.sign(left) * np.maximum(0.0, np.abs(left) - tau)
 
 
 def _targets(label: Array) -> tuple[Floats, bool]:
@@ -143,5 +142,4 @@ def _residuals(Z: Floats, Y: Floats) -> Floats:
     A, B = (Z - Z.mean(axis=0)).astype(np.float64), Y - Y.mean(axis=0)
     gram = A.T @ A
     gram.flat[:: len(gram) + 1] += _PENALTY * np.trace(gram) / max(len(gram), 1) + np.finfo(np.float64).tiny
-    residuals: Floats = np.abs(B - A @ np.linalg.solve(gram, A.T @ B)).sum(axis=1)
-    return residuals
+    return np.abs(B - A @ np.linalg.solve(gram, A.T @ B)).sum(axis=1)

@@ -18,7 +18,7 @@ from kafeat.maths.scoring import figure_names, lower_is_better, spell_score
 from kafeat.maths.task import Kind
 from kafeat.study.costs import TableColumn, cost_table, findings, spell_score_of
 from kafeat.study.recommendation import choose
-from kafeat.study.records import MACHINES, Estimate, EvaluationRecord, Report, Summary, estimate_of
+from kafeat.study.records import MACHINES, Estimate, Record, Report, Summary
 from kafeat.study.summary import rate_note, score_name, spell, spell_briefly, spread_of, stated_mean
 
 
@@ -44,7 +44,7 @@ def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
         yield report["recommendation"]
 
 
-def _of_records(records: Sequence[EvaluationRecord]) -> Iterator[str]:
+def _of_records(records: Sequence[Record]) -> Iterator[str]:
     """Yield what each record says about its rows and its reference, which other records do not repeat."""
     said = set()
     for record in records:
@@ -238,7 +238,7 @@ def _costs(entry: Summary) -> Iterator[tuple[str, str]]:
     yield "bytes per row", f"{entry['bytes_per_row']:,}"
 
 
-def _scores(printer: _Printer, entry: Summary, record: EvaluationRecord, scoring: Sequence[str]) -> None:
+def _scores(printer: _Printer, entry: Summary, record: Record, scoring: Sequence[str]) -> None:
     """Print the scores on the raw columns, on the features, and with the exact kernel."""
     fewer = record["rows_exact"] < record["rows_train"]
     rows = f", trained on {record['rows_exact']:,} rows" if fewer else ""
@@ -253,7 +253,7 @@ def _scores(printer: _Printer, entry: Summary, record: EvaluationRecord, scoring
         return TableColumn(head, [_figure(entry, one) if one in entry else "" for one in known], idle)
 
     counts = [
-        f"{estimate_of(entry, f'nonzero_{which}')['mean']:,.0f} {unit}"
+        f"{entry[f'nonzero_{which}']['mean']:,.0f} {unit}"
         for which, unit in zip(MACHINES, ("columns", "features", "rows"), strict=True)
     ]
     printer.table(
@@ -328,7 +328,7 @@ def _mean(figure: Estimate, form: str) -> str:
 
 def _figure(entry: Summary, key: str, form: str = ".4f") -> str:
     """Spell a mean, a score as it is usually stated, and what stands behind ±."""
-    mean, error = stated_mean(entry, key), spread_of(entry, estimate_of(entry, key))
+    mean, error = stated_mean(entry, key), spread_of(entry, entry[key])
     if mean is None:
         return "undefined"
     return format(mean, form) + (f" ± {error:.1g}" if error else "")

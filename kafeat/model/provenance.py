@@ -40,7 +40,7 @@ class Origin(_Record):
     sha256: Digest
 
 
-class Search(_Record):
+class ChosenParameter(_Record):
     """A parameter chosen from the data: values and scores, or widths and errors, and the chosen value."""
 
     parameter: Name
@@ -67,7 +67,7 @@ class Provenance(_Record):
     label: Name | list[Name] | None
     config_sha256: Digest
     given: list[Origin] = []
-    searches: list[Search] = []
+    searches: list[ChosenParameter] = []
     imported: Name | None = None
     split: Name | None = None
     rows_learned: Count | None = None

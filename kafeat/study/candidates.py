@@ -27,11 +27,11 @@ from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.sample import TrainingData, matrices
-from kafeat.jobs.fit.search import ridge_predictions
+from kafeat.jobs.fit.search import nested, ridge_predictions
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.study.costs import cost_of
+from kafeat.study.costs import PeakMemory, cost_of, timed
 from kafeat.study.inputs import EvaluationRequest, KernelMatrix, RereadableData
 from kafeat.study.learners import Learner
 from kafeat.types import Array, Floats
@@ -101,7 +101,7 @@ def _set(plain: dict[str, Any], key: str, value: Any, name: str) -> None:
         if index >= len(steps):
             raise UsageError(f"--sweep steps[{index}].{key}: expected a step below {len(steps)} of {name}")
         steps = [steps[index]]
-    every = list(_every(steps)) if place is None else steps
+    every = list(nested(steps)) if place is None else steps
     holders = [step for step in every if key in step]
     if not holders:
         known = sorted({known for step in every for known in step if known != "kind"})
@@ -113,18 +113,6 @@ def _set(plain: dict[str, Any], key: str, value: Any, name: str) -> None:
         )
     for holder in holders:
         holder[key] = value
-
-
-def _every(steps: Any) -> Iterator[dict[str, Any]]:
-    """Yield all steps, nested ones included."""
-    if isinstance(steps, dict):
-        if "kind" in steps:
-            yield steps
-        for value in steps.values():
-            yield from _every(value)
-    elif isinstance(steps, list | tuple):
-        for step in steps:
-            yield from _every(step)
 
 
 def _value(text: str) -> Any:
@@ -161,7 +149,7 @@ class Fit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ComparedMap:
     """A fitted map with its config, or a config to be fitted; `setting` holds its swept parameters."""
 
     name: str
@@ -218,7 +206,11 @@ class Candidate:
             )
             learn = partial(sampled.learn, final=False, with_mean=False, predict=predict)
             fitted: list[FeatureMap] = []
-            costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))
+            first, again = (
+                timed(lambda: fitted.append(learn(listener))),
+                timed(lambda: learn(SILENT)),
+            )
+            costs = cost_of(first, again, PeakMemory())
             return Fit(fitted[0], *costs)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
@@ -237,7 +229,7 @@ class Candidate:
 
 def list_candidates(
     models: Sequence[Any], configs: Sequence[Any], sweeps: Sequence[Sweep], seeds: int
-) -> list[Candidate]:
+) -> list[ComparedMap]:
     """Load the models, and combine the configs with the sweeps and seeds."""
     if not models and not configs:
         raise UsageError("evaluate: expected a model or a config, got neither")
@@ -255,11 +247,11 @@ def list_candidates(
     loaded = [one if isinstance(one, FeatureMap) else load(one) for one in models]
     recipes = [load_config(one.config if isinstance(one, NamedRecipe) else one) for one in configs]
     names = _names([*models, *configs])
-    listed = [Candidate(name, {}, fm.config, fm) for name, fm in zip(names, loaded, strict=False)]
+    listed = [ComparedMap(name, {}, fm.config, fm) for name, fm in zip(names, loaded, strict=False)]
     for name, recipe in zip(names[len(models) :], recipes, strict=True):
         for setting, config in settings(recipe, sweeps, name):
             seeded = [config.model_copy(update={"seed": config.seed + i}) for i in range(seeds)]
-            listed += [Candidate(name, setting, one) for one in seeded]
+            listed += [ComparedMap(name, setting, one) for one in seeded]
     return listed
 
 
@@ -280,8 +272,8 @@ _ROW = "row of the kernel matrix"
 
 
 def by_row_numbers(
-    data: RereadableData, request: EvaluationRequest, candidates: list[Candidate]
-) -> tuple[RereadableData, list[Candidate]]:
+    data: RereadableData, request: EvaluationRequest, candidates: list[ComparedMap]
+) -> tuple[RereadableData, list[ComparedMap]]:
     """Return data of row numbers and recipes of a kernel of these, if the recipes have a precomputed kernel."""
     precomputed = [
         one for one in candidates
@@ -327,7 +319,7 @@ def _numbered(data: RereadableData, request: EvaluationRequest, n: int) -> Rerea
     return replace(data, data=table, place=data.name, stamp=None)
 
 
-def _of_rows(candidate: Candidate, matrix: KernelMatrix) -> Candidate:
+def _of_rows(candidate: ComparedMap, matrix: KernelMatrix) -> ComparedMap:
     config = candidate.config
     first = config.steps[0].model_copy(update={"kernel": matrix})
     columns = config.columns.model_copy(update={"include": (_ROW,), "exclude": ()})

@@ -8,14 +8,14 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from kafeat.study.records import Summary, estimate_of, known_mean
+from kafeat.study.records import Summary
 from kafeat.study.summary import score_name, spell, spell_briefly, stated_mean
 
 # Short work is run up to five times, for about a tenth of a second.
@@ -42,20 +42,29 @@ def repeated(first: Callable[[], float], again: Callable[[], float] | None = Non
     return float(np.median(runs))
 
 
-def cost_of(work: Callable[[], object], again: Callable[[], object]) -> tuple[float, int | None]:
-    """Return the seconds and the peak of memory of some work; None for the memory of long work.
+def cost_of(
+    first: Callable[[], float], again: Callable[[], float], memory: PeakMemory, traced: bool = False
+) -> tuple[float, int | None]:
+    """Return the seconds and the peak of memory of some work, each run of which returns its own seconds.
 
-    The memory is that of a run of its own, which is not timed.
+    The memory is that of the first run if this may be `traced`. Else it is that of a run of its own, which is not
+    timed, and None for long work.
     """
-    seconds = repeated(seconds_of(work), seconds_of(again))
-    if seconds >= MOST_TRACED:
+
+    def first_run() -> float:
+        with memory if traced else nullcontext():
+            return first()
+
+    seconds = repeated(first_run, again)
+    if not traced and seconds >= MOST_TRACED:
         return seconds, None
-    with PeakMemory() as memory:
-        again()
+    if not traced:
+        with memory:
+            again()
     return seconds, memory.bytes
 
 
-def seconds_of(work: Callable[[], object]) -> Callable[[], float]:
+def timed(work: Callable[[], object]) -> Callable[[], float]:
     """Return a call that does the work and returns its seconds."""
 
     def run() -> float:
@@ -140,7 +149,7 @@ class CostRow:
         and `same_rows`, the total with the training rows of the exact machine only.
         """
         key = _KEYS[cost].get(self.which) if cost in _KEYS else f"{cost}_{self.which}"
-        return None if key is None else estimate_of(self.entry, key)["mean"]
+        return None if key is None else self.entry[key]["mean"]
 
 
 def cost_rows(summaries: Sequence[Summary]) -> list[CostRow]:
@@ -200,7 +209,7 @@ def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
         (learned, "total_seconds_map_exact_rows", "total_seconds_exact"),
         ("to predict the test rows", "predict_seconds_map", "predict_seconds_exact"),
     ):
-        seconds = (known_mean(estimate_of(entry, key)) for key in (near, exact))
+        seconds = (entry[key]["mean"] for key in (near, exact))
         yield from _ratio(what, name, *seconds)
 
 

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,12 +19,19 @@ from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import MapFigures
-from kafeat.study.candidates import Candidate, NamedRecipe, Sweep, by_row_numbers, list_candidates, read_sweep
+from kafeat.study.candidates import (
+    ComparedMap,
+    NamedRecipe,
+    Sweep,
+    by_row_numbers,
+    list_candidates,
+    read_sweep,
+)
 from kafeat.study.evaluation import Evaluation
 from kafeat.study.inputs import EvaluationRequest, RereadableData, Say, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.recommendation import choose, edges, recommend, score_of_choice
-from kafeat.study.records import EvaluationRecord, Report, estimate_of
+from kafeat.study.records import Record, Report
 from kafeat.study.report.document import report_folder
 from kafeat.study.summary import budgets, rates, spell, summarize
 from kafeat.types import TableLike
@@ -142,8 +149,8 @@ def evaluate(
         raise UsageError(f"penalty: expected a number above 0, got {penalty}")
     labels = label_names(label)
     request = EvaluationRequest(
-        labels, split, task=task, learner=learner, tau=tau, penalty=penalty, scoring=tuple(_as_list(scoring)),
-        rows=rows, exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype,
+        labels=labels, split=split, task=task, learner=learner, tau=tau, penalty=penalty,
+        scoring=tuple(_as_list(scoring)), rows=rows, exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype,
     )  # fmt: skip
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
@@ -189,7 +196,7 @@ def _refuse_values(argument: str, column: object) -> None:
 MOST_SPLITS = 100
 
 
-def _check_splits(splits: int, split: str | None, candidates: Sequence[Candidate]) -> None:
+def _check_splits(splits: int, split: str | None, candidates: Sequence[ComparedMap]) -> None:
     """Refuse several splits of rows that are split already, or that a model was fitted on."""
     if not 1 <= splits <= MOST_SPLITS:
         raise UsageError(f"--splits: expected 1 to {MOST_SPLITS}, got {splits:,}")
@@ -205,12 +212,12 @@ def _check_splits(splits: int, split: str | None, candidates: Sequence[Candidate
 def _records(
     data: RereadableData,
     request: EvaluationRequest,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[ComparedMap],
     splits: int,
     exhibits: list[MapFigures] | None,
     say: Say | None,
     listener: Listener,
-) -> list[EvaluationRecord]:
+) -> list[Record]:
     """Evaluate every map in every split; if there are several maps, an error names its map."""
     for candidate in candidates:
         candidate.refuse_features(request.reserved)
@@ -235,7 +242,7 @@ def _tell(say: Say | None, place: str, step: str) -> None:
         say(f"{place}{step}")
 
 
-def _report(records: list[EvaluationRecord]) -> Report:
+def _report(records: list[Record]) -> Report:
     """Return the records with their summary and the recommendation."""
     summary = summarize(records)
     chosen, choice = choose(summary), score_of_choice(records)
@@ -256,13 +263,13 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _finite(record: EvaluationRecord) -> EvaluationRecord:
+def _finite(record: Record) -> Record:
     # A ratio to zero has no value, and is null in JSON.
     values = {
         key: None if isinstance(value, float) and not np.isfinite(value) else value
         for key, value in record.items()
     }
-    return cast(EvaluationRecord, values)
+    return values
 
 
 def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
@@ -275,7 +282,7 @@ def gate(report: Report, max_error: float | None, min_score: float | None) -> No
         ):
             if bound is None:
                 continue
-            value = estimate_of(entry, key)["mean"]
+            value = entry[key]["mean"]
             if value is None or sign * value > sign * bound:
                 got = "none" if value is None else f"{value:.4g}"
                 missed.append(f"{spell(entry)}: {expected} {bound:g}, got {got}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kafeat.errors import UsageError
 from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
-from kafeat.study.records import Summary, Table, estimate_of
+from kafeat.study.records import Summary, Table
 from kafeat.study.summary import score_name, spell, stated_mean
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def check_axis(x: str) -> None:
 
 def _spelled(entry: Summary, key: str, spec: str) -> str:
     """Spell a mean with its standard error; scores as they are usually stated."""
-    mean, error = stated_mean(entry, key), estimate_of(entry, key)["standard_error"]
+    mean, error = stated_mean(entry, key), entry[key]["standard_error"]
     if mean is None:
         return "–"
     return f"{mean:{spec}}" if not error else f"{mean:{spec}} ± {error:{spec}}"

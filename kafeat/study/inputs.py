@@ -25,7 +25,7 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import location_of
-from kafeat.jobs.fit.labels import LabelNames, Labels, parse_test_rows
+from kafeat.jobs.fit.labels import LabelNames, Labels, joint_labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
 from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
 from kafeat.model.feature_map import FeatureMap
@@ -36,7 +36,7 @@ from kafeat.types import Array, Floats, Mask
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluationRequest:
     """Options of `kafeat.evaluate` that are the same for every map; its docstring says what they mean."""
 
@@ -270,6 +270,12 @@ class RereadableData:
         """Return true if the map was fitted on these data."""
         with self.open() as source:
             return source.digest() in {origin.sha256 for origin in fm.provenance.sources}
+
+    def labelled(self, labels: LabelNames, split: str | None = None) -> tuple[int, Array | None, Array]:
+        """Return the number of rows, their joint labels (n,) or (n, k), and the values of the column of the split."""
+        n, columns = self.label_columns({"--label": labels, "--split": [] if split is None else [split]})
+        joint = joint_labels({name: columns[name] for name in labels}, self.name) if labels else None
+        return n, joint, np.empty(0) if split is None else columns[split]
 
     def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
         """Return the number of rows, and whole columns of labels; the keys are options, for messages."""

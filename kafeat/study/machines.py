@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from kafeat.errors import UsageError
 from kafeat.pictures.figure_data import LearningFigures, Surface
-from kafeat.study.costs import MOST_TRACED, PeakMemory, repeated, seconds_of
+from kafeat.study.costs import PeakMemory, cost_of, repeated, timed
 from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, TimedInputs
 from kafeat.study.learners import Inputs, Learner, Model, Ridge, Split, Training, Truth, predictions
 from kafeat.study.scores import Scoring
@@ -90,40 +89,40 @@ class Learned:
         return {f"{key}_{which}": value for key, value in values.items()}
 
 
+class Compared(NamedTuple):
+    """What the learner makes of everything that is compared, and of the features of the rows of the exact machine."""
+
+    raw: Learned
+    features: Learned
+    exact: Learned
+    same_rows: Learned
+
+
 def train(
     prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float], traced: bool
 ) -> Trained:
-    """Train, and count the costs. `apart` counts the seconds so far of work that is no part of learning.
-
-    The run that is timed is traced too if `traced`. Else the memory is that of another run, if that is short.
-    """
+    """Train, and count the costs. `apart` counts the seconds so far of work that is no part of learning."""
     clock, memory = _Clock(apart), PeakMemory()
     models, searches = list[Model](), list[float]()
 
     def first() -> float:
-        with memory if traced else nullcontext():
-            clock.lap()
-            training = prepare()
-            prepared, chosen = clock.lap(), penalty
-            if chosen is None:
-                with memory.skipping():
-                    chosen = training.search()
-            searches.append(clock.lap())
-            models.append(training.model(chosen))
-            return prepared + clock.lap()
+        clock.lap()
+        training = prepare()
+        prepared, chosen = clock.lap(), penalty
+        if chosen is None:
+            with memory.skipping():
+                chosen = training.search()
+        searches.append(clock.lap() if penalty is None else 0.0)
+        models.append(training.model(chosen))
+        return prepared + clock.lap()
 
     def again() -> float:
         clock.lap()
         prepare().model(models[0].penalty)
         return clock.lap()
 
-    seconds = repeated(first, again)
-    if not traced and seconds < MOST_TRACED:
-        traced = True
-        with memory:
-            again()
-    search = searches[0] if penalty is None else 0.0
-    return Trained(models[0], seconds, search, memory.bytes if traced else None)
+    seconds, peak = cost_of(first, again, memory, traced)
+    return Trained(models[0], seconds, searches[0], peak)
 
 
 def seconds_to_predict(model: Model, inputs: TimedInputs, rows: Mask) -> float:
@@ -178,17 +177,20 @@ class Machines:
         self._raw_validated: dict[tuple[object, ...], float] = {}
         self._exact: dict[bytes, Learned] = {}
 
-    def raw(self, subject: EvaluatedMap) -> Learned:
-        """Learn from the raw columns."""
-        key = subject.raw_key
+    def compare(self, subject: EvaluatedMap) -> Compared:
+        """Learn from the raw columns, from the features, and with the exact kernel of at most `exact_rows` rows."""
+        key, train, itemsize = subject.raw_key, self._split.train, subject.dtype.itemsize
         if key not in self._raw:
-            itemsize = subject.map.input_dtype.itemsize
-            self._raw[key] = self._learned(subject.raw, itemsize, self._split.train)
-        return self._raw[key]
-
-    def features(self, subject: EvaluatedMap) -> Learned:
-        """Learn from the features."""
-        return self._learned(subject.features, subject.dtype.itemsize, self._split.train)
+            self._raw[key] = self._learned(subject.raw, subject.map.input_dtype.itemsize, train)
+        features = self._learned(subject.features, itemsize, train)
+        rows, X = subject.select_rows(self._split.some(train, self._exact_rows))
+        exact, same_rows = self._with_kernel(subject, rows, X), features
+        # The loss by the approximation, and the time it saves, show if both are trained on the same rows.
+        if len(rows) < train.sum():
+            some = np.zeros(len(train), dtype=bool)
+            some[rows] = True
+            same_rows = self._learned(subject.features, itemsize, some)
+        return Compared(self._raw[key], features, exact, same_rows)
 
     def validated(self, subject: EvaluatedMap, validation: Mask) -> dict[str, float]:
         """Return the scores on the rows that maps are chosen on, learned from the other training rows.
@@ -200,6 +202,7 @@ class Machines:
             self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, validation))
         tested = self._tested(subject.features, validation)
         scores = {
+            "rows_validation": int(validation.sum()),
             "score_raw_validation": self._raw_validated[key],
             "score_map_validation": self.scoring.score(*tested),
         }
@@ -240,31 +243,15 @@ class Machines:
             **scoring.figures(predicted, labels[rows]),
         }
 
-    def exact(self, subject: EvaluatedMap, features: Learned) -> tuple[Learned, Learned]:
-        """Learn with the exact kernel of at most `exact_rows` rows, and from the features of the same rows."""
-        rows, X = subject.select_rows(self._split.some(self._split.train, self._exact_rows))
-        exact = self._with_kernel(subject, rows, X)
-        # The loss by the approximation, and the time it saves, show if both are trained on the same rows.
-        if len(rows) == self._split.train.sum():
-            return exact, features
-        same_rows = np.zeros(len(self._split.test), dtype=bool)
-        same_rows[rows] = True
-        return exact, self._learned(subject.features, subject.dtype.itemsize, same_rows)
-
     def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: Floats) -> Learned:
         """Learn with the exact kernel of training rows X with these numbers, unless it is known from another map."""
         kernels: list[Floats] = []
-        memory = PeakMemory()
 
         def kernel() -> float:
             kernels.clear()  # two of them might not fit
-            return seconds_of(lambda: kernels.append(subject.map.exact_kernel(X)))()
+            return timed(lambda: kernels.append(subject.map.exact_kernel(X)))()
 
-        def first() -> float:
-            with memory:
-                return kernel()
-
-        seconds = repeated(first, kernel)
+        seconds, kernel_bytes = cost_of(kernel, kernel, PeakMemory(), traced=True)
         K = kernels.pop()
         key = sha256(np.ascontiguousarray(K).data).digest()
         if key not in self._exact:
@@ -272,7 +259,7 @@ class Machines:
             trained = train(
                 lambda: self._learner.on_kernel(K, rows, self.truth), self._penalty, lambda: 0.0, traced=True
             )
-            peak = max(memory.bytes, K.nbytes + (trained.peak_bytes or 0))
+            peak = max(kernel_bytes or 0, K.nbytes + (trained.peak_bytes or 0))
             trained = replace(trained, peak_bytes=peak)
             test_rows, predicted, predicting = self._predicted(subject, trained.model, X)
             scores = self._scores(test_rows, predicted, rows, trained.model(K))
@@ -292,12 +279,12 @@ class Machines:
             predicted.extend(model(subject.map.exact_kernel(part, X)) for part in parts)
 
         # Each row costs the same, so the seconds of a part of the test rows tell those of all.
-        seconds = repeated(seconds_of(predict)) * int(self._split.test.sum()) / len(rows)
+        seconds = repeated(timed(predict)) * int(self._split.test.sum()) / len(rows)
         return rows, np.concatenate(predicted), seconds
 
-    def learning_figures(self, subject: EvaluatedMap, features: Learned, exact: Learned) -> LearningFigures:
+    def learning_figures(self, subject: EvaluatedMap, of: Compared) -> LearningFigures:
         """Return the data of the figures of the learner."""
-        learned = {"raw": self._raw[subject.raw_key], "map": features, "exact": exact}
+        learned = {"raw": of.raw, "map": of.features, "exact": of.exact}
         curves = {which: self.scoring.curve(*one.tested) for which, one in learned.items()}
         rates = {which: curve for which, curve in curves.items() if curve is not None}
         _, train = subject.select_rows(self._split.some(self._split.train, self._exact_rows))
@@ -314,7 +301,7 @@ class Machines:
         _, rows = subject.select_rows(self._split.some(self._split.test, self._exact_rows))
         sizes = np.unique(np.geomspace(min(len(rows), 16), len(rows), 5).astype(int))
         return {
-            name: [(int(n), repeated(seconds_of(partial(machine, rows[:n])))) for n in sizes]
+            name: [(int(n), repeated(timed(partial(machine, rows[:n])))) for n in sizes]
             for name, machine in machines.items()
         }
 

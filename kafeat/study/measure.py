@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from kafeat.errors import DataError, quoted
-from kafeat.jobs.fit.labels import check_split, joint_labels, parse_test_rows, plain_names, spell_value
+from kafeat.jobs.fit.labels import check_split, parse_test_rows, plain_names, spell_value
 from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.scoring import score_of_constant
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import first_importance
 from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
-from kafeat.study.candidates import Candidate, Fit
-from kafeat.study.costs import repeated, seconds_of
+from kafeat.study.candidates import ComparedMap, Fit
+from kafeat.study.costs import repeated, timed
 from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData, Say
 from kafeat.study.kernel_error import (
     closed_form,
@@ -29,8 +29,8 @@ from kafeat.study.kernel_error import (
     kernel_pca,
 )
 from kafeat.study.learners import Learner, Split, Truth, equivalent_learner, split
-from kafeat.study.machines import Machines, learner_of
-from kafeat.study.records import EvaluationRecord
+from kafeat.study.machines import Compared, Machines, learner_of
+from kafeat.study.records import Record
 from kafeat.study.scores import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.types import Array, Floats, Mask
 
@@ -40,30 +40,28 @@ _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
 _LEAST_ROWS = 5
 
 
-def compared_rows(rows: Split, candidate: Candidate, most: int) -> Array:
+def compared_rows(rows: Split, candidate: ComparedMap, most: int) -> Array:
     """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
     held = candidate.fitted is None or rows.seed is None
     return rows.some(rows.test if held else np.ones(len(rows.test), bool), most)
 
 
 def choose_rows(
-    data: RereadableData, request: EvaluationRequest, candidates: Sequence[Candidate], splits: int
+    data: RereadableData, request: EvaluationRequest, candidates: Sequence[ComparedMap], splits: int
 ) -> list[Split]:
     """Read the labels and return the rows of every split, the first by the seed of the recipes."""
     check_split(request.split, request.labels)
-    of_split = [] if request.split is None else [request.split]
-    n, columns = data.label_columns({"--label": request.labels, "--split": of_split})
+    n, labels, parts = data.labelled(request.labels, request.split)
     if n < _LEAST_ROWS:
         with data.open() as source:
             raise DataError(
                 f"{source.location}: expected at least {_LEAST_ROWS} rows to evaluate on, got {n}"
             )
-    test = None if request.split is None else _test_rows(request.split, columns[request.split])
+    test = None if request.split is None else _test_rows(request.split, parts)
     base = candidates[0].config.seed
     divided = [split(n, base + i, test) for i in range(splits)]
-    if not request.labels:
+    if labels is None:
         return divided
-    labels = joint_labels({name: columns[name] for name in request.labels}, data.name)
     task = data.task_of(labels, request.task)
     return [
         replace(one, validation=_validation_rows(one, candidates), truth=Truth(task, labels, one.folds))
@@ -71,7 +69,7 @@ def choose_rows(
     ]
 
 
-def _validation_rows(chosen: Split, candidates: Sequence[Candidate]) -> Mask | None:
+def _validation_rows(chosen: Split, candidates: Sequence[ComparedMap]) -> Mask | None:
     """Return the training rows that the recommendation is chosen on; None if there is nothing to choose.
 
     Recipes are not fitted on them, so that a map that learns from the label is not preferred for having seen it.
@@ -139,31 +137,33 @@ class Evaluator:
         if learner is not None and rows.truth is not None:
             self._machines = Machines(learner, rows, rows.truth, request)
 
-    def record(self, candidate: Candidate, tell: Say, listener: Listener) -> EvaluationRecord:
+    def record(self, candidate: ComparedMap, tell: Say, listener: Listener) -> Record:
         """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
         tell("fitting")
         request, rows = self._request, self._rows
         fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
         tell("comparing")
-        n_rows = len(rows.test)
-        subject = EvaluatedMap(fit.map, self._data, n_rows, request, np.flatnonzero(~rows.held_out))
+        subject = EvaluatedMap(fit.map, self._data, len(rows.test), request, np.flatnonzero(~rows.held_out))
         compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
         measured, K, Z = _kernel_keys(subject, X)
-        seen = candidate.rows_seen(fit.map, self._data, compared, n_rows)
-        values = {
-            **_map_keys(candidate, fit, subject), "split_seed": rows.seed, "rows": len(compared),
-            "rows_seen_in_fit": seen, "data_rows": n_rows, "missing_share": float(np.isnan(X).mean()), **measured,
+        record: Record = {
+            **_map_keys(candidate, fit, subject), **self._row_keys(candidate, fit.map, compared, X), **measured,
         }  # fmt: skip
-        record, exhibits = cast(EvaluationRecord, values), self._exhibits
+        machines, exhibits = self._machines, self._exhibits
         drawn = exhibits is not None and not any(same_map(one.record, record) for one in exhibits)
         figures = LearningFigures()
-        if self._machines is not None:
+        if machines is not None:
             tell("learning")
-            scores, figures = self._scores(self._machines, subject, fit, drawn)
-            values |= scores
-            scored = self._model(self._machines, candidate, fit.map, subject, listener)
+            check_labels(rows, machines.truth, request.labels[0])
+            compared_machines = machines.compare(subject)
+            record |= self._learning_keys(machines, compared_machines, fit)
+            if rows.validation is not None:
+                record |= machines.validated(subject, rows.validation)
+            if drawn:
+                figures = machines.learning_figures(subject, compared_machines)
+            scored = self._model(machines, candidate, fit.map, subject, listener)
             if scored is not None:
-                values |= scored.keys
+                record |= scored.keys
                 figures = replace(figures, model=scored.figures)
         if exhibits is not None and drawn:
             chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
@@ -171,10 +171,19 @@ class Evaluator:
             exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
         return record
 
+    def _row_keys(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: Floats) -> dict[str, Any]:
+        """Return what a record says about the rows that are compared."""
+        n = len(self._rows.test)
+        return {
+            "split_seed": self._rows.seed, "rows": len(compared),
+            "rows_seen_in_fit": candidate.rows_seen(fm, self._data, compared, n),
+            "data_rows": n, "missing_share": float(np.isnan(X).mean()),
+        }  # fmt: skip
+
     def _model(
         self,
         machines: Machines,
-        candidate: Candidate,
+        candidate: ComparedMap,
         fm: FeatureMap,
         subject: EvaluatedMap,
         listener: Listener,
@@ -195,46 +204,30 @@ class Evaluator:
             )
         return None
 
-    def _scores(
-        self, machines: Machines, subject: EvaluatedMap, fit: Fit, drawn: bool
-    ) -> tuple[dict[str, Any], LearningFigures]:
-        """Score the learner on raw columns, on the features, and on the exact kernel, and count the costs.
-
-        If figures are `drawn`, return their data too.
-        """
+    def _learning_keys(self, machines: Machines, of: Compared, fit: Fit) -> dict[str, Any]:
+        """Return what a record says about the learner: its scores and its costs."""
         rows, request, scoring, labels = self._rows, self._request, machines.scoring, machines.truth.labels
-        check_labels(rows, machines.truth, request.labels[0])
-        raw, features = machines.raw(subject), machines.features(subject)
-        exact, same_rows = machines.exact(subject, features)
+        n_test, n_train, task = int(rows.test.sum()), int(rows.train.sum()), scoring.task
         # A model was fitted before, at no cost here.
         cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
-        n_test, n_train = int(rows.test.sum()), int(rows.train.sum())
-        task = scoring.task
         values = {
             "label": plain_names(request.labels), "split": request.split,
             "task": task.kind, "classes": None if task.classes is None else len(task.classes),
             "learner": request.learner, "scoring": scoring.first,
             "rows_train": n_train, "rows_test": n_test,
-            **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
-            "equivalent_map": equivalent_learner(request.learner, task.kind, features.trained.model.penalty),
-            "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
-            "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(exact.tested[1]),
+            **of.raw.keys("raw"), **of.features.keys("map", *cost), **of.exact.keys("exact"),
+            "equivalent_map": equivalent_learner(request.learner, task.kind, of.features.trained.model.penalty),
+            "transform_seconds_map": of.features.making_seconds, "kernel_seconds_exact": of.exact.making_seconds,
+            "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(of.exact.tested[1]),
             "score_constant": score_of_constant(scoring.first, task, labels[rows.train], labels[rows.test]),
-            "score_map_exact_rows": same_rows.scores["score"],
-            "total_seconds_map_exact_rows": same_rows.total_seconds(cost[0]),
+            "score_map_exact_rows": of.same_rows.scores["score"],
+            "total_seconds_map_exact_rows": of.same_rows.total_seconds(cost[0]),
         }  # fmt: skip
-        uncertainty = scoring.uncertainty(*features.tested)
-        if uncertainty is not None:
-            values["score_uncertainty_map"] = uncertainty
-        if rows.validation is not None:
-            values["rows_validation"] = int(rows.validation.sum())
-            values |= machines.validated(subject, rows.validation)
-        if not drawn:
-            return values, LearningFigures()
-        return values, machines.learning_figures(subject, features, exact)
+        uncertainty = scoring.uncertainty(*of.features.tested)
+        return values if uncertainty is None else {**values, "score_uncertainty_map": uncertainty}
 
 
-def _map_keys(candidate: Candidate, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:
+def _map_keys(candidate: ComparedMap, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:
     """Return what a record says about a map before it is compared."""
     fm: FeatureMap = fit.map
     return {
@@ -256,7 +249,7 @@ def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Float
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
     subject.map.program()  # compute derived arrays before the time is measured
-    transform_seconds = repeated(seconds_of(lambda: subject.transform(X)))
+    transform_seconds = repeated(timed(lambda: subject.transform(X)))
     Z: Floats = subject.transform(X).astype(np.float64)
     started = time.perf_counter()
     K: Floats = subject.map.exact_kernel(X)

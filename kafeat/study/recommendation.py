@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kafeat.maths.scoring import spell_score, stated
-from kafeat.study.records import Edge, Estimate, EvaluationRecord, Named, Summary, estimate_of
+from kafeat.study.records import Edge, Estimate, Record, Summary
 from kafeat.study.summary import (
     comparable,
     deciding,
@@ -44,13 +45,13 @@ def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> s
     return "; ".join([f"take {spell(chosen)}: {reason}", *ends])
 
 
-def score_of_choice(records: Sequence[EvaluationRecord]) -> Estimate | None:
+def score_of_choice(records: Sequence[Record]) -> Estimate | None:
     """Return the test score of the map that each split chooses by its own rows; None with a single split or map.
 
     The rows that choose in one split are test rows of another, so the test scores of one map over all splits are too
     good to expect of a choice.
     """
-    groups: dict[int | None, list[EvaluationRecord]] = {}
+    groups: dict[int | None, list[Record]] = {}
     for record in records:
         groups.setdefault(record["split_seed"], []).append(record)
     chosen = [choose(summarize(group)) for group in groups.values()]
@@ -80,7 +81,7 @@ def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
         reason += (
             f"; on the {chosen['rows_test']:,} test rows, which had no part in this, {_told(chosen, test)}"
         )
-    raw = estimate_of(best, deciding(best, "raw"))["mean"]
+    raw = best[deciding(best, "raw")]["mean"]
     if raw is not None and raw >= goodness(best) - margin:
         reason += f"; but the raw columns alone give {_told(best, raw)}: no map is better by more than chance"
     return reason
@@ -122,7 +123,7 @@ def edges(summaries: Sequence[Summary], chosen: Summary) -> list[Edge]:
     return edges
 
 
-def same_but(one: Named, other: Named, key: str) -> bool:
+def same_but(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
     """Return True if two settings of a map differ at most in this parameter."""
     first, second = ({**record["setting"], key: None} for record in (one, other))
     return bool(

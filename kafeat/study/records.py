@@ -2,64 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict
 
 from kafeat.errors import UsageError
-from kafeat.maths.task import Kind
 
+Record = dict[str, Any]
+"""The evaluation of one map with one setting, one seed and one split of the rows. `docs/evaluate.md` has every key.
 
-class Named(TypedDict):
-    """A map with one setting."""
+A key is absent where it has no meaning.
+"""
 
-    map: str
-    setting: dict[str, Any]
-    """Swept parameters and their values."""
+Summary = dict[str, Any]
+"""Means over the seeds and splits of a map with one setting; keys that all share stay as in the records.
 
-
-class EvaluationRecord(Named, total=False):
-    """The evaluation of one map with one setting, one seed and one split of the rows. `docs/evaluate.md` has every key.
-
-    A key is absent where it has no meaning. With a label, a record has the keys of `OF_MACHINES` and the scores of the
-    task by their names (`figure_names` of `kafeat.maths.scoring`) for each of `MACHINES`, whose names they end in, and
-    the scores of a predictor with the ending `_model`.
-    """
-
-    seed: int
-    split_seed: int | None
-    kinds: list[str]
-    n_components: int
-    n_features_in: int
-    dtype: str
-    bytes_per_row: int
-    fit_seconds: float | None
-    transform_seconds: float
-    exact_seconds: float
-    reference: str | None
-    rows: int
-    data_rows: int
-    missing_share: float
-    rows_seen_in_fit: int | None
-    kernel_mean: float
-    relative_frobenius: float | None
-    relative_spectral: float | None
-    distortion_bound: float
-    label: str | list[str] | None
-    split: str | None
-    task: Kind
-    classes: int | None
-    learner: str
-    scoring: str
-    rows_train: int
-    rows_test: int
-    rows_exact: int
-    rows_test_exact: int
-    rows_validation: int
-    score_constant: float | None
-    equivalent_map: str | None
-    equivalent_model: str | None
-    test_rows_seen_model: int | None
-
+Every figure of the records that varies is an `Estimate` under its own key.
+"""
 
 MACHINES = ("raw", "map", "exact")
 """The inputs that a learner is trained on: raw columns, features, and the exact kernel."""
@@ -77,35 +34,6 @@ class Estimate(TypedDict):
     deviation: float | None
 
 
-class Summary(Named, total=False):
-    """Means over the seeds and splits of a map with one setting; keys that all share stay as in the records.
-
-    Every figure of the records that varies is an `Estimate` under its own key; `estimate_of` reads it.
-    """
-
-    n_components: int
-    bytes_per_row: int
-    rows: int
-    n_features_in: int
-    task: Kind
-    scoring: str
-    rows_train: int
-    rows_test: int
-    rows_exact: int
-    rows_validation: int
-    seeds: int
-    splits: int
-    relative_frobenius: Estimate
-    kernel_mean: Estimate
-    fit_seconds: Estimate
-    transform_seconds: Estimate
-    score_raw: Estimate
-    score_map: Estimate
-    score_exact: Estimate
-    score_constant: Estimate
-    score_map_exact_rows: Estimate
-
-
 Edge = TypedDict(
     "Edge",
     {
@@ -119,9 +47,11 @@ Edge = TypedDict(
 """A parameter of the recommended setting at the end of the values tried; `gain` is that of the last step, `from`."""
 
 
-class Rate(Named):
+class Rate(TypedDict):
     """Slopes of log error over log D of a map in a sweep over its number of columns D."""
 
+    map: str
+    setting: dict[str, Any]
     columns: list[int]
     """The numbers of columns."""
     slope_frobenius: Estimate
@@ -144,7 +74,7 @@ class Budget(TypedDict):
 class Report(TypedDict):
     """The result of `kafeat.evaluate`."""
 
-    records: list[EvaluationRecord]
+    records: list[Record]
     summary: list[Summary]
     """One entry for each map and setting."""
     budgets: dict[str, list[Budget]]
@@ -156,20 +86,6 @@ class Report(TypedDict):
     """Slope of the error over the number of columns, for at least three of them."""
     edges: list[Edge]
     """Parameters of the recommended setting that are the largest or smallest value tried."""
-
-
-def estimate_of(summary: Summary, key: str) -> Estimate:
-    """Return the entry of a key that is not known before the run; `Summary` lists the keys."""
-    estimate: Estimate = cast(Mapping[str, Any], summary)[key]
-    return estimate
-
-
-def known_mean(estimate: Estimate) -> float:
-    """Return the mean of an entry that is never undefined, such as seconds."""
-    mean = estimate["mean"]
-    if mean is None:
-        raise TypeError("expected a mean, got none")
-    return mean
 
 
 class Table(list[dict[str, Any]]):

@@ -12,7 +12,7 @@ import numpy as np
 from kafeat.config import Config
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.options import InputOptions
-from kafeat.jobs.fit.labels import LabelSummary, joint_labels, plain_names
+from kafeat.jobs.fit.labels import LabelSummary, plain_names
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import check_rereadable, fit_predictor
 from kafeat.jobs.fit.sample import TrainingData
@@ -38,6 +38,20 @@ from kafeat.types import Array, Floats, Mask
 
 _RESAMPLES = 100
 _MOST_POINTS = 400
+
+
+def resampled_scores(
+    scoring: str,
+    task: PredictionTask,
+    predicted: Floats,
+    labels: Array,
+    n: int,
+    rng: np.random.Generator | None = None,
+) -> list[float]:
+    """Return the scores on `n` resamples of the rows."""
+    rng = rng or np.random.default_rng(0)
+    draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
+    return [score_of(scoring, task, predicted[rows], labels[rows]) for rows in draws]
 
 
 @dataclass(frozen=True)
@@ -76,9 +90,7 @@ class Scoring:
         """Return the standard error of the score, from resampled rows; None for scores that have a formula of it."""
         if self.first in ("accuracy", "error_rate", "r2"):
             return None
-        rng = np.random.default_rng(0)
-        draws = (rng.integers(len(labels), size=len(labels)) for _ in range(_RESAMPLES))
-        scores = [score_of(self.first, self.task, predicted[rows], labels[rows]) for rows in draws]
+        scores = resampled_scores(self.first, self.task, predicted, labels, _RESAMPLES)
         known = [one for one in scores if np.isfinite(one)]
         return float(np.std(known)) if len(known) > 1 else None
 
@@ -278,10 +290,9 @@ def _scored(
     names = tuple(label or data.columns_named(own.names))
     if not names:
         raise UsageError("--all-rows: expected --label, as the model was fitted on labels without a name")
-    n, columns = data.label_columns({"--label": names})
-    if not n:
+    n, labels, _ = data.labelled(names)
+    if labels is None or not n:
         raise DataError(f"{data.name}: expected rows to score, got none")
-    labels = joint_labels({one: columns[one] for one in names}, data.name)
     task = data.task_of(labels, "regression" if own.classes is None else "classification")
     deciding = scoring or usual_scoring(task.kind)
     check_scoring(deciding, task.kind)

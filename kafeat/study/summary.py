@@ -6,7 +6,7 @@ Rates say how fast errors fall over the number of columns, beside what theorems 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,9 @@ from kafeat.study.records import (
     MACHINES,
     Budget,
     Estimate,
-    EvaluationRecord,
-    Named,
     Rate,
+    Record,
     Summary,
-    estimate_of,
-    known_mean,
 )
 
 # Kernels whose means differ by more than this share are different kernels.
@@ -45,35 +42,33 @@ FIGURES = (
 )  # fmt: skip
 """The keys of records of which a summary has the mean."""
 
-_SHARED = (
+SHARED = (
     "map", "setting", "n_components", "n_features_in", "bytes_per_row", "rows", "task", "scoring", "rows_train",
     "rows_test", "rows_exact", "rows_validation",
 )  # fmt: skip
 
 
-def summarize(records: Iterable[EvaluationRecord]) -> list[Summary]:
+def summarize(records: Iterable[Record]) -> list[Summary]:
     """Return, for each map and setting, the mean of every figure over the seeds and splits, and its standard error."""
-    groups: dict[tuple[str, str], list[EvaluationRecord]] = {}
+    groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record["map"], repr(record["setting"])), []).append(record)
     return [_summary(group) for group in groups.values()]
 
 
-def _summary(group: Sequence[EvaluationRecord]) -> Summary:
-    records = cast(Sequence[Mapping[str, Any]], group)
-    first = records[0]
-    splits = len({record.get("split_seed") for record in records})
-    values = {
-        **{key: first[key] for key in _SHARED if key in first},
+def _summary(group: Sequence[Record]) -> Summary:
+    first = group[0]
+    splits = len({record.get("split_seed") for record in group})
+    return {
+        **{key: first[key] for key in SHARED if key in first},
         "seeds": len(group) // splits,
         "splits": splits,
         **{
-            key: estimate([record[key] for record in records], _overlap(first, key) if splits > 1 else 0.0)
+            key: estimate([record[key] for record in group], _overlap(first, key) if splits > 1 else 0.0)
             for key in FIGURES
             if key in first
         },
     }
-    return cast(Summary, values)
 
 
 def _overlap(record: Mapping[str, Any], key: str) -> float:
@@ -108,7 +103,7 @@ def goodness(summary: Summary) -> float:
     The score is that on the rows to choose on, so that the score on the test rows stays what can be expected.
     """
     key, sign = (deciding(summary), 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
-    value = estimate_of(summary, key)["mean"]
+    value = summary[key]["mean"]
     return -np.inf if value is None else sign * float(value)
 
 
@@ -116,7 +111,7 @@ def budgets(summaries: Sequence[Summary]) -> dict[str, list[Budget]]:
     """Return the best map for each budget of columns, and of seconds to transform the compared rows."""
     prices: dict[str, tuple[Callable[[Summary], float], float]] = {
         "columns": (lambda s: s["n_components"], 1.0),
-        "seconds": (lambda s: known_mean(s["transform_seconds"]), _SAME_TIME),
+        "seconds": (lambda s: s["transform_seconds"]["mean"], _SAME_TIME),
     }
     budgets: dict[str, list[Budget]] = {}
     if not comparable(summaries):
@@ -155,7 +150,7 @@ def comparable(summaries: Sequence[Summary]) -> bool:
     """
     if all("score_map" in summary for summary in summaries):
         return any(goodness(summary) > -np.inf for summary in summaries)
-    means = [known_mean(summary["kernel_mean"]) for summary in summaries]
+    means = [summary["kernel_mean"]["mean"] for summary in summaries]
     largest = max(abs(mean) for mean in means)
     return bool(max(means) - min(means) <= _SAME_KERNEL * largest)
 
@@ -169,11 +164,11 @@ def margin_of(best: Summary) -> float:
     if "score_map" not in best:
         return best["relative_frobenius"]["standard_error"] or 0.0
     key = deciding(best)
-    figure = estimate_of(best, key)
-    rows = best.get("rows_validation", best["rows_test"])
+    figure = best[key]
+    rows = best["rows_validation" if "rows_validation" in best else "rows_test"]
     splits = best.get("splits", 1)
     scored = rows if splits == 1 else min(splits * rows, best["rows_train"] + best["rows_test"])
-    of_rows = _of_rows(best, known_mean(figure), rows, key) * float(np.sqrt(rows / max(scored, 1)))
+    of_rows = _of_rows(best, figure["mean"], rows, key) * float(np.sqrt(rows / max(scored, 1)))
     return max(figure["standard_error"] or 0.0, of_rows)
 
 
@@ -185,7 +180,7 @@ def _of_rows(best: Summary, score: float, rows: int, key: str) -> float:
     if scoring == "r2":
         share = share if score > 0.0 else 0.0
         return float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share))
-    return estimate_of(best, key.replace("score_map", "score_uncertainty_map"))["mean"] or 0.0
+    return best[key.replace("score_map", "score_uncertainty_map")]["mean"] or 0.0
 
 
 def scoring_of(summary: Summary) -> str:
@@ -195,7 +190,7 @@ def scoring_of(summary: Summary) -> str:
 
 def stated_mean(summary: Summary, key: str) -> float | None:
     """Return the mean of a figure, and of the score that decides as it is usually stated; None if it is undefined."""
-    mean = estimate_of(summary, key)["mean"]
+    mean = summary[key]["mean"]
     return mean if mean is None or "score" not in key else stated(scoring_of(summary), mean)
 
 
@@ -219,13 +214,13 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def spell_briefly(summary: Named) -> str:
+def spell_briefly(summary: Mapping[str, Any]) -> str:
     """Return the map with its setting, without the number of columns, which tables show separately."""
     rest = {key: value for key, value in summary["setting"].items() if not key.endswith("n_components")}
     return spell({"map": summary["map"], "setting": rest})
 
 
-def spell(summary: Named) -> str:
+def spell(summary: Mapping[str, Any]) -> str:
     """Return the map with its setting."""
     setting = ", ".join(f"{key} = {value}" for key, value in summary["setting"].items())
     return f"{summary['map']} ({setting})" if setting else str(summary["map"])
@@ -238,12 +233,12 @@ _LEAST_WIDTHS = 3
 _ROUNDINGS = 100.0
 
 
-def rates(records: Sequence[EvaluationRecord]) -> list[Rate]:
+def rates(records: Sequence[Record]) -> list[Rate]:
     """Return the slope of log error over log D of every map and setting with at least three numbers of columns D.
 
     The slope is that of least squares for each seed and split, and its mean and standard error are over these.
     """
-    families: dict[tuple[str, str], list[EvaluationRecord]] = {}
+    families: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         families.setdefault((record["map"], repr(_without_columns(record["setting"]))), []).append(record)
     return [rate for family in families.values() for rate in _rate(family)]
@@ -253,10 +248,10 @@ def _without_columns(setting: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in setting.items() if not key.endswith("n_components")}
 
 
-def _rate(family: Sequence[EvaluationRecord]) -> Iterator[Rate]:
+def _rate(family: Sequence[Record]) -> Iterator[Rate]:
     """Yield the rate of records that differ in the number of columns, the seed and the split only."""
     widths = sorted({record["n_components"] for record in family})
-    runs: dict[tuple[int, int | None], list[EvaluationRecord]] = {}
+    runs: dict[tuple[int, int | None], list[Record]] = {}
     for record in family:
         runs.setdefault((record["seed"], record["split_seed"]), []).append(record)
     slopes = {norm: estimate([_slope(run, norm) for run in runs.values()], 0.0) for norm in NORMS}
@@ -275,11 +270,11 @@ def _rate(family: Sequence[EvaluationRecord]) -> Iterator[Rate]:
     }
 
 
-def _slope(run: Sequence[EvaluationRecord], norm: str) -> float | None:
+def _slope(run: Sequence[Record], norm: str) -> float | None:
     """Return the slope of log error over log D, or None if there are fewer than three errors above rounding."""
     points = []
     for record in run:
-        error = cast(Mapping[str, Any], record)[f"relative_{norm}"]
+        error = record[f"relative_{norm}"]
         if error is not None and error > _ROUNDINGS * np.finfo(record["dtype"]).eps:
             points.append((np.log(record["n_components"]), np.log(error)))
     if len({width for width, _ in points}) < _LEAST_WIDTHS:

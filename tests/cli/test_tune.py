@@ -195,7 +195,8 @@ def test_a_pipe_gets_a_line_of_text_for_each_trial_among_the_others(table, in_pr
     assert lines[0].startswith("x.csv: 2 features")
     trials = [line for line in lines if line.startswith("trial ")]
     told = [
-        re.match(r"trial (\d+): .+: score -?\d\.\d{4} with \d+ columns, \d+ rows$", line) for line in trials
+        re.match(r"trial (\d+): .+: R² -?\d\.\d{4} ± \d\.\d{4} with \d+ columns, \d+ rows$", line)
+        for line in trials
     ]
     assert [match and match[1] for match in told] == ["1", "2", "3"]
     assert in_process(*command, "--overwrite", "--quiet", cwd=table).stderr == ""

@@ -63,9 +63,11 @@ def test_memory_is_of_what_is_held_at_once():
 
 def test_long_work_is_not_traced(clock):
     calls = []
-    assert cost_of(lambda: clock.work(6.0), lambda: calls.append(1)) == (6.0, None)
+    assert cost_of(lambda: clock.work(6.0), lambda: calls.append(1), PeakMemory()) == (6.0, None)
     assert not calls
-    seconds, peak = cost_of(lambda: clock.work(0.2), lambda: clock.work(0.2 + 0 * len(np.ones(1 << 17))))
+    seconds, peak = cost_of(
+        lambda: clock.work(0.2), lambda: clock.work(0.2 + 0 * len(np.ones(1 << 17))), PeakMemory()
+    )
     assert seconds == pytest.approx(0.2)
     assert peak >= 8 << 17
 

@@ -22,7 +22,7 @@ from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import FittedPredictor
-from kafeat.model.provenance import Provenance, Search, printable
+from kafeat.model.provenance import ChosenParameter, Provenance, printable
 from kafeat.model.serialize import WITH_PREDICTOR
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.run import Done, NewArrays, RowPolicy, run
@@ -215,7 +215,7 @@ def _provenance(fm: FeatureMap, learned: Learned, rows: int, weight: str | None)
     searches = list(fm.provenance.searches)
     if learned.scores:
         searches.append(
-            Search(
+            ChosenParameter(
                 parameter=f"steps[{len(fm.config.steps) - 1}].penalty",
                 chosen=learned.step.recipe()["penalty"],
                 values=list(learned.penalties),

@@ -39,7 +39,7 @@ from kafeat.jobs.fit.search import HeldOutPredictions, ridge_predictions, settle
 from kafeat.maths.row_sample import RowSample, smallest
 from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.provenance import Origin, Provenance, Search, printable
+from kafeat.model.provenance import ChosenParameter, Origin, Provenance, printable
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.runtime.ordered_map import prefetch
 from kafeat.types import Array, Floats, Mask
@@ -284,7 +284,7 @@ class SampledFit:
 
     def _chain(
         self, sample: Sample, listener: Listener, predict: HeldOutPredictions
-    ) -> tuple[Chain, list[Search]]:
+    ) -> tuple[Chain, list[ChosenParameter]]:
         """Fit the chain on the sample; return it and the searches for its sizes."""
         config = self.config
 

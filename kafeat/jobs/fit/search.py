@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.ridge import FOLDS, NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import PredictionTask, task_of
-from kafeat.model.provenance import Search
+from kafeat.model.provenance import ChosenParameter
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats
 
@@ -45,7 +45,10 @@ def limit_landmarks(recipes: list[Recipe], n_rows: int) -> int | None:
     Return the largest number that was lowered, or None if the rows are enough.
     """
     lowered: list[int] = []
-    for recipe in _landmark_maps(recipes):
+    for recipe in nested(recipes):
+        # Landmarks that the user gives are not drawn from the rows.
+        if recipe["kind"] != "nystroem" or not isinstance(recipe.get("landmarks", "auto"), str):
+            continue
         for key in ("n_components", "n_landmarks"):
             if isinstance(recipe.get(key), int) and recipe[key] > n_rows:
                 lowered.append(recipe[key])
@@ -53,13 +56,13 @@ def limit_landmarks(recipes: list[Recipe], n_rows: int) -> int | None:
     return max(lowered, default=None)
 
 
-def _landmark_maps(node: Any) -> Iterator[Recipe]:
-    """Yield the recipes of the Nyström maps whose landmarks are drawn from the rows."""
+def nested(node: Any) -> Iterator[Recipe]:
+    """Yield the recipes of all steps, those inside of others included."""
     mapping = isinstance(node, dict)
-    if mapping and node.get("kind") == "nystroem" and isinstance(node.get("landmarks", "auto"), str):
+    if mapping and "kind" in node:
         yield node
     for item in node.values() if mapping else node if isinstance(node, list | tuple) else ():
-        yield from _landmark_maps(item)
+        yield from nested(item)
 
 
 _MOST_HELD_OUT = 1500
@@ -88,31 +91,6 @@ class Subset:
         """Return the features of the rows in float64."""
         with self.counted():
             return chain.transform(self.sample.X).astype(np.float64)
-
-
-def train_and_test(sample: Sample, rng: np.random.Generator, most_rows: int) -> tuple[Subset, Subset]:
-    """Return three quarters of the rows, and the rest."""
-    order = _shuffled(sample, rng, most_rows)
-    held = min(len(order) // 4, _MOST_HELD_OUT)
-    return subset_of(sample, order[held:]), subset_of(sample, order[:held])
-
-
-def folds_of(
-    sample: Sample, rng: np.random.Generator, n_folds: int, most_rows: int
-) -> list[tuple[Subset, Subset]]:
-    """Return the rows of each fold after the rows of the others: to fit on, and to test on."""
-    parts = np.array_split(_shuffled(sample, rng, most_rows), n_folds)
-    return [
-        (subset_of(sample, np.concatenate(parts[:i] + parts[i + 1 :])), subset_of(sample, parts[i]))
-        for i in range(n_folds)
-    ]
-
-
-def _shuffled(sample: Sample, rng: np.random.Generator, most_rows: int) -> Array:
-    order = rng.permutation(len(sample.X))[:most_rows]
-    if len(order) < _LEAST_ROWS:
-        raise DataError(f"expected at least {_LEAST_ROWS} rows to choose parameters on, got {len(order)}")
-    return order
 
 
 def subset_of(sample: Sample, rows: Array) -> Subset:
@@ -168,15 +146,6 @@ def fit_chain(
         return Chain.fit(steps, train.sample, copy.deepcopy(rng), cache=cache)
 
 
-def held_out(chain: Chain, train: Subset, test: Subset) -> tuple[Floats, Array]:
-    """Return the features and the labels of the rows to fit on, and after them those of the rows to score on."""
-    of_train, of_test = train.sample.label, test.sample.label
-    if of_train is None or of_test is None:
-        raise TypeError("a search by score without a label has to be refused before the fit")
-    features = np.concatenate([subset.features(chain) for subset in (train, test)])
-    return features, np.concatenate([of_train, of_test])
-
-
 HeldOutPredictions = Callable[[Floats, Array, int, PredictionTask], Floats]
 """What a learner on the first rows of features (n, D), so many, with labels (n,) predicts of the others."""
 
@@ -189,6 +158,60 @@ def ridge_predictions(
     ridge = NormalEquations(Z.shape[1], Y.shape[1])
     ridge.add(Z[:train], Y, np.arange(train) % FOLDS, None if weights is None else weights[:train])
     return ridge.model(ridge.search())(Z[train:].astype(np.float64))
+
+
+@dataclass(frozen=True)
+class SampleSplit:
+    """Rows of a sample to fit on, rows to score on, and the fits that chains on the former have in common."""
+
+    train: Subset
+    test: Subset
+    cache: FitCache
+
+    @classmethod
+    def of(cls, sample: Sample, train: Array, test: Array, cache: FitCache | None = None) -> Self:
+        """Return the split into rows with these numbers."""
+        return cls(subset_of(sample, train), subset_of(sample, test), cache or FitCache())
+
+    def fit(self, recipes: list[Recipe], rng: np.random.Generator) -> Chain:
+        """Fit the chain on the rows to fit on."""
+        return fit_chain(recipes, self.train, rng, self.cache)
+
+    def features(self, chain: Chain) -> tuple[Floats, Array]:
+        """Return the features and the labels of the rows to fit on, and after them those of the rows to score on."""
+        of_train, of_test = self.train.sample.label, self.test.sample.label
+        if of_train is None or of_test is None:
+            raise TypeError("a search by score without a label has to be refused before the fit")
+        features = np.concatenate([subset.features(chain) for subset in (self.train, self.test)])
+        return features, np.concatenate([of_train, of_test])
+
+    def predictions(self, chain: Chain, predict: HeldOutPredictions) -> tuple[PredictionTask, Floats, Array]:
+        """Return the task, what is predicted of the rows to score on from their features (n, k), and their labels."""
+        features, labels = self.features(chain)
+        task, n = task_of(labels), len(self.train)
+        return task, predict(features, labels, n, task), labels[n:]
+
+
+def train_and_test(sample: Sample, rng: np.random.Generator, most_rows: int) -> SampleSplit:
+    """Return three quarters of the rows to fit on, and the rest."""
+    order = _shuffled(sample, rng, most_rows)
+    held = min(len(order) // 4, _MOST_HELD_OUT)
+    return SampleSplit.of(sample, order[held:], order[:held])
+
+
+def folds_of(sample: Sample, rng: np.random.Generator, n_folds: int, most_rows: int) -> list[SampleSplit]:
+    """Return a split for each fold, whose rows are scored on."""
+    parts = np.array_split(_shuffled(sample, rng, most_rows), n_folds)
+    return [
+        SampleSplit.of(sample, np.concatenate(parts[:i] + parts[i + 1 :]), parts[i]) for i in range(n_folds)
+    ]
+
+
+def _shuffled(sample: Sample, rng: np.random.Generator, most_rows: int) -> Array:
+    order = rng.permutation(len(sample.X))[:most_rows]
+    if len(order) < _LEAST_ROWS:
+        raise DataError(f"expected at least {_LEAST_ROWS} rows to choose parameters on, got {len(order)}")
+    return order
 
 
 @contextmanager
@@ -211,38 +234,30 @@ def _said(value: Any) -> str:
 
 def _choose_values(
     recipes: list[Recipe],
-    folds: list[tuple[Subset, Subset]],
+    folds: list[SampleSplit],
     rng: np.random.Generator,
     options: SearchOptions,
     predict: HeldOutPredictions,
-) -> list[Search]:
-    """Return the choice of the best value for every `validate`.
-
-    A fold is the rows to fit on, and those to score on. A score is the mean over the folds.
-    """
+) -> list[ChosenParameter]:
+    """Return the choice of the best value for every `validate` by the mean score over the folds."""
     values = {place: holder[key]["validate"] for place, holder, key in open_searches(recipes, "validate")}
     tried: dict[str, tuple[dict[str, Any], float]] = {}
-    caches = [FitCache() for _ in folds]
 
     def score(chosen: dict[str, Any]) -> float:
         name = json.dumps(chosen)
         if name not in tried:
             settled = _settled(recipes, "validate", chosen)
             with trying(chosen):
-                each = [
-                    _score(fit_chain(settled, train, rng, cache), train, test, predict, options.scoring)
-                    for (train, test), cache in zip(folds, caches, strict=True)
-                ]
+                each = [_score(fold, settled, rng, predict, options.scoring) for fold in folds]
             tried[name] = chosen, float(np.mean(each))
         return tried[name][1]
 
-    if options.method == "full" or (options.method == "auto" and prod(map(len, values.values())) <= _FEW):
-        _every_combination(score, values)
-    else:
-        _by_coordinate(score, values)
+    count = prod(map(len, values.values()))
+    full = options.method == "full" or (options.method == "auto" and count <= _FEW)
+    (_by_combination if full else _by_coordinate)(score, values)
     best = max(tried.values(), key=lambda one: one[1])[0]
     return [
-        Search(
+        ChosenParameter(
             parameter=place,
             chosen=best[place],
             values=own,
@@ -253,23 +268,26 @@ def _choose_values(
 
 
 def _score(
-    chain: Chain, train: Subset, test: Subset, predict: HeldOutPredictions, scoring: ScoringName
+    split: SampleSplit,
+    recipes: list[Recipe],
+    rng: np.random.Generator,
+    predict: HeldOutPredictions,
+    scoring: ScoringName,
 ) -> float:
-    features, labels = held_out(chain, train, test)
-    task = task_of(labels)
-    predicted, known = predict(features, labels, len(train), task), labels[len(train) :]
+    task, predicted, labels = split.predictions(split.fit(recipes, rng), predict)
     if scoring == "log_loss" and task.classes is not None:
-        predicted = held_out_probabilities(predicted, task.numbers(known))
-    found = score_of(scoring, task, predicted, known)
+        predicted = held_out_probabilities(predicted, task.numbers(labels))
+    found = score_of(scoring, task, predicted, labels)
     if not np.isfinite(found):
         raise DataError(
-            f"validate: expected a score for every value, got none: labels must differ among the {len(test):,} rows"
+            f"validate: expected a score for every value, got none: labels must differ among the {len(labels):,} rows"
             " held out"
         )
     return found
 
 
-def _every_combination(score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]]) -> None:
+def _by_combination(score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]]) -> None:
+    """Score every combination of the values."""
     count = prod(map(len, values.values()))
     if count > _MOST_COMBINATIONS:
         raise DataError(
@@ -302,7 +320,7 @@ def settle(
     rng: np.random.Generator,
     options: SearchOptions,
     predict: HeldOutPredictions,
-) -> tuple[tuple[Step, ...], list[Search]]:
+) -> tuple[tuple[Step, ...], list[ChosenParameter]]:
     """Return the steps with a value in the place of every search, and the record of each search."""
     if not any(step.searches for step in steps):
         return tuple(steps), []
@@ -312,22 +330,22 @@ def settle(
                 f"steps[{i}].{step.traits.unsaved}: parameters cannot be chosen from the data for it: give values"
             )
     recipes = [step.recipe() for step in steps]
-    train, test = train_and_test(sample, rng, options.rows)
-    folds = [(train, test)] if options.folds is None else folds_of(sample, rng, options.folds, options.rows)
+    split = train_and_test(sample, rng, options.rows)
+    folds = [split] if options.folds is None else folds_of(sample, rng, options.folds, options.rows)
     records = []
     # Values first, as the width that a map needs depends on them.
     if any(open_searches(recipes, "validate")):
         records = _choose_values(recipes, folds, rng, options, predict)
         recipes = _settled(recipes, "validate", {record.parameter: record.chosen for record in records})
     for place, holder, key in list(open_searches(recipes, "target_error")):
-        records.append(_reach(recipes, holder, place, train, test, rng))
+        records.append(_reach(recipes, holder, place, split, rng))
         holder[key] = records[-1].chosen
     return tuple(build_step(recipe) for recipe in recipes), records
 
 
 def _reach(
-    recipes: list[Recipe], holder: Recipe, place: str, train: Subset, test: Subset, rng: np.random.Generator
-) -> Search:
+    recipes: list[Recipe], holder: Recipe, place: str, split: SampleSplit, rng: np.random.Generator
+) -> ChosenParameter:
     """Return the choice of the smallest width with the wanted error, for the step `holder`."""
     target, errors = holder["n_components"]["target_error"], dict[int, float]()
     own = build_step({**holder, "n_components": _FIRST_WIDTH}).traits.own_kernel
@@ -336,17 +354,17 @@ def _reach(
 
     def error(width: int) -> float:
         with trying({place: width}):
-            chain = fit_chain(_settled(recipes, "target_error", {place: width}), train, rng)
-            X = test.sample.X
-            errors[width] = relative_frobenius(chain.exact(X, X), test.features(chain))
+            chain = fit_chain(_settled(recipes, "target_error", {place: width}), split.train, rng)
+            X = split.test.sample.X
+            errors[width] = relative_frobenius(chain.exact(X, X), split.test.features(chain))
         if np.isinf(errors[width]):
             raise DataError(f"{place}: target_error: expected a kernel that is not 0 on all rows, got zeros")
         return errors[width]
 
     # A Nyström map has at most as many outputs as there are rows.
-    last = min(_LAST_WIDTH, len(train)) if holder["kind"] == "nystroem" else _LAST_WIDTH
+    last = min(_LAST_WIDTH, len(split.train)) if holder["kind"] == "nystroem" else _LAST_WIDTH
     chosen, widths = _smallest(error, target, last, place), sorted(errors)
-    return Search(
+    return ChosenParameter(
         parameter=place,
         chosen=chosen,
         target_error=target,

@@ -14,7 +14,7 @@ from kafeat.maths.scoring import spell_score, stated
 from kafeat.pictures.canvas import Style, cycle, legend
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.costs import cost_rows
-from kafeat.study.records import Summary, estimate_of
+from kafeat.study.records import Summary
 from kafeat.study.summary import is_number, score_name, scoring_of, spell, spread_of, stated_mean
 
 
@@ -201,7 +201,7 @@ def _bars(
     axes: Axes, axis: Axis, entries: Sequence[Summary], key: str, hue: str, label: str, line: str = "-"
 ) -> None:
     means = [_mean(entry, key) for entry in entries]
-    errors = [spread_of(entry, estimate_of(entry, key)) or 0.0 for entry in entries]
+    errors = [spread_of(entry, entry[key]) or 0.0 for entry in entries]
     axes.errorbar(
         [axis.of(entry) for entry in entries], means, yerr=errors,
         marker="o", ms=4, ls=line, lw=1.5, capsize=2, color=hue, label=label,

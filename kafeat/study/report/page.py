@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, cast
+from typing import Any
 
 from kafeat.maths.scoring import spell_score
 from kafeat.pictures.canvas import Picture
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.costs import cost_table, findings
 from kafeat.study.recommendation import choose
-from kafeat.study.records import MACHINES, EvaluationRecord, Report, Summary, estimate_of
+from kafeat.study.records import MACHINES, Record, Report, Summary
 from kafeat.study.report.document import document, figures, table, write_page
 from kafeat.study.report.pictures import pictures
 from kafeat.study.summary import score_name, spell, spell_briefly, spelled_rate, spread_of, stated_mean
@@ -86,7 +86,7 @@ def _answer(report: Report) -> str:
     return answer
 
 
-def _asked(first: EvaluationRecord, splits: int) -> str:
+def _asked(first: Record, splits: int) -> str:
     text = f"Errors: on {first['rows']:,} rows that no map was fitted on here."
     if first["rows_seen_in_fit"]:
         text = f"Errors: on {first['rows']:,} rows; the fit of the map saw {first['rows_seen_in_fit']:,} of them."
@@ -186,12 +186,12 @@ def _head(entry: Summary, key: str) -> str:
 
 
 def _cell(entry: Summary, key: str) -> str:
-    figure, (head, form) = cast(Mapping[str, Any], entry).get(key), _WORDS[key]
+    figure, (head, form) = entry.get(key), _WORDS[key]
     if not _known(figure):
         return ""
     if not isinstance(figure, Mapping):
         return format(figure, form)
-    error = spread_of(entry, estimate_of(entry, key))
+    error = spread_of(entry, entry[key])
     # below the mean, because the table would otherwise be wider than a screen
     beside = f" <small>± {error:.1g}</small>" if error and head not in _PLAIN else ""
     return format(stated_mean(entry, key), form) + beside

@@ -110,7 +110,7 @@ class Budget:
 Run = Callable[[Candidate, Size], Outcome]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Search:
     """Trials in a fixed order, which ends after a number of them or when the time is over.
 

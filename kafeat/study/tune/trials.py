@@ -18,24 +18,23 @@ from types import TracebackType
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import FitCache, sources_of
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted, quoted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
-from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
-from kafeat.jobs.fit.search import Subset, fit_chain, held_out, ridge_predictions, subset_of
+from kafeat.jobs.fit.labels import LabelArgument, label_names, parse_test_rows
+from kafeat.jobs.fit.search import SampleSplit, fit_chain, ridge_predictions, subset_of
 from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData
-from kafeat.study.scores import ModelScoring
+from kafeat.study.scores import ModelScoring, resampled_scores
 from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
 from kafeat.study.tune.table import TunedTable
-from kafeat.types import Array, Floats
 
 # Test parts of one shuffling, which do not overlap.
 _PARTS = 4
@@ -69,14 +68,14 @@ class Outcome:
     `model_bytes` what the map has learned.
     """
 
-    score: float
-    resampled: tuple[float, ...]
-    seconds: float
-    columns: int = 0
+    score: Annotated[float, Field(lt=float("inf"))]
+    resampled: tuple[FiniteFloat, ...]
+    seconds: Annotated[FiniteFloat, Field(ge=0.0)]
+    columns: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
     failure: str | None = None
-    figures: dict[str, float] = field(default_factory=dict)
-    row_seconds: float = 0.0
-    model_bytes: int = 0
+    figures: dict[str, FiniteFloat] = field(default_factory=dict)
+    row_seconds: Annotated[FiniteFloat, Field(ge=0.0)] = 0.0
+    model_bytes: Annotated[int, Field(ge=0)] = 0
 
     @property
     def error(self) -> float:
@@ -86,13 +85,6 @@ class Outcome:
     def noise(self, other: Outcome) -> float:
         """Return the standard error of the difference to another trial of the same size."""
         return float(np.std(np.subtract(self.resampled, other.resampled)))
-
-
-class _Split(NamedTuple):
-    train: Subset
-    test: Subset
-    cache: FitCache
-    number: int
 
 
 # Scores of classes that stand beside the one that decides.
@@ -124,19 +116,20 @@ class Scorer:
         splits, started = self._splits(size.rows, size.splits), time.perf_counter()
         try:
             with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
-                outcomes = list(pool.map(lambda split: self._on(split, candidate, size), splits))
+                outcomes = list(
+                    pool.map(lambda k: self._on(splits[k], k, candidate, size), range(len(splits)))
+                )
         except DataError as error:
             return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
         return _mean(outcomes, time.perf_counter() - started)
 
-    def _on(self, split: _Split, candidate: Candidate, size: Size) -> Outcome:
+    def _on(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Outcome:
         """Return the outcome on one split."""
         n, task = len(split.train), self._task
         recipes = self._space.steps(candidate, size.width, n, size.draft)
-        rng = np.random.default_rng([self._seed, 6, split.number])
-        chain = fit_chain(recipes, split.train, rng, split.cache)
+        chain = split.fit(recipes, np.random.default_rng([self._seed, 6, number]))
         started = time.perf_counter()
-        Z, every = held_out(chain, split.train, split.test)
+        Z, every = split.features(chain)
         row_seconds = (time.perf_counter() - started) / len(Z)
         weights = task.class_weights(every) if self._balanced else None
         predicted, labels = ridge_predictions(Z, every, n, task, weights), every[n:]
@@ -152,8 +145,8 @@ class Scorer:
             raise DataError(
                 f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
             )
-        rng = np.random.default_rng([self._seed, 7, split.number])
-        resampled = _resampled(measure, task, predicted, labels, RESAMPLES, rng)
+        rng = np.random.default_rng([self._seed, 7, number])
+        resampled = resampled_scores(measure, task, predicted, labels, RESAMPLES, rng)
         return Outcome(
             score=score,
             resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
@@ -164,11 +157,11 @@ class Scorer:
             model_bytes=sum(value.nbytes for one in chain.steps for value in one.state.values()),
         )
 
-    def _split_rows(self, rows: int, n: int) -> list[_Split]:
+    def _split_rows(self, rows: int, n: int) -> list[SampleSplit]:
         return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
 
 
-def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> _Split:
+def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> SampleSplit:
     """Return a quarter of the rows to test on, after the rest; four splits in a row share no test row."""
     shuffling, part = divmod(number, _PARTS)
     order = np.random.default_rng([seed, 5, shuffling]).permutation(len(table.labels))[:most_rows]
@@ -176,12 +169,7 @@ def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> _Split:
     test = np.zeros(len(order), dtype=bool)
     test[part * held : (part + 1) * held] = True
     most = int(np.clip(_MOST_KEPT // max(1, len(order) * table.width), 2, _MOST_CHAINS))
-    return _Split(
-        subset_of(table.sample, order[~test]),
-        subset_of(table.sample, order[test]),
-        FitCache(most),
-        number,
-    )
+    return SampleSplit.of(table.sample, order[~test], order[test], FitCache(most))
 
 
 def _mean(outcomes: Sequence[Outcome], seconds: float) -> Outcome:
@@ -232,32 +220,20 @@ def score_test_rows(
     if predictor is None:
         raise TypeError("the config of a test score ends in a predictor")
     names = label_names(label)
-    n, read = data.label_columns({"--split": [split], "--label": names})
-    columns = {name: read[name] for name in names}
-    labels = label if isinstance(label, np.ndarray) else joint_labels(columns, data.name)
-    test, _ = parse_test_rows(read[split])
+    n, read, parts = data.labelled(names, split)
+    labels = label if isinstance(label, np.ndarray) else read
+    if labels is None:
+        raise TypeError("a search without a label")
+    test, _ = parse_test_rows(parts)
     if not test.any():
         raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
     # Of all labels, as a class may have test rows only.
     rule = ModelScoring.of(task_of(labels, kind), predictor.labels)
-    subject = EvaluatedMap(fm, data, n, EvaluationRequest(names, split, jobs=jobs))
+    subject = EvaluatedMap(fm, data, n, EvaluationRequest(labels=names, split=split, jobs=jobs))
     rows, outputs = subject.predictions(fm, test)
     predicted, seen = rule.predicted(outputs), rule.named(labels[rows])
-    resampled = _resampled(scoring, rule.task, predicted, seen, _TEST_RESAMPLES, np.random.default_rng(0))
+    resampled = resampled_scores(scoring, rule.task, predicted, seen, _TEST_RESAMPLES)
     return Score(score_of(scoring, rule.task, predicted, seen), float(np.nanstd(resampled)), len(seen))
-
-
-def _resampled(
-    scoring: str,
-    task: PredictionTask,
-    predicted: Floats,
-    labels: Array,
-    n: int,
-    rng: np.random.Generator,
-) -> list[float]:
-    """Return the scores on `n` resamples of the rows."""
-    draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
-    return [score_of(scoring, task, predicted[rows], labels[rows]) for rows in draws]
 
 
 def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
@@ -292,7 +268,7 @@ _Run = Callable[[Candidate, Size], Outcome]
 _MARK = b'{"kafeat": "tune", "key": '
 
 
-class Journal:
+class TrialJournal:
     """The outcomes of a search, in a file that it has locked. It stays if the search or the writing of its result ends
     early, and otherwise is removed. `complete` is None until there is a choice.
 
@@ -334,12 +310,12 @@ class Journal:
             return
         size = len(head)
         for line in lines:
-            record = _Line.read(line)
+            record = _read(line)
             if record is None:
                 taken = counted(len(self._known), "trial")
                 warn(f"{self._path}: a line is damaged; the search goes on from {taken} before it")
                 break
-            self._known[record.trial] = Outcome(**record.model_dump(exclude={"trial"}))
+            self._known[record.trial] = record
             size += len(line)
         self._file.truncate(size)
 
@@ -370,30 +346,24 @@ class Journal:
                 os.unlink(self._path)
 
 
-class _Line(BaseModel):
-    """An outcome as it is written."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
+@dataclass(frozen=True, kw_only=True)
+class _Line(Outcome):
+    """An outcome as it is written, with the name of its trial."""
 
     trial: str
-    score: float = Field(lt=float("inf"))
-    resampled: tuple[FiniteFloat, ...]
-    seconds: Annotated[FiniteFloat, Field(ge=0.0)]
-    columns: int = Field(ge=0, lt=1 << 31)
-    failure: str | None
-    figures: dict[str, FiniteFloat]
-    row_seconds: Annotated[FiniteFloat, Field(ge=0.0)]
-    model_bytes: int = Field(ge=0)
 
-    @classmethod
-    def read(cls, line: bytes) -> _Line | None:
-        """Return the outcome of a line, or None for a damaged or incomplete one."""
-        try:
-            record = cls.model_validate_json(line)
-        except ValidationError:
-            return None
-        complete = record.columns > 0 and len(record.resampled) == RESAMPLES and record.score > float("-inf")
-        return record if line.endswith(b"\n") and (complete or record.failure is not None) else None
+
+_LINE = TypeAdapter(_Line)
+
+
+def _read(line: bytes) -> _Line | None:
+    """Return the outcome of a line, or None for a damaged or incomplete one."""
+    try:
+        record = _LINE.validate_json(line, strict=True)
+    except ValidationError:
+        return None
+    complete = record.columns > 0 and len(record.resampled) == RESAMPLES and record.score > float("-inf")
+    return record if line.endswith(b"\n") and (complete or record.failure is not None) else None
 
 
 def _open(path: str) -> int:

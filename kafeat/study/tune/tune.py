@@ -43,15 +43,15 @@ from kafeat.study.tune.space import (
     with_predictor,
 )
 from kafeat.study.tune.table import check_base, read_table, with_columns
-from kafeat.study.tune.trials import Journal, Scorer, column_importance, score_test_rows, sizes
-from kafeat.study.tune.tuning import Tuning, curve_of, table_of
+from kafeat.study.tune.trials import Scorer, TrialJournal, column_importance, score_test_rows, sizes
+from kafeat.study.tune.tuning import DataArguments, Tuning, curve_of, table_of
 from kafeat.types import TableLike
 
 LEAST_ROWS = 20
 """Fewer rows than these are refused, as nothing can be chosen on them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tuner:
     """The search over the maps of `space` for the labels of `data`; `start` holds the settings beside the steps."""
 
@@ -95,7 +95,7 @@ class Tuner:
 
     def journal(
         self, path: str | None, resume: bool, listener: Listener
-    ) -> AbstractContextManager[Journal | None]:
+    ) -> AbstractContextManager[TrialJournal | None]:
         """Open the file of trials, whose key changes with the data and with everything that trials depend on."""
         if path is None:
             return nullcontext()
@@ -105,9 +105,9 @@ class Tuner:
         text = table.labels.dtype.kind == "O"
         labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
         key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels)
-        return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
+        return TrialJournal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
-    def search(self, trials: int | None, seconds: float | None, record: Journal | None) -> Search:
+    def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
         score = Scorer(self.space, self.goal, self.chosen_by, self.start.seed, self.jobs).score
         rows = len(self.space.table.labels)
@@ -115,10 +115,10 @@ class Tuner:
         # The chosen map is fitted on all rows for the score of the test rows.
         last_fit = 0.0 if self.split is None else rows / planned[-1].rows
         return Search(
-            self.space,
-            planned,
-            score if record is None else record.remembering(score),
-            self.chosen_by,
+            space=self.space,
+            sizes=planned,
+            run=score if record is None else record.remembering(score),
+            scoring=self.chosen_by,
             budget=self.budget,
             most_trials=trials,
             seconds=seconds,
@@ -157,9 +157,13 @@ class Tuner:
             return fit_reader(config, source, self.label, split=self.split)
 
     def result(
-        self, search: Search, choice: Choice, words: Sequence[str], fit: Callable[[Config], FeatureMap]
+        self,
+        search: Search,
+        choice: Choice,
+        source: DataArguments | None,
+        fit: Callable[[Config], FeatureMap],
     ) -> Tuning:
-        """Return the result; `words` are the arguments of commands that read the same data."""
+        """Return the result; `source` has the arguments of commands that read the same data."""
         config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
         name = self.chosen_by
         constant = score_of_constant(name, self.goal, labels, labels)
@@ -182,7 +186,7 @@ class Tuner:
             trials=len(search.trials),
             notes=said,
             interrupted=choice.interrupted,
-            _words=words,
+            _source=source,
             _labels=names,
             _fit=partial(fit, config),
         )
@@ -310,8 +314,8 @@ def tune(
             given = label_argument(label, first.rows)
         space = SearchSpace(read_table(source, start, given, split, listener), own)
         tuner = Tuner(
-            source, given, start, budget, space,
-            split=split, task=task, scoring=scoring, jobs=count_jobs(jobs), seeds=seeds, with_report=report is not None,
+            data=source, label=given, start=start, budget=budget, space=space, split=split, task=task,
+            scoring=scoring, jobs=count_jobs(jobs), seeds=seeds, with_report=report is not None,
         )  # fmt: skip
         seconds = None if seconds is None else _SHARE_OF_TIME * seconds
         with tuner.journal(journal, resume, listener) as record:
@@ -327,7 +331,7 @@ def tune(
                 with rereadable(data, reading) as again:
                     return tuner.fit(config, again)
 
-            tuning = tuner.result(search, choice, _words(data, split, reading), fit)
+            tuning = tuner.result(search, choice, DataArguments.of(data, split, reading), fit)
             if report is not None:
                 from kafeat.study.tune.report import write_tuning
 
@@ -335,17 +339,3 @@ def tune(
             if write is not None:
                 write(tuning)
     return tuning
-
-
-def _words(data: object, split: str | None, reading: InputOptions | None) -> list[str]:
-    """Return the arguments of commands that read the same data: the file, and how it is divided and read."""
-    if not isinstance(data, str | os.PathLike):
-        return []
-    reading = reading or InputOptions()
-    return [
-        os.fspath(data),
-        *(["", ""] if split is None else ["--split", split]),
-        *([] if reading.input_format is None else ["--input-format", reading.input_format]),
-        *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
-        *(["--no-header"] if reading.no_header else []),
-    ]

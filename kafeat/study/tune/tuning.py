@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafeat.config import Config
+from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import spell_score, stated
 from kafeat.model.feature_map import FeatureMap
@@ -23,7 +25,28 @@ if TYPE_CHECKING:
 _SHOWN = 6
 
 
-@dataclass(frozen=True)
+class DataArguments(NamedTuple):
+    """The arguments of commands that read the data of a search: the file, how it is divided, and how it is read."""
+
+    data: str
+    split: Sequence[str]
+    reading: Sequence[str]
+
+    @classmethod
+    def of(cls, data: object, split: str | None, reading: InputOptions | None) -> Self | None:
+        """Return the arguments; None for data in memory or from a pipe."""
+        if not isinstance(data, str | os.PathLike) or os.fspath(data) == "-":
+            return None
+        reading = reading or InputOptions()
+        words = [
+            *([] if reading.input_format is None else ["--input-format", reading.input_format]),
+            *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
+            *(["--no-header"] if reading.no_header else []),
+        ]
+        return cls(os.fspath(data), [] if split is None else ["--split", split], words)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tuning:
     """The result of `kafeat.tune`.
 
@@ -60,7 +83,7 @@ class Tuning:
     trials: int
     notes: tuple[str, ...]
     interrupted: bool
-    _words: Sequence[str]
+    _source: DataArguments | None
     _labels: LabelNames
     _fit: Callable[[], FeatureMap] = field(repr=False)
 
@@ -162,28 +185,22 @@ class Tuning:
 
     def commands(self, config: str = "best.yaml") -> list[str]:
         """Return the commands to go on with, if the config is in this file; none for data in memory or from a pipe."""
-        if not self._words or self._words[0] == "-":
+        if self._source is None:
             return []
-        data, split, reading = self._words[0], list(self._words[1:3]), list(self._words[3:])
+        data, split, reading = self._source
         predicts = self.config.predictor is not None
         model, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
         output = "predictions.csv" if predicts else "features.parquet"
         label = [word for name in self._labels for word in ("--label", name)]
-        keep, split = [word for name in self._labels for word in ("--keep", name)], split if split[0] else []
+        keep = [word for name in self._labels for word in ("--keep", name)]
+        # Without a split the map has seen all rows, so that only a map fitted anew can be judged.
+        judged = ["--model", model] if split else ["--config", config]
         return [
             shlex.join(["kafeat", *words])
             for words in (
                 ["fit", "--config", config, data, model, *label, *split, *reading],
                 [use, "--model", model, data, output, *keep, *reading],
-                # Without a split the map has seen all rows, so that only a map fitted anew can be judged.
-                [
-                    "evaluate",
-                    *(["--model", model] if split else ["--config", config]),
-                    data,
-                    *label,
-                    *split,
-                    *reading,
-                ],
+                ["evaluate", *judged, data, *label, *split, *reading],
             )
         ]
 

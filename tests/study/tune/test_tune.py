@@ -272,7 +272,7 @@ def _ended(scores):
         candidate: Outcome(score, tuple(score + RNG.normal(scale=noise, size=40)), 0.0)
         for candidate, score, noise in scores
     }
-    search = Search(None, [size], lambda candidate, _size: outcomes[candidate])
+    search = Search(space=None, sizes=[size], run=lambda candidate, _size: outcomes[candidate])
     for candidate in outcomes:
         search._try(candidate, size)
     return search
@@ -297,7 +297,7 @@ def searched(most=None, stop_after=None, seed=0):
         score = np.random.default_rng([seed, *str((candidate, size)).encode()]).random()
         return Outcome(score, tuple(score + np.arange(40) * 1e-6), 1.0, size.width)
 
-    search = Search(space, sizes(4000, 64, 2), run, most_trials=most)
+    search = Search(space=space, sizes=sizes(4000, 64, 2), run=run, most_trials=most)
     if stop_after is not None:
         over = search._over
         search._over = lambda *one: over(*one) or len(search.trials) >= stop_after
@@ -450,9 +450,9 @@ def test_a_search_keeps_its_time(monkeypatch, seconds, learned):
         return Outcome(score, tuple(score + np.arange(40) * 1e-6), took, size.width)
 
     search = Search(
-        SearchSpace(_table_of(mixed().drop_columns(["id"]))),
-        planned,
-        run,
+        space=SearchSpace(_table_of(mixed().drop_columns(["id"]))),
+        sizes=planned,
+        run=run,
         seconds=seconds,
         reserved=4.0,
         started=0.0,

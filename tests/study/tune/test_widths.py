@@ -22,7 +22,7 @@ def choose(budget, score, *, rows=8000, noise=0.0, predicts=False, raw=None):
         resampled = tuple(value + noise * draws.normal(size=40))
         return Outcome(value, resampled, 0.0, min(size.width, rows))
 
-    search = Search(None, [Size(rows, budget.searched, 2)], run, budget=budget)
+    search = Search(space=None, sizes=[Size(rows, budget.searched, 2)], run=run, budget=budget)
     for candidate in (PLAIN,) if raw is None else (PLAIN, RAW):
         search._try(candidate, search.sizes[-1])
     return choose_by(search, predicts, with_curve=False)

@@ -79,7 +79,12 @@ def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = Non
 
 
 def held_out_probabilities(scores: Floats, classes: Array, weights: Floats | None = None) -> Floats:
-    """Return probabilities of rows with scores (n, c); each half of the rows is calibrated on the other."""
+    """Return probabilities of rows with scores (n, c); each half of the rows is calibrated on the other.
+
+    For two classes the scores may be those of the second, (n, 1).
+    """
+    if scores.shape[1] == 1:
+        scores = np.hstack([-scores, scores])
     out: Floats = np.empty(scores.shape)
     for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         known = None if weights is None else weights[other]

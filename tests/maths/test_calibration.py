@@ -110,3 +110,10 @@ def test_no_row_is_calibrated_by_its_own_half():
     second = held_out_probabilities(scores, other)
     assert np.array_equal(first[::2], second[::2])
     assert not np.array_equal(first[1::2], second[1::2])
+
+
+def test_scores_of_the_second_class_alone_are_those_of_two_classes():
+    scores, classes = drawn(400)
+    one = scores[:, 1:2] - scores[:, :1]
+    both = held_out_probabilities(np.hstack([-one, one]), np.minimum(classes, 1))
+    assert np.array_equal(held_out_probabilities(one, np.minimum(classes, 1)), both)

@@ -154,7 +154,7 @@ def test_every_line_with_kafeat_has_options_that_there_are(page):
         for name in re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", line):
             command = whole.get_command(Context(whole), line.split()[0])
             known = {one for option in command.params for one in (*option.opts, *option.secondary_opts)}
-            assert name in known | {"--help"}, line
+            assert name in known | {"--help", "--help-all"}, line
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -14,7 +14,7 @@ import kafeat
 
 MODULES = [
     "kafeat.config.model", "kafeat.study.evaluation", "kafeat.jobs.dataset.api", "kafeat.study.evaluate",
-    "kafeat.jobs.fit.fit", "kafeat.model.feature_map",
+    "kafeat.study.tune.tune", "kafeat.jobs.fit.fit", "kafeat.model.feature_map",
     "kafeat.pictures.notebook", "kafeat.model.load", "kafeat.model.serialize",
 ]  # fmt: skip
 METHODS = [
@@ -52,7 +52,9 @@ def check_sections(function: Callable[..., object]) -> None:
     assert ("Returns" in sections) == returns, function
 
 
-@pytest.mark.parametrize("function", [kafeat.fit, kafeat.load, kafeat.transform, kafeat.evaluate, *METHODS])
+@pytest.mark.parametrize(
+    "function", [kafeat.fit, kafeat.load, kafeat.transform, kafeat.evaluate, kafeat.tune, *METHODS]
+)
 def test_all_parameters_are_documented_in_order(function: Callable[..., object]) -> None:
     if function != kafeat.FeatureMap.dumps:
         check_sections(function)

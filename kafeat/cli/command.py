@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -20,6 +20,7 @@ _OF_ONE_COMMAND = frozenset({"--json"})
 # `predict` does what `transform` does, so the variables of `transform` count for it, too.
 _SAME_AS = {"predict": ("transform",)}
 _PREFIX = "KAFEAT_"
+_OWN = "Options"
 _WITHOUT_OPTION = ("KAFEAT_COLOR", "KAFEAT_COMPILED")
 
 
@@ -48,10 +49,18 @@ class Context(click.Context):
         self.color = log.wants_color(sys.stdout)
 
 
+class GroupedOption(click.Option):
+    """An option with a heading of the help to stand below; a rare one is not in the help of many options."""
+
+    def __init__(self, *names: Any, group: str = _OWN, rare: bool = False, **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.group, self.rare = group, rare
+
+
 def color_option(*variables: str) -> click.Option:
     """Return --color, which may stand before or after the command. `log.apply_color` reads it earlier."""
-    return click.Option(
-        ["--color"], type=click.Choice(log.COLORS), expose_value=False,
+    return GroupedOption(
+        ["--color"], group="Messages", rare=True, type=click.Choice(log.COLORS), expose_value=False,
         envvar=variables, allow_from_autoenv=False,
         help="Use colours on a terminal unless NO_COLOR is set (auto, the default), always, or never.",
     )  # fmt: skip
@@ -66,7 +75,7 @@ def completed(command: click.Command) -> click.Command:
         option.envvar = _variables(command.name or "", option)
     command.params.append(color_option())
     command.callback = _checked(command)
-    first = next(settings(command), None)
+    first = next((one for one in settings(command) if getattr(one, "group", None) == _OWN), None)
     if first is not None:
         command.epilog = (
             f"{command.epilog or ''}\n\nEnvironment variables set defaults of options: {long_name(first)} is read from "
@@ -102,9 +111,7 @@ def warn_of_unknown_variables(group: click.Command) -> None:
     found = {name for name, value in os.environ.items() if name.startswith(_PREFIX) and value}
     if not found or not isinstance(group, click.Group):
         return
-    context = Context(group)  # importing all commands takes 20 ms
-    commands = filter(None, (group.get_command(context, name) for name in group.list_commands(context)))
-    read = (name for command in commands for option in settings(command) for name in option.envvar or ())
+    read = (name for one in _commands(group) for option in settings(one) for name in option.envvar or ())
     known = {*_WITHOUT_OPTION, *read}
     for name in sorted(found - known):
         from kafeat.contract.describe import near
@@ -114,6 +121,13 @@ def warn_of_unknown_variables(group: click.Command) -> None:
         meant = near(name.removeprefix(_PREFIX), bare, cutoff=0.75)
         hint = f"; did you mean {_PREFIX}{meant}?" if meant else ""
         log.warn(f"{name}: no option is set by this variable, so it is ignored{hint}")
+
+
+def _commands(group: click.Command) -> Iterator[click.Command]:
+    """Yield the commands of a group, which takes 20 ms to import them."""
+    if isinstance(group, click.Group):
+        context = Context(group)
+        yield from filter(None, (group.get_command(context, name) for name in group.list_commands(context)))
 
 
 def settings(command: click.Command) -> Iterator[click.Option]:
@@ -136,41 +150,91 @@ def long_name(option: click.Option) -> str:
     return next(name for name in option.opts if name.startswith("--"))
 
 
-_OWN = "Options"
-# The help of a command with fewer options than this is one list.
-_FEW = 12
+# The help of a command with fewer options than these is one list; that of one with more leaves out the rare ones.
+_FEW, _MANY = 12, 20
+_SHOWS_ALL = "kafeat.help_all"
+
+
+def _show_all(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        context.meta[_SHOWS_ALL] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
+_HELP_ALL = GroupedOption(
+    ["--help-all"], group="Messages", is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
+    help="Show all options and exit.",
+)  # fmt: skip
 
 
 class GroupedCommand(click.Command):
-    """A command whose help lists many options in groups: its own ones first, then those that commands share."""
+    """A command whose help lists many options in groups: its own ones first, then those that commands share.
+
+    If there are more than 20, `--help` leaves the rare ones to `--help-all`.
+    """
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        every = super().get_params(ctx)
+        if len(_options(every)) > _MANY:
+            every.append(_HELP_ALL)
+        return every
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            place = _place_of(error.option_name, ctx)
+            if not place:
+                raise
+            raise click.NoSuchOption(
+                error.option_name, f"No such option '{error.option_name}': it belongs to {place}.", ctx=ctx
+            ) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        every = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        from kafeat.io.options import GROUPS  # only the help of a command needs them
+
+        every = _options(self.get_params(ctx))
         if len(every) < _FEW:
             super().format_options(ctx, formatter)
             return
-        groups = _groups({long_name(one) for one in every})
-        for group in (_OWN, *dict.fromkeys(groups.values())):
-            of_group = (
-                one.get_help_record(ctx) for one in every if groups.get(long_name(one), _OWN) == group
-            )
-            rows = [record for record in of_group if record is not None]
+        many = len(every) > _MANY and _SHOWS_ALL not in ctx.meta
+        shown = [one for one in every if not (many and getattr(one, "rare", False))]
+        for group in GROUPS:
+            # click makes --help
+            of_group = (one for one in shown if getattr(one, "group", "Messages") == group)
+            rows = [record for one in of_group if (record := one.get_help_record(ctx)) is not None]
             if rows:
                 with formatter.section(group):
                     formatter.write_dl(rows)
+        if len(shown) < len(every):
+            formatter.write_paragraph()
+            formatter.write_text(f"{len(every) - len(shown)} more options: {ctx.command_path} --help-all")
 
 
-def _groups(names: set[str]) -> dict[str, str]:
-    """Return the groups of options, for a command with options of these names."""
-    # Imported here: only the help of a command needs them.
-    from kafeat.io.options import declared
-    from kafeat.jobs.transform.options import PARTS, TransformOptions
+def _place_of(name: str, context: click.Context) -> str:
+    """Return which other commands have an option of this name, and which key of a config sets it in this one."""
+    places = [
+        f"`kafeat {one.name}`" for one in _commands(context.find_root().command) if name in _names_of(one)
+    ]
+    key = name.lstrip("-").replace("-", "_")
+    key = "n_components" if key == "columns" else key
+    if "--config" in _names_of(context.command) and key in _config_keys():
+        places.append(f"the config, as `{key}`")
+    return " or ".join(places)
 
-    groups = {f"--{one.name.replace('_', '-')}": says.group for one, says in declared(TransformOptions)}
-    groups |= dict.fromkeys(("--json", "--report", "--dry-run"), "Output")
-    groups |= dict.fromkeys(("--log-format", "--quiet", "--verbose", "--color", "--help"), "Messages")
-    return {
-        name: group
-        for name, group in groups.items()
-        if group is not None and (group != PARTS or "--engine" in names)
-    }
+
+def _names_of(command: click.Command) -> set[str]:
+    """Return all names of the options of a command."""
+    return {name for one in _options(command.params) for name in (*one.opts, *one.secondary_opts)}
+
+
+def _config_keys() -> set[str]:
+    from kafeat.config import Config
+    from kafeat.registry import kinds, step_class
+
+    return {*Config.model_fields, *(key for kind in kinds() for key in step_class(kind).model_fields)}
+
+
+def _options(parameters: Iterable[click.Parameter]) -> list[click.Option]:
+    return [one for one in parameters if isinstance(one, click.Option)]

@@ -22,15 +22,15 @@ Examples:
 """,
 )
 @click.argument("files", type=options.CONFIG, nargs=-1, metavar="[FILE.yaml]...")
-@click.option(
+@options.option(
     "--kind", type=options.KIND, metavar="KIND", allow_from_autoenv=False,
     help="Write a config with a step of this kind (default: nystroem), every key, its default and its accepted values.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--check", is_flag=True, allow_from_autoenv=False,
     help="Check the configs and experiments FILE.yaml, and list every mistake in them (exit code 2).",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--schema", is_flag=True, allow_from_autoenv=False, help="Write the JSON Schema of configs, for editors."
 )
 def config(files: tuple[str, ...], kind: str | None, check: bool, schema: bool) -> None:

@@ -22,10 +22,10 @@ Examples:
 )
 @click.argument("a", type=options.MODEL, metavar="A")
 @click.argument("b", type=options.MODEL, metavar="B")
-@click.option(
+@options.option(
     "--json", "as_json", is_flag=True, help="Write a JSON list of objects with the keys where, a and b."
 )
-@click.option("--exit-code", is_flag=True, help="Exit with code 6 if the maps differ.")
+@options.option("--exit-code", is_flag=True, help="Exit with code 6 if the maps differ.")
 @options.log_format
 def diff(a: str, b: str, as_json: bool, exit_code: bool) -> None:
     """List the differences between the maps A and B: recipe, columns, learned arrays and training data."""

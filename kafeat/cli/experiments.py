@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from kafeat.cli import options
 from kafeat.cli.command import long_name
 from kafeat.cli.overlaps import FileName
 
@@ -52,7 +53,7 @@ def checked_options(context: click.Context, name: str, given: Mapping[str, Any])
     from kafeat.contract.describe import nearest
     from kafeat.errors import ConfigError
 
-    options = {
+    known = {
         long_name(option)[2:].replace("-", "_"): option
         for option in context.command.params
         if isinstance(option, click.Option)
@@ -65,7 +66,7 @@ def checked_options(context: click.Context, name: str, given: Mapping[str, Any])
                 f"{name}: options: expected one of {', '.join(_ALLOWED)}, got {key!r}{nearest(key, _ALLOWED)}"
             )
             continue
-        option = options[key]
+        option = known[key]
         try:
             text = _as_typed(value, option.multiple)
             option.process_value(context, text)
@@ -103,13 +104,13 @@ def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None
     context.exit()
 
 
-experiment = click.option(
-    "--experiment", type=ExperimentName(), is_eager=True, callback=_use_options, metavar="NAME|FILE.yaml",
+experiment = options.option(
+    "--experiment", rare=True, type=ExperimentName(), is_eager=True, callback=_use_options, metavar="NAME|FILE.yaml",
     allow_from_autoenv=False,
     help="Evaluate the maps of an experiment that kafeat has, or of a file of the same form. Other options take "
     "precedence over those of the experiment.",
 )  # fmt: skip
-list_experiments = click.option(
-    "--list-experiments", is_flag=True, is_eager=True, expose_value=False, callback=_list, allow_from_autoenv=False,
-    help="List the experiments, with the table that each needs, and exit.",
+list_experiments = options.option(
+    "--list-experiments", rare=True, is_flag=True, is_eager=True, expose_value=False, callback=_list,
+    allow_from_autoenv=False, help="List the experiments, with the table that each needs, and exit.",
 )  # fmt: skip

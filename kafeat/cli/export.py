@@ -19,14 +19,14 @@ Examples:
 )
 @click.argument("model", type=options.MODEL)
 @click.argument("out", type=options.OUTPUT, metavar="OUT.onnx")
-@click.option(
+@options.option(
     "--opset", type=int, default=17, show_default=True, help="Version of the ONNX operators, at least 13."
 )
-@click.option(
+@options.option(
     "--check/--no-check", default=True,
     help="Run the graph in onnxruntime and compare its features with those of MODEL (default), or skip this.",
 )  # fmt: skip
-@click.option(
+@options.option(
     "--overwrite/--no-clobber",
     default=True,
     help="Replace an existing OUT.onnx (default), or fail if it exists.",

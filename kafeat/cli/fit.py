@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 from kafeat.cli.overlaps import located
+from kafeat.jobs.options import FitOptions
 
 if TYPE_CHECKING:
     from kafeat.io.options import InputOptions
@@ -23,7 +24,7 @@ Example:
       map.joblib --label label
 """,
 )
-@click.option(
+@options.option(
     "--config",
     required=True,
     type=options.CONFIG,
@@ -32,20 +33,8 @@ Example:
 )
 @click.argument("data", type=options.DATA)
 @click.argument("model", type=options.NEW_MODEL)
-@options.label
-@click.option(
-    "--split",
-    metavar="COL",
-    help="Column with the values train and test. Fit on the train rows only; the column is not a feature.",
-)
-@click.option(
-    "--weight",
-    type=options.COLUMN,
-    metavar="COL",
-    help="Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
-)
+@options.made_from(FitOptions)
 @options.overwrite_model
-@options.jobs
 @options.reading
 @options.fsync
 @options.log_format
@@ -55,15 +44,12 @@ def fit(
     config: str,
     data: str,
     model: str,
-    labels: tuple[str, ...],
-    split: str | None,
-    weight: str | None,
     overwrite: bool,
-    jobs: int | None,
     reading: InputOptions,
     fsync: bool,
     quiet: bool,
     verbose: bool,
+    **values: Any,
 ) -> None:
     """Fit the map of CONFIG.yaml on DATA and save it as MODEL. If DATA is `-`, read CSV or Arrow from stdin.
 
@@ -80,7 +66,7 @@ def fit(
     recipe = load_config(config)
     with reading.open(located(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
-        fm = fit_reader(recipe, source, labels, split=split, weight=weight, jobs=jobs, listener=listener)
+        fm = fit_reader(recipe, source, listener=listener, **values)
     fm.save(model, overwrite, fsync=fsync)
     learned = "" if fm.predictor is None else f"; predictor fitted on {fm.provenance.rows_learned:,} rows"
     log.summarize(

@@ -24,7 +24,7 @@ Example:
 )
 @click.argument("fitted", type=options.FILE, metavar="FITTED.skops")
 @click.argument("model", type=options.NEW_MODEL)
-@click.option(
+@options.option(
     "--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True,
     help="Precision of the map.",
 )  # fmt: skip

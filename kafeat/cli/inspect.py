@@ -22,13 +22,12 @@ Example:
 """,
 )
 @click.argument("model", type=options.MODEL)
-@click.option("--json", "as_json", is_flag=True, help="Write JSON to stdout.")
+@options.option("--json", "as_json", is_flag=True, help="Write JSON to stdout.")
 def inspect(model: str, as_json: bool) -> None:
     """Show the content of MODEL: steps, parameters, columns, sizes and training data."""
     import json
 
-    from kafeat.errors import quoted, without_secrets
-    from kafeat.io.columns.fields import listed, listed_values
+    from kafeat.errors import without_secrets
     from kafeat.jobs.inspect import inspect as job
 
     content = job(model)
@@ -43,11 +42,27 @@ def inspect(model: str, as_json: bool) -> None:
         f"{content['n_features_in']} inputs -> {content['n_components']} features, {content['dtype']}, "
         f"chunks of {content['chunk_rows']:,} rows, seed {content['seed']}"
     )
+    _show_columns(content)
+    _show_steps(content)
+    _show_origin(content["fitted_from"])
+    rows = "yes: landmarks are rows of the data" if content["contains_training_rows"] else "no"
+    click.echo(f"contains training rows: {rows}")
+    if content["reference"]:
+        click.echo(f"note: {content['reference']}")
+
+
+def _show_columns(content: dict[str, Any]) -> None:
+    from kafeat.errors import quoted
+    from kafeat.io.columns.fields import listed, listed_values
+
     click.echo(f"columns{' (by position)' if content['by_position'] else ''}: {listed(content['columns'])}")
     for name, values in content["categories"].items():
         click.echo(f"categories of {quoted(name)} ({len(values):,}): {listed_values(values)}")
     if content["times"]:
         click.echo(f"times: {listed(content['times'])}")
+
+
+def _show_steps(content: dict[str, Any]) -> None:
     for i, step in enumerate(content["steps"]):
         _show_step(i, step)
     if content["unit_scale"] is not None:
@@ -58,11 +73,6 @@ def inspect(model: str, as_json: bool) -> None:
         click.echo(f"computed in float64: {_spelled(content['float64_steps'], len(content['steps']))}")
     if content["pruned_from"]:
         click.echo(f"pruned: {content['n_components']:,} of {content['pruned_from']:,} outputs are kept")
-    _show_origin(content["fitted_from"])
-    rows = "yes: landmarks are rows of the data" if content["contains_training_rows"] else "no"
-    click.echo(f"contains training rows: {rows}")
-    if content["reference"]:
-        click.echo(f"note: {content['reference']}")
 
 
 def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, Any]) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import Field
-from functools import wraps
+from collections.abc import Callable
+from dataclasses import MISSING, Field
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
+from kafeat.cli.command import GroupedOption
 from kafeat.cli.overlaps import FileName
 from kafeat.io import formats
 from kafeat.io.options import InputOptions, Option, declared
@@ -18,7 +19,7 @@ from kafeat.jobs.transform.options import TransformOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-INPUTS = click.Choice(formats.INPUTS)
+INPUTS = click.Choice(formats.NAMES)
 
 
 class ColumnName(click.types.StringParamType):
@@ -93,58 +94,69 @@ NEW_MODEL, OUTPUT, SEARCHED, PAGES = (
 )  # fmt: skip
 
 
+option = partial(click.option, cls=GroupedOption)
+
+
+_USES: dict[str | None, click.ParamType[Any]] = {
+    "column": COLUMN, "config": CONFIG, "file": FILE, "model": MODEL, "output": OUTPUT, "pages": PAGES,
+}  # fmt: skip
+
+
+def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
+    """Return the type of an option whose field is of this kind; None leaves it to the default."""
+    if says.choices:
+        return click.Choice(says.choices)
+    match kind.removesuffix(" | None"):
+        case "int":
+            return number(int(says.least), _LARGEST if says.most is None else int(says.most))
+        case "float":
+            return click.FloatRange(says.least, says.most, min_open=says.least_open, max_open=says.most_open)
+        case "str | Sequence[str]" if not says.multiple:
+            return ColumnNames()
+    return _USES.get(says.use)
+
+
 def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
     names = says.names or (f"--{one.name.replace('_', '-')}",)
-    types = {
-        "int | None": number(int(says.least), _LARGEST if says.most is None else int(says.most)),
-        "float | None": click.FloatRange(says.least, says.most),
-        "Path | None": OUTPUT,
-        "str | Sequence[str]": ColumnNames(),
-    }
-    return click.option(
+    required, flag = one.default is MISSING, one.type == "bool"
+    number = str(one.type).removesuffix(" | None") == "float"
+    return option(
         one.name,
         *names,
-        type=click.Choice(says.choices) if says.choices else types.get(str(one.type)),
-        is_flag=True if one.type == "bool" and "/" not in names[0] else None,
-        default=one.default,
-        show_default=isinstance(one.default, str) and "default" not in says.help,
-        callback=finite if one.type == "float | None" else None,
+        group=says.group,
+        rare=says.rare,
+        type=_type_of(str(one.type), says),
+        is_flag=True if flag and "/" not in names[0] else None,
+        multiple=says.multiple,
+        required=required,
+        default=None if required or says.multiple else one.default,
+        show_default=isinstance(one.default, str | float | int) and not flag and "default" not in says.help,
+        callback=finite if number else None,
         metavar=says.metavar,
         allow_from_autoenv=says.variable,
         help=says.help,
     )
 
 
-def made_from(
-    options: type[Any], after: Mapping[str, Callable[[Any], Any]] | None = None
-) -> Callable[[F], F]:
-    """Add the options that the fields of a dataclass declare, and behind some of them another."""
+def made_from(options: type[Any]) -> Callable[[F], F]:
+    """Add the options that the fields of a dataclass declare."""
 
     def add(command: F) -> F:
         for one, says in reversed(declared(options)):
-            if after and one.name in after:
-                command = after[one.name](command)
             command = _made_from(one, says)(command)
         return command
 
     return add
 
 
-_DECLARED = {one.name: _made_from(one, says) for one, says in declared(TransformOptions)}
-jobs, output_dtype, fsync = (_DECLARED[name] for name in ("jobs", "output_dtype", "fsync"))
-
-LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
-label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
-overwrite_model = click.option(
+fsync = next(_made_from(one, says) for one, says in declared(TransformOptions) if one.name == "fsync")
+overwrite_model = option(
     "--overwrite/--no-clobber",
     default=True,
     help="Replace an existing MODEL (default), or fail if it exists.",
 )
-task = click.option(
-    "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
-    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
-)  # fmt: skip
-quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
+_message = partial(option, group="Messages")
+quiet = _message("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
 
 
 def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) -> None:
@@ -153,16 +165,20 @@ def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) ->
     log.use_json(chosen == "json")
 
 
-log_format = click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, is_eager=True,
+log_format = _message(
+    "--log-format", rare=True, type=click.Choice(["text", "json"]), default="text", show_default=True, is_eager=True,
     expose_value=False, callback=_use_json, help="Format of stderr: text, or one JSON object per line.",
 )  # fmt: skip
-verbose = click.option(
-    "--verbose", "-v", is_flag=True, help="Write a summary, the versions and the machine to stderr."
+verbose = _message(
+    "--verbose",
+    "-v",
+    is_flag=True,
+    rare=True,
+    help="Write a summary, the versions and the machine to stderr.",
 )
 
 
-model = click.option("--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`.")
+model = option("--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`.")
 
 
 def reading(command: F) -> F:

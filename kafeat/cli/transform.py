@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from kafeat.jobs.dataset.request import DatasetRequest
     from kafeat.jobs.transform.result import Result
 
-_dry_run = click.option(
-    "--dry-run",
-    is_flag=True,
-    allow_from_autoenv=False,
-    help="Estimate parts, rows, bytes and seconds, and write nothing.",
-)
-
 
 @click.command(
     cls=GroupedCommand,
@@ -43,7 +36,11 @@ Examples:
 @options.model
 @click.argument("source", type=options.DATA, metavar="IN")
 @click.argument("target", type=options.OUTPUT, metavar="OUT")
-@options.made_from(TransformOptions, after={"stats": _dry_run})
+@options.made_from(TransformOptions)
+@options.option(
+    "--dry-run", group="Output", is_flag=True, allow_from_autoenv=False,
+    help="Estimate parts, rows, bytes and seconds, and write nothing.",
+)  # fmt: skip
 @options.log_format
 @options.quiet
 @options.verbose

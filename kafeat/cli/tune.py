@@ -10,14 +10,11 @@ import click
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 from kafeat.cli.overlaps import journal_of, located
+from kafeat.study.tune.options import TuneOptions
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
     from kafeat.study.tune.tuning import Tuning
-
-_SCORINGS = click.Choice(
-    ["auto", "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse"]
-)
 
 
 @click.command(
@@ -33,82 +30,19 @@ Example:
 )
 @click.argument("data", type=options.DATA)
 @click.argument("config", type=options.SEARCHED, metavar="CONFIG.yaml")
-@click.option(
-    "--label", "labels", type=options.COLUMN, multiple=True, required=True, metavar="COL",
-    help="Column to predict. It is not a feature. Repeatable for labels that are numbers.",
-)  # fmt: skip
-@click.option(
-    "--columns", type=options.number(2, 1 << 20), metavar="D",
-    help="Number of output columns of the map (default: with --predictor the best of up to 1,024, else the knee of the "
-    "score over columns).",
-)  # fmt: skip
-@click.option(
-    "--max-bytes-per-row", type=options.number(1), metavar="N",
-    help="Largest number of bytes of the features of a row.",
-)  # fmt: skip
-@click.option(
-    "--time", metavar="TIME", help="Time after which the search ends: 90s, 10m, 1h (default: all trials)."
-)
-@click.option(
-    "--trials", type=options.number(1), metavar="N", help="Number of trials after which the search ends."
-)
-@click.option(
-    "--split", metavar="COL",
-    help="Column with the values train and test. Choose on the train rows, and score the test rows once at the end.",
-)  # fmt: skip
-@options.task
-@click.option(
-    "--scoring", type=_SCORINGS, default="auto", show_default=True,
-    help="Score to maximize. With auto, the log loss for classes and R² for numbers.",
-)  # fmt: skip
-@click.option(
-    "--from", "base", type=options.CONFIG, metavar="BASE.yaml",
-    help="Config to start from: keep its seed and columns, and try its steps, if it has some, as well.",
-)  # fmt: skip
-@click.option(
-    "--predictor", type=click.Choice(["ridge", "logistic"]),
-    help="End the config in this predictor, so that `kafeat fit` makes a model for `kafeat predict` of it. A predictor "
-    "of BASE.yaml is kept.",
-)  # fmt: skip
-@click.option(
-    "--seeds", type=options.number(1, 1000), default=2, show_default=True, metavar="N",
-    help="Number of splits, with draws of their own, that the last candidates are scored on.",
-)  # fmt: skip
-@click.option(
-    "--json", "json_file", type=options.OUTPUT, metavar="FILE",
+@options.option(
+    "--json", "json_file", group="Output", type=options.OUTPUT, metavar="FILE",
     help="Write the result and the trials as JSON. `-` writes them to stdout.",
 )  # fmt: skip
-@click.option(
-    "--report",
-    type=options.PAGES,
-    metavar="DIR",
-    help="Write an HTML page about the choice. Needs the extra kafeat[evaluate].",
-)
-@click.option(
-    "--overwrite/--no-clobber",
-    default=False,
+@options.made_from(TuneOptions)
+@options.option(
+    "--overwrite/--no-clobber", group="Output", default=False,
     help="Replace an existing CONFIG.yaml, or fail if it exists (default).",
-)
-@click.option(
-    "--resume", is_flag=True, help="Take the trials of a killed run from its journal, if there is one."
-)
+)  # fmt: skip
 @options.reading
-@options.jobs
 @options.log_format
 @options.quiet
-def tune(
-    data: str,
-    config: str,
-    labels: tuple[str, ...],
-    time: str | None,
-    trials: int | None,
-    json_file: str | None,
-    report: str | None,
-    overwrite: bool,
-    resume: bool,
-    quiet: bool,
-    **options: Any,
-) -> int:
+def tune(data: str, config: str, json_file: str | None, overwrite: bool, quiet: bool, **options: Any) -> int:
     """Choose the best map of DATA for a label, and write its config, which `kafeat fit` takes; `-` is stdout.
 
     Scaler, metric, kernel, γ and map are chosen by the score of ridge on the features, on rows that they were not
@@ -121,15 +55,37 @@ def tune(
     from kafeat.cli.json_output import write_json
     from kafeat.cli.main import Interrupted, forget
     from kafeat.cli.progress import watching
-    from kafeat.errors import UsageError
-    from kafeat.io.storage.atomic import check_place, write_bytes
     from kafeat.study.tune.space import seconds_of
     from kafeat.study.tune.tune import tune as job
 
-    seconds = seconds_of(time)
+    seconds, journal = seconds_of(options["time"]), journal_of(located(config))
+    replace = _may_replace(config, json_file, overwrite, options["resume"])
+
+    def write(result: Tuning) -> None:
+        progress.close()  # which would take what goes to standard output
+        if result.interrupted:
+            forget()
+        _write_config(config, result, replace)
+        write_json(json_file, result.to_plain(), ensure_ascii=False)
+
+    with ExitStack() as progress:
+        show = progress.enter_context(watching(quiet, seconds, options["trials"]))
+        result = job(
+            data, **options, progress=show, listener=log.listener(quiet), journal=journal, config_name=config,
+            stops=(Interrupted,), write=write,
+        )  # fmt: skip
+    if not quiet:
+        _report(result, config, options["report"], "-" in (config, json_file))
+    return 130 if result.interrupted else 0
+
+
+def _may_replace(config: str, json_file: str | None, overwrite: bool, resume: bool) -> bool:
+    """Return true if a config may be replaced; refuse places that cannot be written to."""
+    from kafeat.errors import UsageError
+    from kafeat.io.storage.atomic import check_place
+
     place = located(config)
-    journal = journal_of(place)
-    if resume and journal is None:
+    if resume and journal_of(place) is None:
         raise UsageError(
             f"--resume: expected an output on this machine, beside which the journal is, got {place}"
         )
@@ -137,26 +93,16 @@ def tune(
     for name, may_replace in ((config, replace), (json_file, True)):
         if name not in (None, "-"):
             check_place(located(name), may_replace)
+    return replace
 
-    def write(result: Tuning) -> None:
-        progress.close()  # which would take what goes to standard output
-        if result.interrupted:
-            forget()
-        if config == "-":
-            click.echo(result.yaml, nl=False)
-        else:
-            write_bytes(place, result.yaml.encode(), replace)
-        write_json(json_file, result.to_plain(), ensure_ascii=False)
 
-    with ExitStack() as progress:
-        show = progress.enter_context(watching(quiet, seconds, trials))
-        result = job(
-            data, labels, **options, time=seconds, trials=trials, progress=show, listener=log.listener(quiet),
-            report=report, journal=journal, resume=resume, config_name=config, stops=(Interrupted,), write=write,
-        )  # fmt: skip
-    if not quiet:
-        _report(result, config, report, "-" in (config, json_file))
-    return 130 if result.interrupted else 0
+def _write_config(config: str, result: Tuning, replace: bool) -> None:
+    from kafeat.io.storage.atomic import write_bytes
+
+    if config == "-":
+        click.echo(result.yaml, nl=False)
+    else:
+        write_bytes(located(config), result.yaml.encode(), replace)
 
 
 def _chosen_before(place: Location) -> bool:

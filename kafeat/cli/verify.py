@@ -10,6 +10,7 @@ from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 from kafeat.cli.overlaps import located
 from kafeat.io.options import InputOptions
+from kafeat.jobs.options import VerifyOptions
 
 
 @click.command(
@@ -26,42 +27,11 @@ Examples:
 @options.model
 @click.argument("source", type=options.DATA, metavar="IN")
 @click.argument("target", type=options.DATA, metavar="OUT")
-@click.option(
-    "--stats",
-    type=options.FILE,
-    metavar="FILE.json",
-    help="Also compare the hashes in the file that `transform --stats` wrote.",
-)
-@click.option(
-    "--rows",
-    type=options.number(1),
-    default=100_000,
-    show_default=True,
-    help="Approximate number of rows to recompute.",
-)
-@click.option(
-    "--seed", type=options.number(0), default=0, show_default=True, help="Seed of the choice of rows."
-)
-@click.option(
-    "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
-    help="Value of this option in the transform. With drop, every row is recomputed.",
-)  # fmt: skip
-@options.output_dtype
-@click.option(
-    "--unit-variance",
-    is_flag=True,
-    help="Expect features of `transform --unit-variance`; Parquet, Arrow and the stats state it themselves.",
-)
-@click.option(
-    "--label",
-    type=options.COLUMN,
-    metavar="COL",
-    allow_from_autoenv=False,
-    help="Column of IN that `transform --keep` copied as the label of LIBSVM; the stats state it themselves.",
-)
-@options.jobs
+@options.made_from(VerifyOptions)
 @options.reading
-@click.option("--output-format", type=options.INPUTS, help="Format of OUT (default: by the suffix).")
+@options.option(
+    "--output-format", group="Output", type=options.INPUTS, help="Format of OUT (default: by the suffix)."
+)
 @options.log_format
 @options.quiet
 @options.verbose
@@ -83,11 +53,9 @@ def verify(
     """
     from kafeat.jobs.verify.verify import verify_file
 
-    places = map(located, (model, source, target))
-    result = verify_file(
-        *places, reading_output=InputOptions(input_format=output_format),
-        stats=None if stats is None else located(stats), **values,
-    )  # fmt: skip
+    values["stats"] = None if stats is None else located(stats)
+    reading_output = InputOptions(input_format=output_format)
+    result = verify_file(*map(located, (model, source, target)), reading_output=reading_output, **values)
     bits = (
         "equal to the last bit"
         if not result.largest_difference

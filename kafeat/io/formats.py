@@ -25,8 +25,7 @@ class Format:
     """Suffixes. A text may also be compressed, as .gz and .zst."""
     writer: str
     """Module and class below `kafeat.io`; so is `reader`."""
-    reader: str = ""
-    """Empty for a format that is only written."""
+    reader: str
     magic: tuple[bytes, ...] = ()
     """Texts of which one begins every file."""
     compressions: tuple[str, ...] = ("none",)
@@ -79,7 +78,7 @@ FORMATS = {
         ),
         Format(
             "jsonl", "JSON lines", (".jsonl", ".ndjson"), "writers.jsonl.JsonlWriter",
-            compressions=_OF_TEXT, text=True, piped=True,
+            "readers.jsonl.JsonlReader", compressions=_OF_TEXT, text=True, piped=True,
         ),
         Format(
             "libsvm", "LIBSVM", (".libsvm", ".svmlight", ".svm"), "writers.libsvm.LibsvmWriter",
@@ -92,13 +91,12 @@ FORMATS = {
         ),
     )
 }  # fmt: skip
-INPUTS = tuple(format.name for format in FORMATS.values() if format.reader)
-OUTPUTS = tuple(FORMATS)
+NAMES = tuple(FORMATS)
 _SUFFIXES = {suffix: format for format in FORMATS.values() for suffix in format.suffixes}
 
 
-def format_of(location: Location, given: str | None = None, among: tuple[str, ...] = OUTPUTS) -> Format:
-    """Return the given format, or the one of the suffix. `-` is CSV. Errors list the suffixes of `among`."""
+def format_of(location: Location, given: str | None = None, option: str = "--output-format") -> Format:
+    """Return the given format, or the one of the suffix. `-` is CSV. Errors name `option`, which gives the format."""
     if given is not None:
         if given not in FORMATS:
             raise UsageError(f"{location}: expected a format of {', '.join(FORMATS)}, got {given!r}")
@@ -108,12 +106,12 @@ def format_of(location: Location, given: str | None = None, among: tuple[str, ..
     suffix = suffix_of(location)
     if suffix:
         return _SUFFIXES[suffix]
-    options = "--input-format" if among == INPUTS else "--output-format"
     # Compressed ones are listed for CSV only, as they are many.
-    listed = (FORMATS[name] for name in among)
-    known = [suffix for one in listed for suffix in (one.suffixes if one.delimited else one.endings)]
+    known = [
+        suffix for one in FORMATS.values() for suffix in (one.suffixes if one.delimited else one.endings)
+    ]
     raise UsageError(
-        f"{location}: expected a name that ends in one of {', '.join(known)}; else name the format with {options}"
+        f"{location}: expected a name that ends in one of {', '.join(known)}; else name the format with {option}"
     )
 
 
@@ -136,7 +134,7 @@ def format_of_stream(head: bytes) -> Format:
 
 def format_of_part(place: Location, input_format: str | None, output_format: str | None) -> Format:
     """Return the format in which a part is written: as it was read, unless it is sparse or another is given."""
-    own = format_of(place, input_format, INPUTS)
+    own = format_of(place, input_format, "--input-format")
     return FORMATS[output_format or ("parquet" if own.sparse else own.name)]
 
 

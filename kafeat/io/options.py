@@ -5,15 +5,21 @@ The command line imports this file for its help, so it imports nothing that is s
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import Field, dataclass, field, fields, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal
 
 from kafeat.errors import UsageError
-from kafeat.io.formats import FORMATS, INPUTS, delimiter_of, format_of, format_of_stream, imported, spelled
+from kafeat.io.formats import FORMATS, NAMES, delimiter_of, format_of, format_of_stream, imported, spelled
 from kafeat.io.storage.base import Location, StandardStream
 
 if TYPE_CHECKING:
     from kafeat.io.readers.base import Reader
+
+
+GROUPS = ("Options", "Input", "Output", "Bad rows and drift", "Many files and clusters", "Messages")
+"""Headings of the help, in their order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,33 +29,95 @@ class Option:
     Attributes:
         help: Its meaning, in the help of the command.
         python: Its meaning as a keyword, if that is another text.
-        group: Heading of the help that it stands below; None for the first.
+        group: Heading of the help that it stands below.
+        rare: True if `--help` leaves it to `--help-all` in a command with many options.
         names: Names on the command line; none gives `--` and the name of the field.
         metavar: Placeholder of the value in the help.
+        use: What a text is, such as a column, or a file that is written; a shell completes it.
+        multiple: True if it may be given several times.
         choices: The values that it takes; none leaves this to the type.
-        least, most: Bounds of a number; None for none.
+        least, most: Bounds of a number; None for no upper one.
+        least_open, most_open: True if the bound itself is not allowed.
         variable: True lets an environment variable set it.
     """
 
     help: str
     python: str | None = None
-    group: str | None = None
+    group: str = GROUPS[0]
+    rare: bool = False
     names: tuple[str, ...] = ()
     metavar: str | None = None
+    use: Literal["column", "config", "file", "model", "output", "pages"] | None = None
+    multiple: bool = False
     choices: tuple[str, ...] = ()
     least: float = 1
     most: float | None = None
+    least_open: bool = False
+    most_open: bool = False
     variable: bool = True
 
+    def check(self, name: str, kind: str, value: object) -> None:
+        """Refuse a value that the option does not take; `kind` is the type of its field."""
+        if self.choices:
+            for one in value if self.multiple and isinstance(value, list | tuple) else (value,):
+                if one not in self.choices:
+                    raise UsageError(f"{name}: expected one of {', '.join(self.choices)}, got {one!r}")
+        number = {"int": Integral, "float": Real}.get(kind)
+        if number is None:
+            return
+        if not isinstance(value, number) or isinstance(value, bool) or not self._allows(float(value)):
+            what = "a whole number" if kind == "int" else "a number"
+            raise UsageError(f"{name}: expected {what} {self._range()}, got {value!r}")
 
-def option(default: Any, help: str, **more: Any) -> Any:
-    """Return a field of a dataclass that is an option."""
-    return field(default=default, metadata={"option": Option(help=help, **more)})
+    def _allows(self, number: float) -> bool:
+        low = number > self.least if self.least_open else number >= self.least
+        most = math.inf if self.most is None else self.most
+        return math.isfinite(number) and low and (number < most if self.most_open else number <= most)
+
+    def _range(self) -> str:
+        low = f"{'above' if self.least_open else 'of at least'} {self.least:,}"
+        if self.most is None:
+            return low
+        if self.least_open or self.most_open:
+            return f"{low} and {'below' if self.most_open else 'of at most'} {self.most:,}"
+        return f"from {self.least:,} to {self.most:,}"
+
+
+def option(default: Any, help: str | Option, **more: Any) -> Any:
+    """Return a field of a dataclass that is an option, or is as another option but for some attributes."""
+    says = replace(help, **more) if isinstance(help, Option) else Option(help=help, **more)
+    return field(default=default, metadata={"option": says})
 
 
 def declared(options: type[Any]) -> list[tuple[Field[Any], Option]]:
     """Return the fields that are options, and what they say."""
     return [(one, one.metadata["option"]) for one in fields(options) if "option" in one.metadata]
+
+
+def check(options: Any) -> None:
+    """Refuse values that the command line would not let through."""
+    for one, says in declared(type(options)):
+        kind, value = str(one.type), getattr(options, one.name)
+        if value is not None or not kind.endswith(" | None"):
+            says.check(one.name, kind.removesuffix(" | None"), value)
+
+
+JOBS = Option(
+    help="Number of threads (default: all cores). It never changes the output.",
+    names=("--jobs", "-j"), metavar="N", most=4096,
+)  # fmt: skip
+LABEL = Option(
+    help="Label column. It is not a feature. Repeatable for labels that are numbers.",
+    use="column", multiple=True, metavar="COL",
+)  # fmt: skip
+OUTPUT_DTYPE = Option(
+    help="Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
+    "is an error.", group="Output", choices=("float16", "float32", "float64"),
+)  # fmt: skip
+TASK = Option(
+    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
+    choices=("auto", "classification", "regression"), rare=True,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +126,7 @@ class InputOptions:
 
     input_format: str | None = option(
         None, "Format of the input (default: by the suffix; stdin is CSV or Arrow, whichever its first bytes show).",
-        group="Input", choices=INPUTS,
+        group="Input", choices=NAMES,
     )  # fmt: skip
     delimiter: str = option(
         ",", "Delimiter of a CSV input (default: a comma); tab for tabs.", group="Input", metavar="CHAR"
@@ -96,15 +164,11 @@ class InputOptions:
         return reader
 
     def _reader(self, place: Location) -> Reader:
-        format = format_of(place, self.input_format, INPUTS)
-        if not format.reader:
-            raise UsageError(
-                f"{place}: expected an input format of {', '.join(INPUTS)}, got {format.name}: it is written only"
-            )
+        format = format_of(place, self.input_format, "--input-format")
         options: dict[str, Any] = {}
         if isinstance(place, StandardStream):
             if not format.piped:
-                piped = spelled(one.title for one in FORMATS.values() if one.piped and one.reader)
+                piped = spelled(one.title for one in FORMATS.values() if one.piped)
                 raise UsageError(
                     f"-: expected {piped} on standard input, got {format.name}: it cannot be piped"
                 )
@@ -116,4 +180,5 @@ class InputOptions:
         if format.delimited:
             options |= {"delimiter": delimiter_of(place, self.delimiter), "header": not self.no_header}
         reader: Reader = imported(format.reader)(place, **options)
+        reader.format = format
         return reader

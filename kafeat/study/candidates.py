@@ -32,8 +32,9 @@ from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.study.costs import PeakMemory, cost_of, timed
-from kafeat.study.inputs import EvaluationRequest, KernelMatrix, RereadableData
+from kafeat.study.inputs import KernelMatrix, RereadableData
 from kafeat.study.learners import Learner
+from kafeat.study.request import EvaluationRequest, NamedRecipe
 from kafeat.types import Array, Floats
 
 _PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
@@ -124,17 +125,6 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-MOST_SEEDS = 1000
-
-
-@dataclass(frozen=True)
-class NamedRecipe:
-    """A recipe with the name that the results have for it."""
-
-    name: str
-    config: Config
 
 
 class Fit(NamedTuple):
@@ -237,8 +227,6 @@ def list_candidates(
         raise UsageError(
             "evaluate: expected a config (--config) with --sweep or --seeds, got a model, which is fitted already"
         )
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise UsageError(f"--seeds: expected 1 to {MOST_SEEDS:,}, got {seeds}")
     for one in models:
         if not isinstance(one, FeatureMap | str | os.PathLike):
             raise UsageError(

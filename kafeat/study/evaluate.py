@@ -2,68 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.config import Config
 from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quoted
-from kafeat.io.options import InputOptions
-from kafeat.jobs.fit.labels import check_label, label_names
+from kafeat.jobs.fit.labels import check_label
 from kafeat.jobs.fit.messages import Listener
-from kafeat.maths.task import TaskKind
-from kafeat.model.feature_map import FeatureMap
+from kafeat.jobs.options import with_keywords
 from kafeat.pictures.figure_data import MapFigures
-from kafeat.study.candidates import (
-    ComparedMap,
-    NamedRecipe,
-    Sweep,
-    by_row_numbers,
-    list_candidates,
-    read_sweep,
-)
+from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
 from kafeat.study.evaluation import Evaluation
-from kafeat.study.inputs import EvaluationRequest, RereadableData, Say, rereadable
+from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.recommendation import choose, edges, recommend, score_of_choice
 from kafeat.study.records import Record, Report
 from kafeat.study.report.document import report_folder
+from kafeat.study.request import EvaluationRequest, Say
 from kafeat.study.summary import budgets, rates, spell, summarize
-from kafeat.types import TableLike
-
-Model: TypeAlias = "FeatureMap | str | os.PathLike[str]"
-Recipe: TypeAlias = "Config | NamedRecipe | Mapping[str, object] | str | os.PathLike[str]"
 
 
-def evaluate(
-    model: Model | Sequence[Model] | None = None,
-    data: str | os.PathLike[str] | TableLike | None = None,
-    label: str | Sequence[str] | None = None,
-    rows: int = 2000,
-    reading: InputOptions | None = None,
-    *,
-    config: Recipe | Sequence[Recipe] = (),
-    sweep: Sequence[str] | Mapping[str, Sequence[Any]] = (),
-    seeds: int = 1,
-    splits: int = 1,
-    split: str | None = None,
-    task: TaskKind = "auto",
-    learner: str = "ridge",
-    tau: float = 0.1,
-    penalty: float | None = None,
-    scoring: str | Sequence[str] = (),
-    exact_rows: int = 2000,
-    jobs: int | None = None,
-    output_dtype: str | None = None,
-    report: str | None = None,
-    say: Say | None = None,
-    listener: Listener | None = None,
-) -> Evaluation:
+@with_keywords(EvaluationRequest)
+def evaluate(asked: EvaluationRequest) -> Evaluation:
     """Evaluate maps: errors against the exact kernel and, with a label, scores of models that predict it.
 
     Parameters
@@ -74,8 +38,6 @@ def evaluate(
         Rows to evaluate on: in memory, or the path or URI of a file or data set.
     label : str, list of str or None, default None
         Column to predict, or several columns of numbers, whose R² is averaged; None compares kernels only.
-    rows : int, default 2000
-        Number of rows for the kernel matrices.
     reading : InputOptions or None, default None
         Options for reading a file.
     config : str, path, mapping, Config or list of these, default ()
@@ -83,32 +45,6 @@ def evaluate(
     sweep : list of str or mapping of str to list, default ()
         Values of parameters of the recipes, as `"n_components=64,128"` or `{"n_components": [64, 128]}`. Every
         combination is evaluated.
-    seeds : int, default 1
-        Number of seeds to fit each recipe with.
-    splits : int, default 1
-        Number of random splits into rows to train and to test on, at most 100. Recipes are fitted anew in each.
-    split : str or None, default None
-        Column that says train or test; None holds rows out at random.
-    task : {"auto", "classification", "regression"}, default "auto"
-        Kind of prediction; "auto" decides by the labels.
-    learner : str, default "ridge"
-        Model used to predict the label.
-    tau : float, default 0.1
-        Quantile or width of the loss, for the learners that have one.
-    penalty : float or None, default None
-        Penalty of the learner, on the raw columns, on the features and with the exact kernel: λ of ridge, 1/C of the
-        machines, α of sgd. None searches for the best of each.
-    scoring : str or list of str, default ()
-        Scores by name: "accuracy", "error_rate", "balanced_accuracy", "f1", "auc" and "log_loss" of classes; "r2",
-        "mae" and "mse" of numbers. The first decides; without any it is the accuracy or R².
-    exact_rows : int, default 2000
-        Largest number of training rows of the exact kernel machine.
-    jobs : int or None, default None
-        Number of threads; None takes all cores.
-    output_dtype : {"float16", "float32", "float64"} or None, default None
-        Type that features are rounded to, as `kafeat transform` does; None takes that of the map.
-    report : str or None, default None
-        Folder for a page with figures.
     say : callable or None, default None
         Called with a line about each step of the work.
     listener : Listener or None, default None
@@ -140,46 +76,40 @@ def evaluate(
     >>> result["n_components"], result["relative_frobenius"] < 0.2
     (256, True)
     """
+    data, label, sweep = asked.data, asked.label, asked.sweep
     if data is None:
         raise UsageError("evaluate: expected data, got none")
     several = isinstance(label, list | tuple) and all(isinstance(name, str) for name in label)
     _refuse_values("label", None if several else label)
-    _refuse_values("split", split)
-    if penalty is not None and not 0.0 < penalty < np.inf:
-        raise UsageError(f"penalty: expected a number above 0, got {penalty}")
-    labels = label_names(label)
-    request = EvaluationRequest(
-        labels=labels, split=split, task=task, learner=learner, tau=tau, penalty=penalty,
-        scoring=tuple(_as_list(scoring)), rows=rows, exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype,
-    )  # fmt: skip
+    _refuse_values("split", asked.split)
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
     ]  # fmt: skip
     messages: list[str] = []
-    listener = (listener or Listener(warn=messages.append)).once()
-    exhibits: list[MapFigures] | None = None if report is None else []
-    candidates = list_candidates(_as_list(model), _as_list(config), sweeps, seeds)
-    _check_splits(splits, split, candidates)
+    listener = (asked.listener or Listener(warn=messages.append)).once()
+    exhibits: list[MapFigures] | None = None if asked.report is None else []
+    candidates = list_candidates(_as_list(asked.model), _as_list(asked.config), sweeps, asked.seeds)
+    _check_splits(asked, candidates)
     for candidate in candidates:
         if candidate.fitted is None:
-            check_label(candidate.config, labels)
+            check_label(candidate.config, asked.labels)
     # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
     # results, and are refused or become null.
     with (
-        report_folder(report),
+        report_folder(asked.report),
         one_blas_thread(linalg=True),
         np.errstate(over="ignore", divide="ignore", invalid="ignore"),
     ):
-        with rereadable(data, reading) as rows_source:
-            rows_source, candidates = by_row_numbers(rows_source, request, candidates)
-            records = _records(rows_source, request, candidates, splits, exhibits, say, listener)
+        with rereadable(data, asked.reading) as rows_source:
+            rows_source, candidates = by_row_numbers(rows_source, asked, candidates)
+            records = _records(rows_source, asked, candidates, exhibits, listener)
         result = _report(records)
-        if report is not None and exhibits is not None:
+        if asked.report is not None and exhibits is not None:
             from kafeat.study.report.page import write_evaluation
 
-            write_evaluation(report, rows_source.name, result, exhibits)
+            write_evaluation(asked.report, rows_source.name, result, exhibits)
     for message in messages:
-        warnings.warn(message, KafeatWarning, stacklevel=2)
+        warnings.warn(message, KafeatWarning, stacklevel=3)
     return Evaluation({**records[0], **result} if len(records) == 1 else result)
 
 
@@ -192,18 +122,16 @@ def _refuse_values(argument: str, column: object) -> None:
         )
 
 
-# The rows of all splits are in memory, and more splits than this hardly change a mean.
-MOST_SPLITS = 100
-
-
-def _check_splits(splits: int, split: str | None, candidates: Sequence[ComparedMap]) -> None:
+def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -> None:
     """Refuse several splits of rows that are split already, or that a model was fitted on."""
-    if not 1 <= splits <= MOST_SPLITS:
-        raise UsageError(f"--splits: expected 1 to {MOST_SPLITS}, got {splits:,}")
-    if splits > 1 and split is not None:
-        raise UsageError(f"--splits: expected no --split with it, got {quoted(split)}, which splits the rows")
+    if asked.splits == 1:
+        return
+    if asked.split is not None:
+        raise UsageError(
+            f"--splits: expected no --split with it, got {quoted(asked.split)}, which splits the rows"
+        )
     fitted = next((one.name for one in candidates if one.fitted is not None), None)
-    if splits > 1 and fitted is not None:
+    if fitted is not None:
         raise UsageError(
             f"--splits: expected recipes (--config), which are fitted in each split, got the model {fitted}"
         )
@@ -213,9 +141,7 @@ def _records(
     data: RereadableData,
     request: EvaluationRequest,
     candidates: Sequence[ComparedMap],
-    splits: int,
     exhibits: list[MapFigures] | None,
-    say: Say | None,
     listener: Listener,
 ) -> list[Record]:
     """Evaluate every map in every split; if there are several maps, an error names its map."""
@@ -224,12 +150,12 @@ def _records(
         candidate.refuse_without_exact()
     learner = request_learner(request)
     records = []
-    for i, rows in enumerate(choose_rows(data, request, candidates, splits)):
+    for i, rows in enumerate(choose_rows(data, request, candidates, request.splits)):
         evaluator = Evaluator(data, request, learner, rows, exhibits)
-        place = f"split {i + 1} of {splits}: " if splits > 1 else ""
+        place = f"split {i + 1} of {request.splits}: " if request.splits > 1 else ""
         for candidate in candidates:
             named = f"{candidate.spelled}: "
-            tell = partial(_tell, say, f"{place}{named}")
+            tell = partial(_tell, request.say, f"{place}{named}")
             try:
                 records.append(_finite(evaluator.record(candidate, tell, listener)))
             except DataError as error:

@@ -31,31 +31,8 @@ from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.study.learners import Blocks, Inputs
+from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
-
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationRequest:
-    """Options of `kafeat.evaluate` that are the same for every map; its docstring says what they mean."""
-
-    labels: LabelNames = ()
-    split: str | None = None
-    task: TaskKind = "auto"
-    learner: str = "ridge"
-    tau: float = 0.1
-    penalty: float | None = None
-    scoring: tuple[str, ...] = ()
-    rows: int = 2000
-    exact_rows: int = 2000
-    jobs: int | None = None
-    output_dtype: str | None = None
-
-    @property
-    def reserved(self) -> list[str]:
-        """The columns that are no features: the labels and the split."""
-        return [*self.labels, *([] if self.split is None else [self.split])]
 
 
 @dataclass(frozen=True, eq=False)

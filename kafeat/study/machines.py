@@ -14,12 +14,11 @@ import numpy as np
 from kafeat.errors import UsageError
 from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.study.costs import PeakMemory, cost_of, repeated, timed
-from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, TimedInputs
+from kafeat.study.inputs import EvaluatedMap, TimedInputs
 from kafeat.study.learners import Inputs, Learner, Model, Ridge, Split, Training, Truth, predictions
+from kafeat.study.request import LEARNERS, EvaluationRequest
 from kafeat.study.scores import Scoring
 from kafeat.types import Array, Floats, Mask
-
-LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")
 
 
 def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) -> Learner:
@@ -170,7 +169,7 @@ class Machines:
 
     def __init__(self, learner: Learner, split: Split, truth: Truth, request: EvaluationRequest) -> None:
         self._learner, self._split, self.truth = learner, split, truth
-        self.scoring = Scoring.of(truth.task, request.scoring, learner.probabilities, request.learner)
+        self.scoring = Scoring.of(truth.task, request.scores, learner.probabilities, request.learner)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
         # Several maps often share their raw columns, and their exact kernel.
         self._raw: dict[tuple[object, ...], Learned] = {}

@@ -19,7 +19,7 @@ from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.costs import repeated, timed
-from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData, Say
+from kafeat.study.inputs import EvaluatedMap, RereadableData
 from kafeat.study.kernel_error import (
     closed_form,
     components,
@@ -31,6 +31,7 @@ from kafeat.study.kernel_error import (
 from kafeat.study.learners import Learner, Split, Truth, equivalent_learner, split
 from kafeat.study.machines import Compared, Machines, learner_of
 from kafeat.study.records import Record
+from kafeat.study.request import EvaluationRequest, Say
 from kafeat.study.scores import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.types import Array, Floats, Mask
 

@@ -32,8 +32,9 @@ from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor, PredictedLabels
 from kafeat.model.provenance import printable
 from kafeat.pictures.figure_data import Curve, ModelFigures
-from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData, rereadable
+from kafeat.study.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.study.learners import Truth, equivalent_predictor
+from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
 
 _RESAMPLES = 100
@@ -296,7 +297,7 @@ def _scored(
     task = data.task_of(labels, "regression" if own.classes is None else "classification")
     deciding = scoring or usual_scoring(task.kind)
     check_scoring(deciding, task.kind)
-    every, request = np.ones(n, dtype=bool), EvaluationRequest(labels=names, jobs=jobs)
+    every, request = np.ones(n, dtype=bool), EvaluationRequest(label=names, jobs=jobs)
     subject = EvaluatedMap(fm, data, n, request)
     truth = Truth(task, labels, np.zeros(n, dtype=np.intp))
     scored = score_model(fm, subject, truth, every, request, deciding)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import struct
 from collections.abc import Callable
 from decimal import Decimal
@@ -77,6 +78,12 @@ def ipc(change: Callable[[bytes], bytes] = bytes, stream: bool = False, **replac
         return str(folder / "in.arrow")
 
     return make
+
+
+def jsonl(*lines: str, encoding: str = "utf-8") -> Make:
+    """Sound rows as JSON lines, then these."""
+    rows = [json.dumps(dict(zip("abc", row, strict=True))) for row in ROWS]
+    return raw("".join(f"{line}\n" for line in [*rows, *lines]).encode(encoding), "in.jsonl")
 
 
 def libsvm(*lines: str, encoding: str = "utf-8") -> Make:

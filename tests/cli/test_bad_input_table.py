@@ -25,6 +25,7 @@ from tests.cli.bad_input import (
     foreign_codec,
     header,
     ipc,
+    jsonl,
     libsvm,
     matrix,
     npy,
@@ -245,7 +246,7 @@ bad("parquet: a CSV", raw(sound_csv(), "in.parquet"), 3,
 bad("parquet: no such file", lambda f: str(f / "in.parquet"), 5,
     says="in.parquet: No such file or directory")
 bad("parquet: from stdin", lambda f: "-", 2, "--input-format", "parquet",
-    says="-: expected CSV, Arrow or LIBSVM on standard input, got parquet: it cannot be piped")
+    says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard input, got parquet: it cannot be piped")
 # --- NPY
 bad("npy: objects", npy(np.array([[1, "x", None]] * 3, dtype=object)), 3,
     says="in.npy: expected an NPY file of numbers, got: ")
@@ -308,7 +309,7 @@ bad("npy: a zip of arrays", raw(b"PK\x03\x04" + bytes(60), "in.npy"), 3,
 bad("npy: a pickle", raw(b"\x80\x04cos\nsystem\n.", "in.npy"), 3,
     says="in.npy: expected an NPY file of numbers, got: ")
 bad("npy: from stdin", lambda f: "-", 2, "--input-format", "npy",
-    says="-: expected CSV, Arrow or LIBSVM on standard input, got npy: it cannot be piped")
+    says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npy: it cannot be piped")
 # --- Arrow
 bad("arrow: a null", ipc(b=[1.0, None] * 6), 3,
     says="in.arrow: row 2 (index 1), column 'b': expected a finite number, got null; --on-bad-rows drop")
@@ -413,8 +414,31 @@ bad("npz: other bytes within", sparse_npz(change=lambda b: b.replace(np.array([1
 bad("npz: nothing", raw(b"", "in.npz"), 3,
     says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file")
 # --- JSON lines
-bad("jsonl: as an input", raw(b"{}\n", "in.jsonl"), 2,
-    says="in.jsonl: expected an input format of csv, parquet, npy, arrow, libsvm, npz, got jsonl: it is written only")
+bad("jsonl: an object in an object", jsonl('{"a": 1, "b": {"x": 2}, "c": 3}'), 3,
+    says="in.jsonl: row 13 (index 12): key 'b': expected a plain value, got an object; flatten it first")
+bad("jsonl: an array that no feature needs", jsonl('{"a": 1, "b": 2, "c": 3, "d": [1]}'), 3,
+    says="in.jsonl: row 13 (index 12): key 'd': expected a plain value, got an array; flatten it first")
+bad("jsonl: a key twice", jsonl('{"a": 1, "b": 2, "c": 3, "b": 2}'), 3,
+    says="in.jsonl: row 13 (index 12): key 'b': expected one value, got 2")
+bad("jsonl: a key that is absent", jsonl('{"a": 1, "c": 3}'), 3,
+    says="in.jsonl: row 13 (index 12), column 'b': expected a finite number, got null; --on-bad-rows drop")
+bad("jsonl: a word", jsonl('{"a": 1, "b": "x", "c": 3}'), 3,
+    says="in.jsonl: row 13 (index 12), column 'b': expected a number, got 'x'; --on-bad-rows drop")
+bad("jsonl: NaN", jsonl('{"a": 1, "b": NaN, "c": 3}'), 3,
+    says="in.jsonl: row 13 (index 12): expected a number or null, got NaN, which JSON does not have")
+bad("jsonl: a number beyond all", jsonl('{"a": 1, "b": 1e999, "c": 3}'), 3,
+    says="in.jsonl: row 13 (index 12), column 'b': expected a finite number, got 1e999; --on-bad-rows drop")
+bad("jsonl: cut short", jsonl('{"a": 1, "b": 2'), 3,
+    says="in.jsonl: row 13 (index 12): expected JSON, got the end of the line at character 16 (Expecting ',' delimiter)")
+bad("jsonl: two objects in a line", jsonl('{"a": 1} {"b": 2}'), 3,
+    says="in.jsonl: row 13 (index 12): expected JSON, got '{\"b\": 2}' at character 10 (Extra data)")
+bad("jsonl: Latin-1", jsonl('{"a": 1, "b": "é", "c": 3}', encoding="latin-1"), 3,
+    says="in.jsonl: row 13 (index 12): expected UTF-8 text, got b'\\xe9\", ' (byte 16); iconv converts it")
+bad("jsonl: one array", raw(b'[{"a": 1}]\n', "in.jsonl"), 3,
+    says="in.jsonl: row 1 (index 0): expected a JSON object, got '[{\"a\": 1}]'; jq -c writes an object a line")
+bad("jsonl: nothing", raw(b"", "in.jsonl"), 3, says="in.jsonl: expected the columns 'a', 'b', 'c', got none")
+bad("jsonl: named as CSV", raw(b'{"a": 1, "b": 2}\n'), 3,
+    says="; are these JSON lines (--input-format jsonl)?")
 bad("a layout of tensors", text(), 2, "--layout", "tensor", out="out.parquet",
     says="'tensor' is not one of 'columns', 'list'")
 bad("npz: on standard output", text(), 2, "--output-format", "npz", out="-",

@@ -119,9 +119,29 @@ def test_help_names_every_exit_code(run, folder):
     assert all(f"  {code} " in text for code in (0, 1, 2, 3, 4, 5, 6, 130, 143))
 
 
+def listed_options(help):
+    return re.findall(r"^  (?:-\w, )?(--[\w-]+)", help, flags=re.M)
+
+
+@pytest.mark.parametrize("command", ["tune", "transform", "predict", "evaluate"])
+def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the_help_with_all(
+    run, folder, command
+):
+    short, long = (run(command, name, cwd=folder).stdout for name in ("--help", "--help-all"))
+    shown, every = listed_options(short), listed_options(long)
+    assert len(shown) <= 20
+    assert set(shown) < set(every)
+    assert f"{len(every) - len(shown)} more options: kafeat {command} --help-all" in short
+    assert "more options" not in long
+    assert "Example" in short
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
+        ("fit --columns 20", 2, "'--columns': it belongs to `kafeat tune` or the config, as `n_components`."),
+        ("fit --gamma 1", 2, "No such option '--gamma': it belongs to the config, as `gamma`."),
+        ("inspect --resume", 2, "No such option '--resume': it belongs to `kafeat tune` or `kafeat transform` or"),
         ("transform --mode map.joblib a b", 2, "No such option"),
         ("transform --model map.joblib sample_data/digits.csv", 2, "Missing argument"),
         ("transform --model map.joblib sample_data/digits.csv out.xyz", 2, "expected a name that ends in one of"),

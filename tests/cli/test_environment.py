@@ -41,7 +41,7 @@ def test_flags_are_read_as_words(monkeypatch, text, value):
 
 def test_several_names_are_apart_as_in_path(monkeypatch):
     found = parsed("evaluate", ("a.npy",), {"KAFEAT_MODEL": "my map.joblib:b.joblib"}, monkeypatch)
-    assert found["models"] == ("my map.joblib", "b.joblib")
+    assert found["model"] == ("my map.joblib", "b.joblib")
 
 
 def test_what_one_call_alone_decides_has_no_variable(monkeypatch):

@@ -41,11 +41,11 @@ def run(in_process: Callable, tmp_path: Path) -> Callable:
 def test_the_command_takes_the_options_of_every_experiment(name: str) -> None:
     context = evaluate.make_context("evaluate", ["--experiment", name, "x.csv"])
     asked = load_experiment(name).options
-    assert context.params["labels"] == (asked["label"],)
+    assert context.params["label"] == (asked["label"],)
     assert context.params["learner"] == asked["learner"]
     assert context.params["penalty"] == asked.get("penalty")
     assert context.params["exact_rows"] == asked["exact_rows"]
-    assert context.params["sweeps"] == ((asked["sweep"],) if "sweep" in asked else ())
+    assert context.params["sweep"] == ((asked["sweep"],) if "sweep" in asked else ())
 
 
 def test_the_list_tells_what_each_experiment_needs(in_process: Callable) -> None:

@@ -33,7 +33,7 @@ GIVEN = {
         "model": "m.joblib", "source": "x.parquet", "target": "o.csv", "rejects": "r.csv", "stats": "s.json",
     },
     "evaluate": {
-        "models": "m.joblib", "configs": "c.yaml", "experiment": "x.yaml", "data": "x.parquet",
+        "model": "m.joblib", "config": "c.yaml", "experiment": "x.yaml", "data": "x.parquet",
         "json": "e.json", "report": "pages",
     },
     "export": {"model": "m.joblib", "out": "o.onnx"},
@@ -53,7 +53,7 @@ MORE = {
     "tune": ["--label", "a"],
 }
 NO_FILES = {
-    "color", "device", "max_bad_rows", "split", "sweeps", "prefix", "delimiter", "engine", "scheduler",
+    "color", "device", "max_bad_rows", "sweep", "prefix", "delimiter", "engine", "scheduler",
     "time",
 }  # fmt: skip
 """Options that are text, and the name of no file."""
@@ -162,7 +162,7 @@ def test_spellings_and_links(spelled: str, given: str, here: Path) -> None:
         ("evaluate", {"json": "pages/index.html"}, "--json apart from --report, got the same file"),
         ("transform", {"stats": "r.csv"}, "--rejects apart from --stats, got the same file"),
         ("fit", {"config": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
-        ("evaluate", {"configs": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
+        ("evaluate", {"config": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
     ],
 )  # fmt: skip
 def test_other_overlaps(command_name: str, changed: dict[str, str], says: str, here: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,9 @@ def every_format(folder: Path, X: np.ndarray) -> list[Path]:
     text = csv_text(X, names)
     (folder / "x.csv").write_bytes(text)
     (folder / "x.csv.gz").write_bytes(gzip.compress(text))
+    lines = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in X.tolist()).encode()
+    (folder / "x.jsonl").write_bytes(lines)
+    (folder / "x.ndjson.zst").write_bytes(pa.compress(lines, codec="zstd", asbytes=True))
     (folder / "x.csv.zst").write_bytes(pa.compress(text, codec="zstd", asbytes=True))
     columns = {name: X[:, i] for i, name in enumerate(names)}
     pq.write_table(pa.table(columns), folder / "x.parquet", row_group_size=7)
@@ -66,8 +70,21 @@ def every_format(folder: Path, X: np.ndarray) -> list[Path]:
         folder / "x.npz", format=np.array(b"csr"), shape=X.shape, data=X.ravel(),
         indices=np.tile(np.arange(X.shape[1]), len(X)), indptr=np.arange(len(X) + 1) * X.shape[1],
     )  # fmt: skip
-    endings = ("csv", "csv.gz", "csv.zst", "parquet", "npy", "arrow", "arrows", "svm", "libsvm.gz", "npz")
-    others = ("l.parquet", "f.npy", "b.npy", "l.feather", "t.arrow", "t.parquet")
+    endings = (
+        "csv",
+        "csv.gz",
+        "csv.zst",
+        "parquet",
+        "npy",
+        "arrow",
+        "arrows",
+        "svm",
+        "libsvm.gz",
+        "npz",
+        "jsonl",
+        "ndjson.zst",
+    )
+    others = ("x.jsonl", "x.ndjson.zst", "l.parquet", "f.npy", "b.npy", "l.feather", "t.arrow", "t.parquet")
     return [*(folder / f"x.{ending}" for ending in endings), *(folder / name for name in others)]
 
 

@@ -204,7 +204,9 @@ def test_what_the_machine_refuses(tmp_path):
         match="a.csv: expected a format of csv, parquet, npy, arrow, jsonl, libsvm, npz, got 'xls'",
     ):
         open_reader(parse_location("a.csv"), "xls")
-    with pytest.raises(UsageError, match="expected CSV, Arrow or LIBSVM on standard input, got npy"):
+    with pytest.raises(
+        UsageError, match="expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npy"
+    ):
         open_reader(parse_location("-"), "npy")
     with pytest.raises(SystemRefusedError, match="expected a regular file, got a pipe or a device"):
         open_reader(parse_location("/dev/null"), "parquet")

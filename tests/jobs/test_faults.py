@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -43,6 +44,7 @@ def folder(tmp_path_factory):
     np.save(path / "columns.npy", np.asfortranarray(X))
     pq.write_table(table, path / "in.parquet", row_group_size=5000)
     pa.csv.write_csv(table, path / "in.csv")
+    (path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
     return path
 
 
@@ -66,7 +68,7 @@ def test_an_input_that_is_cut_short_while_it_is_read(folder, tmp_path, name):
     assert sorted(os.listdir(tmp_path)) == sorted([name, "out.npy"])
 
 
-@pytest.mark.parametrize("name", ["in.npy", "in.csv"])
+@pytest.mark.parametrize("name", ["in.npy", "in.csv", "in.jsonl"])
 def test_a_disk_that_fails_half_way(folder, tmp_path, monkeypatch, name):
     calls = []
 

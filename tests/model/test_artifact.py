@@ -27,7 +27,6 @@ from joblib.numpy_pickle import NumpyArrayWrapper
 import kafeat
 from kafeat.errors import ArtifactError
 from kafeat.io.readers.base import damage
-from kafeat.io.readers.npy import _no_array
 from kafeat.model import artifact
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.serialize import FORMAT, WITH_PREDICTOR
@@ -685,7 +684,7 @@ def _parquet() -> object:
 
 
 def _npy() -> object:
-    with _no_array("x.npy"):
+    with damage("x.npy", "an NPY file of numbers", (Exception,)):
         raise MemoryError("malloc failed")
 
 

@@ -87,7 +87,7 @@ def test_few_rows_get_a_map_and_a_warning() -> None:
 def test_mistakes_are_value_errors() -> None:
     with pytest.raises(ValueError, match="label: expected at least two classes"):
         TunedFeatureMap(8).fit(X, ["a"] * 200)
-    with pytest.raises(ValueError, match="columns: expected at least 2, got 1"):
+    with pytest.raises(ValueError, match="columns: expected a whole number from 2 to 1,048,576, got 1"):
         TunedFeatureMap(1).fit(X, Y)
     with pytest.raises(ValueError, match="the target y is None"):
         TunedFeatureMap(8).fit(X, None)

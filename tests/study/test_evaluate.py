@@ -21,10 +21,11 @@ from kafeat.maths.scoring import figure_names, figure_of
 from kafeat.maths.task import task_of
 from kafeat.study.candidates import list_candidates
 from kafeat.study.evaluate import gate
-from kafeat.study.inputs import EvaluationRequest, rereadable
+from kafeat.study.inputs import rereadable
 from kafeat.study.measure import choose_rows, compared_rows
 from kafeat.study.recommendation import choose, edges, recommend
 from kafeat.study.records import Budget, Edge, Estimate, Rate, Report
+from kafeat.study.request import EvaluationRequest
 from kafeat.study.summary import FIGURES, SHARED, budgets, summarize
 
 STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
@@ -46,7 +47,7 @@ def rings(tmp_path_factory):
 
 @pytest.mark.parametrize("split", [None, "part"])
 def test_kernels_of_a_config_are_compared_on_rows_that_it_was_not_fitted_on(rings, split):
-    request = EvaluationRequest(labels=("y",), split=split, rows=100, jobs=1)
+    request = EvaluationRequest(label=("y",), split=split, rows=100, jobs=1)
     (candidate,) = list_candidates([], [CONFIG], [], 1)
     with rereadable(rings[0], None) as source:
         (rows,) = choose_rows(source, request, [candidate], 1)
@@ -915,8 +916,8 @@ def test_probabilities_give_a_log_loss_and_kernel_logistic_regression_is_the_exa
             UsageError,
             "scoring: expected --learner logistic with log_loss, got ridge",
         ),
-        ({"splits": 0}, UsageError, "--splits: expected 1 to 100, got 0"),
-        ({"splits": 1_000_000}, UsageError, "--splits: expected 1 to 100, got 1,000,000"),
+        ({"splits": 0}, UsageError, "splits: expected a whole number from 1 to 100, got 0"),
+        ({"splits": 1_000_000}, UsageError, "splits: expected a whole number from 1 to 100, got 1000000"),
         ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),
     ],
 )

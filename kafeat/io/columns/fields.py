@@ -68,6 +68,10 @@ class Table:
         """The number of values in a row, as far as it is known."""
         return sum(field.width or 1 for field in self.fields)
 
+    def expect(self, absent: Sequence[str]) -> None:
+        """Add absent columns to the fields if later rows may have them."""
+        return
+
     def refusal(self, column: str, problem: str) -> DataError:
         """Return the error for a column."""
         return DataError(f"{self.location}: column {quoted(column)}: {problem}")
@@ -135,6 +139,8 @@ def _advice(known: list[str]) -> str:
     """Return advice for a first line that was read as names but is a row, or was not split."""
     if known and are_numbers(known):
         return "; is the first line a row (--no-header)?"
+    if known and known[0].startswith('{"'):
+        return "; are these JSON lines (--input-format jsonl)?"
     if len(known) == 1:
         for option, char in (("';'", ";"), ("$'\\t'", "\t"), ("'|'", "|"), ("','", ",")):
             if char in known[0]:

@@ -221,6 +221,10 @@ def _with_special(table: Table, matched: Columns, columns: Columns) -> Columns:
 
 
 def _by_name(table: Table, columns: Columns) -> Columns:
+    known = {field.name for field in table.fields}
+    absent = [column.name for column in columns.features if column.name not in known]
+    if absent:
+        table.expect(absent)
     fields = fields_of(table, (column.name for column in columns.features))
     for column, field in zip(columns.features, fields, strict=True):
         if column.special:

@@ -16,7 +16,7 @@ from kafeat.contract.tile import Rows, dense
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Table
-from kafeat.io.formats import FORMATS, spelled
+from kafeat.io.formats import FORMATS, Format, spelled
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.object_store import is_of_transport, unreachable
@@ -115,6 +115,8 @@ class Reader(Table, ABC):
     """Location and stamp of the file when it was listed or opened. None for a stream or data in memory."""
     notes: Mapping[str, str] = MappingProxyType({})
     """Metadata that kafeat has written to the file, such as `map`, the SHA-256 of the map."""
+    format: Format
+    """Format of a file or of the first part of a data set."""
     _place: Location
 
     @property

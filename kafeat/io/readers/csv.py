@@ -1,14 +1,12 @@
-"""Reader of CSV, compressed or not, from a file or from standard input.
-
-Every column is read as text and converted to numbers by the worker. So the row of an invalid value is known, a
-passthrough column is copied as it is, and a pipe is read only once.
-"""
+"""Reader of CSV, compressed or not, from a file or from standard input."""
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -19,7 +17,7 @@ from kafeat.io.columns.fields import indices_of
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
 from kafeat.io.readers.csv_sniff import inferred, sniff, typed
-from kafeat.io.readers.table import TableChunk, TakePassthrough, cut
+from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
 from kafeat.io.readers.text_stream import HEAD, HashingStream, TextInput, TextReader
 from kafeat.io.storage.base import Location
 
@@ -27,10 +25,67 @@ from kafeat.io.storage.base import Location
 _TABS = ("\\t", "tab")
 
 
-class CsvReader(TextReader):
-    """A reader of a CSV file or object, or of standard input (`-`), which can be read once."""
+class UntypedReader(TextReader):
+    """A reader of text in which every value is text, and is converted to numbers by the worker.
+
+    So the row of an invalid value is known, a passthrough column is copied as it is, and a pipe is read only once.
+    """
 
     untyped = True
+
+    @abstractmethod
+    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch]:
+        """Yield batches of text of the columns at `indices`, in that order.
+
+        A row that breaks the format is refused, or is a row of nulls that is recorded in `broken`.
+        """
+
+    @abstractmethod
+    def _inferred(self, index: int) -> pa.DataType:
+        """Return the type that the first values of a passthrough column have in typed formats."""
+
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
+    ) -> Iterator[Chunk]:
+        features = indices_of(self, (column.name for column in columns.features))
+        passthrough = indices_of(self, keep)
+        indices = list(dict.fromkeys([*features, *passthrough]))
+        take_passthrough = (
+            self._take_passthrough([indices.index(i) for i in passthrough], keep, typed_passthrough)
+            if passthrough
+            else None
+        )
+        broken: Broken = {}
+        for start, table in cut(self._pieces(indices, broken if set_aside else None), height):
+            yield TableChunk(self.location, start, table.num_rows, columns, table, take_passthrough, broken)
+
+    def _take_passthrough(
+        self, where: list[int], names: Sequence[str], typed_passthrough: bool
+    ) -> TakePassthrough:
+        if not typed_passthrough:
+            return lambda table, _start: table.select(where).rename_columns(list(names))
+        types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
+        return lambda table, start: typed(self.location, table.select(where), types, start)
+
+    def _type(self, index: int) -> pa.DataType:
+        """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
+        if index not in self._types:
+            self._types[index] = self._inferred(index)
+        return self._types[index]
+
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        kinds = [self._type(i) for i in indices_of(self, keep)]
+        return pa.schema(
+            [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
+        )
+
+    @cached_property
+    def _types(self) -> dict[int, pa.DataType]:
+        return {}
+
+
+class CsvReader(UntypedReader):
+    """A reader of a CSV file or object, or of standard input (`-`), which can be read once."""
 
     def __init__(
         self,
@@ -49,54 +104,21 @@ class CsvReader(TextReader):
             self._sniffed = sniff(self.location, text, delimiter, header)
         self.fields = self._sniffed.fields
         self.rows = 0 if self._sniffed.empty else None
-        self._types: dict[int, pa.DataType] = {}
         # The first column, if it alone has no name: pandas and R write row names so.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         self.row_names = frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
 
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
-        features = indices_of(self, (column.name for column in columns.features))
-        passthrough = indices_of(self, keep)
-        indices = list(dict.fromkeys([*features, *passthrough]))
-        take_passthrough = (
-            self._take_passthrough([indices.index(i) for i in passthrough], keep, typed_passthrough)
-            if passthrough
-            else None
-        )
-        ragged = WrongWidthRows(self._sniffed.skip) if set_aside else None
-        broken = {} if ragged is None else ragged.problems
-        for start, table in cut(self._pieces(indices, ragged), height):
-            yield TableChunk(self.location, start, table.num_rows, columns, table, take_passthrough, broken)
-
-    def _take_passthrough(
-        self, where: list[int], names: Sequence[str], typed_passthrough: bool
-    ) -> TakePassthrough:
-        if not typed_passthrough:
-            return lambda table, _start: table.select(where).rename_columns(list(names))
-        types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
-        return lambda table, start: typed(self.location, table.select(where), types, start)
-
-    def _type(self, index: int) -> pa.DataType:
-        """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
-        if index not in self._types:
-            self._types[index] = inferred(self._sniffed.values[index])
-        return self._types[index]
-
-    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        kinds = [self._type(i) for i in indices_of(self, keep)]
-        return pa.schema(
-            [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
-        )
+    def _inferred(self, index: int) -> pa.DataType:
+        return inferred(self._sniffed.values[index])
 
     def _estimated_rows(self) -> int | None:
         lines = None if self.rows == 0 else self._text.estimated_lines(_without_quoted)
         return self.rows if lines is None else max(0, lines - self._sniffed.skip)
 
-    def _pieces(self, indices: list[int], ragged: WrongWidthRows | None) -> Iterator[pa.RecordBatch]:
+    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
         done, skip = 0, self._sniffed.skip
+        ragged = None if broken is None else WrongWidthRows(broken, skip)
         with self._text.opened() as text:
             # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
             checked = CheckedText(self.location, text, self._delimiter, utf8=ragged is not None)
@@ -182,16 +204,14 @@ def _without_quoted(text: bytes) -> bytes:
 class WrongWidthRows:
     """Collects rows of another width, and replaces them by rows of nulls."""
 
-    def __init__(self, headers: int = 0) -> None:
-        self._headers = headers
-        self.problems: dict[int, tuple[str, str]] = {}
-        """The problem and the text of each such row, by its number from 0."""
+    def __init__(self, problems: Broken, headers: int = 0) -> None:
+        self._problems, self._headers = problems, headers
         self._waiting: deque[int] = deque()
 
     def take(self, row: pa_csv.InvalidRow) -> str:
         """Record a row, whose number counts all rows from 1. Called by Arrow's parser."""
         problem = f"expected {row.expected_columns} fields, got {row.actual_columns}"
-        self.problems[row.number - 1 - self._headers] = problem, row.text
+        self._problems[row.number - 1 - self._headers] = problem, row.text
         self._waiting.append(row.number - 1)
         return "skip"
 

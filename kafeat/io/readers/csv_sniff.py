@@ -16,12 +16,7 @@ import pyarrow.compute as pc
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import NOT_FINITE, to_doubles
-from kafeat.io.formats import format_of_bytes
-from kafeat.io.readers.text_stream import DecompressedStream
-
-LOOK = 1 << 20
-LONGEST = 1 << 28
-"""Largest size of a row in bytes. A longer one has an open quote."""
+from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, refuse_binary
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ def sniff(location: str, text: DecompressedStream, delimiter: str, header: bool)
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
-    fields = tuple(_field(name, values) for name, values in zip(names, columns, strict=True))
+    fields = tuple(guessed(name, values) for name, values in zip(names, columns, strict=True))
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks)
 
 
@@ -65,7 +60,7 @@ def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tupl
     size = LOOK
     while True:
         head = text.look(size)
-        _refuse_binary(location, head)
+        refuse_binary(location, head, "CSV")
         rows = _parsed(location, head, delimiter, text.whole)
         count = sum(map(bool, rows))
         if count >= 2 or text.whole:
@@ -76,19 +71,6 @@ def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tupl
                 f"{location}: expected rows of less than {LONGEST} bytes, got a longer one; is a quote left open?"
             )
         size *= 4
-
-
-def _refuse_binary(location: str, head: bytes) -> None:
-    other = format_of_bytes(head)
-    if other is not None:
-        raise DataError(
-            f"{location}: expected CSV, but this looks like {other.title}: --input-format {other.name}"
-        )
-    if b"\0" in head[:LOOK]:
-        raise DataError(
-            f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "
-            "file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
-        )
 
 
 def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
@@ -102,7 +84,7 @@ def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[lis
     return rows if whole else rows[:-1]
 
 
-def _field(name: str, values: list[str]) -> Field:
+def guessed(name: str, values: list[str]) -> Field:
     """Return a number field if most filled cells are numbers: a stray word must be refused, and not drop a column."""
     filled = [row for row, value in enumerate(values) if value.strip()]
     if values and not filled:
@@ -179,7 +161,7 @@ def _as(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
     except pa.ArrowInvalid:
         return None
     same = pc.equal(numbers.cast(pa.string()), text)
-    if kind == pa.int64():
+    if kind != pa.float64():
         return numbers if pc.all(same).as_py() is not False else None
     unlike = text.filter(pc.invert(pc.or_(same, pc.match_substring_regex(text, _SHORT))))
     return numbers if all(map(_is_double, unlike.to_pylist())) else None

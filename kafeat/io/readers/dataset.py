@@ -35,9 +35,14 @@ class DatasetReader(Reader):
         self._coded: tuple[str, ...] = ()
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
-            self.sparse = first.sparse
+            self.sparse, self.format = first.sparse, first.format
             self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
             self.row_names = first.row_names
+
+    def expect(self, absent: Sequence[str]) -> None:
+        with self._first() as first:
+            first.expect(absent)
+            self.fields = first.fields
 
     def _part(self, part: Part) -> Reader:
         return self._open_file(part.location, part.stamp)

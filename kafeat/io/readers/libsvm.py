@@ -20,16 +20,13 @@ from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
 from kafeat.io.readers.sparse_matrix import Entries, SparseChunk, features_field, refuse_to_copy
-from kafeat.io.readers.text_stream import DecompressedStream, TextInput, TextReader
+from kafeat.io.readers.text_stream import LOOK, DecompressedStream, TextInput, TextReader, whole_lines
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.types import Array, Mask
 
 LABEL = "label"
-LOOK = 1 << 20
 BLOCK = 4 << 20
-LONGEST = 1 << 28
-"""Largest size of a line in bytes."""
 EXACT = 2.0**53
 """Labels are read as doubles: from this number on, two whole numbers may have the same double."""
 
@@ -114,18 +111,7 @@ class LibsvmReader(TextReader):
     def _pieces(self) -> Iterator[bytes]:
         """Yield whole lines without comments."""
         with (self._copy or self._text).opened() as text:
-            rest = b""
-            while data := text.read(BLOCK):
-                data = rest + data
-                end = data.rfind(b"\n") + 1
-                rest = data[end:]
-                if len(rest) > LONGEST:
-                    raise DataError(
-                        f"{self.location}: expected lines of less than {LONGEST} bytes, got a longer one"
-                    )
-                yield tidied(data[:end])
-            if rest:
-                yield tidied(rest + b"\n")
+            yield from map(tidied, whole_lines(self.location, text, BLOCK))
 
 
 @dataclass(eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,6 +33,8 @@ from kafeat.io.storage.json_text import parse_json
 from kafeat.types import Floats, Mask
 
 TakePassthrough = Callable[[pa.Table, int], pa.Table]
+Broken = dict[int, tuple[str, str]]
+"""Problem and text of the rows that break the format, by their numbers in the file from 0."""
 
 
 def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterator[tuple[int, pa.Table]]:
@@ -62,8 +64,7 @@ class TableChunk(Chunk):
 
     table: pa.Table
     take_passthrough: TakePassthrough | None
-    broken: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    """Problem and text of the rows that break the format, by their numbers in the file."""
+    broken: Broken = field(default_factory=dict)
 
     @cached_property
     def passthrough(self) -> pa.Table | None:

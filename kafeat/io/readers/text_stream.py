@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 import pyarrow as pa
 
 from kafeat.errors import DataError, UsageError
+from kafeat.io.formats import format_of_bytes
 from kafeat.io.readers.base import Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import read_full, refused
@@ -18,6 +19,10 @@ from kafeat.io.storage.local_path import LocalPath
 
 HEAD = 8 << 20
 """Bytes from which properties of a whole text are estimated."""
+LOOK = 1 << 20
+"""Bytes from which the columns of a text are known."""
+LONGEST = 1 << 28
+"""Largest size of a row in bytes."""
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 """After a byte from 0x50 to 0x5f: a frame that decoders skip."""
@@ -210,3 +215,32 @@ def _packing(magic: bytes) -> str | None:
         return "gzip"
     skippable = len(magic) > 3 and magic[0] & 0xF0 == 0x50 and magic[1:4] == ZSTD_SKIPPABLE
     return "zstd" if magic.startswith(ZSTD) or skippable else None
+
+
+def whole_lines(location: str, text: io.RawIOBase, size: int) -> Iterator[bytes]:
+    """Yield the text in pieces of about `size` bytes that end with a line."""
+    begun: list[bytes] = []
+    while data := text.read(size):
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*begun, data[:end]])
+            begun = []
+        begun.append(data[end:])
+        if sum(map(len, begun)) > LONGEST:
+            raise DataError(f"{location}: expected lines of less than {LONGEST} bytes, got a longer one")
+    if any(begun):
+        yield b"".join([*begun, b"\n"])
+
+
+def refuse_binary(location: str, head: bytes, expected: str) -> None:
+    """Refuse the first bytes of another format, or of no text."""
+    other = format_of_bytes(head)
+    if other is not None:
+        raise DataError(
+            f"{location}: expected {expected}, but this looks like {other.title}: --input-format {other.name}"
+        )
+    if b"\0" in head[:LOOK]:
+        raise DataError(
+            f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "
+            "file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
+        )

@@ -207,6 +207,7 @@ def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:
 
 def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:
     ours, theirs = decoded(ours), decoded(theirs)
+    missing = pc.and_(pc.is_null(ours, nan_is_null=True), pc.is_null(theirs, nan_is_null=True))
     if not ours.type.equals(theirs.type):
         try:
             ours = ours.cast(theirs.type)
@@ -217,8 +218,7 @@ def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:
         return next((row for row, (one, other) in enumerate(pairs) if not one.equals(other)), None)
     if theirs.type in (TEXT, pa.string()):
         ours, theirs = pc.fill_null(ours, ""), pc.fill_null(theirs, "")
-    same = pc.fill_null(pc.equal(ours, theirs), False)
-    same = pc.or_(same, pc.and_(pc.is_null(ours, nan_is_null=True), pc.is_null(theirs, nan_is_null=True)))
+    same = pc.or_(pc.fill_null(pc.equal(ours, theirs), False), missing)
     other = np.flatnonzero(~same.to_numpy())
     return int(other[0]) if len(other) else None
 

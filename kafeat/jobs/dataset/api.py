@@ -15,7 +15,8 @@ from kafeat.io.storage.base import Location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest, place_of
 from kafeat.jobs.dataset.transform import Announce, transform_parts
-from kafeat.jobs.transform.options import Path, TransformOptions, with_keywords
+from kafeat.jobs.options import with_keywords
+from kafeat.jobs.transform.options import Path, TransformOptions
 from kafeat.jobs.transform.result import Result, TransformResult
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap

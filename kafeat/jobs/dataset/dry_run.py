@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
 from kafeat.io.data_set import Part
-from kafeat.io.formats import INPUTS, format_of
+from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import check_place, naming, require_space
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
@@ -111,7 +111,7 @@ def _estimate(request: DatasetRequest, source: Location, target: Location) -> Dr
             first_chunks=chunks,
         )
         written = os.path.getsize(sample)
-    known = format_of(source, request.reading.input_format, INPUTS).counted
+    known = format_of(source, request.reading.input_format, "--input-format").counted
     whole = done.rows_read < chunks * fm.chunk_rows
     rows = done.rows_read if whole or done.rows_in_all is None else done.rows_in_all
     times = rows / max(1, done.rows_read)

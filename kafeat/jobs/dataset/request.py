@@ -45,8 +45,7 @@ class DatasetRequest:
 
     @classmethod
     def of(cls, asked: TransformOptions) -> DatasetRequest:
-        """Check the options, and parse the locations and the limit among them."""
-        asked.check()
+        """Parse the locations and the limit among the options."""
         reading = {one.name: getattr(asked, one.name) for one in fields(InputOptions)}
         keep = [asked.keep] if isinstance(asked.keep, str) else list(asked.keep)
         most = asked.max_bad_rows

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
@@ -35,18 +33,12 @@ from kafeat.jobs.fit.labels import (
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
 from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
+from kafeat.jobs.options import FitOptions, with_keywords
 from kafeat.model.feature_map import FeatureMap
-from kafeat.types import TableLike
 
 
-def fit(
-    config: str | os.PathLike[str] | Mapping[str, object] | Config,
-    data: str | os.PathLike[str] | TableLike,
-    label: str | Sequence[str] | npt.ArrayLike | None = None,
-    split: str | None = None,
-    weight: str | None = None,
-    jobs: int | None = None,
-) -> FeatureMap:
+@with_keywords(FitOptions)
+def fit(asked: FitOptions) -> FeatureMap:
     """Fit a feature map, and the predictor behind it if the config ends in one.
 
     Warns with `kafeat.errors.KafeatWarning` of input that is valid but may be a mistake.
@@ -61,12 +53,6 @@ def fit(
     label : str, list of str, array (n_rows,) or (n_rows, k), or None, default None
         The column of labels, which is no feature, or the labels themselves: classes or numbers, or k numbers a row.
         A list of text names several columns of numbers, unless it has an entry for every row.
-    split : str or None, default None
-        A column that says train or test, which is no feature. Only training rows are fitted on.
-    weight : str or None, default None
-        A column of numbers of at least 0, which is no feature: how often a row counts for the predictor.
-    jobs : int or None, default None
-        Number of threads that fit a predictor; None takes all cores. The result does not depend on it.
 
     Returns
     -------
@@ -91,18 +77,18 @@ def fit(
     >>> kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]}, X)
     FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
-    recipe = load_config(config)
+    recipe, data, split, weight = load_config(asked.config), asked.data, asked.split, asked.weight
     messages = list[str]()
     listener = Listener(warn=messages.append)
     place = location_of(data)
     with nullcontext(reader_of(data)) if place is None else InputOptions().open(place) as source:
-        given = label_argument(label, source.rows)
-        fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener)
+        given = label_argument(asked.label, source.rows)
+        fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=asked.jobs, listener=listener)
         others = {name: "a parameter" for name in (*label_names(given), split, weight) if name is not None}
         text = text_warning(recipe, source, fm.columns, others)
         messages += [] if text is None else [text]
     for message in messages:
-        warnings.warn(message, KafeatWarning, stacklevel=2)
+        warnings.warn(message, KafeatWarning, stacklevel=3)
     return fm
 
 

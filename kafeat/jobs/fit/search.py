@@ -252,9 +252,10 @@ def _choose_values(
             tried[name] = chosen, float(np.mean(each))
         return tried[name][1]
 
-    count = prod(map(len, values.values()))
-    full = options.method == "full" or (options.method == "auto" and count <= _FEW)
-    (_by_combination if full else _by_coordinate)(score, values)
+    if options.method == "full" or (options.method == "auto" and prod(map(len, values.values())) <= _FEW):
+        _by_combination(score, values)
+    else:
+        _by_coordinate(score, values)
     best = max(tried.values(), key=lambda one: one[1])[0]
     return [
         ChosenParameter(

@@ -6,19 +6,15 @@ command line imports this file for its help, so it imports nothing that is slow.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, Field, dataclass
-from functools import wraps
-from inspect import cleandoc, signature
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, get_args
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kafeat.errors import UsageError
-from kafeat.io.formats import OUTPUTS
-from kafeat.io.options import InputOptions, Option, declared, option
+from kafeat.io.formats import NAMES
+from kafeat.io.options import JOBS, OUTPUT_DTYPE, InputOptions, option
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -33,8 +29,7 @@ OutputDType: TypeAlias = Literal["float16", "float32", "float64"]
 BadRows: TypeAlias = Literal["error", "drop", "null"]
 
 
-PARTS = "Many files and clusters"
-_RULES = "Bad rows and drift"
+_RULES, _PARTS = "Bad rows and drift", "Many files and clusters"
 
 
 @dataclass(frozen=True)
@@ -52,78 +47,77 @@ class TransformOptions(InputOptions, Files):
     """Files and options of `kafeat transform`, as the user gives them."""
 
     features: bool = option(
-        False, "Write the features of a model that ends in a predictor, and not its predictions."
+        False,
+        "Write the features of a model that ends in a predictor, and not its predictions.",
+        rare=True,
     )
     unit_variance: bool = option(
-        False, "Multiply the features by one factor, so that their mean variance is 1 and default penalties fit."
+        False, "Multiply the features by one factor, so that their mean variance is 1 and default penalties fit.",
+        rare=True,
     )  # fmt: skip
     keep: str | Sequence[str] = option(
         (), "Input columns to copy to the output, separated by commas, or `all`.",
         python='Input columns to copy to the output: names, or "all".', metavar="COLS",
     )  # fmt: skip
-    jobs: int | None = option(
-        None, "Number of threads (default: all cores). It never changes the output.",
-        names=("--jobs", "-j"), metavar="N", most=4096,
-    )  # fmt: skip
+    jobs: int | None = option(None, JOBS)
     output_format: str | None = option(
-        None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=OUTPUTS
+        None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=NAMES
     )
     layout: OutputLayout = option(
         "columns", "One column per feature, or one column of lists.",
-        group="Output", choices=get_args(OutputLayout),
+        group="Output", rare=True, choices=get_args(OutputLayout),
     )  # fmt: skip
     prefix: str | None = option(
         None,
         "Prefix of the output column names (default: f, giving f0, f1, …; with lists: features; with predictions: "
         "none).",
         group="Output",
+        rare=True,
     )
     compression: Compression | None = option(
         None,
         "Compression of Parquet, Arrow (lz4 or zstd), CSV and JSON lines (gzip or zstd; default: by the suffix).",
         group="Output", choices=get_args(Compression),
     )  # fmt: skip
-    output_dtype: OutputDType | None = option(
-        None,
-        "Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
-        "is an error.", group="Output", choices=get_args(OutputDType),
-    )  # fmt: skip
+    output_dtype: OutputDType | None = option(None, OUTPUT_DTYPE)
     on_bad_rows: BadRows = option(
         "error", "If a row cannot be transformed: fail, omit the row, or write null features (NaN in NPY).",
         group=_RULES, choices=get_args(BadRows),
     )  # fmt: skip
     rejects: Path | None = option(
         None, "Write the bad rows and the reason for each.",
-        python="CSV file for the bad rows and the reason for each.", group=_RULES, metavar="FILE.csv",
+        python="CSV file for the bad rows and the reason for each.", group=_RULES, metavar="FILE.csv", use="output",
     )  # fmt: skip
     max_bad_rows: int | str | None = option(
         None,
         "Write nothing (exit code 3) if more than N rows, or P percent of the rows, of an input are bad.",
         python='Largest number of bad rows, or percentage such as "0.5%", of each input; above it nothing is written.',
         group=_RULES,
+        rare=True,
         metavar="N|P%",
     )
     max_drift: float | None = option(
         None,
         "Write nothing (exit code 6) if a larger share of a column lies outside the range in the fit sample.",
         python="Largest share of values of a column outside the range of the fit; above it nothing is written.",
-        group=_RULES, metavar="SHARE", least=0.0, most=1.0,
+        group=_RULES, rare=True, metavar="SHARE", least=0.0, most=1.0,
     )  # fmt: skip
     drift_test: float | None = option(
         None,
         "Write nothing (exit code 6) if the features' mean differs from that of the fit with a p-value below P.",
         python="Least p-value of a test that the mean of the features is that of the fit; below it nothing is written.",
-        group=_RULES, metavar="P", least=0.0, most=1.0,
+        group=_RULES, rare=True, metavar="P", least=0.0, most=1.0,
     )  # fmt: skip
     stats: Path | None = option(
         None, "Write statistics of the run: rows, hashes, drift, versions.",
         python="JSON file for statistics of the run: rows, hashes, drift, versions.",
-        group="Output", metavar="FILE.json",
+        group="Output", metavar="FILE.json", use="output",
     )  # fmt: skip
     device: str | None = option(
         None,
         "Compute on a device by ONNX Runtime: cpu, cuda, rocm, coreml, … (default: without it, on the processor).",
         metavar="NAME",
+        rare=True,
     )
     overwrite: bool | None = option(
         None,
@@ -135,73 +129,24 @@ class TransformOptions(InputOptions, Files):
         None,
         "Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
         python="Number of rows to cut one file into parts of, in whole chunks of the map; None does not cut it.",
-        group=PARTS, metavar="N",
+        group=_PARTS, metavar="N",
     )  # fmt: skip
-    resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=PARTS)
+    resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=_PARTS)
     engine: str = option(
         "threads", "Engine that transforms the parts: threads, processes, dask, ray or spark.",
-        group=PARTS, metavar="NAME",
+        group=_PARTS, rare=True, metavar="NAME",
     )  # fmt: skip
     scheduler: str | None = option(
-        None, "Address of a Dask scheduler (tcp://host:8786) or a Ray cluster.", group=PARTS, metavar="URL"
+        None,
+        "Address of a Dask scheduler (tcp://host:8786) or a Ray cluster.",
+        group=_PARTS,
+        rare=True,
+        metavar="URL",
     )
     fsync: bool = option(
         True, "Flush the output to disk before it gets its final name (default), or leave this to the system.",
-        group="Output", names=("--fsync/--no-fsync",),
+        group="Output", rare=True, names=("--fsync/--no-fsync",),
     )  # fmt: skip
-
-    def check(self) -> None:
-        """Refuse values outside the choices, and counts below 1, which the command line does not let through."""
-        for one, says in declared(type(self)):
-            value = getattr(self, one.name)
-            if value is None:
-                continue
-            if says.choices and value not in says.choices:
-                raise UsageError(f"{one.name}: expected one of {', '.join(says.choices)}, got {value!r}")
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if one.type == "int | None" and (not whole or value < says.least):
-                raise UsageError(f"{one.name}: expected a whole number of at least 1, got {value!r}")
-
-
-P = ParamSpec("P")
-Returned = TypeVar("Returned")
-
-
-def with_keywords(
-    options: Callable[P, TransformOptions],
-) -> Callable[[Callable[[TransformOptions], Returned]], Callable[P, Returned]]:
-    """Give a function of options a keyword for each of them, and its docstring their paragraphs."""
-    paragraphs = "\n".join(_paragraph(one, says) for one, says in declared(TransformOptions))
-
-    def decorate(function: Callable[[TransformOptions], Returned]) -> Callable[P, Returned]:
-        @wraps(function)
-        def with_options(*files: P.args, **given: P.kwargs) -> Returned:
-            try:
-                signature(with_options).bind(*files, **given)
-            except TypeError as error:  # of the keywords, which are the user's
-                raise TypeError(f"kafeat.{function.__name__}: {error}") from None
-            return function(options(*files, **given))
-
-        returns = signature(function).return_annotation
-        text, *rest = cleandoc(function.__doc__ or "").partition("\n\nReturns\n")
-        with_options.__doc__ = "".join((text, "\n", paragraphs, *rest))
-        vars(with_options)["__signature__"] = signature(options).replace(return_annotation=returns)
-        return with_options
-
-    return decorate
-
-
-def _paragraph(one: Field[Any], says: Option) -> str:
-    """Describe a keyword as numpydoc does."""
-    *kinds, last = str(one.type).split(" | ")
-    words = f"{', '.join(kinds)} or {last}" if kinds else last
-    words = words.replace("Path", "str, path").replace("Sequence[str]", "list of str")
-    if says.choices:
-        words = ", ".join([*(["None"] if last == "None" else []), *map(json.dumps, says.choices)])
-        words = f"{{{words}}}"
-    default = json.dumps(one.default) if isinstance(one.default, str) else one.default
-    meaning = textwrap.fill(says.python or says.help, 116, initial_indent="    ", subsequent_indent="    ")
-    return f"{one.name} : {words}, default {default}\n{meaning}"
 
 
 _FORM = re.compile(r"(\d+(?:\.\d+)?)%|\d+", re.ASCII)
@@ -250,10 +195,6 @@ class RowOptions:
 
     def check(self, fm: FeatureMap) -> None:
         """Refuse rules that contradict each other or that the map cannot follow."""
-        if self.max_drift is not None and not 0.0 <= self.max_drift <= 1.0:
-            raise UsageError(f"--max-drift: expected a share from 0 to 1, got {self.max_drift}")
-        if self.drift_test is not None and not 0.0 <= self.drift_test <= 1.0:
-            raise UsageError(f"--drift-test: expected a probability from 0 to 1, got {self.drift_test}")
         if self.drift_test is not None and fm.feature_mean is None:
             raise UsageError(
                 "--drift-test: expected a map that knows the mean of its features, got an older one: fit it again"

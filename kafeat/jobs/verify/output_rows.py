@@ -62,9 +62,9 @@ class OutputRows:
         self._labelled = made.sparse and bool(before)
         if made.sparse:
             self.keep, written = as_spelled(source, kept if self._labelled else []), before
-        # Text of a CSV is compared as text.
-        self.typed = not made.untyped or made.sparse
-        self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=self.typed)
+        # Text is compared as text: its type would be a guess.
+        self.typed = made.format.typed
+        self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=not made.untyped)
         self._chunk: Chunk | None = next(self._chunks, None)
         self.at = 0
         self.rows = 0

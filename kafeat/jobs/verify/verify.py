@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
-from typing import Any, Literal
+from typing import Any
 
 from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
-from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.writers.base import OutputOptions
 from kafeat.io.writers.passthrough import KeptRows
+from kafeat.jobs.options import VerifyOptions, with_keywords
 from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
@@ -42,22 +42,8 @@ class VerifyResult:
     hashes: tuple[str, ...]
 
 
-def verify_file(
-    model: Location,
-    source: Location,
-    target: Location,
-    *,
-    reading: InputOptions = InputOptions(),
-    reading_output: InputOptions = InputOptions(),
-    rows: int = 100_000,
-    seed: int = 0,
-    stats: Location | None = None,
-    on_bad_rows: Literal["error", "drop", "null"] = "error",
-    output_dtype: str | None = None,
-    unit_variance: bool = False,
-    label: str | None = None,
-    jobs: int | None = None,
-) -> VerifyResult:
+@with_keywords(VerifyOptions)
+def verify_file(asked: VerifyOptions) -> VerifyResult:
     """Transform random chunks of about `rows` rows again, and count all rows; raise `GateError` for a wrong output.
 
     `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
@@ -65,49 +51,45 @@ def verify_file(
     `label` names the column that was copied as the label of LIBSVM; default: that of the stats, or none.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
-    fm = load_from(model)
-    known = {} if stats is None else _read_stats(stats)
-    hashes = _check_hashes(known, fm, model, source, target)
-    with (
-        reading.open(source) as source_reader,
-        reading_output.open(target) as output_reader,
-    ):
-        _check_maker(output_reader, target, fm, model)
+    fm = load_from(asked.model)
+    known = {} if asked.stats is None else _read_stats(asked.stats)
+    source, target = asked.source, asked.target
+    hashes = _check_hashes(known, fm, asked.model, source, target)
+    with asked.reading.open(source) as source_reader, asked.reading_output.open(target) as output_reader:
+        _check_maker(output_reader, target, fm, asked.model)
         made = known.get("output", {})
-        dtype = output_dtype or made.get("dtype")
-        outputs = _outputs(output_reader, fm, unit_variance or "scale" in {**made, **output_reader.notes})
-        copied = _copied(label, known, output_reader)
+        dtype = asked.output_dtype or made.get("dtype")
+        scaled = asked.unit_variance or "scale" in {**made, **output_reader.notes}
+        outputs = _outputs(output_reader, fm, scaled)
+        copied = _copied(asked.label, known, output_reader)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied)
-        columns = match(source_reader, fm.columns, ())
-        size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
-        chunks = source_reader.chunks(
-            columns, output.keep, fm.chunk_rows,
-            typed_passthrough=output.typed, set_aside=on_bad_rows != "error",
-        )  # fmt: skip
-        chosen = _RandomChunks(chunks, seed, size)
-        computed = outputs.run(iter(chosen), output, jobs, RowPolicy(set_aside=True))
-        compared, largest = _compare(computed, output, on_bad_rows, outputs)
+        expected, compared, largest = _compare(asked, fm, source_reader, output, outputs)
         source_reader.check_unchanged()
         output_reader.check_unchanged()
-    expected_rows = output.at if on_bad_rows == "drop" else chosen.rows
-    if output.rows != expected_rows:
-        raise GateError(f"{target}: expected {expected_rows:,} rows, as {source} tells, got {output.rows:,}")
+    if output.rows != expected:
+        raise GateError(f"{target}: expected {expected:,} rows, as {source} tells, got {output.rows:,}")
     return VerifyResult(output.rows, compared, largest, hashes)
 
 
 def _compare(
-    computed: Iterator[Done], output: OutputRows, on_bad_rows: str, outputs: Outputs
-) -> tuple[int, float]:
-    """Compare all rows of these chunks; return their number and the largest difference."""
+    asked: VerifyOptions, fm: FeatureMap, source: Reader, output: OutputRows, outputs: Outputs
+) -> tuple[int, int, float]:
+    """Return the rows that the output must have, the rows compared, and the largest difference of one."""
+    rule, dropped = asked.on_bad_rows, asked.on_bad_rows == "drop"
+    chunks = source.chunks(
+        match(source, fm.columns, ()), output.keep, fm.chunk_rows,
+        typed_passthrough=output.typed, set_aside=rule != "error",
+    )  # fmt: skip
+    chosen = _RandomChunks(chunks, asked.seed, None if dropped else max(1, -(-asked.rows // fm.chunk_rows)))
     compared, largest = 0, 0.0
-    for done in computed:
-        if on_bad_rows != "drop":
+    for done in outputs.run(iter(chosen), output, asked.jobs, RowPolicy(set_aside=True)):
+        if not dropped:
             output.at = done.chunk.start
-        expected, kept = _expected(done, on_bad_rows, outputs, output.typed)
+        expected, kept = _expected(done, rule, outputs, output.typed)
         largest = max(largest, output.compare(expected, kept, done.chunk))
         compared += len(expected)
     output.end()
-    return compared, largest
+    return output.at if dropped else chosen.rows, compared, largest
 
 
 def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: Location) -> None:

@@ -60,8 +60,6 @@ class Budget:
 
     def check(self) -> None:
         """Refuse numbers that no map can have."""
-        if self.columns is not None and self.columns < 2:
-            raise UsageError(f"columns: expected at least 2, got {self.columns}")
         least = self.columns or 2
         if self.most_columns is not None and self.most_columns < least:
             raise UsageError(

@@ -31,7 +31,8 @@ from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.study.inputs import EvaluatedMap, EvaluationRequest, RereadableData
+from kafeat.study.inputs import EvaluatedMap, RereadableData
+from kafeat.study.request import EvaluationRequest
 from kafeat.study.scores import ModelScoring, resampled_scores
 from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
 from kafeat.study.tune.table import TunedTable
@@ -229,7 +230,7 @@ def score_test_rows(
         raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
     # Of all labels, as a class may have test rows only.
     rule = ModelScoring.of(task_of(labels, kind), predictor.labels)
-    subject = EvaluatedMap(fm, data, n, EvaluationRequest(labels=names, split=split, jobs=jobs))
+    subject = EvaluatedMap(fm, data, n, EvaluationRequest(label=names, split=split, jobs=jobs))
     rows, outputs = subject.predictions(fm, test)
     predicted, seen = rule.predicted(outputs), rule.named(labels[rows])
     resampled = resampled_scores(scoring, rule.task, predicted, seen, _TEST_RESAMPLES)

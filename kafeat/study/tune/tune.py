@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -11,31 +10,24 @@ from hashlib import sha256
 from time import monotonic
 
 import numpy as np
-import numpy.typing as npt
 
 from kafeat._version import __version__
 from kafeat.config import Config
-from kafeat.errors import DataError, UsageError
-from kafeat.io.options import InputOptions
+from kafeat.errors import DataError
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.maths.scoring import (
-    ScoringName,
-    proper_scoring,
-    score_of,
-    score_of_constant,
-)
+from kafeat.jobs.options import with_keywords
+from kafeat.maths.scoring import ScoringName, proper_scoring, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
-from kafeat.study.candidates import MOST_SEEDS
 from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.report.document import report_folder
 from kafeat.study.tune.notes import commented, comments, notes
-from kafeat.study.tune.search import Budget, Choice, Search, Trial, choose, first_choice
+from kafeat.study.tune.options import TuneOptions
+from kafeat.study.tune.search import Budget, Choice, Search, choose, first_choice
 from kafeat.study.tune.space import (
-    PredictorKind,
     SearchSpace,
     check_predictor,
     load_start,
@@ -45,7 +37,6 @@ from kafeat.study.tune.space import (
 from kafeat.study.tune.table import check_base, read_table, with_columns
 from kafeat.study.tune.trials import Scorer, TrialJournal, column_importance, score_test_rows, sizes
 from kafeat.study.tune.tuning import DataArguments, Tuning, curve_of, table_of
-from kafeat.types import TableLike
 
 LEAST_ROWS = 20
 """Fewer rows than these are refused, as nothing can be chosen on them."""
@@ -196,31 +187,8 @@ class Tuner:
 _SHARE_OF_TIME = 0.88
 
 
-def tune(
-    data: str | os.PathLike[str] | TableLike,
-    label: str | Sequence[str] | npt.ArrayLike,
-    columns: int | None = None,
-    *,
-    max_bytes_per_row: int | None = None,
-    time: float | str | None = None,
-    trials: int | None = None,
-    split: str | None = None,
-    task: TaskKind = "auto",
-    scoring: ScoringName = "auto",
-    base: str | os.PathLike[str] | Mapping[str, object] | Config | None = None,
-    predictor: PredictorKind | None = None,
-    seeds: int = 2,
-    jobs: int | None = None,
-    reading: InputOptions | None = None,
-    progress: Callable[[Search, Trial], None] | None = None,
-    listener: Listener = SILENT,
-    report: str | None = None,
-    journal: str | None = None,
-    resume: bool = False,
-    config_name: str = "best.yaml",
-    stops: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
-    write: Callable[[Tuning], None] | None = None,
-) -> Tuning:
+@with_keywords(TuneOptions)
+def tune(asked: TuneOptions) -> Tuning:
     """Choose the config of a map: scaler, metric, kernel, γ, map and width, by the score of ridge on its features.
 
     Candidates are fitted on a part of the rows and scored on others. The same data, seed and number of trials give the
@@ -233,44 +201,18 @@ def tune(
     label : str, list of str, array (n_rows,) or (n_rows, k)
         Column to predict, or its values. Several columns of numbers are predicted together; their scores are averaged.
         A list of text names columns, unless it has an entry for every row.
-    columns : int or None, default None
-        Number of output columns of the map; None tries the best map with several, at most 1,024, and takes the best
-        score with a predictor, and the knee of the curve without.
-    max_bytes_per_row : int or None, default None
-        Largest number of bytes of the features of a row.
-    time : float, str or None, default None
-        Number of seconds, or a duration such as "90s", "10m" or "1h", that the search may take; it takes longer only
-        for the default map and raw columns, which are always tried. None makes all trials.
-    trials : int or None, default None
-        Number of trials after which the search ends; None makes all trials.
-    split : str or None, default None
-        Column that says train or test. The choice is made on training rows, and the test rows are scored once.
-    task : {"auto", "classification", "regression"}, default "auto"
-        Kind of prediction; "auto" decides by the labels.
-    scoring : str, default "auto"
-        Score to maximize; "auto" is the log loss for classes, after calibration, and R² for numbers.
     base : str, path, mapping, Config or None, default None
         Config to start from: its seed, columns and other settings are kept, and its steps, if it has some, are one of
         the candidates. A predictor at its end is kept.
-    predictor : {"ridge", "logistic"} or None, default None
-        Predictor to end the config in, if `base` has none. The search itself is the same.
-    seeds : int, default 2
-        Number of splits, each with random draws of its own, that the last candidates are scored on.
-    jobs : int or None, default None
-        Number of threads; None takes all cores. It never changes the result.
     reading : InputOptions or None, default None
         Options for reading a file.
     progress : callable or None, default None
         Called with the search and the trial after each trial.
-    listener : Listener, default SILENT
+    listener : Listener or None, default None
         Callbacks for warnings about the columns.
-    report : str or None, default None
-        Folder for a page with figures.
     journal : str or None, default None
         File that records the trials. One with trials is refused without `resume`; a complete search removes it, after
         the report and `write`.
-    resume : bool, default False
-        Take the trials from the journal if data and arguments are the same.
     config_name : str, default "best.yaml"
         Name of the file of the config, for the commands on the page.
     stops : tuple of exceptions, default (KeyboardInterrupt,)
@@ -299,43 +241,44 @@ def tune(
     32
     """
     started = monotonic()
-    start, own = load_start(base)
-    start = with_predictor(start, predictor, task)
-    budget = Budget(columns, max_bytes_per_row, start.dtype)
-    seconds = seconds_of(time)
-    if trials is not None and trials < 1:
-        raise UsageError(f"trials: expected at least 1, got {trials}")
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise UsageError(f"seeds: expected 1 to {MOST_SEEDS:,}, got {seeds}")
+    start, own = load_start(asked.base)
+    start = with_predictor(start, asked.predictor, asked.task)
+    budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
+    seconds = seconds_of(asked.time)
     budget.check()
     check_base(start)
-    with report_folder(report), rereadable(data, reading) as source:
+    listener, split = asked.listener or SILENT, asked.split
+    with report_folder(asked.report), rereadable(asked.data, asked.reading) as source:
         with source.open() as first:
-            given = label_argument(label, first.rows)
+            given = label_argument(asked.label, first.rows)
         space = SearchSpace(read_table(source, start, given, split, listener), own)
         tuner = Tuner(
-            data=source, label=given, start=start, budget=budget, space=space, split=split, task=task,
-            scoring=scoring, jobs=count_jobs(jobs), seeds=seeds, with_report=report is not None,
+            data=source, label=given, start=start, budget=budget, space=space, split=split, task=asked.task,
+            scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds, with_report=asked.report is not None,
         )  # fmt: skip
-        seconds = None if seconds is None else _SHARE_OF_TIME * seconds
-        with tuner.journal(journal, resume, listener) as record:
-            search = tuner.search(trials, seconds, record)
+        with tuner.journal(asked.journal, asked.resume, listener) as record:
+            search = tuner.search(asked.trials, None if seconds is None else _SHARE_OF_TIME * seconds, record)
             search.started = started
-            if progress is not None:
-                search.tell = partial(progress, search)
-            choice = tuner.run(search, stops)
-            if record is not None:
-                record.complete = not choice.interrupted
+            return _tuned(asked, tuner, search, record)
 
-            def fit(config: Config) -> FeatureMap:
-                with rereadable(data, reading) as again:
-                    return tuner.fit(config, again)
 
-            tuning = tuner.result(search, choice, DataArguments.of(data, split, reading), fit)
-            if report is not None:
-                from kafeat.study.tune.report import write_tuning
+def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: TrialJournal | None) -> Tuning:
+    """Search, and write the result and its page before the journal is closed."""
+    if asked.progress is not None:
+        search.tell = partial(asked.progress, search)
+    choice = tuner.run(search, asked.stops)
+    if record is not None:
+        record.complete = not choice.interrupted
 
-                write_tuning(report, tuning, source.name, config_name)
-            if write is not None:
-                write(tuning)
+    def fit(config: Config) -> FeatureMap:
+        with rereadable(asked.data, asked.reading) as again:
+            return tuner.fit(config, again)
+
+    tuning = tuner.result(search, choice, DataArguments.of(asked.data, asked.split, asked.reading), fit)
+    if asked.report is not None:
+        from kafeat.study.tune.report import write_tuning
+
+        write_tuning(asked.report, tuning, tuner.data.name, asked.config_name)
+    if asked.write is not None:
+        asked.write(tuning)
     return tuning

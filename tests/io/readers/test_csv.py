@@ -19,7 +19,8 @@ def invalid(ragged, number):
 
 @pytest.mark.parametrize("late", [False, True])
 def test_rows_of_nulls_stand_where_the_rows_stood(late):
-    ragged = WrongWidthRows()
+    problems = {}
+    ragged = WrongWidthRows(problems)
 
     def batches():
         invalid(ragged, 1)
@@ -34,4 +35,4 @@ def test_rows_of_nulls_stand_where_the_rows_stood(late):
 
     found = [value for piece in ragged.with_null_rows(batches()) for value in piece.column(0).to_pylist()]
     assert found == [None, "b", "c", None, "e", None, None, "h", None]
-    assert ragged.problems[3] == ("expected 1 fields, got 2", "text 4")
+    assert problems[3] == ("expected 1 fields, got 2", "text 4")

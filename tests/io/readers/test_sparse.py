@@ -337,7 +337,7 @@ def test_refusals(tmp_path):
     ):
         read(source)
     with pytest.raises(
-        UsageError, match="expected CSV, Arrow or LIBSVM on standard input, got npz: it cannot"
+        UsageError, match="expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npz: it cannot"
     ):
         open_reader(parse_location("-"), "npz")
     assert libsvm_text.MOST_INDEX == 2**31 - 1

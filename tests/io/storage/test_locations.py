@@ -59,6 +59,7 @@ def folder(tmp_path_factory):
     pq.write_table(table, path / "in.parquet", row_group_size=700)
     pa.csv.write_csv(table, path / "in.csv")
     pyarrow.feather.write_feather(table, path / "in.arrow")
+    (path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
     for packing in ("gz", "zst"):
         with pa.output_stream(path / f"in.csv.{packing}") as stream:
             stream.write((path / "in.csv").read_bytes())
@@ -75,7 +76,17 @@ def copy_in(store: Store, folder: Path, *names: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["in.csv", "in.csv.gz", "in.csv.zst", "in.parquet", "in.arrow", "in.npy", "columns.npy", "other.npy"],
+    [
+        "in.csv",
+        "in.csv.gz",
+        "in.csv.zst",
+        "in.parquet",
+        "in.arrow",
+        "in.npy",
+        "columns.npy",
+        "other.npy",
+        "in.jsonl",
+    ],
 )
 def test_every_format_is_read_as_from_a_file(store, folder, tmp_path, name):
     copy_in(store, folder, name)

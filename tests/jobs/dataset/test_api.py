@@ -97,7 +97,7 @@ def test_bad_rows_are_counted_and_listed(folder, tmp_path):
         ({"on_bad_rows": "skip"}, "on_bad_rows: expected one of error, drop, null, got 'skip'"),
         ({"output_format": "xlsx"}, "output_format: expected one of csv, .*, got 'xlsx'"),
         ({"limit": 0}, "limit: expected a whole number of at least 1, got 0"),
-        ({"jobs": 1.5}, "jobs: expected a whole number of at least 1, got 1.5"),
+        ({"jobs": 1.5}, "jobs: expected a whole number from 1 to 4,096, got 1.5"),
         ({"resume": True}, "resume: expected an input of many files, or rows_per_file, got one"),
         ({"engine": "processes"}, "engine: expected an input of many files"),
         ({"model": None}, "model: expected a path or URI, got NoneType"),

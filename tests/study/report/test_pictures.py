@@ -20,11 +20,12 @@ from kafeat.pictures import portraits
 from kafeat.pictures.canvas import STYLES
 from kafeat.pictures.figure_data import LearningFigures, MapFigures, signature_curves
 from kafeat.study.candidates import list_candidates
-from kafeat.study.inputs import EvaluationRequest, rereadable
+from kafeat.study.inputs import rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.report import comparisons
 from kafeat.study.report.comparisons import Axis
 from kafeat.study.report.pictures import pictures
+from kafeat.study.request import EvaluationRequest
 from kafeat.study.scores import Scoring
 
 STYLE = STYLES[0]
@@ -216,7 +217,7 @@ def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
     data = {"a": X[:, 0], "b": X[:, 1], "y": y}
     gathered = []
     with rereadable(pa.table(data), None) as source:
-        request = EvaluationRequest(labels=("y",), rows=50, exact_rows=50, jobs=1)
+        request = EvaluationRequest(label=("y",), rows=50, exact_rows=50, jobs=1)
         config = {"steps": [{"kind": "fourier", "n_components": 64}]}
         (candidate,) = list_candidates([], [config], [], 1)
         (rows,) = choose_rows(source, request, [candidate], 1)

@@ -53,7 +53,7 @@ def test_a_predictor_of_classes_is_refused_for_numbers_before_the_search():
 
 def test_only_kinds_of_predictors_are_taken():
     assert set(typing.get_args(PredictorKind)) == set(predictors())
-    with pytest.raises(UsageError, match="predictor: expected logistic or ridge, got 'nystroem'"):
+    with pytest.raises(UsageError, match="predictor: expected one of ridge, logistic, got 'nystroem'"):
         quick(Y, predictor="nystroem")
 
 

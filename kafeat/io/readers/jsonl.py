@@ -1,0 +1,204 @@
+"""Reader of JSON lines, compressed or not, from a file or from standard input: a flat object for each row.
+
+Values become the text that they have in the file, and are then read as those of CSV are: numbers keep their digits, a
+null and a key that is absent are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kafeat.errors import DataError, quoted, spell_row
+from kafeat.io.columns.fields import Field, listed
+from kafeat.io.readers.csv import UntypedReader
+from kafeat.io.readers.csv_sniff import guessed, inferred
+from kafeat.io.readers.table import Broken
+from kafeat.io.readers.text_stream import (
+    LONGEST,
+    LOOK,
+    DecompressedStream,
+    TextInput,
+    refuse_binary,
+    whole_lines,
+)
+from kafeat.io.storage.base import Location
+
+Row = dict[str, Any]
+"""Values by their keys: text, numbers as text, booleans and None."""
+_BOM = b"\xef\xbb\xbf"
+_MOST_CELLS = 1 << 23
+"""Values to make at a time. Rows may have different keys, so there may be far more cells than bytes."""
+_BETWEEN = "\n,0,\n"
+"""What joins lines to one JSON list. It can stand neither in an object nor in a string, so no row takes two lines."""
+
+
+class JsonlReader(UntypedReader):
+    """A reader of JSON lines. The keys of the first rows are the columns, in the order in which they occur first."""
+
+    def __init__(self, location: Location) -> None:
+        self.location, self._text = location.source, TextInput(location)
+        with self._text.peeked() as text:
+            rows = self._first_rows(text)
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        rows = rows[: _MOST_CELLS // max(1, len(names))]
+        self._values = [[row.get(name) for row in rows] for name in names]
+        texts = ([_text(value) or "" for value in values] for values in self._values)
+        self.fields = tuple(map(guessed, names, texts))
+        self._later: set[str] = set()
+
+    def _first_rows(self, text: DecompressedStream) -> list[Row]:
+        """Return the sound rows in the first bytes, whose numbers are `_Number`."""
+        size, lines = LOOK, list[bytes]()
+        while not lines:
+            head = text.look(size).removeprefix(_BOM)
+            refuse_binary(self.location, head, "JSON lines")
+            lines = _lines(head if text.whole else head[: head.rfind(b"\n") + 1])
+            if text.whole:
+                break
+            if size >= LONGEST:
+                raise DataError(
+                    f"{self.location}: expected lines of less than {LONGEST} bytes, got a longer one"
+                )
+            size *= 4
+        self._whole = text.whole
+        self.rows = None if lines else 0
+        rows, problems = _parsed(lines, _Number)
+        if lines and len(problems) == len(lines):
+            advice = "" if problems[0].startswith("key") else "; jq -c writes an object a line"
+            raise DataError(f"{self.location}: {spell_row(0)}: {problems[0]}{advice}")
+        return rows
+
+    def expect(self, absent: Sequence[str]) -> None:
+        if not self._whole:
+            self.fields += tuple(Field(name, "text", None, "no values in the first rows") for name in absent)
+            self._values += [[]] * len(absent)
+            self._later.update(absent)
+
+    def _inferred(self, index: int) -> pa.DataType:
+        values = [value for value in self._values[index] if value is not None]
+        kinds = set(map(type, values))
+        if kinds == {_Number}:
+            return inferred(values)
+        return pa.bool_() if kinds == {bool} else pa.string()
+
+    def _estimated_rows(self) -> int | None:
+        return self.rows if self.rows == 0 else self._text.estimated_lines(bytes)
+
+    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch]:
+        names = [self.fields[index].name for index in indices]
+        done, unseen = 0, self._later.intersection(names)
+        with self._text.opened() as text:
+            for piece in whole_lines(self.location, text, LOOK):
+                lines = _lines(piece if done else piece.removeprefix(_BOM))
+                rows, problems = _parsed(lines, str)
+                for row, problem in problems.items():
+                    if broken is None:
+                        raise DataError(f"{self.location}: {spell_row(done + row)}: {problem}")
+                    broken[done + row] = problem, lines[row].decode(errors="replace")
+                height = max(1, _MOST_CELLS // max(1, len(names)))
+                for at in range(0, len(rows), height):
+                    yield _batch(rows[at : at + height], names)
+                unseen.difference_update(*rows)
+                done += len(rows)
+        if unseen:
+            raise DataError(
+                f"{self.location}: expected {listed(sorted(unseen))} in at least one row, got none"
+            )
+
+
+class _Number(str):
+    """The digits of a number. In the first rows it has to be told from text."""
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """Return the lines that are not blank."""
+    return [line for line in text.split(b"\n") if line.strip()]
+
+
+def _parsed(lines: list[bytes], number: type[str]) -> tuple[list[Row], dict[int, str]]:
+    """Return the row of every line, and the problems of lines by their positions. The row of such a line is empty."""
+    decoder = json.JSONDecoder(
+        parse_float=number, parse_int=number, parse_constant=_refuse, object_pairs_hook=_object
+    )
+    try:
+        return _plain(lines, decoder), {}
+    except (ValueError, RecursionError):
+        pass
+    rows, problems = list[Row](), dict[int, str]()
+    for at, line in enumerate(lines):
+        row, problem = _checked(line, decoder)
+        rows.append(row)
+        if problem is not None:
+            problems[at] = problem
+    return rows, problems
+
+
+def _plain(lines: list[bytes], decoder: json.JSONDecoder) -> list[Row]:
+    """Parse all lines at once. ValueError says that they have to be checked one by one."""
+    text = _BETWEEN.join(line.decode() for line in lines)
+    values = decoder.decode(f"[{text}]")
+    rows: list[Row] = values[::2]
+    nested = text.count("{") > len(rows) or "[" in text
+    escaped = "\\ud" in text or "\\uD" in text  # half a surrogate pair, perhaps
+    if nested or escaped or len(values) != 2 * len(lines) - 1 or set(map(type, rows)) != {dict}:
+        raise ValueError
+    return rows
+
+
+def _checked(line: bytes, decoder: json.JSONDecoder) -> tuple[Row, str | None]:
+    """Return the row of a line, or an empty one and the problem."""
+    try:
+        row = decoder.decode(line.decode())
+        if type(row) is not dict:
+            return {}, f"expected a JSON object, got {quoted(line.decode().strip())}"
+        for key, value in row.items():
+            if isinstance(value, dict | list):
+                kind = "an object" if isinstance(value, dict) else "an array"
+                return {}, f"key {quoted(key)}: expected a plain value, got {kind}; flatten it first"
+            f"{key}{value}".encode()
+    except RecursionError:
+        return {}, "expected values that are not nested, got many levels"
+    except UnicodeDecodeError as error:
+        other = line[error.start : error.start + 4]
+        return {}, f"expected UTF-8 text, got {other!r} (byte {error.start + 1}); iconv converts it"
+    except UnicodeEncodeError as error:
+        return {}, f"expected Unicode text, got half a surrogate pair, {error.object[error.start]!r}"
+    except json.JSONDecodeError as error:
+        rest = error.doc[error.pos :].rstrip()
+        got = quoted(rest) if rest else "the end of the line"
+        return {}, f"expected JSON, got {got} at character {error.pos + 1} ({error.msg})"
+    except ValueError as error:
+        return {}, str(error)
+    return row, None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Row:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        [(twice, count)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"key {quoted(twice)}: expected one value, got {count}")
+    return row
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"expected a number or null, got {constant}, which JSON does not have")
+
+
+def _text(value: Any) -> str | None:
+    """Return a value as text: a boolean as JSON spells it, the others as they are."""
+    return ("false", "true")[value] if isinstance(value, bool) else value
+
+
+def _batch(rows: list[Row], names: list[str]) -> pa.RecordBatch:
+    """Return these columns as text."""
+    kind = pa.struct([(name, pa.string()) for name in names])
+    try:
+        values = pa.array(rows, kind)
+    except pa.ArrowTypeError:  # a boolean
+        values = pa.array([{name: _text(row.get(name)) for name in names} for row in rows], kind)
+    return pa.RecordBatch.from_struct_array(values)

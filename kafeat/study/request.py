@@ -1,0 +1,119 @@
+"""The options of an evaluation, each declared once: for the command, for the keywords of Python and for every map.
+
+The command line imports this file for its help, so it imports nothing that is slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kafeat.io.options import JOBS, LABEL, OUTPUT_DTYPE, TASK, InputOptions, option
+
+if TYPE_CHECKING:
+    from kafeat.config import Config
+    from kafeat.jobs.fit.labels import LabelNames
+    from kafeat.jobs.fit.messages import Listener
+    from kafeat.jobs.options import Data, Path, Recipe
+    from kafeat.maths.task import TaskKind
+    from kafeat.model.feature_map import FeatureMap
+
+    Model: TypeAlias = FeatureMap | Path
+    AnyRecipe: TypeAlias = Recipe | "NamedRecipe"
+
+Say = Callable[[str], None]
+
+LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")
+SCORES = ("accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse")
+
+
+@dataclass(frozen=True)
+class NamedRecipe:
+    """A recipe with the name that the results have for it."""
+
+    name: str
+    config: Config
+
+
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """Arguments of `kafeat.evaluate`."""
+
+    model: Model | Sequence[Model] | None = option(
+        None, "Map made by `kafeat fit`. Repeatable.", use="model", multiple=True, metavar="MODEL"
+    )
+    data: Data | None = None
+    label: str | Sequence[str] | None = option(None, LABEL)
+    rows: int = option(
+        2000, "Number of held-out rows to compare kernels on.", metavar="N", least=2, rare=True
+    )
+    reading: InputOptions | None = None
+    _: KW_ONLY
+    config: AnyRecipe | Sequence[AnyRecipe] = option(
+        (), "Recipe to fit on the rows that are not held out. Repeatable.",
+        use="config", multiple=True, metavar="CONFIG.yaml",
+    )  # fmt: skip
+    sweep: Sequence[str] | Mapping[str, Sequence[Any]] = option(
+        (), "Try these values of a parameter in every step that has it, or of steps[i].KEY. Repeatable.",
+        multiple=True, metavar="KEY=a,b,c",
+    )  # fmt: skip
+    seeds: int = option(1, "Number of seeds to fit each recipe with.", most=1000)
+    # The rows of all splits are in memory, and more splits than this hardly change a mean.
+    splits: int = option(
+        1,
+        "Number of random splits into rows to train and to test on. Recipes are fitted anew in each.",
+        most=100, rare=True,
+    )  # fmt: skip
+    split: str | None = option(
+        None, "Column with the values train and test (default: hold out a random fifth of the rows).",
+        use="column", metavar="COL",
+    )  # fmt: skip
+    task: TaskKind = option("auto", TASK)
+    learner: str = option(
+        "ridge", "Model used to predict the label. All but ridge need the extra kafeat[evaluate].", choices=LEARNERS
+    )  # fmt: skip
+    tau: float = option(
+        0.1, "Parameter τ of the learner dual_l1.", least=0, most=1, most_open=True, rare=True
+    )
+    penalty: float | None = option(
+        None,
+        "Penalty of the learner: λ of ridge, 1/C of the other machines, α of sgd (default: the best of each, by "
+        "3-fold cross-validation).",
+        metavar="P", least=0, least_open=True, rare=True,
+    )  # fmt: skip
+    scoring: str | Sequence[str] = option(
+        (),
+        "Score of the predictions; the first decides. Repeatable (default: accuracy for classes, r2 for numbers).",
+        python="Scores of the predictions; the first decides. Without any: accuracy for classes, r2 for numbers.",
+        multiple=True, choices=SCORES,
+    )  # fmt: skip
+    exact_rows: int = option(
+        2000, "Maximum number of rows to train the exact kernel machine on.", metavar="N", least=2, rare=True
+    )
+    jobs: int | None = option(None, JOBS)
+    output_dtype: str | None = option(None, OUTPUT_DTYPE, rare=True)
+    report: str | None = option(
+        None, "Write an HTML page with figures to this folder. Needs the extra kafeat[evaluate].",
+        group="Output", use="pages", metavar="DIR",
+    )  # fmt: skip
+    say: Say | None = None
+    listener: Listener | None = None
+
+    @cached_property
+    def labels(self) -> LabelNames:
+        """The label columns."""
+        from kafeat.jobs.fit.labels import label_names
+
+        return label_names(self.label)
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The names of the scores; the first decides."""
+        return (self.scoring,) if isinstance(self.scoring, str) else tuple(self.scoring)
+
+    @property
+    def reserved(self) -> list[str]:
+        """The columns that are no features: the labels and the split."""
+        return [*self.labels, *([] if self.split is None else [self.split])]

@@ -1,0 +1,86 @@
+"""Options of `kafeat tune`, each declared once.
+
+The command line imports this file for its help, so it imports nothing that is slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, MISSING, dataclass
+from typing import TYPE_CHECKING
+
+from kafeat.io.options import JOBS, LABEL, TASK, InputOptions, option
+
+if TYPE_CHECKING:
+    from kafeat.jobs.fit.messages import Listener
+    from kafeat.jobs.options import Data, Label, Recipe
+    from kafeat.maths.scoring import ScoringName
+    from kafeat.maths.task import TaskKind
+    from kafeat.study.tune.search import Search, Trial
+    from kafeat.study.tune.space import PredictorKind
+    from kafeat.study.tune.tuning import Tuning
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """Arguments of `kafeat.tune`."""
+
+    data: Data
+    label: Label = option(MISSING, LABEL)
+    columns: int | None = option(
+        None, "Number of output columns of the map (default: the knee of the score over columns).",
+        metavar="D", least=2, most=1 << 20,
+    )  # fmt: skip
+    _: KW_ONLY
+    max_bytes_per_row: int | None = option(
+        None, "Largest number of bytes of the features of a row.", metavar="N", rare=True
+    )
+    time: float | str | None = option(
+        None, "Time after which the search ends: 90s, 10m, 1h (default: all trials).",
+        python='Seconds, or a duration such as "90s", "10m" or "1h", after which the search ends; it takes longer only '
+        "for the first trial. None makes all trials.",
+        metavar="TIME",
+    )  # fmt: skip
+    trials: int | None = option(None, "Number of trials after which the search ends.", metavar="N")
+    split: str | None = option(
+        None,
+        "Column with the values train and test. Choose on the train rows, and score the test rows once at the end.",
+        use="column", metavar="COL",
+    )  # fmt: skip
+    task: TaskKind = option("auto", TASK)
+    scoring: ScoringName = option(
+        "auto", "Score to maximize. With auto, the accuracy for classes and R² for numbers.",
+        choices=("auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"),
+    )  # fmt: skip
+    base: Recipe | None = option(
+        None,
+        "Config to start from: keep its seed and columns, and try its steps, if it has some, as well.",
+        names=("--from",), use="config", metavar="BASE.yaml",
+    )  # fmt: skip
+    predictor: PredictorKind | None = option(
+        None,
+        "End the config in this predictor, so that `kafeat fit` makes a model for `kafeat predict` of it. A predictor "
+        "of BASE.yaml is kept.",
+        python="Predictor to end the config in, if `base` has none. The search itself is the same.",
+        choices=("ridge", "logistic"),
+    )
+    seeds: int = option(
+        2, "Number of splits, with draws of their own, that the last candidates are scored on.",
+        metavar="N", most=1000, rare=True,
+    )  # fmt: skip
+    jobs: int | None = option(None, JOBS)
+    reading: InputOptions | None = None
+    progress: Callable[[Search, Trial], None] | None = None
+    listener: Listener | None = None
+    report: str | None = option(
+        None, "Write an HTML page about the choice to this folder. Needs the extra kafeat[evaluate].",
+        group="Output", use="pages", metavar="DIR",
+    )  # fmt: skip
+    journal: str | None = None
+    resume: bool = option(
+        False, "Take the trials of a killed run from its journal, if there is one.",
+        python="Take the trials from the journal if data and arguments are the same.",
+    )  # fmt: skip
+    config_name: str = "best.yaml"
+    stops: tuple[type[BaseException], ...] = (KeyboardInterrupt,)
+    write: Callable[[Tuning], None] | None = None

@@ -14,7 +14,19 @@ from functools import wraps
 from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 
-from kafeat.io.options import JOBS, LABEL, OUTPUT_DTYPE, InputOptions, Option, check, declared, option
+from kafeat.io.options import (
+    CLASS_WEIGHT,
+    JOBS,
+    LABEL,
+    OUTPUT_DTYPE,
+    InputOptions,
+    Option,
+    check,
+    declared,
+    option,
+)
+
+ClassWeight = Literal["none", "balanced"]
 
 if TYPE_CHECKING:
     import os
@@ -48,6 +60,7 @@ class FitOptions:
         "Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
         use="column", metavar="COL",
     )  # fmt: skip
+    class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
     jobs: int | None = option(None, JOBS)
 
 

@@ -63,6 +63,8 @@ def notes(
         )
     splits = search.sizes[-1].splits
     last_step = "" if predictor is None else f" --predictor {predictor.kind}"
+    if predictor is not None and predictor.class_weight == "balanced":
+        last_step += " --class-weight balanced"
     yield f"The same search again: {search.budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
 
 

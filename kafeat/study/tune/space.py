@@ -259,8 +259,10 @@ def with_predictor(start: Config, kind: PredictorKind | None, task: TaskKind) ->
 
 
 def check_predictor(config: Config, goal: PredictionTask, place: str) -> None:
-    """Refuse a predictor of classes for a label of numbers, before the search."""
+    """Refuse a predictor of classes, or weights of classes, for a label of numbers, before the search."""
     step = config.predictor
+    if step is not None and step.class_weight == "balanced" and goal.classes is None:
+        raise DataError(f"{place}: class_weight: balanced: expected a label of classes, got numbers")
     if step is not None and step.classes_only and step.task == "auto" and goal.classes is None:
         raise DataError(
             f"{place}: {step.kind}: expected a label of classes, got numbers: ridge predicts numbers, and "

@@ -103,6 +103,7 @@ class Scorer:
         space: SearchSpace,
         task: PredictionTask,
         scoring: str,
+        *,
         seed: int,
         jobs: int,
         balanced: bool = False,

@@ -17,6 +17,7 @@ from kafeat.errors import DataError
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.predictor import with_class_weight
 from kafeat.jobs.options import with_keywords
 from kafeat.maths.scoring import ScoringName, proper_scoring, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
@@ -82,7 +83,14 @@ class Tuner:
     @property
     def chosen_by(self) -> str:
         """The name of the score that decides."""
-        return proper_scoring(self.goal.kind) if self.scoring == "auto" else self.scoring
+        if self.scoring != "auto":
+            return self.scoring
+        return "balanced_accuracy" if self.balanced else proper_scoring(self.goal.kind)
+
+    @property
+    def balanced(self) -> bool:
+        """True if every class counts the same."""
+        return self.start.predictor is not None and self.start.predictor.class_weight == "balanced"
 
     def journal(
         self, path: str | None, resume: bool, listener: Listener
@@ -100,7 +108,14 @@ class Tuner:
 
     def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
-        score = Scorer(self.space, self.goal, self.chosen_by, self.start.seed, self.jobs).score
+        score = Scorer(
+            self.space,
+            self.goal,
+            self.chosen_by,
+            seed=self.start.seed,
+            jobs=self.jobs,
+            balanced=self.balanced,
+        ).score
         rows = len(self.space.table.labels)
         planned = sizes(rows, self.budget.searched, self.seeds)
         # The chosen map is fitted on all rows for the score of the test rows.
@@ -242,7 +257,7 @@ def tune(asked: TuneOptions) -> Tuning:
     """
     started = monotonic()
     start, own = load_start(asked.base)
-    start = with_predictor(start, asked.predictor, asked.task)
+    start = with_class_weight(with_predictor(start, asked.predictor, asked.task), asked.class_weight)
     budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
     seconds = seconds_of(asked.time)
     budget.check()

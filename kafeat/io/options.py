@@ -117,7 +117,7 @@ OUTPUT_DTYPE = Option(
 CLASS_WEIGHT = Option(
     help="Weight of the classes for the predictor: with balanced every class counts the same, with none every row "
     "(default: that of the config).",
-    choices=("none", "balanced"),
+    choices=("none", "balanced"), rare=True,
 )  # fmt: skip
 SCORES = ("accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse")
 """The names of scores, of classes and of numbers."""

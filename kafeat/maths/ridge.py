@@ -235,9 +235,10 @@ class _System:
         return rounding_of(self.largest, len(self.A))
 
     def penalty(self, relative: float) -> float:
-        """Return a penalty relative to the mean eigenvalue, but above the rounding error.
+        """Return a penalty relative to the mean of the n eigenvalues of the Gram matrix, but above the rounding error.
 
-        If all inputs are equal, A is 0 and any penalty serves.
+        The matrix A (D, D) has the same trace, so a multiple of its mean diagonal is n/D times as much here. If all
+        inputs are equal, A is 0 and any penalty serves.
         """
         mean = float(np.trace(self.A)) / self.rows
         return max(relative * (mean if mean > max(self.rounding, LEAST) else 1.0), self.rounding)

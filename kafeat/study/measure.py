@@ -150,27 +150,38 @@ class Evaluator:
         record: Record = {
             **_map_keys(candidate, fit, subject), **self._row_keys(candidate, fit.map, compared, X), **measured,
         }  # fmt: skip
-        machines, exhibits = self._machines, self._exhibits
+        exhibits, figures = self._exhibits, LearningFigures()
         drawn = exhibits is not None and not any(same_map(one.record, record) for one in exhibits)
-        figures = LearningFigures()
-        if machines is not None:
+        if self._machines is not None:
             tell("learning")
-            check_labels(rows, machines.truth, request.labels[0])
-            compared_machines = machines.compare(subject)
-            record |= self._learning_keys(machines, compared_machines, fit)
-            if rows.validation is not None:
-                record |= machines.validated(subject, rows.validation)
-            if drawn:
-                figures = machines.learning_figures(subject, compared_machines)
-            scored = self._model(machines, candidate, fit.map, subject, listener)
-            if scored is not None:
-                record |= scored.keys
-                figures = replace(figures, model=scored.figures)
+            learned, figures = self._learned(self._machines, candidate, fit, subject, drawn, listener)
+            record |= learned
         if exhibits is not None and drawn:
             chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
             shown = map_figures(record, chain, dtype, X, K, Z, subject.between)
             exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
         return record
+
+    def _learned(
+        self,
+        machines: Machines,
+        candidate: ComparedMap,
+        fit: Fit,
+        subject: EvaluatedMap,
+        drawn: bool,
+        listener: Listener,
+    ) -> tuple[Record, LearningFigures]:
+        """Train and test the learner, and the predictor of the map; the figures are empty unless they are `drawn`."""
+        check_labels(self._rows, machines.truth, self._request.labels[0])
+        compared = machines.compare(subject)
+        record = self._learning_keys(machines, compared, fit)
+        if self._rows.validation is not None:
+            record |= machines.validated(subject, self._rows.validation)
+        figures = machines.learning_figures(subject, compared) if drawn else LearningFigures()
+        scored = self._model(machines, candidate, fit.map, subject, listener)
+        if scored is None:
+            return record, figures
+        return record | scored.keys, replace(figures, model=scored.figures)
 
     def _row_keys(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: Floats) -> dict[str, Any]:
         """Return what a record says about the rows that are compared."""

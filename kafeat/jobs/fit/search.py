@@ -252,10 +252,7 @@ def _choose_values(
             tried[name] = chosen, float(np.mean(each))
         return tried[name][1]
 
-    if options.method == "full" or (options.method == "auto" and prod(map(len, values.values())) <= _FEW):
-        _by_combination(score, values)
-    else:
-        _by_coordinate(score, values)
+    _try_values(score, values, options)
     best = max(tried.values(), key=lambda one: one[1])[0]
     return [
         ChosenParameter(
@@ -287,9 +284,14 @@ def _score(
     return found
 
 
-def _by_combination(score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]]) -> None:
-    """Score every combination of the values."""
+def _try_values(
+    score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]], options: SearchOptions
+) -> None:
+    """Score every combination of the values, or as many as a search by coordinate needs."""
     count = prod(map(len, values.values()))
+    if options.method == "coordinate" or (options.method == "auto" and count > _FEW):
+        _by_coordinate(score, values)
+        return
     if count > _MOST_COMBINATIONS:
         raise DataError(
             f"validate: expected at most {_MOST_COMBINATIONS:,} combinations of values, got {count:,}: give fewer "

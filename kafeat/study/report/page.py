@@ -69,21 +69,24 @@ def _answer(report: Report) -> str:
     lost = best["relative_frobenius"]["mean"]
     if lost is not None:
         answer += f" Against the exact kernel its matrix is off by {100.0 * lost:.2g} %."
-    if "score_map" in best:
-        scores = {which: stated_mean(best, f"score_{which}") for which in MACHINES}
-        if None not in scores.values():
-            name = score_name(best)
-            answer += f" {name[0].upper()}{name[1:]}: {scores['raw']:.4f} on the raw columns, {scores['map']:.4f} on "
-            answer += "the features"
-            constant = stated_mean(best, "score_constant")
-            answer += "." if constant is None else f"; a constant prediction has {constant:z.4f}."
-            same, rows = stated_mean(best, "score_map_exact_rows"), report["records"][0]["rows_exact"]
-            if same is not None:
-                answer += (
-                    f" Trained on the same {rows:,} rows: {scores['exact']:.4f} with the exact kernel, "
-                    f"{same:.4f} on the features."
-                )
-    return answer
+    return answer + (_of_scores(best) if "score_map" in best else "")
+
+
+def _of_scores(best: Summary) -> str:
+    """Return the scores on the raw columns, on the features and with the exact kernel; nothing if one is undefined."""
+    scores = {which: stated_mean(best, f"score_{which}") for which in MACHINES}
+    if None in scores.values():
+        return ""
+    name = score_name(best)
+    said = f" {name[0].upper()}{name[1:]}: {scores['raw']:.4f} on the raw columns, {scores['map']:.4f} on the features"
+    constant, same = stated_mean(best, "score_constant"), stated_mean(best, "score_map_exact_rows")
+    said += "." if constant is None else f"; a constant prediction has {constant:z.4f}."
+    if same is None:
+        return said
+    return said + (
+        f" Trained on the same {best['rows_exact']:,} rows: {scores['exact']:.4f} with the exact kernel, {same:.4f} on "
+        "the features."
+    )
 
 
 def _asked(first: Record, splits: int) -> str:

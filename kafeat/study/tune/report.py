@@ -57,12 +57,7 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     ]
     yield from table(["map", name, "columns", "µs/row", "model, MB", "seconds", "trial"], rows, 0)
     if len(tuning.curve) > 1:
-        yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
-        rows = [
-            [f"{row['columns']:,}", _figure(tuning, row), f"{row['bytes_per_row']:,}"] for row in tuning.curve
-        ]
-        chosen = next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None)
-        yield from table(["columns", name, "bytes/row"], rows, chosen)
+        yield from _curve(tuning)
     if pictures:
         yield "<h2>Pictures</h2>"
         yield from figures(pictures)
@@ -70,6 +65,16 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     commands = tuning.commands(config)
     if commands:
         yield "<h2>Commands to go on with</h2><pre>" + escape("\n".join(commands)) + "</pre>"
+
+
+def _curve(tuning: Tuning) -> Iterator[str]:
+    """Yield the scores over columns of the chosen map."""
+    yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
+    rows = [
+        [f"{row['columns']:,}", _figure(tuning, row), f"{row['bytes_per_row']:,}"] for row in tuning.curve
+    ]
+    chosen = next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None)
+    yield from table(["columns", escape(spell_score(tuning.score_name)), "bytes/row"], rows, chosen)
 
 
 def _figure(tuning: Tuning, row: Mapping[str, Any]) -> str:

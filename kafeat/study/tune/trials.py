@@ -36,6 +36,7 @@ from kafeat.study.request import EvaluationRequest
 from kafeat.study.scores import ModelScoring, resampled_scores
 from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
 from kafeat.study.tune.table import TunedTable
+from kafeat.types import Array, Floats
 
 # Test parts of one shuffling, which do not overlap.
 _PARTS = 4
@@ -137,10 +138,9 @@ class Scorer:
         predicted, labels = ridge_predictions(Z, every, n, task, weights), every[n:]
         measure, figures = deciding(self._scoring, size), dict[str, float]()
         if not size.draft and task.classes is not None and np.isfinite(predicted).all():
-            figures = {name: figure_of(name, task, predicted, labels) for name in _BESIDE}
             of_test = None if weights is None else weights[n:]
             probabilities = held_out_probabilities(predicted, task.numbers(labels), of_test)
-            figures["log_loss"] = figure_of("log_loss", task, probabilities, labels)
+            figures = self._figures(predicted, probabilities, labels)
             predicted = probabilities if measure == "log_loss" else predicted
         score = score_of(measure, task, predicted, labels)
         if not np.isfinite(score):
@@ -158,6 +158,11 @@ class Scorer:
             row_seconds=row_seconds,
             model_bytes=sum(value.nbytes for one in chain.steps for value in one.state.values()),
         )
+
+    def _figures(self, predicted: Floats, probabilities: Floats, labels: Array) -> dict[str, float]:
+        """Return the scores of classes by their names."""
+        figures = {name: figure_of(name, self._task, predicted, labels) for name in _BESIDE}
+        return {**figures, "log_loss": figure_of("log_loss", self._task, probabilities, labels)}
 
     def _split_rows(self, rows: int, n: int) -> list[SampleSplit]:
         return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
@@ -304,13 +309,16 @@ class TrialJournal:
                 f"{self._path}: expected no trials of an earlier search, got {len(lines):,}; go on with them "
                 "(--resume, in Python resume=True), or remove the file to start anew"
             )
-        if not content.startswith(head):
-            if lines:
-                warn(f"{self._path}: of other data or options; the search starts anew")
-            self._file.truncate(0)
+        same = content.startswith(head)
+        if lines and not same:
+            warn(f"{self._path}: of other data or options; the search starts anew")
+        self._file.truncate(len(head) + self._take(lines, warn) if same else 0)
+        if not same:
             write_full(self._file, head)
-            return
-        size = len(head)
+
+    def _take(self, lines: Sequence[bytes], warn: Callable[[str], None]) -> int:
+        """Take the outcomes of the lines up to the first damaged one; return the bytes of these."""
+        size = 0
         for line in lines:
             record = _read(line)
             if record is None:
@@ -319,7 +327,7 @@ class TrialJournal:
                 break
             self._known[record.trial] = record
             size += len(line)
-        self._file.truncate(size)
+        return size
 
     def remembering(self, run: _Run) -> _Run:
         """Return a function that takes outcomes from the file, and adds new ones to it."""

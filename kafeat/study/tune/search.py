@@ -26,8 +26,8 @@ _UNKNOWN = 3.0
 _LEAST_TO_SCREEN = 4
 # Of wider tables raw columns take more time and memory than any map.
 _MOST_RAW = 2048
-# Share of the time that is kept at most for other numbers of columns.
-_FOR_WIDTHS = 0.4
+# Share of the time that is kept at most for other numbers of columns and the last fit.
+_MOST_SHARE_KEPT = 0.4
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ class Search:
 
     `sizes` are ascending; only trials of the last one are chosen from. `at_widths` holds the trials of the best maps
     with other numbers of columns, which are made after the search and do not count as its trials. Time for them is kept
-    back: `reserved` is their time as a multiple of that of a trial of the last size.
+    back: `reserved` is their time as a multiple of that of a trial of the last size, and `last_fit` that of the fit
+    whose test rows are scored.
     """
 
     space: SearchSpace
@@ -124,6 +125,7 @@ class Search:
     most_trials: int | None = None
     seconds: float | None = None
     reserved: float = 0.0
+    last_fit: float = 0.0
     tell: Callable[[Trial], None] = lambda _trial: None
     trials: list[Trial] = field(default_factory=list)
     at_widths: list[Trial] = field(default_factory=list)
@@ -155,7 +157,7 @@ class Search:
         """
         size = self.sizes[-1]._replace(width=width)
         made = self._made(candidate, size)
-        if made is None and not self._late(candidate, size):
+        if made is None and not self._late(candidate, size, self._kept(self.last_fit)):
             made = self._make(candidate, size, self.at_widths)
         return made
 
@@ -184,7 +186,7 @@ class Search:
             if len(self.trials) + more > self.most_trials:
                 return True
         more_seconds = 0.0 if size == last else self._expected(candidate, last)
-        return self._late(candidate, size, more_seconds + self._reserve(self.seconds or 0.0))
+        return self._late(candidate, size, more_seconds + self._kept(self.reserved + self.last_fit))
 
     def _late(self, candidate: Candidate, size: Size, kept: float = 0.0) -> bool:
         """Return true if this trial would end later than the time, of which so many seconds are kept for others.
@@ -215,10 +217,10 @@ class Search:
         made = (trial for trial in (*self.trials, *self.at_widths) if trial.size == size)
         return max((one.outcome.seconds for one in made if one.candidate.learned == learned), default=0.0)
 
-    def _reserve(self, seconds: float) -> float:
-        """Return the seconds to keep for the trials at other widths, by the slowest trial so far of the last size."""
+    def _kept(self, trials: float) -> float:
+        """Return the seconds to keep for this multiple of the slowest trial so far of the last size."""
         last = [trial.outcome.seconds for trial in self._ranked(self.sizes[-1])]
-        return min(self.reserved * max(last, default=0.0), _FOR_WIDTHS * seconds)
+        return min(trials * max(last, default=0.0), _MOST_SHARE_KEPT * (self.seconds or 0.0))
 
     def _plan(self) -> Iterator[tuple[Candidate, Size]]:
         """Yield the trials in their order, which depends on the outcomes so far and on nothing else."""

@@ -118,8 +118,6 @@ class Tuner:
         ).score
         rows = len(self.space.table.labels)
         planned = sizes(rows, self.budget.searched, self.seeds)
-        # The chosen map is fitted on all rows for the score of the test rows.
-        last_fit = 0.0 if self.split is None else rows / planned[-1].rows
         return Search(
             space=self.space,
             sizes=planned,
@@ -128,7 +126,9 @@ class Tuner:
             budget=self.budget,
             most_trials=trials,
             seconds=seconds,
-            reserved=self.budget.later_trials(self.with_report) + last_fit,
+            reserved=self.budget.later_trials(self.with_report),
+            # The sample is a part of the rows, all of which are read for the score of the test rows.
+            last_fit=0.0 if self.split is None else _READING * rows / planned[-1].rows,
         )
 
     def run(self, search: Search, stops: tuple[type[BaseException], ...]) -> Choice:
@@ -200,6 +200,8 @@ class Tuner:
 
 # A trial may take longer than those before it, and the chosen map is fitted, so the search ends before the time.
 _SHARE_OF_TIME = 0.88
+# Time of the last fit and its score, as a multiple of that of a trial on as many rows as the sample.
+_READING = 3.0
 
 
 @with_keywords(TuneOptions)

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from kafeat.io.options import (
     CLASS_WEIGHT,
+    DROP_UNLABELLED,
     JOBS,
     LABEL,
     OUTPUT_DTYPE,
+    WEIGHT,
     InputOptions,
     Option,
     check,
@@ -55,13 +57,10 @@ class FitOptions:
         "Column with the values train and test. Fit on the train rows only; the column is not a feature.",
         use="column", metavar="COL",
     )  # fmt: skip
-    weight: str | None = option(
-        None,
-        "Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
-        use="column", metavar="COL",
-    )  # fmt: skip
+    weight: str | None = option(None, WEIGHT)
     class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
     jobs: int | None = option(None, JOBS)
+    drop_unlabelled: bool = option(False, DROP_UNLABELLED)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv soak scaling format clean package test-lowest test-pythons sanitize golden coverage mutants
+.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv fuzz-dialects soak scaling format clean package test-lowest test-pythons sanitize golden coverage mutants
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
@@ -27,6 +27,7 @@ help:
 	@echo "make sanitize  the compiled core under the sanitizers of addresses and undefined behaviour, over all shapes (2 minutes)"
 	@echo "make fuzz    coverage-guided fuzzing of config, NPY, CSV and model files (4 minutes; FUZZ_SECONDS=600 for ten times that)"
 	@echo "make fuzz-csv  20,000 random CSV files beside Python's csv module (a minute; FUZZ_FILES=100000 SEED=1 for more and others)"
+	@echo "make fuzz-dialects  3,000 random tables in dialects: read right, or refused with the remedy (two minutes; FUZZ_TABLES=30000 SEED=1)"
 	@echo "make scaling  parts in threads, processes and on Dask; ten thousand tiny ones; workers killed; a simulation (15 minutes)"
 	@echo "make soak    a hundred million rows through one process"
 	@echo "make format  rewrite the code in the project's format"
@@ -164,6 +165,10 @@ FUZZ_FILES ?= 20000
 SEED ?= 0
 fuzz-csv: $(VENV)/.installed
 	$(BIN)/python benchmarks/fuzz_csv.py --files $(FUZZ_FILES) --seed $(SEED)
+
+FUZZ_TABLES ?= 3000
+fuzz-dialects: $(VENV)/.installed
+	$(BIN)/python benchmarks/fuzz_dialects.py --files $(FUZZ_TABLES) --seed $(SEED)
 
 scaling: $(VENV)/.installed
 	$(BIN)/python benchmarks/scaling.py

@@ -61,7 +61,9 @@ class InvalidValueError(DataError):
     def missing(self) -> bool:
         """True for a missing number, time or list of numbers, which the step `impute` would fill in."""
         expected = ("expected a finite number", "expected a list", "expected a time")
-        return self.problem.startswith(expected) and self.problem.endswith(("got null", "got nan"))
+        return self.problem.startswith(expected) and self.problem.endswith(
+            ("got null", "got nan", "read as null")
+        )
 
     def moved(self, rows: int) -> InvalidValueError:
         """Return the error with its row number increased by `rows`."""

@@ -11,7 +11,10 @@ from kafeat.registry import step_class
 
 ROOT = Path(__file__).parents[1]
 # Names of parameters, arrays, values and versions, which are those of the map and of its libraries.
-OPEN = {"settings", "fitted", "arrays", "seen", "categories", "importance", "scores", "config", "versions"}
+OPEN = {
+    "settings", "fitted", "arrays", "seen", "categories", "importance", "scores", "config", "versions",
+    "dates", "timezones",
+}  # fmt: skip
 
 
 def keys(value: object) -> Iterator[str]:

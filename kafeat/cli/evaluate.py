@@ -105,7 +105,13 @@ def _score(data: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise UsageError("--all-rows: expected --model MODEL, got none")
     scoring = next(iter(values["scoring"]), None)
     return score_predictions(
-        values["model"], data, values["label"], scoring, values["reading"], values["jobs"]
+        values["model"],
+        data,
+        values["label"],
+        scoring,
+        values["reading"],
+        values["jobs"],
+        values["drop_unlabelled"],
     )
 
 
@@ -172,7 +178,8 @@ def _refuse_idle(labels: tuple[str, ...], learner: str, min_score: float | None)
 
 _TAKEN = (
     "--model", "--label", "--scoring", "--min-score", "--json", "--input-format", "--delimiter", "--no-header",
-    "--limit", "--jobs", "--log-format", "--quiet", "--color", "--all-rows",
+    "--null-values", "--decimal", "--date-format", "--drop-unlabelled", "--limit", "--jobs", "--log-format", "--quiet",
+    "--color", "--all-rows",
 )  # fmt: skip
 
 

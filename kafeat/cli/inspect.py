@@ -59,7 +59,13 @@ def _show_columns(content: dict[str, Any]) -> None:
     for name, values in content["categories"].items():
         click.echo(f"categories of {quoted(name)} ({len(values):,}): {listed_values(values)}")
     if content["times"]:
-        click.echo(f"times: {listed(content['times'])}")
+        of_times = content["dialect"]
+        forms = [
+            f"{name} ({of_times['dates'][name]}, {of_times['timezones'][name]})" for name in content["times"]
+        ]
+        click.echo(f"times: {listed(forms)}")
+    if content["dialect"]["decimal_commas"]:
+        click.echo(f"decimal commas in CSV: {listed(content['dialect']['decimal_commas'])}")
 
 
 def _show_steps(content: dict[str, Any]) -> None:

@@ -95,7 +95,8 @@ class Traits:
         given_rows: Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array.
         coded_columns: Input columns to read as codes of categories, by name or pattern: true if an unknown one passes,
             as -1.
-        time_columns: Input columns to read as times, in seconds since 1970 (UTC), by name or pattern.
+        time_columns: Input columns to read as times, in seconds since 1970, by name or pattern, with the time zone
+            whose hours they get.
         unsaved: The reason why a map with this step cannot be saved, or None if it can.
         no_exact: The reason why this recipe has no exact kernel, in a kind whose default has one; or None.
         own_kernel: The parameter, or `kind: …`, that makes the exact kernel that of the features themselves; or None.
@@ -114,7 +115,7 @@ class Traits:
     uses_label: bool = False
     given_rows: Mapping[str, str | Array] = field(default_factory=dict)
     coded_columns: Mapping[str, bool] = field(default_factory=dict)
-    time_columns: Sequence[str] = ()
+    time_columns: Mapping[str, str] = field(default_factory=dict)
     unsaved: str | None = None
     no_exact: str | None = None
     own_kernel: str | None = None

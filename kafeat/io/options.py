@@ -6,6 +6,7 @@ The command line imports this file for its help, so it imports nothing that is s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +16,7 @@ from kafeat.io.formats import FORMATS, NAMES, delimiter_of, format_of, format_of
 from kafeat.io.storage.base import Location, StandardStream
 
 if TYPE_CHECKING:
+    from kafeat.io.columns.dialect import Asked
     from kafeat.io.readers.base import Reader
 
 
@@ -118,6 +120,11 @@ TASK = Option(
     help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
     choices=("auto", "classification", "regression"), rare=True,
 )  # fmt: skip
+DROP_UNLABELLED = Option(help="Leave out rows with an empty or missing label, and say how many.", rare=True)
+WEIGHT = Option(
+    help="Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
+    use="column", metavar="COL",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +141,47 @@ class InputOptions:
     no_header: bool = option(
         False, "The CSV input has no header. Its columns are named c0, c1, …", group="Input"
     )
+    null_values: Sequence[str] = option(
+        (), "Word for a missing number or time, in the place of the usual ones (NA, null, ?, - and so on). Repeatable.",
+        group="Input", metavar="WORD", multiple=True, rare=True,
+    )  # fmt: skip
+    decimal: str | None = option(
+        None, "Decimal mark of the numbers of a CSV input (default: that of each column, where it is clear).",
+        group="Input", choices=(".", ","), rare=True,
+    )  # fmt: skip
+    date_format: Sequence[str] = option(
+        (), "Form of times in text, with the letters of strftime, such as %d.%m.%Y (default: ISO 8601, or that of each "
+        "column, where it is clear); %s for seconds since 1970. Repeatable.",
+        group="Input", metavar="FORMAT", multiple=True, rare=True,
+    )  # fmt: skip
     limit: int | None = option(
         None, "Read only the first N rows, for a trial.", group="Input", metavar="N", variable=False
     )
+
+    @property
+    def dialect_options(self) -> dict[str, str | list[str]]:
+        """The options about the dialect that are given."""
+        given = {
+            "null_values": list(self.null_values),
+            "decimal": self.decimal,
+            "date_format": list(self.date_format),
+        }
+        return {name: value for name, value in given.items() if value}
+
+    @property
+    def asked(self) -> Asked:
+        """What the options tell about the dialect."""
+        from kafeat.io.columns.dialect import Asked
+
+        if self.date_format:
+            from kafeat.io.columns.times import time_pattern
+
+            try:
+                for form in self.date_format:
+                    time_pattern(form)
+            except ValueError as error:
+                raise UsageError(f"--date-format: {error}") from None
+        return Asked(tuple(self.null_values) or None, self.decimal, tuple(self.date_format))
 
     def open(self, place: Location, stamp: str | None = None) -> Reader:
         """Open a file or a data set; a file whose stamp is no longer `stamp` is refused."""
@@ -178,7 +223,13 @@ class InputOptions:
                 options["raw"] = HashingStream(place)
                 format = format_of_stream(options["raw"].magic)
         if format.delimited:
-            options |= {"delimiter": delimiter_of(place, self.delimiter), "header": not self.no_header}
+            options |= {
+                "delimiter": delimiter_of(place, self.delimiter),
+                "header": not self.no_header,
+            }
+        if format.text and not format.sparse:
+            options["asked"] = self.asked
         reader: Reader = imported(format.reader)(place, **options)
+        reader.asked = self.asked
         reader.format = format
         return reader

@@ -14,7 +14,18 @@ from functools import wraps
 from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 
-from kafeat.io.options import JOBS, LABEL, OUTPUT_DTYPE, InputOptions, Option, check, declared, option
+from kafeat.io.options import (
+    DROP_UNLABELLED,
+    JOBS,
+    LABEL,
+    OUTPUT_DTYPE,
+    WEIGHT,
+    InputOptions,
+    Option,
+    check,
+    declared,
+    option,
+)
 
 if TYPE_CHECKING:
     import os
@@ -43,12 +54,9 @@ class FitOptions:
         "Column with the values train and test. Fit on the train rows only; the column is not a feature.",
         use="column", metavar="COL",
     )  # fmt: skip
-    weight: str | None = option(
-        None,
-        "Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
-        use="column", metavar="COL",
-    )  # fmt: skip
+    weight: str | None = option(None, WEIGHT)
     jobs: int | None = option(None, JOBS)
+    drop_unlabelled: bool = option(False, DROP_UNLABELLED)
 
 
 @dataclass(frozen=True)

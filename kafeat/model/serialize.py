@@ -16,6 +16,7 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.describe import spell
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.dialect import UTC
 from kafeat.model import artifact
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, printable
@@ -143,6 +144,9 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a `FeatureMap` of an untrusted model file; raise `ValueError` and others if invalid."""
     _check_plain(content)
     columns = Columns.from_plain(content["columns"])
+    if "dialect" not in content["columns"]:
+        _set_utc(content["config"])
+        _set_utc(content["steps"])
     width, outputs = columns.n_features, content.get("outputs")
     chain = _read_chain(content["steps"], width, outputs, content.get("cast_after", 0))
     D = chain.n_components
@@ -186,6 +190,16 @@ def _check_plain(content: Mapping[str, Any]) -> None:
         raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {spell(chunk_rows)}")
     if type(kafeat) is not str or not kafeat.isprintable():
         raise ValueError(f"kafeat: expected a version, got {spell(kafeat)}")
+
+
+def _set_utc(content: object) -> None:
+    """Set the time zone of the steps of a file that has none: times were those of UTC."""
+    if isinstance(content, dict):
+        if content.get("kind") == "date_parts":
+            content.setdefault("timezone", UTC)
+        content = list(content.values())
+    for inner in content if isinstance(content, list) else ():
+        _set_utc(inner)
 
 
 def _read_chain(content: object, n_features_in: int, outputs: object, cast_after: object) -> Chain:

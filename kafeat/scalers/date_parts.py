@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from kafeat.contract.name_patterns import ColumnNames, as_tuple, places_of
 from kafeat.contract.step import Sample, Traits, parameter, refuse_parameter
 from kafeat.errors import DataError, InvalidValueError, quoted
+from kafeat.io.columns.dialect import KEEP, UTC
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.types import Array, Floats, Shape, State
 
@@ -28,12 +29,21 @@ EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_800.0
 _DAY = 86_400
 
 
+def _check_timezone(zone: str) -> str:
+    if zone not in (KEEP, UTC):
+        from kafeat.io.columns.times import check_timezone  # with pyarrow, which is slow to import
+
+        check_timezone(zone)
+    return zone
+
+
 class DateParts(ColumnCoder):
     """part(t) in the place of a time t, or cos 2πs and sin 2πs with s = (part(t) − first)/period.
 
-    The columns may hold timestamps, dates, or text such as 2024-02-29 and 2024-02-29T12:30:00+02:00 (ISO 8601). Naming
-    them here makes them features. A plain number is a number of seconds since 1970. Parts are those of UTC. A time
-    without a zone is taken as it is.
+    The columns may hold timestamps, dates, or text such as 2024-02-29, 2024-02-29T12:30:00+02:00 (ISO 8601) and
+    29.02.2024 12:30. Naming them here makes them features. A plain number is a number of seconds since 1970. A time
+    without a zone is taken as it is. With `timezone: keep`, text has the hours that are written, whatever offset
+    follows them, and timestamps with a zone have the hours of that zone.
 
     `month` (1 to 12), `day` (1 to 31), `day_of_year` (1 to 366), `weekday` (0 is Monday), `hour`, `minute` and `second`
     come again: `cyclic` puts each on a circle, where December is beside January. `year` and `days`, the days since
@@ -49,10 +59,14 @@ class DateParts(ColumnCoder):
         ("year", "month", "day", "weekday", "hour"), "the parts of each time, in this order"
     )
     cyclic: bool = parameter(False, "make cosine and sine of each part that comes again")
+    timezone: Annotated[str, AfterValidator(_check_timezone)] = parameter(
+        KEEP,
+        "the zone whose hours times with an offset or a zone get: a name such as America/New_York, UTC, or keep",
+    )
 
     @property
     def traits(self) -> Traits:
-        return replace(super().traits, time_columns=self.columns)
+        return replace(super().traits, time_columns=dict.fromkeys(self.columns, self.timezone))
 
     @model_validator(mode="after")
     def _without_repeats(self) -> Self:

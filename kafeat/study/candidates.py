@@ -187,7 +187,7 @@ class ComparedMap:
         if self.fitted is not None:
             return Fit(self.fitted, None, None)
         with data.open() as source:
-            rows = TrainingData(source, request.labels, request.split, held_out)
+            rows = TrainingData(source, request.labels, request.split, held_out, request.weight)
             sampled = read_sample(self.config, rows, listener)
             predict = (
                 partial(learner.held_out_predictions, penalty=request.penalty)

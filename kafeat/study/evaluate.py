@@ -13,6 +13,7 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quoted
 from kafeat.jobs.fit.labels import check_label
 from kafeat.jobs.fit.messages import Listener
+from kafeat.jobs.fit.predictor import check_weight
 from kafeat.jobs.options import with_keywords
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
@@ -93,6 +94,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     for candidate in candidates:
         if candidate.fitted is None:
             check_label(candidate.config, asked.labels)
+            check_weight(candidate.config, asked.weight, (*asked.labels, asked.split))
     # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
     # results, and are refused or become null.
     with (
@@ -100,7 +102,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
         one_blas_thread(linalg=True),
         np.errstate(over="ignore", divide="ignore", invalid="ignore"),
     ):
-        with rereadable(data, asked.reading) as rows_source:
+        with rereadable(data, asked.reading, asked.labels if asked.drop_unlabelled else None) as rows_source:
             rows_source, candidates = by_row_numbers(rows_source, asked, candidates)
             records = _records(rows_source, asked, candidates, exhibits, listener)
         result = _report(records)

@@ -25,6 +25,7 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import location_of
+from kafeat.jobs.fit.fit import labelled
 from kafeat.jobs.fit.labels import LabelNames, Labels, joint_labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
 from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
@@ -206,6 +207,8 @@ class RereadableData:
     """Its name in messages, where that is not the name of the file."""
     stamp: str | None = None
     """Stamp of the file when it was first opened; later reads must see the same."""
+    labels: LabelNames | None = None
+    """The columns of labels, if only rows with labels are read."""
 
     @property
     def name(self) -> str:
@@ -229,7 +232,7 @@ class RereadableData:
         with opened as source:
             if self.place is not None:
                 source.location = self.place
-            yield source
+            yield source if self.labels is None else labelled(source, self.labels)
             source.check_unchanged()
 
     def columns_named(self, names: Sequence[str]) -> list[str]:
@@ -285,19 +288,26 @@ _ROWS = 1 << 16
 
 
 @contextmanager
-def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableData]:
-    """Make a path, an array or a table rereadable; standard input is copied to a temporary file."""
+def rereadable(
+    data: Any, reading: InputOptions | None, labels: LabelNames | None = None
+) -> Iterator[RereadableData]:
+    """Make a path, an array or a table rereadable; standard input is copied to a temporary file.
+
+    With `labels`, only the rows that have values in these columns are read.
+    """
     reading = reading or InputOptions()
     place = location_of(data)
     if place is None:
-        yield RereadableData(data, reading)
+        yield RereadableData(data, reading, labels=labels)
     elif not isinstance(place, StandardStream):
         entry = place.entry()
-        yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp)
+        yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp, labels=labels)
     else:
         with tempfile.NamedTemporaryFile(prefix="kafeat-") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
             format = reading.input_format or format_of_stream(copy.read(6)).name
-            yield RereadableData(LocalPath(copy.name), replace(reading, input_format=format), "-")
+            yield RereadableData(
+                LocalPath(copy.name), replace(reading, input_format=format), "-", labels=labels
+            )

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kafeat.io.options import JOBS, LABEL, OUTPUT_DTYPE, TASK, InputOptions, option
+from kafeat.io.options import DROP_UNLABELLED, JOBS, LABEL, OUTPUT_DTYPE, TASK, WEIGHT, InputOptions, option
 
 if TYPE_CHECKING:
     from kafeat.config import Config
@@ -94,6 +94,8 @@ class EvaluationRequest:
     )
     jobs: int | None = option(None, JOBS)
     output_dtype: str | None = option(None, OUTPUT_DTYPE, rare=True)
+    weight: str | None = option(None, WEIGHT, rare=True)
+    drop_unlabelled: bool = option(False, DROP_UNLABELLED)
     report: str | None = option(
         None, "Write an HTML page with figures to this folder. Needs the extra kafeat[evaluate].",
         group="Output", use="pages", metavar="DIR",
@@ -115,5 +117,5 @@ class EvaluationRequest:
 
     @property
     def reserved(self) -> list[str]:
-        """The columns that are no features: the labels and the split."""
-        return [*self.labels, *([] if self.split is None else [self.split])]
+        """The columns that are no features: the labels, the split and the weights."""
+        return [*self.labels, *(name for name in (self.split, self.weight) if name is not None)]

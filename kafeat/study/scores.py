@@ -232,7 +232,7 @@ def with_predictor(
     summary.add(labels[~held_out])
     with data.open() as source:
         check_rereadable(source, config.predictor)
-        training = TrainingData(source, request.labels, request.split, held_out)
+        training = TrainingData(source, request.labels, request.split, held_out, request.weight)
         return fit_predictor(fm, training, summary, request.jobs, listener)
 
 
@@ -251,12 +251,13 @@ def score_predictions(
     scoring: str | None = None,
     reading: InputOptions | None = None,
     jobs: int | None = None,
+    drop_unlabelled: bool = False,
 ) -> list[dict[str, Any]]:
     """Return a record with the scores of every model, which ends in a predictor; docs/evaluate.md has its keys.
 
     Without `label` it is the one that the model was fitted with. `scoring` names the score that decides.
     """
-    with rereadable(data, reading) as source:
+    with rereadable(data, reading, tuple(label) if drop_unlabelled else None) as source:
         return [
             {"map": model, **_scored(load(model), model, source, label, scoring, jobs)} for model in models
         ]

@@ -91,13 +91,13 @@ bad("csv: text behind a quote", text('1,"2"2,3'), 3,
 bad("csv: a quote in the middle", text('1,2"5,3'), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a number, got '2\"5'; --on-bad-rows drop")
 bad("csv: a thousands separator in quotes", text('1,"1,234",3'), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1,234'; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1,234'; --decimal , reads decimal commas; --on-bad-rows drop")
 bad("csv: a thousands separator", text("1,1,234,3"), 3,
     says="in.csv: row 13 (index 12): expected 3 fields, got 4")
 bad("csv: a decimal comma", raw(b"a;b;c\n1,5;2;3\n"), 3, "--delimiter", ";",
-    says="in.csv: row 1 (index 0), column 'a': expected a number, got '1,5'; --on-bad-rows drop")
+    says="in.csv: row 1 (index 0), column 'a': expected a number, got '1,5'; --decimal , reads decimal commas; --on-bad-rows drop")
 bad("csv: a space within a number", text("1,1 234,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1 234'; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1 234'; write numbers without thousands separators; --on-bad-rows drop")
 bad("csv: text far down", raw(b"a,b,c\n" + b"1,2,3\n" * 999_999 + b"1,x,3\n"), 3,
     says="in.csv: row 1000000 (index 999999), column 'b': expected a number, got 'x'; --on-bad-rows drop")
 bad("csv: a column twice", text(head="a,b,b"), 3,
@@ -123,9 +123,9 @@ bad("csv: -Infinity", text("-Infinity,2,3"), 3,
 bad("csv: an empty field", text("1,,3"), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got null; --on-bad-rows drop")
 bad("csv: NA", text("1,NA,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got 'NA'; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a finite number, got 'NA', which is read as null; --on-bad-rows drop")
 bad("csv: null", text("1,null,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got 'null'; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a finite number, got 'null', which is read as null; --on-bad-rows drop")
 bad("csv: beyond float32", text("1,1e39,3"), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop")
 bad("csv: beyond float64", text("1,2,1e400"), 3,
@@ -465,7 +465,7 @@ bad("one_hot: an unknown category", text(head="a,b,c"), 3, model="one_hot",
 bad("a missing number with no impute", text("1,,3"), 3, model="plain",
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got null; --on-bad-rows drop")
 bad("a word with impute", text("1,x,3"), 3, model="impute",
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got 'x'; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a number, got 'x'; --null-values names words for what is missing; --on-bad-rows drop")
 bad("an infinity with impute", text("1,inf,3"), 3, model="impute",
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got inf; --on-bad-rows drop")
 # --- options

@@ -53,6 +53,8 @@ MORE = {
     "tune": ["--label", "a"],
 }
 NO_FILES = {
+    "null_values",
+    "date_format",
     "color", "device", "max_bad_rows", "sweep", "prefix", "delimiter", "engine", "scheduler",
     "time",
 }  # fmt: skip

@@ -12,18 +12,24 @@ from kafeat.contract.describe import spell
 from kafeat.contract.step import MOST_FEATURES
 from kafeat.errors import quoted
 from kafeat.io.columns.categories import MOST, Categories, Vocabulary
+from kafeat.io.columns.dialect import ISO, KEEP, OLD, USUAL, Dialect
 from kafeat.io.columns.fields import is_harmful
+from kafeat.io.columns.times import check_timezone, time_pattern
 from kafeat.types import Floats
 
 
 @dataclass(frozen=True)
 class Column:
-    """A feature column: one number a row, a list of `width` numbers, a category as its code, or a time as seconds."""
+    """A feature column: one number a row, a list of `width` numbers, a category as its code, or a time as seconds.
+
+    `dialect` is how its text is read.
+    """
 
     name: str
     width: int | None
     categories: Categories | Vocabulary | None = None
     times: bool = False
+    dialect: Dialect = USUAL
 
     @property
     def special(self) -> bool:
@@ -115,12 +121,24 @@ class Columns:
             "positional": self.positional,
             "input_width": self.input_width,
             "missing": self.missing,
+            **({} if self.features[0].dialect == OLD else {"dialect": self.dialect}),
+        }
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """How text is read: the words for what is missing, and the columns with decimal commas and with times."""
+        return {
+            "nulls": list(self.features[0].dialect.nulls),
+            "decimal_commas": [column.name for column in self.features if column.dialect.decimal == ","],
+            "dates": {column.name: column.dialect.dates for column in self.features if column.times},
+            "timezones": {column.name: column.dialect.timezone for column in self.features if column.times},
         }
 
     @classmethod
     def from_plain(cls, plain: object) -> Columns:
         """Read the columns from the result of `to_plain`. It is not trusted: ValueError says what is wrong."""
-        if type(plain) is not dict or set(plain) != {"features", "positional", "input_width", "missing"}:
+        entries = {"features", "positional", "input_width", "missing"}
+        if type(plain) is not dict or set(plain) - {"dialect"} != entries:
             raise ValueError("columns: expected a dict of features, positional, input_width and missing")
         if type(plain["missing"]) is not bool:
             raise ValueError(f"columns.missing: expected a bool, got {type(plain['missing']).__name__}")
@@ -132,6 +150,7 @@ class Columns:
         if width is not None and not _is_count(width):
             raise ValueError(f"columns.input_width: expected a whole number above 0, got {spell(width)}")
         columns = tuple(_column_from(pair) for pair in features)
+        columns = _with_dialects(columns, plain["dialect"]) if "dialect" in plain else columns
         if sum(column.n_features for column in columns) > MOST_FEATURES:
             raise ValueError(f"columns.features: expected at most {MOST_FEATURES:,}, lists by their length")
         if len({column.name for column in columns}) != len(columns):
@@ -168,8 +187,45 @@ def _column_from(entry: object) -> Column:
             raise ValueError(
                 f"columns.features: expected times of a column without width, got {spell(entry[2])}"
             )
-        return Column(name, None, times=True)
-    return Column(name, width, None if len(entry) == 2 else _categories_from(width, entry[2], entry[3]))
+        return Column(name, None, times=True, dialect=OLD)
+    categories = None if len(entry) == 2 else _categories_from(width, entry[2], entry[3])
+    return Column(name, width, categories, dialect=OLD)
+
+
+def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, ...]:
+    """Return the columns with the dialect that a file holds."""
+    if type(plain) is not dict or set(plain) != {"nulls", "decimal_commas", "dates", "timezones"}:
+        raise ValueError("columns.dialect: expected a dict of nulls, decimal_commas, dates and timezones")
+    for key, names in (("nulls", None), ("decimal_commas", {column.name for column in columns})):
+        words = plain[key]
+        if type(words) is not list or not all(type(word) is str for word in words):
+            raise ValueError(f"columns.dialect.{key}: expected a list of texts, got {spell(words)}")
+        if names is not None and not names.issuperset(words):
+            raise ValueError(f"columns.dialect.{key}: expected names of columns, got {spell(words)}")
+    timed = {column.name for column in columns if column.times}
+    for key, check in (("dates", time_pattern), ("timezones", check_timezone)):
+        values = plain[key]
+        if type(values) is not dict or set(values) != timed:
+            raise ValueError(
+                f"columns.dialect.{key}: expected one for each column of times, got {spell(values)}"
+            )
+        try:
+            for value in values.values():
+                check(value)
+        except ValueError as error:
+            raise ValueError(f"columns.dialect.{key}: {error}") from None
+    return tuple(
+        replace(
+            column,
+            dialect=Dialect(
+                tuple(plain["nulls"]),
+                "," if column.name in plain["decimal_commas"] else ".",
+                plain["dates"].get(column.name, ISO),
+                plain["timezones"].get(column.name, KEEP),
+            ),
+        )
+        for column in columns
+    )
 
 
 def _categories_from(width: object, values: object, lenient: object) -> Categories:

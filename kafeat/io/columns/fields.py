@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
@@ -11,6 +11,7 @@ from unicodedata import category
 
 from kafeat.contract.describe import near
 from kafeat.errors import LONGEST, DataError, quoted
+from kafeat.io.columns.dialect import NOTHING_ASKED, Asked
 
 Kind = Literal["number", "list", "text", "date", "timestamp", "other"]
 MOST_LISTED = 12
@@ -24,6 +25,8 @@ class Field:
     """A column of a table. `width` is the length of its lists, or None if that is unknown.
 
     `spelled` names the type in messages. `code` is a text of a number field that is rather a code, such as 01067.
+    Numbers of text have a `decimal` mark, a `problem` if it is not clear, and counts of the words in it for what is
+    `missing`. `zone` is the time zone of a timestamp that is an instant.
     """
 
     name: str
@@ -31,6 +34,10 @@ class Field:
     width: int | None = None
     spelled: str = ""
     code: str = field(default="", compare=False)
+    decimal: str = field(default=".", compare=False)
+    problem: str = field(default="", compare=False)
+    missing: Mapping[str, int] = field(default_factory=dict, compare=False)
+    zone: str = field(default="", compare=False)
 
     @property
     def numeric(self) -> bool:
@@ -62,11 +69,17 @@ class Table:
     """Number of rows, if it is known."""
     row_names: frozenset[str] = frozenset()
     """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
+    asked: Asked = NOTHING_ASKED
+    """What the options of reading tell about the dialect."""
 
     @property
     def width(self) -> int:
         """The number of values in a row, as far as it is known."""
         return sum(field.width or 1 for field in self.fields)
+
+    def first_texts(self, name: str) -> Sequence[str]:
+        """Return the first values of a column of text, as far as they are known."""
+        return ()
 
     def expect(self, absent: Sequence[str]) -> None:
         """Add absent columns to the fields if later rows may have them."""
@@ -118,15 +131,16 @@ def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], o
 
 def listed(names: Sequence[str]) -> str:
     """Return column names on one line. Long lists are abbreviated."""
-    return _abbreviated([shown(name) if name else "''" for name in names])
+    return abbreviated([shown(name) if name else "''" for name in names])
 
 
 def listed_values(values: Sequence[str]) -> str:
     """Return values of a column in quotes on one line. Long lists are abbreviated."""
-    return _abbreviated([quoted(value) for value in values])
+    return abbreviated([quoted(value) for value in values])
 
 
-def _abbreviated(spelled: list[str]) -> str:
+def abbreviated(spelled: list[str]) -> str:
+    """Return texts on one line. Long lists are abbreviated."""
     return ", ".join(spelled if len(spelled) <= MOST_LISTED else [*spelled[:8], "…", *spelled[-2:]])
 
 

@@ -5,13 +5,15 @@ A value that is not a number becomes NaN. `spell_problem` describes it afterward
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafeat.io.columns.dialect import USUAL, Dialect
 from kafeat.io.columns.fields import Field, Kind
 from kafeat.types import Array, Floats, Mask
 
@@ -62,17 +64,18 @@ def field_from(field: pa.Field, width: int | None) -> Field:
     of_values = kind.value_type if pa.types.is_dictionary(kind) else kind
     timestamp: Kind = "timestamp" if pa.types.is_timestamp(of_values) else "other"
     other: Kind = "date" if pa.types.is_date(of_values) else timestamp
-    return Field(field.name, "text" if is_text(kind) else other, None, str(kind))
+    zone = (of_values.tz or "") if timestamp == "timestamp" else ""
+    return Field(field.name, "text" if is_text(kind) else other, None, str(kind), zone=zone)
 
 
-def to_doubles(values: pa.Array) -> Doubles:
-    """Return the values as float64, correctly rounded, with NaN for values that are not numbers."""
+def to_doubles(values: pa.Array, dialect: Dialect = USUAL) -> Doubles:
+    """Return the values as float64, correctly rounded, with NaN for values that are missing or not numbers."""
     kind = values.type
     if pa.types.is_dictionary(kind):
-        table = np.append(to_doubles(values.dictionary), np.nan)
+        table = np.append(to_doubles(values.dictionary, dialect), np.nan)
         return cast(Doubles, table[indices_of(values, len(table) - 1)])
     if is_text(kind):
-        return _text_to_doubles(values)
+        return _text_to_doubles(values, dialect)
     if pa.types.is_decimal(kind):
         # Arrow scales a double by a power of ten, which may miss the nearest double; text does not.
         values = values.cast(pa.string())
@@ -82,11 +85,11 @@ def to_doubles(values: pa.Array) -> Doubles:
     return _plain(values)
 
 
-def to_numbers(values: pa.Array) -> Array:
+def to_numbers(values: pa.Array, dialect: Dialect = USUAL) -> Array:
     """Return the values as they are stored if all are numbers of a type that NumPy has, else as float64."""
     kind = values.type
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    return stored(values) if plain and not values.null_count else to_doubles(values)
+    return stored(values) if plain and not values.null_count else to_doubles(values, dialect)
 
 
 def _plain(values: pa.Array) -> Doubles:
@@ -96,20 +99,45 @@ def _plain(values: pa.Array) -> Doubles:
     return numbers
 
 
-def _text_to_doubles(values: pa.Array) -> Doubles:
-    try:
-        return _plain(values.cast(pa.float64()))
-    except pa.ArrowInvalid:
-        pass
+def _text_to_doubles(values: pa.Array, dialect: Dialect) -> Doubles:
+    if dialect.plain:
+        with suppress(pa.ArrowInvalid):
+            return _plain(values.cast(pa.float64()))
     import pyarrow.compute as pc  # slow to import, and most files hold numbers only
 
-    text = pc.utf8_trim_whitespace(values)
+    text = with_points(without_nulls(values, dialect), dialect)
     lower = pc.utf8_lower(text)
     text = pc.if_else(pc.equal(lower, "true"), "1", pc.if_else(pc.equal(lower, "false"), "0", text))
     try:
         return _plain(text.cast(pa.float64()))
     except pa.ArrowInvalid:
         return np.array([_one(value) for value in text.to_pylist()], dtype=np.float64)
+
+
+def are_doubles(values: Sequence[str]) -> bool:
+    """Return true if all are finite numbers that need no look at their text."""
+    try:
+        return bool(np.isfinite(stored(pa.array(values, pa.string()).cast(pa.float64()))).all())
+    except pa.ArrowInvalid:
+        return False
+
+
+def without_nulls(values: pa.Array, dialect: Dialect) -> pa.Array:
+    """Return text without spaces around it, and null for the words for what is missing."""
+    import pyarrow.compute as pc
+
+    text = pc.utf8_trim_whitespace(values)
+    words = pa.array(sorted(dialect.null_words), text.type)
+    return pc.if_else(pc.is_in(text, value_set=words), pa.scalar(None, text.type), text)
+
+
+def with_points(text: pa.Array, dialect: Dialect) -> pa.Array:
+    """Return text with a point for each decimal comma of the dialect, in which a point makes no number."""
+    if dialect.decimal == ".":
+        return text
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.match_substring(text, "."), "no number", pc.replace_substring(text, ",", "."))
 
 
 def _one(text: str | None) -> float:
@@ -140,7 +168,14 @@ def lists_to_numbers(values: pa.Array, width: int) -> Array:
     return numbers
 
 
-def spell_problem(value: Any, width: int | None, element: int, dtype: np.dtype[Any]) -> str:
+def spell_problem(
+    value: Any,
+    width: int | None,
+    element: int,
+    dtype: np.dtype[Any],
+    dialect: Dialect = USUAL,
+    may_miss: bool = False,
+) -> str:
     """Describe why a cell was refused. In a list of `width` numbers, entry `element` is the invalid one."""
     if width is not None:
         if value is None or len(value) != width:
@@ -148,11 +183,13 @@ def spell_problem(value: Any, width: int | None, element: int, dtype: np.dtype[A
             return f"expected a list of {width} numbers, got {got}"
         value = value[element]
     if isinstance(value, str):
-        number = float(to_doubles(pa.array([value]))[0])
-        special = value.strip().lower().lstrip("+-") in NOT_FINITE
-        if value.strip() and np.isnan(number) and not special:
-            return f"expected a number, got {value[:60]!r}"
-        value = (value.strip() or None) if np.isnan(number) or np.isinf(number) else number
+        number, word = float(to_doubles(pa.array([value]), dialect)[0]), value.strip()
+        special = word.lower().lstrip("+-") in NOT_FINITE
+        if word in dialect.null_words and word and not special:
+            return f"expected a finite number, got {word[:60]!r}, which is read as null"
+        if word and np.isnan(number) and not special:
+            return f"expected a number, got {value[:60]!r}{dialect.remedy(word, may_miss)}"
+        value = (word or None) if np.isnan(number) or np.isinf(number) else number
     if value is None:
         return "expected a finite number, got null"
     if not isinstance(value, str) and np.isfinite(float(value)):
@@ -193,7 +230,7 @@ def first_of_rows(bad: Mask) -> Iterator[tuple[int, int]]:
         yield int(row), int(bad[row].argmax())
 
 
-def refused(values: pa.Array, width: int | None, numbers: Floats) -> Mask:
+def refused(values: pa.Array, width: int | None, numbers: Floats, dialect: Dialect) -> Mask:
     """Return a mask of the entries of `numbers`, (n, k) as read from `values`, that are neither finite nor missing."""
     infinite = np.isinf(numbers)
     if width is not None:
@@ -209,6 +246,6 @@ def refused(values: pa.Array, width: int | None, numbers: Floats) -> Mask:
     bad = np.isnan(numbers)
     rows = np.flatnonzero(bad[:, 0])
     for row, value in zip(rows, plain.take(pa.array(rows)).to_pylist(), strict=True):
-        bad[row] = value is not None and value.strip().lower().lstrip("+-") not in ("", "nan")
+        bad[row] = value is not None and not dialect.is_missing(value)
     result: Mask = infinite | bad
     return result

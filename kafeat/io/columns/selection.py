@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
+from kafeat.io.columns.dialect import ISO, KEEP
 from kafeat.io.columns.fields import fields_of, is_harmful, refuse_slips, require
+from kafeat.io.columns.times import guess_dates
 
 if TYPE_CHECKING:
     from kafeat.io.columns.fields import Field, Table
+
+
+Special = TypeVar("Special", bool, str)
 
 
 def choose(
@@ -23,14 +28,15 @@ def choose(
     labels: Sequence[str],
     coded: Mapping[str, bool] | None = None,
     missing: bool = False,
-    times: Sequence[str] = (),
+    times: Mapping[str, str] | None = None,
 ) -> Columns:
     """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and labels.
 
     The columns of `coded` are features that are read as categories, whatever their type. Their value in `coded` is true
     if unknown categories are accepted. Their vocabularies grow while the table is read: see `Columns.settled`. The
-    columns of `times` are features that are read as times. All names may be shell patterns. Columns in `exclude` may be
-    absent, so that one config serves files with labels and files without.
+    columns of `times` are features that are read as times, with the hours of the time zone that it tells. All names may
+    be shell patterns. Columns in `exclude` may be absent, so that one config serves files with labels and files
+    without.
     """
     require(table, labels, "--label")
     left_out = {*_expanded(table, exclude, "columns.exclude"), *labels}
@@ -38,7 +44,7 @@ def choose(
         include = [name for name in _expanded(table, include, "columns.include") if name not in left_out]
         require(table, include, "columns.include")
     coded = _special(table, coded or {}, include, left_out, "one_hot")
-    timed = _special(table, dict.fromkeys(times, True), include, left_out, "date_parts")
+    timed = _special(table, times or {}, include, left_out, "date_parts")
     for name in timed:
         if name in coded:
             raise table.refusal(name, "expected one_hot or date_parts to name it, got both")
@@ -74,10 +80,14 @@ def _expanded(table: Table, requested: Iterable[str], origin: str) -> list[str]:
 
 
 def _special(
-    table: Table, requested: Mapping[str, bool], include: Sequence[str] | None, left_out: set[str], kind: str
-) -> dict[str, bool]:
+    table: Table,
+    requested: Mapping[str, Special],
+    include: Sequence[str] | None,
+    left_out: set[str],
+    kind: str,
+) -> dict[str, Special]:
     """Return the columns that a step names as its own, with the values of `requested`: they have to be features."""
-    special: dict[str, bool] = {}
+    special: dict[str, Special] = {}
     included = None if include is None else set(include)
     expansions = list(_expansions(table, requested, kind))
     require(table, (name for _, names in expansions for name in names), kind)
@@ -118,13 +128,41 @@ def _check_feature(table: Table, field: Field, coded: bool, timed: bool) -> None
         advice = f"; one_hot codes {field.kind}s" if field.codable else ""
         advice += "; date_parts makes numbers of it" if field.kind in ("date", "timestamp") else ""
         raise table.refusal(field.name, f"expected numbers, got {field.spelled}{advice}")
+    elif field.problem:
+        raise table.refusal(field.name, field.problem)
 
 
-def _feature(table: Table, field: Field, coded: Mapping[str, bool], timed: Mapping[str, bool]) -> Column:
+def _feature(table: Table, field: Field, coded: Mapping[str, bool], timed: Mapping[str, str]) -> Column:
     """Return the column of a field, with a vocabulary that grows if it is read as categories."""
     place = f"{table.location}: column {quoted(field.name)}"
     vocabulary = Vocabulary(place, coded[field.name]) if field.name in coded else None
-    return replace(_column(field), categories=vocabulary, times=field.name in timed)
+    column = replace(_column(field), categories=vocabulary, times=field.name in timed)
+    dialect = replace(table.asked.dialect, decimal=field.decimal)
+    if column.times:
+        zone = field.zone if timed[field.name] == KEEP and field.zone else timed[field.name]
+        dialect = replace(dialect, timezone=zone, dates=_dates(table, field))
+    return replace(column, dialect=dialect)
+
+
+def _dates(table: Table, field: Field) -> str:
+    """Return the form of the times of a column; ISO 8601 where it does not hold text."""
+    if field.kind != "text" and not table.untyped:
+        return ISO
+    texts = table.first_texts(field.name)
+    guess = guess_dates(texts, table.asked)
+    if guess.problem:
+        raise table.refusal(field.name, guess.problem)
+    if field.kind == "number" and texts and guess.share < MOSTLY:
+        raise table.refusal(
+            field.name,
+            f"expected times, got numbers such as {texts[0]!r}; --date-format %s reads seconds since 1970, and "
+            "%Y%m%d dates such as 20240229",
+        )
+    return guess.form if guess.share >= MOSTLY else ISO
+
+
+MOSTLY = 0.5
+"""The share of the texts of a column that have the form of its times; others are refused with their row."""
 
 
 def _refuse_one_name(table: Table, columns: Columns) -> None:
@@ -190,7 +228,13 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
         )
     fields_of(table, (field.name for field in fields))
     _refuse_one_name(table, matched)
-    return _with_special(table, matched, columns) if coded or columns.times else matched
+    if coded or columns.times:
+        return _with_special(table, matched, columns)
+    if len(matched.features) == len(columns.features):
+        pairs = zip(matched.features, columns.features, strict=True)
+        features = tuple(replace(column, dialect=fitted.dialect) for column, fitted in pairs)
+        matched = replace(matched, features=features)
+    return _as_asked(table, matched)
 
 
 def _with_width(fields: list[Field], n_features: int) -> list[Field]:
@@ -217,7 +261,30 @@ def _with_special(table: Table, matched: Columns, columns: Columns) -> Columns:
         elif not _readable(table, field):
             raise table.refusal(field.name, f"expected numbers, got {field.spelled}")
         features.append(replace(column, name=field.name))
-    return replace(matched, features=tuple(features))
+    return _as_asked(table, replace(matched, features=tuple(features)))
+
+
+def _as_asked(table: Table, columns: Columns) -> Columns:
+    """Return the columns with what options tell about this table in the place of what the map records."""
+    features = []
+    for column, field in zip(
+        columns.features, fields_of(table, (c.name for c in columns.features)), strict=True
+    ):
+        dialect, asked = column.dialect, table.asked
+        if asked.nulls is not None:
+            dialect = replace(dialect, nulls=asked.nulls)
+        if asked.decimal is not None and table.untyped:
+            dialect = replace(dialect, decimal=field.decimal)
+        if asked.dates and column.times:
+            dialect = replace(dialect, dates=_dates(table, field))
+        if field.zone and column.times and dialect.timezone == KEEP:
+            raise table.refusal(
+                field.name,
+                f"expected times as they are written, as in the fit, got instants with the zone {field.zone}; fit with "
+                f"`timezone: {field.zone}`, or that of the place, in date_parts",
+            )
+        features.append(column if dialect == column.dialect else replace(column, dialect=dialect))
+    return replace(columns, features=tuple(features))
 
 
 def _by_name(table: Table, columns: Columns) -> Columns:
@@ -232,7 +299,7 @@ def _by_name(table: Table, columns: Columns) -> Columns:
         elif not _fits(table, field, column):
             got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
             raise table.refusal(column.name, f"expected {_spell(column)}, got {got}")
-    return Columns(columns.features, table.positional, _width(table), columns.missing)
+    return _as_asked(table, Columns(columns.features, table.positional, _width(table), columns.missing))
 
 
 def _fits(table: Table, field: Field, column: Column) -> bool:

@@ -1,103 +1,207 @@
-"""Convert timestamps, dates and ISO 8601 text to seconds since 1970-01-01 in UTC. All formats agree to the bit.
+"""Convert timestamps, dates and text to seconds since 1970-01-01 on the clock of a zone. All formats agree to the bit.
 
-A time without a zone is taken as it is, as if it was in UTC. A plain number is a number of seconds already.
+A time without a zone is taken as it is. A plain number is a number of seconds since 1970 in UTC.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC as UTC_ZONE
+from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafeat.io.columns.numbers import indices_of, is_text, stored, to_doubles, valid
+from kafeat.io.columns.dialect import ISO, KEEP, SECONDS, UTC, Asked, Dialect
+from kafeat.io.columns.numbers import indices_of, is_text, stored, to_doubles, valid, without_nulls
 
 Seconds = npt.NDArray[np.float64]
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY = 86_400
-# All that Arrow's own parser accepts, with any number of digits behind the point.
-_ISO = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)"
-    r"(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(?:(Z)|([+-])(\d\d)(?::?(\d\d))?)?)?",
-    re.ASCII,
+_PARTS = {
+    "Y": r"(?P<year>\d{4})", "y": r"(?P<short>\d\d)", "m": r"(?P<month>\d{1,2})", "d": r"(?P<day>\d{1,2})",
+    "b": r"(?P<name>[a-z]{3,9})\.?", "B": r"(?P<name>[a-z]{3,9})\.?", "a": r"[a-z]+\.?", "A": r"[a-z]+\.?",
+    "H": r"(?P<hour>\d{1,2})", "I": r"(?P<hour>\d{1,2})", "M": r"(?P<minute>\d\d)", "S": r"(?P<second>\d\d)",
+    "f": r"(?P<fraction>\d+)", "p": r"(?P<half>[ap])\.?m\.?", "%": "%",
+    "z": r"(?:(?P<utc>Z)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?)",
+}  # fmt: skip
+"""What a letter behind a % of a date format matches."""
+# A time of day behind a date, with all that Arrow's own parser accepts, and more.
+_TIME_OF_DAY = (
+    rf"(?:(?:T|,? ){_PARTS['H']}(?::{_PARTS['M']}(?::{_PARTS['S']}(?:\.{_PARTS['f']})?)?)?(?: ?{_PARTS['p']})?"
+    rf"(?: ?{_PARTS['z']})?)?"
 )
-_OF_TEXT = (
-    *(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")),
-    pa.float64(),
-)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_OFFSET = r"([T ]\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?)(?:Z|[+-]\d\d(?::?\d\d)?)$"
+_OF_TEXT = (*(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")),)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC_ZONE)
+_ZONE = re.compile(r"[A-Za-z0-9_+\-/:]{1,64}")
+_MOST_SECONDS = 1e12
+"""Beyond the years that a map accepts."""
 
 
-def to_seconds(values: pa.Array) -> Seconds:
-    """Return seconds since 1970 (UTC), with NaN for missing values and for text that is no time."""
+def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
+    """Return seconds since 1970 on the clock of the dialect's zone, with NaN for missing values and other text."""
     kind = values.type
     if pa.types.is_dictionary(kind):
-        table = np.append(to_seconds(values.dictionary), np.nan)
+        table = np.append(to_seconds(values.dictionary, dialect), np.nan)
         return cast(Seconds, table[indices_of(values, len(table) - 1)])
     if is_text(kind):
-        return _text_to_seconds(values)
+        return _text_to_seconds(values, dialect)
     if not pa.types.is_temporal(kind):
-        return to_doubles(values)
+        return local_seconds(to_doubles(values), dialect.timezone)
     if pa.types.is_date(kind):
         values = values.cast(pa.timestamp("s"))
     counts = values.cast(pa.int64())
-    return _joined(stored(counts), _PER_SECOND[values.type.unit], counts)
+    seconds = _joined(stored(counts), _PER_SECOND[values.type.unit], counts)
+    return seconds if values.type.tz is None else local_seconds(seconds, dialect.timezone)
 
 
-def text_to_seconds(words: Sequence[str]) -> Seconds:
-    """Return the same of text in memory."""
-    return to_seconds(pa.array(words, pa.string()))
+def local_seconds(instants: Seconds, zone: str) -> Seconds:
+    """Return what the clocks of a zone show at instants (seconds since 1970 in UTC), as seconds, too."""
+    if zone in (UTC, KEEP):
+        return instants
+    import pyarrow.compute as pc
+
+    known = np.abs(instants) < _MOST_SECONDS
+    whole = np.floor(np.where(known, instants, 0.0))
+    at = pa.array(whole.astype(np.int64)).cast(pa.timestamp("s", zone))
+    local = stored(pc.local_timestamp(at).cast(pa.int64()))
+    shifted = _without_carry(local, instants - whole)
+    return np.where(known, shifted, instants)
+
+
+def check_timezone(zone: object) -> str:
+    """Return the name of a time zone that this machine knows, `UTC` or `keep`; ValueError refuses others."""
+    if zone in (UTC, KEEP):
+        return str(zone)
+    expected = f"expected {KEEP}, {UTC} or a name such as America/New_York, got {zone!r:.60}"
+    if not isinstance(zone, str) or not _ZONE.fullmatch(zone):
+        raise ValueError(expected)
+    import pyarrow.compute as pc
+
+    try:
+        pc.local_timestamp(pa.array([0], pa.timestamp("s", zone)))
+    except (pa.ArrowException, ValueError):
+        raise ValueError(f"{expected}; does this machine have the names of zones (tzdata)?") from None
+    return zone
 
 
 def _joined(counts: npt.NDArray[np.int64], per_second: int, values: pa.Array) -> Seconds:
-    """Return counts of a unit as seconds. No rounding carries a time into the second after it."""
+    """Return counts of a unit as seconds."""
     whole, rest = np.divmod(counts, per_second)
-    seconds = whole + rest / per_second
-    seconds = np.where(seconds < whole + 1.0, seconds, np.nextafter(whole + 1.0, -np.inf))
+    seconds = _without_carry(whole, rest / per_second)
     return np.where(valid(values), seconds, np.nan) if values.null_count else seconds
 
 
-def _text_to_seconds(values: pa.Array) -> Seconds:
+def _without_carry(whole: npt.NDArray[np.int64], fraction: Seconds) -> Seconds:
+    """Return whole seconds and fractions in one. No rounding carries a time into the second after it."""
+    seconds = whole + fraction
+    return np.where(seconds < whole + 1.0, seconds, np.nextafter(whole + 1.0, -np.inf))
+
+
+def _text_to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
     import pyarrow.compute as pc  # slow to import
 
-    text = pc.utf8_trim_whitespace(values.cast(pa.string()))
-    text = pc.if_else(pc.equal(text, ""), None, text)
+    text = without_nulls(values.cast(pa.string()), dialect)
+    if dialect.dates == SECONDS:
+        return local_seconds(to_doubles(text), dialect.timezone)
     first = text.drop_null()[:1]
-    for kind in _OF_TEXT:
+    kinds = _OF_TEXT if dialect.dates == ISO else (*_OF_TEXT, pa.float64()) if not dialect.dates else ()
+    if kinds and dialect.timezone == KEEP and pc.match_substring_regex(first, _OFFSET).true_count:
+        text = pc.replace_substring_regex(text, _OFFSET, r"\1")
+        first = text.drop_null()[:1]
+    for kind in kinds:
         try:
             # The first value alone, as a failure of many values takes a thousand times as long.
             first.cast(kind)
-            return to_seconds(text.cast(kind))
+            return to_seconds(text.cast(kind), dialect)
         except pa.ArrowInvalid:
             continue
     different = text.dictionary_encode()
-    table = np.array([_one(value) for value in different.dictionary.to_pylist()] + [np.nan])
+    parsed = [parse_time(word, dialect) for word in different.dictionary.to_pylist()]
+    table = np.array([*(seconds for seconds, _ in parsed), np.nan])
+    instant = np.array([*(instant for _, instant in parsed), False])
+    table[instant] = local_seconds(table[instant], dialect.timezone)
     return cast(Seconds, table[indices_of(different, len(table) - 1)])
 
 
-def _one(text: str) -> float:
-    parts = _ISO.fullmatch(text)
-    if parts is None:
-        return _number(text)
-    year, month, day, hour, minute, second, fraction, _, sign, zone_hours, zone_minutes = parts.groups("0")
+def has_offset(text: str) -> bool:
+    """Return true for a time with an offset from UTC at its end."""
+    return re.search(r":\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$", text.strip(), re.ASCII) is not None
+
+
+@lru_cache(maxsize=64)
+def time_pattern(form: object) -> re.Pattern[str]:
+    """Return the pattern of a date format, which a time of day may follow if it has none; ValueError refuses others."""
+    expected = "expected %s, or year, month and day, such as %d.%m.%Y, with letters of strftime"
+    if not isinstance(form, str) or len(form) > 100 or not form.isprintable():
+        raise ValueError(f"{expected}, got {form!r:.60}")
+    letters = re.findall("%(.?)", form)
+    if form != SECONDS:
+        dated = {"d"} < set(letters) and set("Yy") & set(letters) and set("mbB") & set(letters)
+        if not dated or not set(letters) <= set(_PARTS):
+            raise ValueError(f"{expected}, got {form!r}")
+    pieces = re.split("%(.)", form)
+    pattern = "".join(_PARTS.get(piece, "") if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
+    if not set("HI") & set(letters):
+        pattern += _TIME_OF_DAY
+    elif "z" not in letters:
+        pattern += rf"(?: ?{_PARTS['z']})?"
     try:
-        time = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+        return re.compile(pattern, re.ASCII | re.IGNORECASE)
+    except re.error:
+        raise ValueError(f"{expected}, each of them once, got {form!r}") from None
+
+
+def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
+    """Return a time as seconds, or NaN, and true if it is an instant: it has an offset that counts, or is a number."""
+    found = time_pattern(dialect.dates or ISO).fullmatch(text)
+    if dialect.dates == SECONDS or (found is None and not dialect.dates):
+        return _number(text), True
+    written = None if found is None else _written(found.groupdict())
+    if written is None:
+        return math.nan, False
+    whole, fraction, offset = written
+    instant = offset is not None and dialect.timezone != KEEP
+    whole -= (offset or 0) if instant else 0
+    return float(min(whole + fraction, math.nextafter(whole + 1.0, -math.inf))), instant
+
+
+def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] | None:
+    """Return the seconds since 1970 in a text, their fraction, and the seconds of its offset; None if it is no time."""
+    number = {name: int(part) for name, part in parts.items() if part is not None and part.isdigit()}
+    month = (parts.get("name") or "").lower()
+    if month:
+        number["month"] = _MONTHS.index(month[:3]) + 1 if month[:3] in _MONTHS else 0
+    if "short" in number:  # as strptime has it
+        number["year"] = number["short"] + (2000 if number["short"] < 69 else 1900)
+    hour = number.get("hour", 0)
+    half = (parts.get("half") or "").lower()
+    if half:
+        hour = hour % 12 + 12 * (half == "p") if 1 <= hour <= 12 else 99
+    minutes, seconds = number.get("minute", 0), number.get("second", 0)
+    zone_hours, zone_minutes = number.get("zone_hours", 0), number.get("zone_minutes", 0)
+    try:
+        time = datetime(
+            number["year"], number["month"], number["day"], hour, minutes, seconds, tzinfo=UTC_ZONE
+        )
     except ValueError:
-        return np.nan
-    offset = timedelta(hours=int(zone_hours), minutes=int(zone_minutes))
-    if int(zone_hours) > 23 or int(zone_minutes) > 59:
-        return np.nan
-    since = time - _EPOCH
+        return None
+    if zone_hours > 23 or zone_minutes > 59:
+        return None
+    since, fraction = time - _EPOCH, parts.get("fraction") or "0"
+    offset = (zone_hours * 60 + zone_minutes) * (-60 if parts.get("sign") == "-" else 60)
+    has_offset = parts.get("sign") is not None or parts.get("utc") is not None
     whole = since.days * _DAY + since.seconds
-    whole -= round(offset.total_seconds()) * (-1 if sign == "-" else 1)
-    part = int(fraction) / 10 ** len(fraction)
-    return float(min(whole + part, math.nextafter(whole + 1.0, -math.inf)))
+    return whole, int(fraction) / 10 ** len(fraction), offset if has_offset else None
 
 
 def _number(text: str) -> float:
@@ -108,8 +212,61 @@ def _number(text: str) -> float:
         return np.nan
 
 
-def spell_time_problem(value: object) -> str:
+_FORMS = ("%Y/%m/%d", "%Y.%m.%d")
+_DAY_OR_MONTH = re.compile(
+    rf"(\d{{1,2}})([./-])(\d{{1,2}})\2(\d{{4}}){_TIME_OF_DAY}", re.ASCII | re.IGNORECASE
+)
+
+
+class Guess(NamedTuple):
+    """The form of the times of a column, the share of its texts that have it, and the problem if it is not clear."""
+
+    form: str
+    share: float
+    problem: str = ""
+
+
+def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
+    """Return the form that most of the different texts have; one that options name goes first."""
+    words = [word for word in dict.fromkeys(map(str.strip, texts)) if not asked.dialect.is_missing(word)]
+    guesses = [_guess(words, form, asked) for form in (*asked.dates, ISO, *_FORMS)]
+    if words:
+        guesses += _day_or_month(words, asked)
+    return max(guesses, key=lambda guess: guess.share)
+
+
+def _guess(words: Sequence[str], form: str, asked: Asked) -> Guess:
+    dialect = replace(asked.dialect, dates=form)
+    known = sum(not math.isnan(parse_time(word, dialect)[0]) for word in words)
+    return Guess(form, known / max(1, len(words)))
+
+
+def _day_or_month(words: Sequence[str], asked: Asked) -> Iterator[Guess]:
+    """Yield the forms that begin with the day or the month; which of them it is, a number above 12 tells."""
+    matches = [match for match in map(_DAY_OR_MONTH.fullmatch, words) if match]
+    for mark in {match[2] for match in matches}:
+        of_mark = [match for match in matches if match[2] == mark]
+        days_first, months_first = f"%d{mark}%m{mark}%Y", f"%m{mark}%d{mark}%Y"
+        above = [any(int(match[place]) > 12 for match in of_mark) for place in (1, 3)]
+        if above != [False, False]:
+            yield from (_guess(words, form, asked) for form in (days_first, months_first))
+        elif days_first not in asked.dates and months_first not in asked.dates:
+            problem = (
+                f"expected a time, got {of_mark[0][0]!r}, and no value tells the day from the month: "
+                f"--date-format {days_first} or {months_first}"
+            )
+            yield Guess(days_first, len(of_mark) / len(words), problem)
+
+
+def spell_time_problem(value: object, dialect: Dialect) -> str:
     """Describe a value that is no time."""
-    got = "null" if value is None or (isinstance(value, str) and not value.strip()) else value
-    got = repr(got[:60]) if isinstance(got, str) and got != "null" else got
-    return f"expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got {got}"
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return "expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got null"
+    if not isinstance(value, str):
+        return f"expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got {value}"
+    if dialect.is_missing(value):
+        return f"expected a time, got {value[:60]!r}, which is read as null"
+    form = (
+        "such as 2024-02-29 or 2024-02-29T12:30:00Z" if dialect.dates in ("", ISO) else f"as {dialect.dates}"
+    )
+    return f"expected a time {form}, got {value[:60]!r}; --date-format names another form"

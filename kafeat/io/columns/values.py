@@ -88,6 +88,21 @@ def null_rows(column: pa.ChunkedArray, values: Array) -> Array:
     return nulls
 
 
+def missing_rows(column: pa.ChunkedArray) -> Array:
+    """Return true for the rows of a column that are null, NaN or blank text."""
+    values = column_values(column)
+    if values is None:
+        nulls: Array = decoded(column).is_null().to_numpy()
+        return nulls
+    missing = null_rows(column, values)
+    if values.dtype.kind == "f":
+        return missing | np.isnan(values)
+    if values.dtype.kind == "O":
+        blank = {word for word in set(values.tolist()) if word is not None and not word.strip()}
+        return missing | np.array([value in blank for value in values], dtype=bool)
+    return missing
+
+
 def different_decimals(column: pa.ChunkedArray) -> set[Decimal]:
     """Return the different values of a column of decimals; none of another column."""
     column = decoded(column)

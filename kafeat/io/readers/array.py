@@ -15,8 +15,10 @@ from kafeat.contract.tile import Rows, dense
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import Categories, Vocabulary
 from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.dialect import KEEP, UTC
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import first_of_rows, spell_problem
+from kafeat.io.columns.times import local_seconds
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.types import Array, Floats, Mask
 
@@ -53,6 +55,8 @@ class ArrayChunk(Chunk):
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
         block, coded = self._numbers(), self._coded()
+        if any(column.dialect.timezone not in (KEEP, UTC) for column in self.columns.features):
+            block = self._on_clocks(block)
         if block.dtype == dtype and not coded:
             plain: Floats = block.view(np.ndarray)
             return plain, all_finite(plain) or not self._bad(plain, coded).any()
@@ -74,6 +78,9 @@ class ArrayChunk(Chunk):
     def head(self, rows: int) -> Self:
         return replace(self, rows=rows, block=self.block[:rows])
 
+    def _filtered(self, rows: Mask) -> Self:
+        return replace(self, block=self.block[rows])
+
     def cells(self, row: int) -> list[Any]:
         return [self.block[row, column].item() for column in self.features]
 
@@ -81,6 +88,14 @@ class ArrayChunk(Chunk):
         """Return the feature columns as numbers that can be cast."""
         every = self.features == list(range(self.block.shape[1]))
         return self.block if every else self.block[:, self.features]
+
+    def _on_clocks(self, block: Array) -> Array:
+        """Return the numbers with instants as what the clocks of their zones show."""
+        block = block.astype(np.float64)
+        for j, column in enumerate(self.columns.features):
+            if column.times:
+                block[:, j] = local_seconds(block[:, j], column.dialect.timezone)
+        return block
 
     def _as_it_is(self, column: int) -> pa.Array:
         """Return a feature column in its own type: floats would lose digits of whole numbers and names of booleans."""

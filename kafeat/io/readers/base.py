@@ -20,7 +20,7 @@ from kafeat.io.formats import FORMATS, Format, spelled
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.object_store import is_of_transport, unreachable
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +45,8 @@ class Chunk(ABC):
     columns: Columns
     before: int = field(default=0, kw_only=True)
     """Rows of earlier parts of a data set. They count for `start`, but not for row numbers in messages."""
+    picked: Array | None = field(default=None, kw_only=True)
+    """The numbers of the rows within the file, if others between them were left out."""
 
     def shift(self, rows: int) -> Self:
         """Return the chunk in a data set whose earlier parts have so many rows."""
@@ -54,6 +56,18 @@ class Chunk(ABC):
     def first_row(self) -> int:
         """Number of the first row within its file."""
         return self.start - self.before
+
+    def row_number(self, row: int) -> int:
+        """Return the number of a row of the chunk within its file."""
+        return self.first_row + row if self.picked is None else int(self.picked[row])
+
+    def selected(self, rows: Mask) -> Self:
+        """Return a chunk of the rows where a mask is true."""
+        picked = self.first_row + np.flatnonzero(rows)
+        return replace(self._filtered(rows), rows=len(picked), picked=picked)
+
+    def _filtered(self, rows: Mask) -> Self:
+        raise TypeError(f"{self.location}: rows of such data are not selected")
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
         """Return the features (rows, n_features) in `dtype`, in any memory order. Refuse invalid values by location."""
@@ -78,7 +92,10 @@ class Chunk(ABC):
 
     def located(self, invalid: InvalidValueError) -> DataError:
         """Return the error for an invalid value of this chunk, with its location."""
-        return invalid.moved(self.first_row).located(self.location, self.columns.names)
+        row = self.row_number(invalid.row)
+        return InvalidValueError(row, invalid.column, invalid.problem).located(
+            self.location, self.columns.names
+        )
 
     @abstractmethod
     def head(self, rows: int) -> Self:

@@ -6,13 +6,17 @@ import re
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
@@ -32,6 +36,11 @@ class UntypedReader(TextReader):
     """
 
     untyped = True
+    _meant: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def _texts(self, index: int) -> Sequence[str]:
+        """Return the first values of a column."""
 
     @abstractmethod
     def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch]:
@@ -65,7 +74,26 @@ class UntypedReader(TextReader):
         if not typed_passthrough:
             return lambda table, _start: table.select(where).rename_columns(list(names))
         types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
-        return lambda table, start: typed(self.location, table.select(where), types, start)
+        dialects = {name: self._dialect(i) for name, i in zip(names, indices_of(self, names), strict=True)}
+        return lambda table, start: typed(self.location, table.select(where), types, start, dialects)
+
+    def coding(self, names: Iterable[str]) -> Self:
+        """Return a view that reads these columns of labels and weights as features are read, by their dialects."""
+        view = copy(self)
+        view._types, view._meant = {}, self._meant | set(names)
+        return view
+
+    def _dialect(self, index: int) -> Dialect | None:
+        """Return how a column of numbers is read; None for one that is copied as it is, or is text."""
+        field = self.fields[index]
+        if field.name not in self._meant or field.kind != "number":
+            return None
+        if field.problem:
+            raise self.refusal(field.name, field.problem)
+        return replace(self.asked.dialect, decimal=field.decimal)
+
+    def first_texts(self, name: str) -> Sequence[str]:
+        return self._texts(indices_of(self, [name])[0])
 
     def _type(self, index: int) -> pa.DataType:
         """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
@@ -93,6 +121,7 @@ class CsvReader(UntypedReader):
         *,
         delimiter: str = ",",
         header: bool = True,
+        asked: Asked = NOTHING_ASKED,
         raw: HashingStream | None = None,
     ) -> None:
         delimiter = "\t" if delimiter in _TABS else delimiter
@@ -101,15 +130,18 @@ class CsvReader(UntypedReader):
         self.location, self._text = location.source, TextInput(location, raw)
         self.positional, self._delimiter = not header, delimiter
         with self._text.peeked() as text:
-            self._sniffed = sniff(self.location, text, delimiter, header)
-        self.fields = self._sniffed.fields
+            self._sniffed = sniff(self.location, text, delimiter, header, asked)
+        self.fields, self.asked = self._sniffed.fields, asked
         self.rows = 0 if self._sniffed.empty else None
         # The first column, if it alone has no name: pandas and R write row names so.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         self.row_names = frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
 
+    def _texts(self, index: int) -> Sequence[str]:
+        return self._sniffed.values[index]
+
     def _inferred(self, index: int) -> pa.DataType:
-        return inferred(self._sniffed.values[index])
+        return inferred(self._sniffed.values[index], self._dialect(index))
 
     def _estimated_rows(self) -> int | None:
         lines = None if self.rows == 0 else self._text.estimated_lines(_without_quoted)

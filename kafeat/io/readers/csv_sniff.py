@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
 import numpy as np
@@ -14,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafeat.errors import DataError, quoted, spell_row
+from kafeat.io.columns.dialect import Asked, Dialect, guess_decimal, unclear_points
 from kafeat.io.columns.fields import Field
-from kafeat.io.columns.numbers import NOT_FINITE, to_doubles
+from kafeat.io.columns.numbers import NOT_FINITE, are_doubles, to_doubles, with_points, without_nulls
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, refuse_binary
 
 
@@ -35,7 +37,7 @@ class CsvHead:
     blanks: bool
 
 
-def sniff(location: str, text: DecompressedStream, delimiter: str, header: bool) -> CsvHead:
+def sniff(location: str, text: DecompressedStream, delimiter: str, header: bool, asked: Asked) -> CsvHead:
     """Inspect the first rows. `text` returns them again afterwards."""
     rows, block = _first_rows(location, text, delimiter)
     first = next((index for index, row in enumerate(rows) if row), None)
@@ -51,7 +53,7 @@ def sniff(location: str, text: DecompressedStream, delimiter: str, header: bool)
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
-    fields = tuple(guessed(name, values) for name, values in zip(names, columns, strict=True))
+    fields = guessed(names, columns, asked)
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks)
 
 
@@ -84,19 +86,48 @@ def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[lis
     return rows if whole else rows[:-1]
 
 
-def guessed(name: str, values: list[str]) -> Field:
+def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) -> tuple[Field, ...]:
+    """Return the fields of columns with these first values."""
+    fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
+    if any(field.decimal == "," for field in fields):
+        fields = [_beside_commas(field, values) for field, values in zip(fields, columns, strict=True)]
+    return tuple(fields)
+
+
+def _field(name: str, values: list[str], asked: Asked) -> Field:
     """Return a number field if most filled cells are numbers: a stray word must be refused, and not drop a column."""
-    filled = [row for row, value in enumerate(values) if value.strip()]
+    if asked.dialect.plain and asked.decimal != "," and are_doubles(values):
+        code = next((value for value in values if _CODE.fullmatch(value)), "")
+        return Field(name, "number", None, "numbers", code)
+    nulls = asked.dialect.null_words
+    filled = [row for row, value in enumerate(values) if value.strip() not in nulls]
     if values and not filled:
         return Field(name, "text", None, "empty fields")
-    numbers = to_doubles(pa.array([values[row] for row in filled], pa.string()))
+    counts = Counter(value.strip() for value in values) if len(filled) < len(values) else {}
+    missing = {word: counts[word] for word in asked.dialect.nulls if word in counts}
+    number = Field(name, "number", None, "numbers", missing=missing)
+    texts = [values[row] for row in filled]
+    numbers = to_doubles(pa.array(texts, pa.string()))
     words = [
         row for row, value in zip(filled, numbers, strict=True) if np.isnan(value) and _is_word(values[row])
     ]
+    guess = guess_decimal(texts, asked.decimal) if words or asked.decimal == "," else None
+    if guess is not None:
+        decimal, problem, shown = guess
+        row = next((row for row in filled if values[row].strip() == shown), 0)
+        return replace(number, decimal=decimal, problem=problem and f"{spell_row(row)}: {problem}")
     if 2 * len(words) < len(filled) or not words:
-        code = next((values[row] for row in filled if _CODE.fullmatch(values[row])), "")
-        return Field(name, "number", None, "numbers", code)
-    return Field(name, "text", None, f"text ({values[words[0]][:60]!r} in {spell_row(words[0])})")
+        code = next((text for text in texts if _CODE.fullmatch(text)), "")
+        return replace(number, code=code)
+    shown = f"text ({values[words[0]][:60]!r} in {spell_row(words[0])})"
+    return Field(name, "text", None, shown, missing=missing)
+
+
+def _beside_commas(field: Field, values: list[str]) -> Field:
+    """Return the field of a file with decimal commas; in such a file 1.234 may be a number above a thousand."""
+    if not field.numeric or field.decimal == ",":
+        return field
+    return replace(field, problem=field.problem or unclear_points(values))
 
 
 def _is_word(text: str) -> bool:
@@ -121,23 +152,34 @@ _MOST_DIGITS = 767
 """Largest number of significant decimal digits of a double."""
 
 
-def inferred(values: Sequence[str]) -> pa.DataType:
-    """Return the narrowest type that loses nothing of these values. Empty values are null in it."""
-    text = _present(pa.chunked_array([pa.array(values, pa.string())]))
+def inferred(values: Sequence[str], dialect: Dialect | None = None) -> pa.DataType:
+    """Return the narrowest type that loses nothing of these values. What is missing in the dialect is null in it."""
+    text = _present(pa.chunked_array([pa.array(values, pa.string())]), dialect)
     numbers = (pa.int64(), pa.float64()) if text.null_count < len(text) else ()
     return next((kind for kind in numbers if _as(text, kind) is not None), pa.string())
 
 
-def typed(location: str, table: pa.Table, types: dict[str, pa.DataType], start: int) -> pa.Table:
+def typed(
+    location: str,
+    table: pa.Table,
+    types: dict[str, pa.DataType],
+    start: int,
+    dialects: Mapping[str, Dialect | None],
+) -> pa.Table:
     """Convert the text columns of `table` to `types`. Refuse a value that does not fit, with its row."""
-    columns = [_typed(location, table.column(i), name, types[name], start) for i, name in enumerate(types)]
+    columns = [
+        _typed(location, table.column(i), name, types[name], start, dialects[name])
+        for i, name in enumerate(types)
+    ]
     return pa.Table.from_arrays(columns, schema=pa.schema(list(types.items())))
 
 
-def _typed(location: str, text: pa.ChunkedArray, name: str, kind: pa.DataType, start: int) -> pa.ChunkedArray:
+def _typed(
+    location: str, text: pa.ChunkedArray, name: str, kind: pa.DataType, start: int, dialect: Dialect | None
+) -> pa.ChunkedArray:
     if kind == pa.string():
         return text
-    present = _present(text)
+    present = _present(text, dialect)
     numbers = _as(present, kind)
     if numbers is not None:
         return numbers
@@ -145,11 +187,19 @@ def _typed(location: str, text: pa.ChunkedArray, name: str, kind: pa.DataType, s
     expected = np.dtype(kind.to_pandas_dtype())
     raise DataError(
         f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected {expected} as in the first rows, "
-        f"got {present[row].as_py()[:60]!r}; a CSV output keeps it as it is"
+        f"got {text[row].as_py()[:60]!r}; "
+        + (
+            "a CSV output keeps it as it is"
+            if dialect is None
+            else "--null-values names words for what is missing"
+        )
     )
 
 
-def _present(text: pa.ChunkedArray) -> pa.ChunkedArray:
+def _present(text: pa.ChunkedArray, dialect: Dialect | None) -> pa.ChunkedArray:
+    """Return text with null for what is missing, and with a point in the place of a decimal comma."""
+    if dialect is not None:
+        return with_points(without_nulls(text, dialect), dialect)
     # Not if_else: before pyarrow 24 it returns wrong bytes for text that begins inside a buffer.
     return pc.case_when(pc.make_struct(pc.not_equal(text, "")), text)
 

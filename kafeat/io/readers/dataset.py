@@ -37,7 +37,7 @@ class DatasetReader(Reader):
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
             self.sparse, self.format = first.sparse, first.format
             self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
-            self.row_names = first.row_names
+            self.row_names, self.asked = first.row_names, first.asked
 
     def expect(self, absent: Sequence[str]) -> None:
         with self._first() as first:
@@ -71,6 +71,10 @@ class DatasetReader(Reader):
                     return None
                 starts.append(starts[-1] + reader.rows)
         return np.array(starts)
+
+    def first_texts(self, name: str) -> Sequence[str]:
+        with self._first() as first:
+            return first.first_texts(name)
 
     def coding(self, names: Iterable[str]) -> Self:
         view = copy(self)

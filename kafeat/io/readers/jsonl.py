@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafeat.errors import DataError, quoted, spell_row
+from kafeat.io.columns.dialect import NOTHING_ASKED, Asked
 from kafeat.io.columns.fields import Field, listed
 from kafeat.io.readers.csv import UntypedReader
 from kafeat.io.readers.csv_sniff import guessed, inferred
@@ -40,15 +41,14 @@ _BETWEEN = "\n,0,\n"
 class JsonlReader(UntypedReader):
     """A reader of JSON lines. The keys of the first rows are the columns, in the order in which they occur first."""
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, *, asked: Asked = NOTHING_ASKED) -> None:
         self.location, self._text = location.source, TextInput(location)
         with self._text.peeked() as text:
             rows = self._first_rows(text)
         names = list(dict.fromkeys(name for row in rows for name in row))
         rows = rows[: _MOST_CELLS // max(1, len(names))]
         self._values = [[row.get(name) for row in rows] for name in names]
-        texts = ([_text(value) or "" for value in values] for values in self._values)
-        self.fields = tuple(map(guessed, names, texts))
+        self.fields = guessed(names, [self._texts(index) for index in range(len(names))], asked)
         self._later: set[str] = set()
 
     def _first_rows(self, text: DecompressedStream) -> list[Row]:
@@ -79,11 +79,14 @@ class JsonlReader(UntypedReader):
             self._values += [[]] * len(absent)
             self._later.update(absent)
 
+    def _texts(self, index: int) -> list[str]:
+        return [_text(value) or "" for value in self._values[index]]
+
     def _inferred(self, index: int) -> pa.DataType:
         values = [value for value in self._values[index] if value is not None]
         kinds = set(map(type, values))
         if kinds == {_Number}:
-            return inferred(values)
+            return inferred(values, self._dialect(index))
         return pa.bool_() if kinds == {bool} else pa.string()
 
     def _estimated_rows(self) -> int | None:

@@ -81,7 +81,7 @@ class TableChunk(Chunk):
 
     def _broken_rows(self) -> list[int]:
         """Return the rows that break the format, by their numbers within the chunk."""
-        return [row for row in range(self.rows if self.broken else 0) if self.first_row + row in self.broken]
+        return [row for row in range(self.rows if self.broken else 0) if self.row_number(row) in self.broken]
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
         """Decode a column. Return false at the first piece with an invalid entry; `out` is then filled in part."""
@@ -99,7 +99,7 @@ class TableChunk(Chunk):
 
     def _bad(self, column: Column, piece: pa.Array, out: Floats) -> Mask:
         if self.columns.missing and column.categories is None:
-            return refused(piece, column.width, out)
+            return refused(piece, column.width, out, column.dialect)
         return ~np.isfinite(out)
 
     def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
@@ -115,18 +115,21 @@ class TableChunk(Chunk):
         bad[broken] = True
         for row, feature in first_of_rows(bad):
             if row in broken:
-                yield InvalidValueError(row, None, self.broken[self.first_row + row][0])
+                yield InvalidValueError(row, None, self.broken[self.row_number(row)][0])
             else:
                 yield InvalidValueError(row, feature, self._problem(row, feature, X.dtype))
 
     def head(self, rows: int) -> Self:
         return replace(self, rows=rows, table=self.table.slice(0, rows))
 
+    def _filtered(self, rows: Mask) -> Self:
+        return replace(self, table=self.table.filter(pa.array(rows)))
+
     def cells(self, row: int) -> list[Any]:
         return [self.table.column(index)[row].as_py() for index in range(len(self.columns.features))]
 
     def broken_text(self, row: int) -> str | None:
-        broken = self.broken.get(self.first_row + row)
+        broken = self.broken.get(self.row_number(row))
         return None if broken is None else broken[1]
 
     def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:
@@ -136,9 +139,9 @@ class TableChunk(Chunk):
         value = self.table.column(index)[row].as_py()
         if column.categories is not None:
             return column.categories.problem(value)
-        return (
-            spell_time_problem(value) if column.times else spell_problem(value, column.width, element, dtype)
-        )
+        if column.times:
+            return spell_time_problem(value, column.dialect)
+        return spell_problem(value, column.width, element, dtype, column.dialect, self.columns.missing)
 
 
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
@@ -146,9 +149,9 @@ def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
     if column.categories is not None:
         return cast_finite(column.categories.codes(piece)[:, None], out)
     if column.times:
-        return cast_finite(to_seconds(piece)[:, None], out)
+        return cast_finite(to_seconds(piece, column.dialect)[:, None], out)
     if column.width is None:
-        return cast_finite(to_numbers(piece)[:, None], out)
+        return cast_finite(to_numbers(piece, column.dialect)[:, None], out)
     return cast_finite(lists_to_numbers(piece, column.width), out)
 
 
@@ -179,6 +182,12 @@ class ArrowReader(Reader):
         if is_list(kind) and not pa.types.is_fixed_size_list(kind):
             width = next((len(value) for value in self._peek(index) if value.is_valid and len(value)), None)
         return field_from(column, width)
+
+    def first_texts(self, name: str) -> Sequence[str]:
+        index = self.schema.get_field_index(name)
+        if self.fields[index].kind != "text":
+            return ()
+        return [value.as_py() for value in self._peek(index) if value.is_valid]
 
     def _peek(self, index: int) -> Iterable[pa.Scalar]:
         """Return the first values of a column."""

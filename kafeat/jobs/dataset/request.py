@@ -243,6 +243,7 @@ def _settings(request: DatasetRequest) -> dict[str, object]:
         "input_format": reading.input_format,
         "delimiter": reading.delimiter,
         "header": not reading.no_header,
+        **reading.dialect_options,
         **request.writing.content,
         **({"scale": request.map.unit_scale} if request.writing.unit_variance else {}),
         "on_bad_rows": request.rules.on_bad_rows,

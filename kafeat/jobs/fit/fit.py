@@ -11,12 +11,13 @@ import numpy as np
 
 from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
-from kafeat.errors import KafeatWarning
+from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
+from kafeat.io.readers.labelled import LabelledReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.labels import (
@@ -83,7 +84,16 @@ def fit(asked: FitOptions) -> FeatureMap:
     place = location_of(data)
     with nullcontext(reader_of(data)) if place is None else InputOptions().open(place) as source:
         given = label_argument(asked.label, source.rows)
-        fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=asked.jobs, listener=listener)
+        fm = fit_reader(
+            recipe,
+            source,
+            given,
+            split=split,
+            weight=weight,
+            jobs=asked.jobs,
+            listener=listener,
+            drop_unlabelled=asked.drop_unlabelled,
+        )
         others = {name: "a parameter" for name in (*label_names(given), split, weight) if name is not None}
         text = text_warning(recipe, source, fm.columns, others)
         messages += [] if text is None else [text]
@@ -101,6 +111,7 @@ def fit_reader(
     weight: str | None = None,
     jobs: int | None = None,
     listener: Listener = SILENT,
+    drop_unlabelled: bool = False,
 ) -> FeatureMap:
     """Fit on a reader, from its first row to its last; `TrainingData` has the meaning of the arguments.
 
@@ -108,11 +119,21 @@ def fit_reader(
     """
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
+    if drop_unlabelled:
+        source = labelled(source, label_names(label))
     data = TrainingData(source, label, split, weight=weight)
-    check_weight(config, data)
+    check_weight(config, weight, (*label_names(label), split))
     summary = None if config.predictor is None else LabelSummary()
     fm = read_sample(config, data, listener, summary).learn(listener)
     return fm if summary is None else fit_predictor(fm, data, summary, jobs, listener)
+
+
+def labelled(source: Reader, labels: LabelNames) -> Reader:
+    """Return the rows that have a label."""
+    if not labels:
+        raise UsageError("--drop-unlabelled: expected columns of labels (--label COL), got none")
+    require(source, labels, "--label")
+    return LabelledReader(source, labels)
 
 
 def read_sample(
@@ -144,6 +165,8 @@ def read_sample(
     sampled = SampledFit.empty(config, columns, summary)
     sampled.place, sampled.locate = source.location, source.locate
     sampled.read(replace(data, source=source), columns, listener)
+    if isinstance(source, LabelledReader) and source.dropped:
+        listener.inform(f"{source.location}: {counted(source.dropped, 'row')} without a label left out")
     listener.phase("hashing the input")
     sampled.digest = source.digest()
     source.check_unchanged()
@@ -157,7 +180,7 @@ def columns_of(
     coded = {
         column: lenient for step in config.steps for column, lenient in step.traits.coded_columns.items()
     }
-    times = [column for step in config.steps for column in step.traits.time_columns]
+    times = {column: zone for step in config.steps for column, zone in step.traits.time_columns.items()}
     return choose(
         source,
         config.columns.include or None,

@@ -211,8 +211,9 @@ def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
         value = values[bad]
         got = "null" if null[bad] else quoted(value) if isinstance(value, str) else f"{value:g}"
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + bad)}, {role} {quoted(name)}: expected a value, got "
-            f"{got}: remove such rows first"
+            f"{chunk.location}: {spell_row(chunk.row_number(bad))}, {role} {quoted(name)}: expected a value, got "
+            f"{got}: "
+            + ("--drop-unlabelled leaves such rows out" if role == "label" else "remove such rows first")
         )
     return plain_labels(values)
 
@@ -232,7 +233,7 @@ def read_test_rows(chunk: Chunk, name: str) -> Mask:
     test, odd = parse_test_rows(values)
     if odd is not None:
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + odd)}, split {quoted(name)}: expected train or test, got "
+            f"{chunk.location}: {spell_row(chunk.row_number(odd))}, split {quoted(name)}: expected train or test, got "
             f"{spell_value(values[odd])}"
         )
     return test

@@ -10,8 +10,10 @@ from functools import cache
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
-from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import MOST_LISTED, are_numbers, listed
+from kafeat.io.columns.columns import Column, Columns
+from kafeat.io.columns.dialect import ISO, KEEP
+from kafeat.io.columns.fields import MOST_LISTED, abbreviated, are_numbers, listed, shown
+from kafeat.io.columns.times import has_offset
 from kafeat.io.readers.base import Reader
 
 # Names of columns that are rarely features, without spaces, underscores and capitals.
@@ -29,10 +31,37 @@ def features_line(config: Config, source: Reader, columns: Columns, others: Mapp
     line = f"{source.location}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
     coded = [column.name for column in columns.features if column.categories is not None]
     line += f"; as categories: {listed(coded)}" if coded else ""
-    line += f"; as times: {listed(sorted(columns.times))}" if columns.times else ""
+    line += _dialect(source, columns)
     reasons = _left_out(config, source, columns, others)
     left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
     return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
+
+
+def _dialect(source: Reader, columns: Columns) -> str:
+    """Return what is said about times, decimal commas and words for what is missing."""
+    fields = {field.name: field for field in source.fields}
+    plain = [column for column in columns.features if column.categories is None]
+    times = [_times(source, column) for column in plain if column.times]
+    commas = [shown(column.name) for column in plain if column.dialect.decimal == ","]
+    missing = [
+        f"{shown(column.name)} ({', '.join(f'{word}: {n:,}' for word, n in fields[column.name].missing.items())})"
+        for column in plain
+        if fields[column.name].missing
+    ]
+    parts = {"as times": times, "with decimal commas": commas, "missing in the first rows": missing}
+    return "".join(f"; {what}: {abbreviated(names)}" for what, names in parts.items() if names)
+
+
+def _times(source: Reader, column: Column) -> str:
+    """Return the name of a column of times, with their form and the zone of their hours where these matter."""
+    dialect, notes = column.dialect, []
+    if dialect.dates not in ("", ISO):
+        notes.append(dialect.dates)
+    if dialect.timezone != KEEP:
+        notes.append(f"hours of {dialect.timezone}")
+    elif any(map(has_offset, source.first_texts(column.name))):
+        notes.append("hours as written, whatever their offset: `timezone` in date_parts names another zone")
+    return shown(column.name) + (f" ({', '.join(notes)})" if notes else "")
 
 
 def text_warning(config: Config, source: Reader, columns: Columns, others: Mapping[str, str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -69,7 +69,7 @@ def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
     if outside.any():
         row = int(outside.argmax())
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, weight {quoted(name)}: expected 0 or a number from "
+            f"{chunk.location}: {spell_row(chunk.row_number(row))}, weight {quoted(name)}: expected 0 or a number from "
             f"{least:g} to {most:g}, got {weights[row]:g}"
         )
     return weights
@@ -155,15 +155,18 @@ def check_rereadable(source: Reader, step: Predictor) -> None:
         )
 
 
-def check_weight(config: Config, data: TrainingData) -> None:
-    """Refuse weights without a predictor, as they would have no effect, and a column that has another role."""
-    if data.weight is None:
-        return
-    if data.weight in (*label_names(data.label), data.split):
+def check_weight_column(weight: str | None, others: Sequence[str | None]) -> None:
+    """Refuse a column of weights that is the label or the split, too."""
+    if weight is not None and weight in others:
         raise UsageError(
-            f"--weight: expected another column than those of the label and the split, got {quoted(data.weight)}"
+            f"--weight: expected another column than those of the label and the split, got {quoted(weight)}"
         )
-    if config.predictor is None:
+
+
+def check_weight(config: Config, weight: str | None, others: Sequence[str | None]) -> None:
+    """Refuse weights without a predictor, as they would have no effect, and a column that is one of `others`."""
+    check_weight_column(weight, others)
+    if weight is not None and config.predictor is None:
         raise UsageError(
             "--weight: expected a config that ends in a predictor, such as ridge, got a map: its steps know no weights"
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, MISSING, dataclass
 from typing import TYPE_CHECKING
 
-from kafeat.io.options import JOBS, LABEL, TASK, InputOptions, option
+from kafeat.io.options import DROP_UNLABELLED, JOBS, LABEL, TASK, WEIGHT, InputOptions, option
 
 if TYPE_CHECKING:
     from kafeat.jobs.fit.messages import Listener
@@ -69,6 +69,11 @@ class TuneOptions:
         metavar="N", most=1000, rare=True,
     )  # fmt: skip
     jobs: int | None = option(None, JOBS)
+    weight: str | None = option(
+        None, WEIGHT, rare=True, python="Column of numbers of at least 0, which is no feature: how often a row counts "
+        "for the predictor. The search counts every row once.",
+    )  # fmt: skip
+    drop_unlabelled: bool = option(False, DROP_UNLABELLED)
     reading: InputOptions | None = None
     progress: Callable[[Search, Trial], None] | None = None
     listener: Listener | None = None

@@ -15,7 +15,7 @@ from kafeat.contract.step import DOUBLE, Sample
 from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, require
-from kafeat.io.columns.times import text_to_seconds
+from kafeat.io.columns.times import guess_dates
 from kafeat.io.columns.values import text_values
 from kafeat.io.readers.base import Reader
 from kafeat.jobs.fit.fit import read_sample
@@ -113,7 +113,12 @@ class TunedTable:
 
 
 def read_table(
-    data: RereadableData, base: Config, label: LabelArgument, split: str | None, listener: Listener
+    data: RereadableData,
+    base: Config,
+    label: LabelArgument,
+    split: str | None,
+    listener: Listener,
+    weight: str | None = None,
 ) -> TunedTable:
     """Read the columns and a sample of the training rows."""
     names = label_names(label)
@@ -121,9 +126,11 @@ def read_table(
     with data.open() as source:
         of_split = [] if split is None else [split]
         require(source, of_split, "--split")
+        of_split += [] if weight is None else [weight]
+        require(source, of_split, "--weight")
         require(source, names, "--label")
         groups = _groups(source.settled(), base, [*names, *of_split])
-    table = _sampled(data, base, groups, label, split, listener)
+    table = _sampled(data, base, groups, label, split, listener, weight)
     empty = _empty(table.sample, groups)
     if empty:
         groups = replace(
@@ -131,7 +138,7 @@ def read_table(
             numbers=tuple(one for one in groups.numbers if one not in empty),
             left_out={**groups.left_out, **dict.fromkeys(empty, "no values")},
         )
-        table = _sampled(data, base, groups, label, split, SILENT)
+        table = _sampled(data, base, groups, label, split, SILENT, weight)
     if not _varies(table.sample):
         raise DataError(
             f"{table.place}: expected a feature column with different values, got only constant ones"
@@ -146,10 +153,13 @@ def _sampled(
     label: LabelArgument,
     split: str | None,
     listener: Listener,
+    weight: str | None,
 ) -> TunedTable:
     config = with_columns(base, groups, groups.reading_steps())
     with data.open() as source:
-        sampled = read_sample(config, TrainingData(source, label, split), listener, left_out=groups.left_out)
+        sampled = read_sample(
+            config, TrainingData(source, label, split, weight=weight), listener, left_out=groups.left_out
+        )
     _, sample = sampled.sample()
     if sample.label is None:
         raise TypeError("rows without labels")
@@ -218,7 +228,7 @@ def _readings(source: Reader, fields: Sequence[Field]) -> list[tuple[str, str]]:
         frequent = counts[counts >= MIN_FREQUENCY * n].sum()
         if len(words) <= 3 and {word.casefold() for word in words} == {"train", "test"}:
             readings.append((name, "train and test, for which there is --split"))
-        elif n and np.isfinite(text_to_seconds(words.tolist()))[numbers].mean() >= _LEAST_TIMES:
+        elif n and guess_dates(words.tolist(), source.asked).share >= _LEAST_TIMES:
             readings.append((name, "times"))
         elif n >= 20 and (len(counts) > _MOST_DIFFERENT * n or frequent < _LEAST_FREQUENT * n):
             readings.append((name, f"{len(counts):,} different texts in {n:,} rows"))

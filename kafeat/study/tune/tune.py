@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from time import monotonic
@@ -17,6 +17,7 @@ from kafeat.errors import DataError
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.predictor import check_weight_column
 from kafeat.jobs.options import with_keywords
 from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant, usual_scoring
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
@@ -52,6 +53,7 @@ class Tuner:
     budget: Budget
     space: SearchSpace
     split: str | None
+    weight: str | None
     task: TaskKind
     scoring: ScoringName
     jobs: int
@@ -90,7 +92,8 @@ class Tuner:
         # Text as codes: a file of some kilobytes may repeat a long label in every row.
         text = table.labels.dtype.kind == "O"
         labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
-        key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels)
+        dialect = self.data.reading.dialect_options
+        key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels, dialect)
         return TrialJournal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
     def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
@@ -135,10 +138,14 @@ class Tuner:
         predictor = [] if self.start.predictor is None else [self.start.predictor.recipe()]
         return with_columns(self.start, table.groups, [*steps, *predictor])
 
+    def weight_of(self, config: Config) -> str | None:
+        """Return the column of weights if the config ends in a predictor, which alone knows them."""
+        return None if config.predictor is None else self.weight
+
     def fit(self, config: Config, data: RereadableData) -> FeatureMap:
         """Fit a config on the training rows."""
         with data.open() as source:
-            return fit_reader(config, source, self.label, split=self.split)
+            return fit_reader(config, source, self.label, split=self.split, weight=self.weight_of(config))
 
     def result(
         self,
@@ -240,14 +247,17 @@ def tune(asked: TuneOptions) -> Tuning:
     seconds = seconds_of(asked.time)
     budget.check()
     check_base(start)
+    check_weight_column(asked.weight, (asked.split,))
     listener, split = asked.listener or SILENT, asked.split
     with report_folder(asked.report), rereadable(asked.data, asked.reading) as source:
         with source.open() as first:
             given = label_argument(asked.label, first.rows)
-        space = SearchSpace(read_table(source, start, given, split, listener), own)
+        source = replace(source, labels=label_names(given) if asked.drop_unlabelled else None)
+        space = SearchSpace(read_table(source, start, given, split, listener, asked.weight), own)
         tuner = Tuner(
-            data=source, label=given, start=start, budget=budget, space=space, split=split, task=asked.task,
-            scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds, with_report=asked.report is not None,
+            data=source, label=given, start=start, budget=budget, space=space, split=split, weight=asked.weight,
+            task=asked.task, scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds,
+            with_report=asked.report is not None,
         )  # fmt: skip
         with tuner.journal(asked.journal, asked.resume, listener) as record:
             search = tuner.search(asked.trials, None if seconds is None else _SHARE_OF_TIME * seconds, record)
@@ -264,10 +274,12 @@ def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: TrialJourna
         record.complete = not choice.interrupted
 
     def fit(config: Config) -> FeatureMap:
-        with rereadable(asked.data, asked.reading) as again:
+        with rereadable(asked.data, asked.reading, tuner.data.labels) as again:
             return tuner.fit(config, again)
 
-    tuning = tuner.result(search, choice, DataArguments.of(asked.data, asked.split, asked.reading), fit)
+    weight = None if tuner.start.predictor is None else asked.weight
+    words = DataArguments.of(asked.data, asked.split, asked.reading, weight, asked.drop_unlabelled)
+    tuning = tuner.result(search, choice, words, fit)
     if asked.report is not None:
         from kafeat.study.tune.report import write_tuning
 

@@ -32,7 +32,14 @@ class DataArguments(NamedTuple):
     reading: Sequence[str]
 
     @classmethod
-    def of(cls, data: object, split: str | None, reading: InputOptions | None) -> Self | None:
+    def of(
+        cls,
+        data: object,
+        split: str | None,
+        reading: InputOptions | None,
+        weight: str | None = None,
+        drop_unlabelled: bool = False,
+    ) -> Self | None:
         """Return the arguments; None for data in memory or from a pipe."""
         if not isinstance(data, str | os.PathLike) or os.fspath(data) == "-":
             return None
@@ -41,8 +48,19 @@ class DataArguments(NamedTuple):
             *([] if reading.input_format is None else ["--input-format", reading.input_format]),
             *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
             *(["--no-header"] if reading.no_header else []),
+            *(
+                word
+                for name, given in reading.dialect_options.items()
+                for one in ([given] if isinstance(given, str) else given)
+                for word in (f"--{name.replace('_', '-')}", one)
+            ),
         ]
-        return cls(os.fspath(data), [] if split is None else ["--split", split], words)
+        of_fit = [
+            *([] if split is None else ["--split", split]),
+            *([] if weight is None else ["--weight", weight]),
+            *(["--drop-unlabelled"] if drop_unlabelled else []),
+        ]
+        return cls(os.fspath(data), of_fit, words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +199,7 @@ class Tuning:
         label = [word for name in self._labels for word in ("--label", name)]
         keep = [word for name in self._labels for word in ("--keep", name)]
         # Without a split the map has seen all rows, so that only a map fitted anew can be judged.
-        judged = ["--model", model] if split else ["--config", config]
+        judged = ["--model", model] if "--split" in split else ["--config", config]
         return [
             shlex.join(["kafeat", *words])
             for words in (

@@ -151,7 +151,7 @@ TIMES = pa.table({"n": [1.0], "t": pa.array([0], pa.timestamp("s"))})
 
 
 def test_columns_of_times_in_a_model_file():
-    columns = choose(reader_of(TIMES), None, [], (), times=["t"])
+    columns = choose(reader_of(TIMES), None, [], (), times={"t": "keep"})
     plain = columns.to_plain()
     assert plain["features"] == [["n", None], ["t", None, "times"]]
     assert Columns.from_plain(plain) == columns

@@ -1,0 +1,85 @@
+"""A view of a reader without the rows that have no label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.values import missing_rows
+from kafeat.io.readers.base import Chunk, Reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class LabelledReader(Reader):
+    """The rows of a reader that have a value in each of the columns `names`.
+
+    They are numbered anew, without gaps. Messages name a row by its number in the file.
+    """
+
+    def __init__(self, source: Reader, names: Sequence[str]) -> None:
+        self._source, self._names, self._dropped = source, list(names), [np.empty(0, np.int64)]
+        self.location, self.fields, self.positional = source.location, source.fields, source.positional
+        self.untyped, self.row_names, self.asked = source.untyped, source.row_names, source.asked
+        self.sparse, self.notes, self.in_memory = source.sparse, source.notes, source.in_memory
+
+    @property
+    def dropped(self) -> int:
+        """The number of rows that were left out in the last pass."""
+        return sum(map(len, self._dropped))
+
+    @property
+    def rereadable(self) -> bool:
+        return self._source.rereadable
+
+    def coding(self, names: Iterable[str]) -> Self:
+        view = type(self)(self._source.coding(names), self._names)
+        view._dropped = self._dropped
+        return view
+
+    def settled(self) -> Self:
+        return type(self)(self._source.settled(), self._names)
+
+    def first_texts(self, name: str) -> Sequence[str]:
+        return self._source.first_texts(name)
+
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
+    ) -> Iterator[Chunk]:
+        self._dropped[:] = [np.empty(0, np.int64)]
+        start, source = 0, self._source.coding(self._names)
+        for chunk in source.chunks(
+            columns, list(dict.fromkeys([*keep, *self._names])), height,
+            typed_passthrough=typed_passthrough, set_aside=set_aside,
+        ):  # fmt: skip
+            missing = np.zeros(chunk.rows, dtype=bool)
+            if chunk.passthrough is not None:
+                for column in chunk.passthrough.select(self._names).columns:
+                    missing |= missing_rows(column)
+            self._dropped.append(chunk.start + np.flatnonzero(missing))
+            chunk = chunk.selected(~missing) if missing.any() else chunk
+            if chunk.rows:
+                yield replace(chunk, start=start, before=start - chunk.first_row)
+            start += chunk.rows
+
+    def locate(self, row: int) -> tuple[str, int]:
+        dropped = np.concatenate(self._dropped)
+        between = dropped - np.arange(len(dropped))  # labelled rows before each dropped one
+        return self._source.locate(row + int(np.searchsorted(between, row, side="right")))
+
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        return self._source.passthrough_schema(keep, typed)
+
+    def digest(self) -> str:
+        return self._source.digest()
+
+    def check_unchanged(self) -> None:
+        self._source.check_unchanged()
+
+    def close(self) -> None:
+        self._source.close()

@@ -1,0 +1,392 @@
+"""Tables as they come: words for what is missing, decimal commas, forms of dates and time zones."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.config import load_config
+from kafeat.errors import ConfigError, DataError, UsageError
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.dialect import NULLS, OLD, Asked
+from kafeat.io.columns.times import guess_dates, time_pattern
+from kafeat.io.options import InputOptions
+from kafeat.io.storage.location import parse_location
+from kafeat.jobs.fit.fit import fit_reader
+from kafeat.jobs.fit.messages import Listener
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.model import artifact
+from kafeat.model.feature_map import FeatureMap
+
+IMPUTE = {"kind": "impute", "strategy": "constant", "value": -1.0}
+NUMBERS = {"dtype": "float64", "steps": [IMPUTE]}
+
+
+def date_parts(*parts: str, **more: object) -> dict[str, object]:
+    step = {"kind": "date_parts", "columns": ["t"], "parts": parts or ("month", "day", "hour"), **more}
+    return {"dtype": "float64", "steps": [step, IMPUTE]}
+
+
+def written(folder: Path, text: str, name: str = "x.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def fitted(
+    config: dict[str, object], path: Path, said: list[str] | None = None, **options: object
+) -> FeatureMap:
+    listener = Listener(inform=(said if said is not None else []).append)
+    with InputOptions(**options).open(parse_location(path)) as source:  # type: ignore[arg-type]
+        return fit_reader(load_config(config), source, None, listener=listener)
+
+
+def features(fm: FeatureMap, path: Path, **options: object) -> list[list[float]]:
+    target = path.with_suffix(".npy")
+    transform_file(fm, parse_location(path), parse_location(target), reading=InputOptions(**options))  # type: ignore[arg-type]
+    rows: list[list[float]] = np.load(target).tolist()
+    return rows
+
+
+@pytest.mark.parametrize("word", ["", " ", *NULLS, " NA "])
+def test_usual_words_are_missing_numbers_and_times(tmp_path: Path, word: str) -> None:
+    path = written(tmp_path, f"n,t\n1.5,2024-02-29T18:00\n{word},{word}\n2.5,2024-03-01T19:00\n")
+    fm = fitted(date_parts(), path)
+    assert features(fm, path) == [[1.5, 2, 29, 18], [-1, -1, -1, -1], [2.5, 3, 1, 19]]
+
+
+@pytest.mark.parametrize("word", ["na", "missing", "--", "+", "0x1", "N.A."])
+def test_other_words_are_refused_with_the_remedy(tmp_path: Path, word: str) -> None:
+    path = written(tmp_path, f"n\n1\n{word}\n2\n3\n")
+    with pytest.raises(
+        DataError, match=r"row 2 \(index 1\), column 'n': expected a number, got .*--null-values"
+    ):
+        fitted(NUMBERS, path)
+    fm = fitted(NUMBERS, path, null_values=[word])
+    assert features(fm, path) == [[1.0], [-1.0], [2.0], [3.0]]
+    assert fm.columns.dialect["nulls"] == [word]
+    other = written(tmp_path, "n\n1\nNA\n", "y.csv")
+    with pytest.raises(
+        DataError, match=r"y\.csv: row 2 \(index 1\), column 'n': expected a number, got 'NA'"
+    ):
+        features(fm, other)
+    assert features(fm, other, null_values=["NA"]) == [[1.0], [-1.0]]
+
+
+def test_a_number_may_stand_for_what_is_missing(tmp_path: Path) -> None:
+    path = written(tmp_path, "n\n1\n-999\n2\n")
+    assert features(fitted(NUMBERS, path, null_values=["-999"]), path) == [[1.0], [-1.0], [2.0]]
+
+
+def test_text_keeps_such_words(tmp_path: Path) -> None:
+    path = written(tmp_path, "c,n\nNA,1\nb,2\n-,3\nb,?\n")
+    said: list[str] = []
+    config = {"steps": [{"kind": "one_hot", "columns": ["c"]}, IMPUTE]}
+    fm = fitted(config, path, said)
+    assert fm.columns.features[0].categories.values == ("-", "NA", "b")
+    assert said == [f"{path}: 2 features: c, n; as categories: c; missing in the first rows: n (?: 1)"]
+
+
+def test_a_missing_number_without_impute_names_the_word(tmp_path: Path) -> None:
+    path = written(tmp_path, "n\n1\nNA\n2\n")
+    with pytest.raises(DataError, match=r"got 'NA', which is read as null; impute as the first step"):
+        fitted({"steps": [{"kind": "standardize"}]}, path)
+
+
+COMMAS = [["1,5", "2", "-0,25"], ["1,234", "1,2", "7"], ["0,125", "12,5e3", "+3,0"]]
+
+
+@pytest.mark.parametrize("values", COMMAS)
+@pytest.mark.parametrize("delimiter", [";", "\t", ","])
+def test_decimal_commas_are_found(tmp_path: Path, values: list[str], delimiter: str) -> None:
+    rows = [delimiter.join((f'"{value}"' if delimiter == "," else value, "1.5")) for value in values]
+    path = written(tmp_path, "\n".join([f"n{delimiter}p", *rows, f"NA{delimiter}2.5"]) + "\n")
+    said: list[str] = []
+    fm = fitted(NUMBERS, path, said, delimiter=delimiter)
+    want = [[float(value.replace(",", ".")), 1.5] for value in values]
+    assert features(fm, path, delimiter=delimiter) == [*want, [-1.0, 2.5]]
+    assert said == [f"{path}: 2 features: n, p; with decimal commas: n; missing in the first rows: n (NA: 1)"]
+    assert fm.columns.dialect["decimal_commas"] == ["n"]
+
+
+UNCLEAR = [
+    (
+        ["1,234", "5,678"],
+        r"a decimal comma and a thousands separator look alike; --decimal , reads 1\.234; else write",
+    ),
+    (["1,234,567", "5"], "write numbers without thousands separators"),
+    (["1.234,5", "5"], "write numbers without thousands separators"),
+    (["1 234", "5 678"], "write numbers without thousands separators"),
+    (["1'234.5", "5"], "write numbers without thousands separators"),
+    (["10,9", "10.9"], "expected one decimal mark, got '10.9' and '10,9'"),
+]
+
+
+@pytest.mark.parametrize(("values", "message"), UNCLEAR)
+def test_what_may_be_a_thousands_separator_is_refused(
+    tmp_path: Path, values: list[str], message: str
+) -> None:
+    path = written(tmp_path, "n;c\n" + "".join(f"{value};a\n" for value in values))
+    with pytest.raises(DataError, match=rf"column 'n': row \d \(index \d\): .*{message}"):
+        fitted(NUMBERS, path, delimiter=";")
+    config = {"columns": {"exclude": ["n"]}, "steps": [{"kind": "one_hot", "columns": ["c"]}]}
+    assert fitted(config, path, delimiter=";").n_features_in == 1
+    categories = {"steps": [{"kind": "one_hot", "columns": ["n"]}]}
+    assert fitted(categories, path, delimiter=";").columns.features[0].categories.values == tuple(
+        sorted(values)
+    )
+
+
+def test_the_option_settles_the_decimal_mark(tmp_path: Path) -> None:
+    path = written(tmp_path, "n;p\n1,234;1012.3\n5,678;1013.5\n")
+    assert features(fitted(NUMBERS, path, delimiter=";", decimal=","), path, delimiter=";") == [
+        [1.234, 1012.3], [5.678, 1013.5],
+    ]  # fmt: skip
+    with pytest.raises(DataError, match=r"expected a number, got '1,234'; --decimal , reads decimal commas"):
+        fitted(NUMBERS, path, delimiter=";", decimal=".")
+    path = written(tmp_path, "n;p\n1,5;1.234\n2,5;5.678\n")
+    for decimal in (None, ","):
+        with pytest.raises(
+            DataError, match=r"'p': .*got '1\.234', where a decimal point and a thousands separator"
+        ):
+            fitted(NUMBERS, path, delimiter=";", decimal=decimal)
+
+
+def test_a_file_with_another_decimal_mark_is_refused(tmp_path: Path) -> None:
+    commas, points = written(tmp_path, 'n\n"1,5"\n'), written(tmp_path, "n\n1.5\n", "p.csv")
+    by_commas, by_points = fitted(NUMBERS, commas), fitted(NUMBERS, points)
+    with pytest.raises(DataError, match=r"p\.csv: row 1 .*got '1\.5'; --decimal \. reads decimal points"):
+        features(by_commas, points)
+    with pytest.raises(DataError, match=r"x\.csv: row 1 .*got '1,5'; --decimal , reads decimal commas"):
+        features(by_points, commas)
+    assert features(by_commas, points, decimal=".") == features(by_points, commas, decimal=",") == [[1.5]]
+
+
+def test_labels_are_read_as_features_are(tmp_path: Path) -> None:
+    path = written(tmp_path, "x;y\n" + "".join(f"{i};{i % 7},5\n" for i in range(50)))
+    config = {"steps": [{"kind": "standardize"}, {"kind": "ridge"}]}
+    with InputOptions(delimiter=";").open(parse_location(path)) as source:
+        fm = fit_reader(load_config(config), source, "y")
+    assert fm.classes is None
+    path.write_text(path.read_text().replace("3,5", "NA"))
+    with (
+        InputOptions(delimiter=";").open(parse_location(path)) as source,
+        pytest.raises(DataError, match=r"row 4 \(index 3\), label 'y': expected a value, got null"),
+    ):
+        fit_reader(load_config(config), source, "y")
+
+
+FORMS = {
+    "24.12.2013 18:00": "%d.%m.%Y", "12/24/2013 6:00 PM": "%m/%d/%Y", "24/12/2013, 18:00:00": "%d/%m/%Y",
+    "2013/12/24 18:00": "%Y/%m/%d", "2013-12-24T18:00Z": "%Y-%m-%d", "24-12-2013T18": "%d-%m-%Y",
+    "2013.12.24 6 p.m.": "%Y.%m.%d", "2013-12-24 06:00PM": "%Y-%m-%d", "12.24.2013 18:00:00.0": "%m.%d.%Y",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "form"), FORMS.items())
+def test_common_forms_of_dates(tmp_path: Path, text: str, form: str) -> None:
+    path = written(tmp_path, f't,n\n"{text}",1\nNA,2\n')
+    fm = fitted(date_parts(), path)
+    assert features(fm, path) == [[1, 12, 24, 18], [2, -1, -1, -1]]
+    assert fm.columns.dialect["dates"] == {"t": form}
+    other = "2013-12-24" if form != "%Y-%m-%d" else "24.12.2013"
+    with pytest.raises(
+        DataError, match=r"y\.csv: row 1 \(index 0\), column 't': expected a time .*--date-format"
+    ):
+        features(fm, written(tmp_path, f"t,n\n{other},1\n", "y.csv"))
+    assert features(fm, path.parent / "y.csv", date_format=["%d.%m.%Y"]) == [[1, 12, 24, 0]]
+
+
+ASKED = {
+    "24 Dec 2013 18:00": "%d %b %Y", "December 24, 2013": "%B %d, %Y", "24.12.13": "%d.%m.%y", "20131224": "%Y%m%d",
+    "1387908000": "%s", "Tue 24.12.2013 06 PM": "%a %d.%m.%Y %I %p", "24.12.2013 18h00": "%d.%m.%Y %Hh%M",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "form"), ASKED.items())
+def test_other_forms_are_asked_for(tmp_path: Path, text: str, form: str) -> None:
+    path = written(tmp_path, f't,n\n"{text}",1\n')
+    with pytest.raises(DataError, match="column 't': expected .*--date-format"):
+        fitted(date_parts(), path)
+    fm = fitted(date_parts(), path, date_format=[form])
+    hour = 18 if re_hour(form) else 0
+    assert features(fm, path) == [[1, 12, 24, hour]]
+
+
+def re_hour(form: str) -> bool:
+    return form in ("%s", "%d %b %Y") or "%H" in form or "%I" in form
+
+
+@pytest.mark.parametrize(
+    "form", ["%d.%m", "%Q.%m.%Y", "%d.%d.%m.%Y", "", "%s %d", "d.m.Y", "%d.%m.%Y%", "%d.%m.%Y\n"]
+)
+def test_other_formats_are_refused(tmp_path: Path, form: str) -> None:
+    path = written(tmp_path, "t,n\n2024-02-29,1\n")
+    with pytest.raises(UsageError, match="--date-format: expected %s, or year, month and day"):
+        fitted(date_parts(), path, date_format=[form])
+
+
+def test_days_and_months_that_look_alike_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "t,n\n01/02/2013,1\n11/12/2013,2\n")
+    with pytest.raises(
+        DataError,
+        match=r"column 't': expected a time, got '01/02/2013', and no value tells the day from the month: "
+        r"--date-format %d/%m/%Y or %m/%d/%Y",
+    ):
+        fitted(date_parts(), path)
+    assert features(fitted(date_parts(), path, date_format=["%m/%d/%Y"]), path)[0] == [1, 1, 2, 0]
+    assert features(fitted(date_parts(), path, date_format=["%d/%m/%Y"]), path)[0] == [1, 2, 1, 0]
+
+
+def test_random_tables_are_read_right_or_refused_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    fuzz = importlib.import_module("fuzz_dialects")
+    rng, found = random.Random(34), Counter[str]()
+    for _ in range(60):
+        of = fuzz.dialect(rng)
+        values = fuzz.table(rng, of)
+        verdict = fuzz.judge(of, values, tmp_path / "in.csv", 1)
+        assert not verdict[:2].isupper(), f"{of}: {values}: {verdict}"
+        assert fuzz.oracle(of, values, tmp_path / "in.csv") == "same", f"{of}: {values}"
+        found[verdict.partition(":")[0]] += 1
+    assert min(found["right"], found["refused"]) > 15
+
+
+def test_a_form_is_that_of_most_values() -> None:
+    texts = ["24.12.2013", "01.02.2013", "soon", "NA"]
+    assert guess_dates(texts, Asked()) == ("%d.%m.%Y", 2 / 3, "")
+    assert guess_dates([], Asked()).form == "%Y-%m-%d"
+    assert time_pattern("%d.%m.%Y").fullmatch("24x12x2013") is None
+
+
+# As Python's calendar has them.
+INSTANTS = [
+    datetime(2013, 1, 1, 4, 30, tzinfo=UTC) + timedelta(hours=1009 * i, microseconds=i) for i in range(30)
+]
+ZONES = ["America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "UTC"]
+ALL = ("year", "month", "day", "weekday", "hour", "minute", "second", "days")
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_with_a_named_zone_all_formats_give_the_same_bytes(tmp_path: Path, zone: str) -> None:
+    local = [time.astimezone(ZoneInfo(zone)) for time in INSTANTS]
+    want = [[t.month, t.day, t.hour] for t in local]
+    rows = [time.astimezone(ZoneInfo(ZONES[i % 4])).isoformat() for i, time in enumerate(INSTANTS)]
+    csv = written(tmp_path, "\n".join(["t", *rows]) + "\n")
+    zulu = written(
+        tmp_path, "\n".join(["t", *(t.isoformat().replace("+00:00", "Z") for t in INSTANTS)]), "z.csv"
+    )
+    paths = [csv, zulu]
+    for name, kind in (("a", "Asia/Tokyo"), ("b", "UTC"), ("c", "-03:30")):
+        pq.write_table(
+            pa.table({"t": pa.array(INSTANTS, pa.timestamp("us", kind))}), tmp_path / f"{name}.parquet"
+        )
+        paths.append(tmp_path / f"{name}.parquet")
+    plain = [time.replace(tzinfo=None) for time in local]
+    pq.write_table(pa.table({"t": pa.array(plain, pa.timestamp("us"))}), tmp_path / "d.parquet")
+    fm = fitted(date_parts(timezone=zone), csv)
+    assert features(fm, csv) == want
+    fm = fitted(date_parts(*ALL, timezone=zone), csv)
+    assert len({np.array(features(fm, path)).tobytes() for path in [*paths, tmp_path / "d.parquet"]}) == 1
+    fitted_bytes = {
+        np.array(features(fitted(date_parts(*ALL, timezone=zone), path), csv)).tobytes() for path in paths
+    }
+    assert fitted_bytes == {np.array(features(fm, csv)).tobytes()}
+    seconds = np.array([[time.timestamp()] for time in INSTANTS])
+    by_place = kafeat.fit(
+        {
+            **date_parts(timezone=zone),
+            "steps": [{**date_parts(timezone=zone)["steps"][0], "columns": ["c0"]}],
+        },
+        seconds,
+    )  # type: ignore[index]
+    assert by_place.transform(seconds).tolist() == want
+
+
+def test_hours_stay_as_they_are_written(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "t\n2013-06-14T16:00-04:00\n2013-12-14 16:00:00.5-05:00\n2013-12-14T16:00Z\n2013-12-14 16:00\n",
+    )
+    said: list[str] = []
+    assert [row[2] for row in features(fitted(date_parts(), path, said), path)] == [16, 16, 16, 16]
+    assert said[0].endswith(
+        "as times: t (hours as written, whatever their offset: `timezone` in date_parts names another zone)"
+    )
+    assert [row[2] for row in features(fitted(date_parts(timezone="UTC"), path), path)] == [20, 21, 16, 16]
+
+
+def test_instants_get_the_hours_of_their_zone_which_the_map_keeps(tmp_path: Path) -> None:
+    def table(zone: str) -> Path:
+        path = tmp_path / f"{zone[:3]}.parquet"
+        pq.write_table(pa.table({"t": pa.array(INSTANTS, pa.timestamp("us", zone))}), path)
+        return path
+
+    said: list[str] = []
+    fm = fitted(date_parts(), table("America/New_York"), said)
+    assert said[0].endswith("as times: t (hours of America/New_York)")
+    want = [
+        [t.month, t.day, t.hour] for t in (time.astimezone(ZoneInfo("America/New_York")) for time in INSTANTS)
+    ]
+    assert features(fm, table("America/New_York")) == features(fm, table("UTC")) == want
+    text = written(tmp_path, "t\n2013-06-14T16:00-04:00\n")
+    with pytest.raises(
+        DataError, match="expected times as they are written, as in the fit, got instants .* UTC; fit"
+    ):
+        features(fitted(date_parts(), text), table("UTC"))
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "EST5EDT6", "../etc/passwd", "local", ""])
+def test_other_zones_are_refused(zone: str) -> None:
+    with pytest.raises(ConfigError, match=r"steps\[0\]\.timezone.*expected keep, UTC or a name such as"):
+        load_config(date_parts(timezone=zone))
+
+
+def test_what_a_map_records_of_text() -> None:
+    table = pa.table({"n": [1.0], "t": [datetime(2024, 2, 29)]})
+    columns = kafeat.fit(date_parts(timezone="Asia/Tokyo"), table).columns
+    plain = columns.to_plain()
+    assert plain["dialect"] == {
+        "nulls": list(NULLS), "decimal_commas": [], "dates": {"t": "%Y-%m-%d"}, "timezones": {"t": "Asia/Tokyo"},
+    }  # fmt: skip
+    assert Columns.from_plain(plain) == columns
+    old = Columns.from_plain({key: plain[key] for key in plain if key != "dialect"})
+    assert {column.dialect for column in old.features} == {OLD}
+    assert "dialect" not in old.to_plain()
+    for key, value in (
+        ("nulls", [1]), ("nulls", "NA"), ("decimal_commas", ["x"]), ("decimal_commas", None), ("dates", {}),
+        ("dates", {"t": "%d"}), ("dates", {"t": "(%d%m%Y" * 90}), ("timezones", {"n": "UTC"}),
+        ("timezones", {"t": "Mars/Olympus"}), ("timezones", {"t": 1}),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=rf"columns\.dialect\.{key}: expected"):
+            Columns.from_plain({**plain, "dialect": {**plain["dialect"], key: value}})
+    with pytest.raises(ValueError, match=r"columns\.dialect: expected a dict of nulls"):
+        Columns.from_plain({**plain, "dialect": []})
+
+
+def test_maps_that_record_no_dialect_read_as_they_did(tmp_path: Path) -> None:
+    path = written(tmp_path, "n,t\n1,2013-06-14T16:00-04:00\n-,1371240000\n")
+    fm = fitted(date_parts(), written(tmp_path, "n,t\n1,2013-06-14\n", "y.csv"))
+    content = artifact.loads(fm.dumps(), "new")
+    del content["columns"]["dialect"]
+    for steps in (content["steps"], content["config"]["steps"]):
+        step = steps[0].get("recipe", steps[0])
+        assert step.pop("timezone") == "keep"
+    (tmp_path / "old.joblib").write_bytes(artifact.dumps(content))
+    old = kafeat.load(tmp_path / "old.joblib")
+    assert {column.dialect for column in old.columns.features} == {OLD}
+    assert [row[3] for row in features(old, path)] == [20, 20]
+    with pytest.raises(DataError, match="expected a number, got 'NA'"):
+        features(old, written(tmp_path, "n,t\nNA,2013-06-14\n", "z.csv"))

@@ -351,9 +351,10 @@ def _reach(
 ) -> ChosenParameter:
     """Return the choice of the smallest width with the wanted error, for the step `holder`."""
     target, errors = holder["n_components"]["target_error"], dict[int, float]()
-    own = build_step({**holder, "n_components": _FIRST_WIDTH}).traits.own_kernel
-    if own is not None:
-        raise UsageError(f"{place}: target_error: expected a map of a given kernel, got {own}: give a number")
+    traits = build_step({**holder, "n_components": _FIRST_WIDTH}).traits
+    got = traits.own_kernel or (traits.no_exact and f"none ({traits.no_exact})")
+    if got is not None:
+        raise UsageError(f"{place}: target_error: expected a map of a given kernel, got {got}: give a number")
 
     def error(width: int) -> float:
         with trying({place: width}):

@@ -14,7 +14,7 @@ from kafeat.study.tune.options import TuneOptions
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
-    from kafeat.study.tune.tuning import Tuning
+    from kafeat.study.tune.result import Tuning
 
 
 @click.command(

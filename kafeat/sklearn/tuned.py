@@ -56,7 +56,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ----------
     config_ : dict
         Config that was chosen.
-    tuning_ : kafeat.study.tune.tuning.Tuning or None
+    tuning_ : kafeat.study.tune.result.Tuning or None
         Result of the search, with its score and its table; None if there were too few rows.
     feature_map_ : kafeat.FeatureMap
         Fitted map, which can be saved for the command line.

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from kafeat.jobs.options import ClassWeight, Data, Label, Recipe
     from kafeat.maths.scoring import ScoringName
     from kafeat.maths.task import TaskKind
+    from kafeat.study.tune.result import Tuning
     from kafeat.study.tune.search import Search, Trial
     from kafeat.study.tune.space import PredictorKind
-    from kafeat.study.tune.tuning import Tuning
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from kafeat.pictures.canvas import Picture, drawn
 from kafeat.pictures.portraits import importance
 from kafeat.study.report.comparisons import score_over_columns
 from kafeat.study.report.document import document, figures, table, write_page
-from kafeat.study.tune.tuning import Tuning
+from kafeat.study.tune.result import Tuning
 
 _MOST_LEADERS = 20
 _NAMES_OF_MAPS = (

@@ -15,7 +15,7 @@ from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step
-from kafeat.study.tune.table import IMPUTE, MIN_FREQUENCY, Recipe, TunedTable, date_parts, one_hot
+from kafeat.study.tune.input import IMPUTE, MIN_FREQUENCY, Recipe, TunedTable, date_parts, one_hot
 
 SCALERS: dict[str, list[Recipe]] = {
     "standardize": [{"kind": "standardize"}],

@@ -34,8 +34,8 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.study.inputs import EvaluatedMap, RereadableData
 from kafeat.study.request import EvaluationRequest
 from kafeat.study.scores import ModelScoring, resampled_scores
+from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
-from kafeat.study.tune.table import TunedTable
 from kafeat.types import Array, Floats
 
 # Test parts of one shuffling, which do not overlap.

@@ -25,8 +25,10 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.report.document import report_folder
+from kafeat.study.tune.input import check_base, read_table, with_columns
 from kafeat.study.tune.notes import commented, comments, notes
 from kafeat.study.tune.options import TuneOptions
+from kafeat.study.tune.result import DataArguments, Tuning, curve_of, table_of
 from kafeat.study.tune.search import Budget, Choice, Search, choose, first_choice
 from kafeat.study.tune.space import (
     SearchSpace,
@@ -35,9 +37,7 @@ from kafeat.study.tune.space import (
     seconds_of,
     with_predictor,
 )
-from kafeat.study.tune.table import check_base, read_table, with_columns
 from kafeat.study.tune.trials import Scorer, TrialJournal, column_importance, score_test_rows, sizes
-from kafeat.study.tune.tuning import DataArguments, Tuning, curve_of, table_of
 
 LEAST_ROWS = 20
 """Fewer rows than these are refused, as nothing can be chosen on them."""

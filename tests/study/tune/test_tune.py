@@ -99,7 +99,7 @@ def _table_of(table):
     from kafeat.config import Config
     from kafeat.jobs.fit.messages import SILENT
     from kafeat.study.inputs import rereadable
-    from kafeat.study.tune.table import read_table
+    from kafeat.study.tune.input import read_table
 
     with rereadable(table, None) as data:
         return read_table(data, Config(steps=[{"kind": "standardize"}]), "y", "split", SILENT)

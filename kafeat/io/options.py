@@ -188,7 +188,8 @@ class InputOptions:
                     time_pattern(form)
             except ValueError as error:
                 raise UsageError(f"--date-format: {error}") from None
-        return Asked(tuple(self.null_values) or None, self.decimal, tuple(self.date_format))
+        words = tuple(filter(None, map(str.strip, self.null_values)))  # an empty field is missing anyway
+        return Asked(words if self.null_values else None, self.decimal, tuple(self.date_format))
 
     def open(self, place: Location, stamp: str | None = None) -> Reader:
         """Open a file or a data set; a file whose stamp is no longer `stamp` is refused."""

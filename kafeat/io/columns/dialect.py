@@ -43,7 +43,7 @@ class Dialect:
     @cached_property
     def plain(self) -> bool:
         """True if a text is a number exactly where Arrow reads it as one."""
-        return self.decimal == "." and not any(map(_POINT.fullmatch, self.nulls))
+        return self.decimal == "." and not any(map(_READ.fullmatch, self.nulls))
 
     def is_missing(self, text: str) -> bool:
         """Return true for a word for what is missing, and for the number NaN."""
@@ -85,6 +85,7 @@ NOTHING_ASKED = Asked()
 
 _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
 _POINT = re.compile(rf"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}")
+_READ = re.compile(rf"{_POINT.pattern}|[+-]?inf(?:inity)?", re.IGNORECASE)  # NaN is missing anyway
 _COMMA = re.compile(rf"[+-]?[0-9]*,[0-9]+{_EXPONENT}")
 _THREE_BEHIND = re.compile(r"[+-]?[0-9]*,[0-9]{3}")
 # Groups of three digits: 1,234 and 1.234.567 and 1 234,5

@@ -158,11 +158,11 @@ def _dates(table: Table, field: Field) -> str:
             f"expected times, got numbers such as {texts[0]!r}; --date-format %s reads seconds since 1970, and "
             "%Y%m%d dates such as 20240229",
         )
-    return guess.form if guess.share >= MOSTLY else ISO
+    return guess.form
 
 
 MOSTLY = 0.5
-"""The share of the texts of a column that have the form of its times; others are refused with their row."""
+"""The share of a column of numbers that have the form of its times; fewer are no times."""
 
 
 def _refuse_one_name(table: Table, columns: Columns) -> None:
@@ -274,7 +274,8 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         if asked.nulls is not None:
             dialect = replace(dialect, nulls=asked.nulls)
         if asked.decimal is not None and table.untyped:
-            dialect = replace(dialect, decimal=field.decimal)
+            # Where the column is not clear, the rows that are not as asked are refused one by one.
+            dialect = replace(dialect, decimal=asked.decimal if field.problem else field.decimal)
         if asked.dates and column.times:
             dialect = replace(dialect, dates=_dates(table, field))
         if field.zone and column.times and dialect.timezone == KEEP:

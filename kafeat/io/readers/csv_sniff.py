@@ -90,7 +90,9 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
     """Return the fields of columns with these first values."""
     fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
     if any(field.decimal == "," for field in fields):
-        fields = [_beside_commas(field, values) for field, values in zip(fields, columns, strict=True)]
+        pairs = list(zip(fields, columns, strict=True))
+        others = "." if any(_has_points(field, values) for field, values in pairs) else ","
+        fields = [_beside_commas(field, values, others) for field, values in pairs]
     return tuple(fields)
 
 
@@ -99,13 +101,13 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     if asked.dialect.plain and asked.decimal != "," and are_doubles(values):
         code = next((value for value in values if _CODE.fullmatch(value)), "")
         return Field(name, "number", None, "numbers", code)
-    nulls = asked.dialect.null_words
+    nulls, decimal = asked.dialect.null_words, asked.decimal or "."
     filled = [row for row, value in enumerate(values) if value.strip() not in nulls]
     if values and not filled:
-        return Field(name, "text", None, "empty fields")
+        return Field(name, "text", None, "empty fields", decimal=decimal)
     counts = Counter(value.strip() for value in values) if len(filled) < len(values) else {}
     missing = {word: counts[word] for word in asked.dialect.nulls if word in counts}
-    number = Field(name, "number", None, "numbers", missing=missing)
+    number = Field(name, "number", None, "numbers", decimal=decimal, missing=missing)
     texts = [values[row] for row in filled]
     numbers = to_doubles(pa.array(texts, pa.string()))
     words = [
@@ -120,18 +122,30 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
         code = next((text for text in texts if _CODE.fullmatch(text)), "")
         return replace(number, code=code)
     shown = f"text ({values[words[0]][:60]!r} in {spell_row(words[0])})"
-    return Field(name, "text", None, shown, missing=missing)
+    return Field(name, "text", None, shown, decimal=decimal, missing=missing)
 
 
-def _beside_commas(field: Field, values: list[str]) -> Field:
-    """Return the field of a file with decimal commas; in such a file 1.234 may be a number above a thousand."""
-    if not field.numeric or field.decimal == ",":
+def _has_points(field: Field, values: list[str]) -> bool:
+    return field.numeric and any("." in value for value in values if value.strip() not in field.missing)
+
+
+def _beside_commas(field: Field, values: list[str], others: str) -> Field:
+    """Return the field of a file with decimal commas; in such a file 1.234 may be a number above a thousand.
+
+    `others` is the decimal mark of whole numbers, of which a later row may have a fraction.
+    """
+    if not field.numeric or field.decimal == "," or any(isinstance(value, JsonNumber) for value in values):
         return field
-    return replace(field, problem=field.problem or unclear_points(values))
+    problem = field.problem or unclear_points(values)
+    return replace(field, decimal="." if problem else others, problem=problem)
 
 
 def _is_word(text: str) -> bool:
     return text.strip().lower().lstrip("+-") not in NOT_FINITE
+
+
+class JsonNumber(str):
+    """The digits of a number of JSON, whose decimal mark is a point. In the first rows it is told from text."""
 
 
 # A double holds every number of at most 15 digits.
@@ -187,13 +201,17 @@ def _typed(
     expected = np.dtype(kind.to_pandas_dtype())
     raise DataError(
         f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected {expected} as in the first rows, "
-        f"got {text[row].as_py()[:60]!r}; "
-        + (
-            "a CSV output keeps it as it is"
-            if dialect is None
-            else "--null-values names words for what is missing"
-        )
+        f"got {text[row].as_py()[:60]!r}{_advice(text.slice(row, 1), dialect)}"
     )
+
+
+def _advice(text: pa.ChunkedArray, dialect: Dialect | None) -> str:
+    """Return how to read a value that does not fit the type of its column."""
+    if dialect is None:
+        return "; a CSV output keeps it as it is"
+    if _as(_present(text, dialect), pa.float64()) is not None:
+        return "; write the whole numbers of the first rows as 1.0"
+    return dialect.remedy(text[0].as_py().strip(), True)
 
 
 def _present(text: pa.ChunkedArray, dialect: Dialect | None) -> pa.ChunkedArray:

@@ -17,7 +17,7 @@ from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import NOTHING_ASKED, Asked
 from kafeat.io.columns.fields import Field, listed
 from kafeat.io.readers.csv import UntypedReader
-from kafeat.io.readers.csv_sniff import guessed, inferred
+from kafeat.io.readers.csv_sniff import JsonNumber, guessed, inferred
 from kafeat.io.readers.table import Broken
 from kafeat.io.readers.text_stream import (
     LONGEST,
@@ -52,7 +52,7 @@ class JsonlReader(UntypedReader):
         self._later: set[str] = set()
 
     def _first_rows(self, text: DecompressedStream) -> list[Row]:
-        """Return the sound rows in the first bytes, whose numbers are `_Number`."""
+        """Return the sound rows in the first bytes, whose numbers are `JsonNumber`."""
         size, lines = LOOK, list[bytes]()
         while not lines:
             head = text.look(size).removeprefix(_BOM)
@@ -67,7 +67,7 @@ class JsonlReader(UntypedReader):
             size *= 4
         self._whole = text.whole
         self.rows = None if lines else 0
-        rows, problems = _parsed(lines, _Number)
+        rows, problems = _parsed(lines, JsonNumber)
         if lines and len(problems) == len(lines):
             advice = "" if problems[0].startswith("key") else "; jq -c writes an object a line"
             raise DataError(f"{self.location}: {spell_row(0)}: {problems[0]}{advice}")
@@ -75,7 +75,10 @@ class JsonlReader(UntypedReader):
 
     def expect(self, absent: Sequence[str]) -> None:
         if not self._whole:
-            self.fields += tuple(Field(name, "text", None, "no values in the first rows") for name in absent)
+            decimal = self.asked.decimal or "."
+            self.fields += tuple(
+                Field(name, "text", None, "no values in the first rows", decimal=decimal) for name in absent
+            )
             self._values += [[]] * len(absent)
             self._later.update(absent)
 
@@ -84,9 +87,9 @@ class JsonlReader(UntypedReader):
 
     def _inferred(self, index: int) -> pa.DataType:
         values = [value for value in self._values[index] if value is not None]
-        kinds = set(map(type, values))
-        if kinds == {_Number}:
-            return inferred(values, self._dialect(index))
+        kinds, dialect = set(map(type, values)), self._dialect(index)
+        if kinds == {JsonNumber} or (dialect is not None and bool not in kinds):
+            return inferred(values, dialect)
         return pa.bool_() if kinds == {bool} else pa.string()
 
     def _estimated_rows(self) -> int | None:
@@ -112,10 +115,6 @@ class JsonlReader(UntypedReader):
             raise DataError(
                 f"{self.location}: expected {listed(sorted(unseen))} in at least one row, got none"
             )
-
-
-class _Number(str):
-    """The digits of a number. In the first rows it has to be told from text."""
 
 
 def _lines(text: bytes) -> list[bytes]:

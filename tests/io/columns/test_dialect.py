@@ -390,3 +390,75 @@ def test_maps_that_record_no_dialect_read_as_they_did(tmp_path: Path) -> None:
     assert [row[3] for row in features(old, path)] == [20, 20]
     with pytest.raises(DataError, match="expected a number, got 'NA'"):
         features(old, written(tmp_path, "n,t\nNA,2013-06-14\n", "z.csv"))
+
+
+@pytest.mark.parametrize("value", ["inf", "+Infinity"])
+def test_a_word_for_infinity_may_stand_for_what_is_missing(tmp_path: Path, value: str) -> None:
+    path = written(tmp_path, f"n\n1\n{value}\n2\n")
+    assert features(fitted(NUMBERS, path, null_values=[value]), path) == [[1.0], [-1.0], [2.0]]
+
+
+def test_words_for_what_is_missing_have_no_spaces_around_them(tmp_path: Path) -> None:
+    path = written(tmp_path, "n,k\n1,1\n -999 ,2\n,3\n")
+    assert features(fitted(NUMBERS, path, null_values=[" -999 ", ""]), path) == [[1, 1], [-1, 2], [-1, 3]]
+    only_empty = fitted(NUMBERS, written(tmp_path, "n,k\n1,1\n,2\n", "y.csv"), null_values=[""])
+    assert only_empty.columns.dialect["nulls"] == []
+
+
+LONG = 1 << 17
+"""Rows that are more than the first bytes, which are looked at."""
+
+
+def test_whole_numbers_beside_decimal_commas_may_get_one_later(tmp_path: Path) -> None:
+    first = "n;k\n" + "1,50000;2\n" * LONG
+    fm = fitted(NUMBERS, written(tmp_path, first + "2,5;2,25\n"), delimiter=";")
+    assert fm.columns.dialect["decimal_commas"] == ["n", "k"]
+    assert features(fm, tmp_path / "x.csv", delimiter=";")[-1] == [2.5, 2.25]
+    with pytest.raises(DataError, match=rf"row {LONG + 1} .*got '1\.234'; write numbers without thousands"):
+        fitted(NUMBERS, written(tmp_path, first + "2,5;1.234\n"), delimiter=";")
+    mixed = written(tmp_path, "n;k;m\n" + "1,5;2;2.5\n" * LONG + "2,5;2.25;2.5\n")
+    assert features(fitted(NUMBERS, mixed, delimiter=";"), mixed, delimiter=";")[-1] == [2.5, 2.25, 2.5]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_the_option_holds_for_a_column_that_begins_with_empty_fields(tmp_path: Path, suffix: str) -> None:
+    fm = fitted(NUMBERS, written(tmp_path, "n,k\n1.5,2.5\n", "y.csv"))
+    header, row, last = "n;k", "1,50000;", "1,5;2,25"
+    if suffix == ".jsonl":
+        header, row, last = "", '{"n": "1,5"}', '{"n": "1,5", "k": "2,25"}'
+    path = written(tmp_path, "\n".join([header, *[row] * LONG, last, ""]), f"x{suffix}")
+    assert features(fm, path, delimiter=";", decimal=",")[-1] == [1.5, 2.25]
+
+
+def test_a_later_file_is_read_with_the_mark_that_the_option_tells(tmp_path: Path) -> None:
+    fm = fitted(NUMBERS, written(tmp_path, "n\n1.5\n", "y.csv"))
+    for text, message in (
+        ("n\n1.234\n", "row 1 .*got '1.234'; write numbers without thousands"),
+        ('n\n"1,5"\n1.5\n', "row 2 .*got '1.5'; --decimal . reads decimal points"),
+    ):
+        with pytest.raises(DataError, match=message):
+            features(fm, written(tmp_path, text), decimal=",")
+
+
+def test_a_date_format_holds_where_no_value_tells_the_form(tmp_path: Path) -> None:
+    text = "n,t\n" + "1,      \n" * LONG + "1,05/06/2024\n"
+    fm = fitted(date_parts(), written(tmp_path, text), date_format=["%d/%m/%Y"])
+    assert features(fm, tmp_path / "x.csv")[-1] == [1, 6, 5, 0]
+    assert features(fm, tmp_path / "x.csv", date_format=["%m/%d/%Y"])[-1] == [1, 5, 6, 0]
+
+
+def test_numbers_of_json_need_no_comma_beside_text_with_commas(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"n": "1,5", "k": 1.234}\n{"n": "2,5", "k": 2.345}\n', "x.jsonl")
+    assert features(fitted(NUMBERS, path), path) == [[1.5, 1.234], [2.5, 2.345]]
+
+
+def test_a_label_of_fractions_after_whole_numbers_names_the_remedy(tmp_path: Path) -> None:
+    path = written(tmp_path, "n,y\n" + "1,2\n" * 4 * LONG + "1,2.5\n")
+    config = load_config({"steps": [{"kind": "impute"}, {"kind": "ridge"}]})
+    with (
+        InputOptions().open(parse_location(path)) as source,
+        pytest.raises(
+            DataError, match=rf"row {4 * LONG + 1} .*got '2\.5'; write the whole numbers of the first"
+        ),
+    ):
+        fit_reader(config, source, "y")

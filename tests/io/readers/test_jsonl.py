@@ -434,3 +434,18 @@ def test_keys_that_differ_from_row_to_row_take_no_more_memory_than_rows_of_a_tab
         assert sum(len(values) for values in source._values) <= jsonl._MOST_CELLS
         columns = Columns((Column("k39999", None),), False, None, missing=True)
         assert np.nansum(read(source, columns=columns, height=10_000)) == 39_999
+
+
+@pytest.mark.parametrize("values", [[1.5, "NA", 2.5], ["1,5", "NA", "2,25"], ["1.5", None, "2"]])
+def test_labels_in_strings_are_read_as_those_of_csv(tmp_path: Path, values: list[object]) -> None:
+    rows = [{"n": i, "y": value} for i, value in enumerate(values)]
+    (tmp_path / "x.jsonl").write_bytes(as_lines(rows))
+    (tmp_path / "x.csv").write_bytes(as_csv(rows, ["n", "y"]))
+    labels = []
+    for name in ("x.jsonl", "x.csv"):
+        with InputOptions().open(parse_location(tmp_path / name)) as opened:
+            source = opened.coding(["y"])
+            columns = choose(source, ["n"], [], ["y"])
+            labels += [chunk.passthrough.column("y") for chunk in source.chunks(columns, ["y"], 9)]
+    assert labels[0].type == pa.float64()
+    assert labels[0] == labels[1]

@@ -217,6 +217,15 @@ def test_every_kind_has_a_page(kind):
         assert picture.stat().st_size <= 40_000
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_in_the_lists_of_kinds(kind):
+    lists = {"README.md": rf"`{kind}`", "mkdocs.yml": rf"- kinds/{kind}\.md\n"}
+    if kind in registry.map_kinds():
+        lists |= {"docs/index.md": rf"\(kinds/{kind}\.md\)", "docs/onnx.md": rf"`{kind}`"}
+    for page, named in lists.items():
+        assert re.search(named, (ROOT / page).read_text()), f"{page}: expected {kind} in its list of kinds"
+
+
 def test_no_page_is_of_a_kind_that_is_gone():
     assert {page.stem for page in (DOCS / "kinds").iterdir()} == set(KINDS)
     assert {page.stem for page in (DOCS / "pictures/kinds").iterdir()} == set(registry.samplers())

@@ -378,6 +378,14 @@ class Chain:
         return "; ".join(notes) or None
 
 
+def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates:
+    """Return the features of both rows: what `exact` of a step with an `own_kernel` returns."""
+    if not isinstance(pair, Coordinates):
+        raise TypeError(f"{step.kind} needs coordinates")
+    chain = Chain((FittedStep(step, state, pair.x.shape[1]),))
+    return Coordinates(chain.transform(pair.x), chain.transform(pair.y))
+
+
 def leading_scalers(steps: Sequence[Step]) -> int:
     """The number of scalers that come first."""
     return next((i for i, step in enumerate(steps) if not isinstance(step, Scaler)), len(steps))

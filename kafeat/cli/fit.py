@@ -13,6 +13,7 @@ from kafeat.jobs.options import FitOptions
 
 if TYPE_CHECKING:
     from kafeat.io.options import InputOptions
+    from kafeat.jobs.options import ClassWeight
 
 
 @click.command(
@@ -49,6 +50,7 @@ def fit(
     fsync: bool,
     quiet: bool,
     verbose: bool,
+    class_weight: ClassWeight | None,
     **values: Any,
 ) -> None:
     """Fit the map of CONFIG.yaml on DATA and save it as MODEL. If DATA is `-`, read CSV or Arrow from stdin.
@@ -62,8 +64,9 @@ def fit(
     from kafeat.cli.progress import progress
     from kafeat.config import load_config
     from kafeat.jobs.fit.fit import fit_reader
+    from kafeat.jobs.fit.predictor import with_class_weight
 
-    recipe = load_config(config)
+    recipe = with_class_weight(load_config(config), class_weight)
     with reading.open(located(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
         fm = fit_reader(recipe, source, listener=listener, **values)

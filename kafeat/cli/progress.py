@@ -105,37 +105,46 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
     """Write a trial as a line of text, or as a JSON object."""
     check()
     if not log.as_json():
-        log.say(_spelled(trial))
+        log.say(_spelled(search, trial))
         return
+    from kafeat.study.tune.trials import deciding
+
     elapsed = time.monotonic() - search.started
     best, outcome = search.best_score, trial.outcome
     failed = outcome.failure is not None
     log.event(
-        "trial", number=trial.number, map=str(trial.candidate), rows=trial.size.rows, columns=trial.size.width,
+        "trial", number=trial.number, map=str(trial.candidate), rows=trial.size.rows, columns=trial.columns,
+        scoring=deciding(search.scoring, trial.size),
         score=None if failed else outcome.score, seconds=round(outcome.seconds, 3), failure=outcome.failure,
         best=str(best.candidate), best_score=best.outcome.score, elapsed=round(elapsed, 3),
         left=None if seconds is None else round(max(0.0, seconds - elapsed), 3),
     )  # fmt: skip
 
 
-def _spelled(trial: Trial) -> str:
-    outcome, size = trial.outcome, trial.size
-    result = outcome.failure if outcome.failure is not None else f"score {outcome.score:.4f}"
-    return (
-        f"trial {trial.number:,}: {trial.candidate}: {result} with {size.width:,} columns, {size.rows:,} rows"
-    )
+def _spelled(search: Search, trial: Trial) -> str:
+    from kafeat.maths.scoring import spell_score
+    from kafeat.study.tune.trials import deciding
+
+    failure, size = trial.outcome.failure, trial.size
+    name = spell_score(deciding(search.scoring, size))
+    result = failure if failure is not None else f"{name} {search.stated(trial)}"
+    return f"trial {trial.number:,}: {trial.candidate}: {result} with {trial.columns:,} columns, {size.rows:,} rows"
 
 
 def _table(search: Search, trial: Trial, seconds: float | None, trials: int | None) -> Table:
     """Return the best trials of the largest size so far, and the state of the search."""
     from rich.table import Table
 
+    from kafeat.maths.scoring import spell_score
+    from kafeat.study.tune.trials import deciding
+
     leaders = search.leaderboard()[:_SHOWN]
+    score = spell_score(deciding(search.scoring, leaders[0].size))
     elapsed = time.monotonic() - search.started
     state = f"{trial.number:,}{'' if trials is None else f' of {trials:,}'} trials, {elapsed:.0f} s"
     if seconds is not None:
         state += f", at most {max(0.0, seconds - elapsed):.0f} s left"
-    table = Table("best so far", "score", caption=f"{state}; now {trial.candidate}", caption_justify="left")
+    table = Table("best so far", score, caption=f"{state}; now {trial.candidate}", caption_justify="left")
     for leader in leaders:
-        table.add_row(str(leader.candidate), f"{leader.outcome.score:.4f} ± {leader.outcome.error:.4f}")
+        table.add_row(str(leader.candidate), search.stated(leader))
     return table

@@ -14,7 +14,7 @@ from kafeat.study.tune.options import TuneOptions
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
-    from kafeat.study.tune.tuning import Tuning
+    from kafeat.study.tune.result import Tuning
 
 
 @click.command(
@@ -118,13 +118,15 @@ def _chosen_before(place: Location) -> bool:
 def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) -> None:
     """Write what was chosen, and the command to go on with."""
     from kafeat.errors import counted
+    from kafeat.maths.scoring import spell_score, stated
 
     first, *scores = result.answer()
     lines = [f"{config}: {first}", *scores]
     if len(result.curve) > 1:
-        lines.append(f"{result.score_name} over columns:")
+        lines.append(f"{spell_score(result.score_name)} over columns:")
         lines += [
-            f"  {row['columns']:>6,}  {row['score']:.4f} ± {row['standard_error']:.4f}{'  <' * row['chosen']}"
+            f"  {row['columns']:>6,}  {stated(result.score_name, row['score']):z.4f} ± "
+            f"{row['standard_error']:.4f}{'  <' * row['chosen']}"
             for row in result.curve
         ]
     lines += [f"note: {note}" for note in result.notes[:-1]]

@@ -98,8 +98,9 @@ class Traits:
         time_columns: Input columns to read as times, in seconds since 1970, by name or pattern, with the time zone
             whose hours they get.
         unsaved: The reason why a map with this step cannot be saved, or None if it can.
-        no_exact: The reason why there is no exact kernel, or None if there is one.
-        own_kernel: The parameter that makes the exact kernel that of the features themselves, or None.
+        no_exact: The reason why this recipe has no exact kernel, in a kind whose default has one; or None.
+        own_kernel: The parameter, or `kind: …`, that makes the exact kernel that of the features themselves; or None.
+            Their error is only rounding then, and `target_error` is refused. `exact` returns `own_coordinates`.
         error_slopes: Slopes at which the error falls with `n_components`, by theorems.
     """
 

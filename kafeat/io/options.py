@@ -116,6 +116,13 @@ OUTPUT_DTYPE = Option(
     help="Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
     "is an error.", group="Output", choices=("float16", "float32", "float64"),
 )  # fmt: skip
+CLASS_WEIGHT = Option(
+    help="Weight of the classes for the predictor: with balanced every class counts the same, with none every row "
+    "(default: that of the config).",
+    choices=("none", "balanced"), rare=True,
+)  # fmt: skip
+SCORES = ("accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse")
+"""The names of scores, of classes and of numbers."""
 TASK = Option(
     help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
     choices=("auto", "classification", "regression"), rare=True,

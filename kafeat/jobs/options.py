@@ -15,6 +15,7 @@ from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from kafeat.io.options import (
+    CLASS_WEIGHT,
     DROP_UNLABELLED,
     JOBS,
     LABEL,
@@ -26,6 +27,8 @@ from kafeat.io.options import (
     declared,
     option,
 )
+
+ClassWeight = Literal["none", "balanced"]
 
 if TYPE_CHECKING:
     import os
@@ -55,6 +58,7 @@ class FitOptions:
         use="column", metavar="COL",
     )  # fmt: skip
     weight: str | None = option(None, WEIGHT)
+    class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
     jobs: int | None = option(None, JOBS)
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
 

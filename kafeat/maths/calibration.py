@@ -1,6 +1,7 @@
-"""Probabilities of classes from scores: a softmax with one temperature, which held-out rows choose.
+"""Probabilities of classes from scores: a softmax with one temperature and a bias for each class, from held-out rows.
 
-Dividing by a temperature changes no prediction, only how sure it is. Source: Guo, Pleiss, Sun & Weinberger 2017.
+A temperature alone cannot reach unequal shares of the classes. Source: Guo, Pleiss, Sun & Weinberger 2017, section 4.2
+(bias-corrected temperature scaling: Alexandari, Kundaje & Shrikumar 2020).
 """
 
 from __future__ import annotations
@@ -23,28 +24,72 @@ def softmax(scores: Floats, temperature: float, out: Floats) -> None:
     out /= out.sum(axis=1, keepdims=True)
 
 
-def log_loss(scores: Floats, classes: Array, temperature: float, weights: Floats | None = None) -> float:
-    """Return the mean of −log p over rows with scores (n, c), of the classes with these numbers (n,)."""
-    s = scores / temperature
-    s -= s.max(axis=1, keepdims=True)
-    losses = np.log(np.exp(s).sum(axis=1)) - s[np.arange(len(s)), classes]
+def log_loss(scores: Floats, classes: Array, weights: Floats | None = None) -> float:
+    """Return the mean of −log softmax(s) over rows with scores (n, c), of the classes with these numbers (n,)."""
+    losses = -_log_softmax(scores)[np.arange(len(scores)), classes]
     return float(np.average(losses, weights=weights))
 
 
-def fit_temperature(scores: Floats, classes: Array, weights: Floats | None = None) -> float:
-    """Return the temperature with the least log loss; 1 if there are no rows, or their scores say nothing."""
-    from scipy.optimize import minimize_scalar
+def _log_softmax(scores: Floats) -> Floats:
+    s = scores - scores.max(axis=1, keepdims=True)
+    logs: Floats = s - np.log(np.exp(s).sum(axis=1, keepdims=True))
+    return logs
 
-    if not len(scores) or not np.isfinite(scores).all() or not np.ptp(scores, axis=1).any():
-        return 1.0
-    # The loss is convex in 1/T, so it has one minimum in log T, too.
-    found = minimize_scalar(
-        lambda power: log_loss(scores, classes, float(np.exp(power)), weights),
-        bounds=(np.log(_LEAST), np.log(_MOST)),
-        method="bounded",
-        options={"xatol": 1e-6},
-    )
-    return float(np.exp(found.x))
+
+class Calibration(NamedTuple):
+    """p = softmax(s/T + a) of scores s (n, c)."""
+
+    temperature: float
+    biases: Floats
+
+    def __call__(self, scores: Floats) -> Floats:
+        probabilities: Floats = np.empty(scores.shape)
+        softmax(scores + self.temperature * self.biases, self.temperature, probabilities)
+        return probabilities
+
+
+def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = None) -> Calibration:
+    """Return the calibration with the least log loss; T = 1 and no biases if the scores say nothing.
+
+    The biases have a penalty that counts as much as one row, so that a class without a row keeps a probability.
+    """
+    from scipy.optimize import minimize
+
+    n, c = scores.shape
+    if not n or not np.isfinite(scores).all() or not np.ptp(scores, axis=1).any():
+        return Calibration(1.0, np.zeros(c))
+    weights = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    unit = float(np.std(scores - scores.mean(axis=1, keepdims=True)))
+    own = np.arange(n), classes
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        power, biases = parameters[0], parameters[1:]
+        inverse = np.exp(power) / unit
+        logs = _log_softmax(scores * inverse + biases)
+        value = 0.5 * float(biases @ biases) / n - float(weights @ logs[own])
+        p = np.exp(logs)
+        p[own] -= 1.0
+        p *= weights[:, None]
+        return value, np.append(inverse * float((p * scores).sum()), p.sum(axis=0) + biases / n)
+
+    bounds = [(np.log(unit / _MOST), np.log(unit / _LEAST)), *[(None, None)] * c]
+    start = np.append(np.clip(0.0, *bounds[0]), np.zeros(c))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-12}).x
+    return Calibration(unit / float(np.exp(found[0])), found[1:])
+
+
+def held_out_probabilities(scores: Floats, classes: Array, weights: Floats | None = None) -> Floats:
+    """Return probabilities of rows with scores (n, c); each half of the rows is calibrated on the other.
+
+    For two classes the scores may be those of the second, (n, 1).
+    """
+    if scores.shape[1] == 1:
+        scores = np.hstack([-scores, scores])
+    out: Floats = np.empty(scores.shape)
+    for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+        known = None if weights is None else weights[other]
+        out[half] = fit_calibration(scores[other], classes[other], known)(scores[half])
+    return out
 
 
 _BINS = 15

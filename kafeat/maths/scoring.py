@@ -11,7 +11,12 @@ from kafeat.errors import DataError
 from kafeat.maths.task import Kind, PredictionTask, r2
 from kafeat.types import Array, Floats
 
-ScoringName = Literal["auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"]
+ScoringName = Literal[
+    "auto", "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse"
+]
+
+SQUARED_ERROR = "squared_error"
+"""The mean squared error of the targets, of classes too: a proper score that needs no probabilities."""
 
 
 def score_of(scoring: str, task: PredictionTask, predicted: Floats, labels: Array) -> float:
@@ -22,6 +27,8 @@ def score_of(scoring: str, task: PredictionTask, predicted: Floats, labels: Arra
     """
     if scoring == "auto":
         return task.score(predicted, labels)
+    if scoring == SQUARED_ERROR:
+        return -_mse(predicted, task.targets(labels))
     check_scoring(scoring, task.kind)
     measure = figure_of(scoring, task, predicted, labels)
     return -measure if lower_is_better(scoring) else measure
@@ -61,6 +68,14 @@ def usual_scoring(kind: Kind) -> str:
     return "r2" if kind == "regression" else "accuracy"
 
 
+def proper_scoring(kind: Kind) -> str:
+    """Return the score to choose a map by if none is asked for.
+
+    It is proper: accuracy prefers constants where one class is common.
+    """
+    return "r2" if kind == "regression" else "log_loss"
+
+
 def check_scoring(scoring: str, kind: Kind) -> None:
     """Refuse a score of the other task."""
     if scoring not in figure_names(kind):
@@ -72,7 +87,12 @@ def check_scoring(scoring: str, kind: Kind) -> None:
 
 def lower_is_better(name: str) -> bool:
     """Return True for errors."""
-    return name in ("error_rate", "log_loss", "mae", "mse")
+    return name in ("error_rate", "log_loss", "mae", "mse", SQUARED_ERROR)
+
+
+def stated(name: str, score: float) -> float:
+    """Return a score as it is usually stated: an error is positive."""
+    return -score if lower_is_better(name) else score
 
 
 def spell_score(name: str) -> str:
@@ -81,7 +101,7 @@ def spell_score(name: str) -> str:
     return known.get(name, name.replace("_", " "))
 
 
-def highest_score(scoring: ScoringName) -> float:
+def highest_score(scoring: str) -> float:
     """Return the score of perfect predictions."""
     return 0.0 if lower_is_better(scoring) else 1.0
 

@@ -51,6 +51,13 @@ class PredictionTask:
         # A label that is no class belongs to a row that is not learned from.
         return np.fromiter((number.get(one, 0) for one in labels.tolist()), np.intp, len(labels))
 
+    def class_weights(self, labels: Array) -> Floats:
+        """Return the weight of each row with which every class counts the same."""
+        numbers = self.numbers(labels)
+        counts = np.bincount(numbers)
+        weights: Floats = len(labels) / (np.count_nonzero(counts) * counts[numbers])
+        return weights
+
     def score(self, predicted: Floats, labels: Array) -> float:
         """Return the accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predicted targets (n, k).
 

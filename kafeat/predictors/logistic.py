@@ -96,7 +96,7 @@ class _Learning(Learning):
 
 
 def _loss(scores: Floats, rows: LabelledRows) -> float:
-    return log_loss(scores, rows.classes, 1.0, rows.weights) * float(rows.weights.sum())
+    return log_loss(scores, rows.classes, rows.weights) * float(rows.weights.sum())
 
 
 def _frequencies(rows: LabelledRows, n_classes: int) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
 from kafeat.errors import DataError
-from kafeat.maths.calibration import fit_temperature
+from kafeat.maths.calibration import Calibration, fit_calibration
 from kafeat.maths.linear_output import leaves_float32, needs_float64
 from kafeat.maths.ridge import FOLDS, MOST_COLUMNS, LinearModel, NormalEquations
 from kafeat.predictors._linear import LinearPredictor
@@ -16,14 +16,15 @@ from kafeat.types import Floats
 
 
 class Ridge(LinearPredictor):
-    """ŷ = Wᵀz + b with W, b = argmin Σ‖y − Wᵀz − b‖² + λ‖W‖², and p = softmax(ŷ/T) for classes.
+    """ŷ = Wᵀz + b with W, b = argmin Σ‖y − Wᵀz − b‖² + λ‖W‖², and p = softmax(ŷ/T + a) for classes.
 
     The sums ZᵀZ and ZᵀY of all rows are added up in one pass in float64, so memory does not grow with the rows. The
     target of a class is 1 for its own rows and 0 for others. The λ of the formula is `penalty` times the mean diagonal
     of the centred ZᵀZ, so one number means the same for any number of rows and features. `auto` takes the best of 21
     from 1e-9 to 10 by three folds.
-    T is the temperature with the least log loss of held-out rows. Several numeric labels are predicted together.
-    Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1; Guo et al. 2017 (temperature).
+    The temperature T and a bias for each class a have the least log loss of held-out rows. Several numeric labels are
+    predicted together.
+    Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1; Alexandari et al. 2020 (temperature and biases).
     """
 
     penalties: ClassVar[tuple[float, ...]] = tuple(10.0 ** (power / 2.0) for power in range(-18, 3))
@@ -51,7 +52,10 @@ class _Learning(Learning):
         model = ridge.model_of(chosen)
         state = self._state(ridge, model)
         if self._targets.classes:
-            state["temperature"] = np.array(_temperature(ridge, chosen, kept))
+            calibration = _calibration(ridge, chosen, kept)
+            state["temperature"] = np.array(calibration.temperature)
+            # softmax(s/T + a) = softmax((s + T a)/T): the biases of the classes are a part of the intercept.
+            state["intercept"] = state["intercept"] + calibration.temperature * calibration.biases
         return Learned(self._step.with_penalty(chosen), state, multiples if scores else (), scores)
 
     def _state(self, ridge: NormalEquations, model: LinearModel) -> dict[str, Floats]:
@@ -66,8 +70,8 @@ class _Learning(Learning):
         }
 
 
-def _temperature(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> float:
-    """Return the temperature for scores of rows by models that were fitted without their fold."""
+def _calibration(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> Calibration:
+    """Return the calibration for scores of rows by models that were fitted without their fold."""
     scores, targets, weights = [], [], []
     for fold in range(FOLDS):
         rows = kept.folds == fold
@@ -77,5 +81,5 @@ def _temperature(ridge: NormalEquations, multiple: float, kept: TrainingRows) ->
             targets.append(kept.targets[rows].argmax(axis=1))
             weights.append(np.ones(int(rows.sum())) if kept.weights is None else kept.weights[rows])
     if not scores:
-        return 1.0
-    return fit_temperature(*map(np.concatenate, (scores, targets, weights)))
+        return Calibration(1.0, np.zeros(kept.targets.shape[1]))
+    return fit_calibration(*map(np.concatenate, (scores, targets, weights)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from kafeat.chain.chain import Chain, FittedStep
+from kafeat.chain.chain import own_coordinates
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import (
     MONTE_CARLO,
@@ -158,10 +158,7 @@ class Fourier(Step):
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if self.traits.own_kernel:
-            if not isinstance(pair, Coordinates):
-                raise TypeError("the kernel of supervised frequencies needs coordinates")
-            chain = Chain((FittedStep(self, state, pair.x.shape[1]),))
-            return Coordinates(chain.transform(pair.x), chain.transform(pair.y))
+            return own_coordinates(self, state, pair)
         if self.length_scale != 1.0:
             if isinstance(pair, Coordinates):
                 scales = length_scales(self.length_scale, pair.x.shape[1])

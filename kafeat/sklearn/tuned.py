@@ -42,7 +42,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     task : {"auto", "classification", "regression"}, default "auto"
         Kind of prediction; "auto" decides by the labels.
     scoring : str, default "auto"
-        Score to maximize; "auto" is the accuracy for classes and R² for numbers.
+        Score to maximize; "auto" is the log loss for classes, after calibration, and R² for numbers.
     base : dict, str or os.PathLike, optional
         Config to start from. Its seed, dtype and columns are kept, and its steps are one of the candidates.
     seeds : int, default 2
@@ -56,7 +56,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ----------
     config_ : dict
         Config that was chosen.
-    tuning_ : kafeat.study.tune.tuning.Tuning or None
+    tuning_ : kafeat.study.tune.result.Tuning or None
         Result of the search, with its score and its table; None if there were too few rows.
     feature_map_ : kafeat.FeatureMap
         Fitted map, which can be saved for the command line.

@@ -285,7 +285,10 @@ def equivalent_learner(learner: str, kind: Kind, penalty: float) -> str | None:
 
 
 def equivalent_predictor(predictor: FittedPredictor) -> str | None:
-    """Return the call that makes the model of scikit-learn with the weights of this predictor, but for scale."""
+    """Return the call that makes the model of scikit-learn with the weights of this predictor, but for scale.
+
+    Ridge for classes has another intercept, with the biases of its probabilities.
+    """
     kind: Kind = "regression" if predictor.labels.classes is None else "classification"
     penalty = float(predictor.fitted.state["lambda"])
     # Scikit-learn has one vector of weights for two classes. Here there are two, ±w/2, with half the squared norm.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafeat.maths.scoring import spell_score
+from kafeat.maths.scoring import spell_score, stated
 from kafeat.study.records import Edge, Estimate, Record, Summary
 from kafeat.study.summary import (
     comparable,
@@ -16,7 +16,6 @@ from kafeat.study.summary import (
     margin_of,
     scoring_of,
     spell,
-    stated,
     summarize,
 )
 
@@ -89,7 +88,7 @@ def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
 
 
 def _told(summary: Summary, score: float) -> str:
-    return f"{stated(summary, score):.4f}"
+    return f"{stated(scoring_of(summary), score):.4f}"
 
 
 def _of_error(chosen: Summary, best: Summary) -> str:

@@ -10,7 +10,17 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kafeat.io.options import DROP_UNLABELLED, JOBS, LABEL, OUTPUT_DTYPE, TASK, WEIGHT, InputOptions, option
+from kafeat.io.options import (
+    DROP_UNLABELLED,
+    JOBS,
+    LABEL,
+    OUTPUT_DTYPE,
+    SCORES,
+    TASK,
+    WEIGHT,
+    InputOptions,
+    option,
+)
 
 if TYPE_CHECKING:
     from kafeat.config import Config
@@ -26,7 +36,6 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")
-SCORES = ("accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.contract.step import NO_THEOREM, ErrorSlopes
-from kafeat.maths.scoring import figure_names, lower_is_better, spell_score, usual_scoring
+from kafeat.maths.scoring import figure_names, spell_score, stated, usual_scoring
 from kafeat.registry import step_class
 from kafeat.study.records import (
     COSTS,
@@ -188,15 +188,10 @@ def scoring_of(summary: Summary) -> str:
     return summary.get("scoring") or usual_scoring(summary.get("task", "regression"))
 
 
-def stated(summary: Summary, score: float) -> float:
-    """Return a score as it is usually stated: an error is positive."""
-    return -score if lower_is_better(scoring_of(summary)) else score
-
-
 def stated_mean(summary: Summary, key: str) -> float | None:
     """Return the mean of a figure, and of the score that decides as it is usually stated; None if it is undefined."""
     mean = summary[key]["mean"]
-    return mean if mean is None or "score" not in key else stated(summary, mean)
+    return mean if mean is None or "score" not in key else stated(scoring_of(summary), mean)
 
 
 def score_name(summary: Summary) -> str:

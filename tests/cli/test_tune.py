@@ -195,7 +195,8 @@ def test_a_pipe_gets_a_line_of_text_for_each_trial_among_the_others(table, in_pr
     assert lines[0].startswith("x.csv: 2 features")
     trials = [line for line in lines if line.startswith("trial ")]
     told = [
-        re.match(r"trial (\d+): .+: score -?\d\.\d{4} with \d+ columns, \d+ rows$", line) for line in trials
+        re.match(r"trial (\d+): .+: R² -?\d\.\d{4} ± \d\.\d{4} with \d+ columns, \d+ rows$", line)
+        for line in trials
     ]
     assert [match and match[1] for match in told] == ["1", "2", "3"]
     assert in_process(*command, "--overwrite", "--quiet", cwd=table).stderr == ""
@@ -362,3 +363,38 @@ def test_a_device_as_output_has_no_journal(table, in_process):
 def test_a_large_number_is_refused_with_its_bound(table, in_process, words, bound):
     done = in_process(*words.split(), cwd=table)
     assert (done.returncode, f"is not in the range {bound}" in done.stderr) == (2, True), done.stderr
+
+
+def test_the_scores_of_evaluate_and_class_weights_are_options(tmp_path, in_process):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    rows = "".join(f"{a},{b},{'rare' if a > 1.2 else 'usual'}\n" for a, b in x)
+    (tmp_path / "c.csv").write_text("a,b,y\n" + rows)
+    command = ("tune", "c.csv", "best.yaml", "--label", "y", *QUICK, "--overwrite", "--predictor", "ridge")
+    told = in_process(*command, cwd=tmp_path).stdout
+    assert re.search(
+        r"^log loss 0\.\d{4} ± 0\.\d{4} on rows held out to choose by; a constant prediction has 0",
+        told,
+        re.M,
+    )
+    assert re.search(r"^accuracy [01]\.\d{4}, balanced accuracy [01]\.\d{4}, AUC [01]\.\d{4}$", told, re.M)
+    told = in_process(*command, "--scoring", "error_rate", cwd=tmp_path)
+    assert re.search(r"^error rate 0\.\d{4} ± ", told.stdout, re.M)
+    assert re.search(r"^trial 1: .*: error rate 0\.\d{4} ± 0\.\d{4} with", told.stderr, re.M)
+    told = in_process(*command, "--class-weight", "balanced", cwd=tmp_path).stdout
+    assert re.search(r"^balanced accuracy [01]\.\d{4} ± ", told, re.M)
+    assert "class_weight: balanced" in (tmp_path / "best.yaml").read_text()
+    fitted = in_process(
+        "fit",
+        "--config",
+        "best.yaml",
+        "c.csv",
+        "m.joblib",
+        "--label",
+        "y",
+        "--class-weight",
+        "none",
+        cwd=tmp_path,
+    )
+    assert fitted.returncode == 0
+    assert kafeat.load(tmp_path / "m.joblib").config.predictor.class_weight == "none"

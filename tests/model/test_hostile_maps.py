@@ -11,7 +11,6 @@ import pytest
 from kafeat.errors import ArtifactError
 from kafeat.model import serialize
 from kafeat.model.feature_map import FeatureMap
-from kafeat.registry import map_kinds
 from tests.model.hostile_maps import CLAIMS, FEW, STEPS, good, of_entries, of_states, outcome, rows
 
 # Of numbers that overflow on the way; features that are no numbers in the end are an error.
@@ -19,10 +18,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"),
     pytest.mark.usefixtures("one_limit"),
 ]
-
-
-def test_every_kind_is_among_them() -> None:
-    assert {step["kind"] for steps in STEPS.values() for step in steps} == set(map_kinds())
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -58,7 +58,11 @@ def test_classes_are_those_of_scikit_learn_on_one_hot_targets(digits, digits_tab
     y = np.asarray(digits_table["label"])
     fm = fitted(digits, y, penalty=0.01)
     Z, alpha = fm.transform(digits), weights_of(fm)[2]
-    scores = Ridge(alpha=alpha, solver="cholesky").fit(Z, np.eye(10)[y]).predict(Z)
+    w, b, _ = weights_of(fm)
+    theirs = Ridge(alpha=alpha, solver="cholesky").fit(Z, np.eye(10)[y])
+    np.testing.assert_allclose(w, theirs.coef_.T, rtol=0, atol=1e-9)
+    # The intercept has the biases of the calibration beside that of the fit.
+    scores = theirs.predict(Z) + (b - theirs.intercept_)
     assert np.array_equal(fm.predict(digits), scores.argmax(axis=1))
     p = fm.predict_proba(digits)
     # exp, sum and quotient of ten numbers
@@ -68,18 +72,30 @@ def test_classes_are_those_of_scikit_learn_on_one_hot_targets(digits, digits_tab
     np.testing.assert_allclose(p, expected, rtol=0, atol=1e-9)
 
 
-def test_the_temperature_makes_held_out_probabilities_honest(digits, digits_table):
-    y = np.asarray(digits_table["label"])
-    fm = fitted(digits[:1200], y[:1200])
+def test_temperature_and_biases_make_held_out_probabilities_honest(digits, digits_table):
+    order = np.random.default_rng(0).permutation(len(digits))  # later rows of the file are of other writers
+    X, y = digits[order], np.asarray(digits_table["label"])[order]
+    fm = fitted(X[:1200], y[:1200])
     T = float(fm.predictor.fitted.state["temperature"])
-    p = fm.predict_proba(digits[1200:])
+    p = fm.predict_proba(X[1200:])
 
-    def loss(factor):
-        q = p ** (1.0 / factor)
+    def loss(factor, biases=0.0):
+        q = p ** (1.0 / factor) * np.exp(biases)
         return log_loss(y[1200:], q / q.sum(axis=1, keepdims=True))
 
-    # Neither half nor twice the temperature that the folds chose is better on other rows, nor a plain softmax.
+    # Neither half nor twice the temperature that the folds chose is better on other rows, nor a plain softmax, nor
+    # another bias.
     assert loss(1.0) < min(loss(0.5), loss(2.0), loss(1.0 / T))
+    assert loss(1.0) < min(loss(1.0, sign * bias) for sign in (-2.0, 2.0) for bias in np.eye(10))
+
+
+def test_the_mean_probability_of_rare_classes_is_their_share(X):
+    """A temperature alone leaves them at about a third each."""
+    rng = np.random.default_rng(1)
+    y = np.where(X[:, 0] + rng.normal(size=len(X)) > 2.2, 1, np.where(rng.random(len(X)) < 0.03, 2, 0))
+    shares = np.bincount(y) / len(y)
+    assert shares[0] > 0.85
+    np.testing.assert_allclose(fitted(X, y).predict_proba(X).mean(axis=0), shares, atol=0.015)
 
 
 def test_auto_chooses_the_penalty_that_predicts_held_out_rows_best(X):

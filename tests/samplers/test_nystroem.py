@@ -380,6 +380,9 @@ def test_precomputed_has_no_exact_kernel_and_says_so() -> None:
     assert fm.chain.steps[0].step.traits.no_exact
     with pytest.raises(UsageError, match="precomputed: there is no exact kernel beyond the given columns"):
         fm.exact_kernel(K)
+    wanted = r"steps\[0\]\.n_components: target_error: expected a map of a given kernel, got none .*: give a number"
+    with pytest.raises(UsageError, match=wanted):
+        fit(K, kernel="precomputed", n_components={"target_error": 0.1})
 
 
 def test_precomputed_refuses_what_is_no_kernel_matrix() -> None:

@@ -1,4 +1,4 @@
-"""Check the quotes and the UTF-8 of CSV text on its way to Arrow's reader, and never split a line end."""
+"""The checked stream of CSV text, which Arrow's reader reads: quotes and UTF-8 are checked, no line end is split."""
 
 from __future__ import annotations
 

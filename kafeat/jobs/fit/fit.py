@@ -32,7 +32,7 @@ from kafeat.jobs.fit.labels import (
     label_names,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
-from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor
+from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor, with_class_weight
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.options import FitOptions, with_keywords
 from kafeat.model.feature_map import FeatureMap
@@ -78,7 +78,8 @@ def fit(asked: FitOptions) -> FeatureMap:
     >>> kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]}, X)
     FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
-    recipe, data, split, weight = load_config(asked.config), asked.data, asked.split, asked.weight
+    recipe = with_class_weight(load_config(asked.config), asked.class_weight)
+    data, split, weight = asked.data, asked.split, asked.weight
     messages = list[str]()
     listener = Listener(warn=messages.append)
     place = location_of(data)

@@ -17,6 +17,7 @@ from kafeat.io.readers.base import Chunk, Reader
 from kafeat.jobs.fit.labels import LabelReader, LabelSummary, label_names, read_label
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.sample import TrainingData
+from kafeat.jobs.options import ClassWeight
 from kafeat.maths.ridge import FOLDS
 from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
@@ -144,6 +145,19 @@ class Training:
         weights = about[:, -2] if self._weighted else None
         kept = TrainingRows(Z, about[:, :-2], about[:, -1].astype(np.intp), weights)
         return self._learning.learned(kept)
+
+
+def with_class_weight(config: Config, class_weight: ClassWeight | None) -> Config:
+    """Return the config with this weight of the classes for its predictor; None leaves it as it is."""
+    if class_weight is None:
+        return config
+    if config.predictor is None:
+        raise UsageError(
+            "class_weight: expected a config that ends in a predictor, such as ridge, got a map of features alone"
+        )
+    plain = config.to_plain()
+    plain["steps"][-1]["class_weight"] = class_weight
+    return Config.model_validate(plain)
 
 
 def check_rereadable(source: Reader, step: Predictor) -> None:

@@ -27,6 +27,7 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.errors import DataError, InvalidValueError, UsageError
+from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.ridge import FOLDS, NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
@@ -149,11 +150,13 @@ HeldOutPredictions = Callable[[Floats, Array, int, PredictionTask], Floats]
 """What a learner on the first rows of features (n, D), so many, with labels (n,) predicts of the others."""
 
 
-def ridge_predictions(Z: Floats, labels: Array, train: int, task: PredictionTask) -> Floats:
+def ridge_predictions(
+    Z: Floats, labels: Array, train: int, task: PredictionTask, weights: Floats | None = None
+) -> Floats:
     """Return what ridge on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
     Y = task.targets(labels[:train])
     ridge = NormalEquations(Z.shape[1], Y.shape[1])
-    ridge.add(Z[:train], Y, np.arange(train) % FOLDS)
+    ridge.add(Z[:train], Y, np.arange(train) % FOLDS, None if weights is None else weights[:train])
     return ridge.model(ridge.search())(Z[train:].astype(np.float64))
 
 
@@ -174,17 +177,19 @@ class SampleSplit:
         """Fit the chain on the rows to fit on."""
         return fit_chain(recipes, self.train, rng, self.cache)
 
-    def predictions(
-        self, chain: Chain, predict: HeldOutPredictions, task: PredictionTask | None = None
-    ) -> tuple[PredictionTask, Floats, Array]:
-        """Return the task, what is predicted of the rows to score on from their features (n, k), and their labels."""
+    def features(self, chain: Chain) -> tuple[Floats, Array]:
+        """Return the features and the labels of the rows to fit on, and after them those of the rows to score on."""
         of_train, of_test = self.train.sample.label, self.test.sample.label
         if of_train is None or of_test is None:
             raise TypeError("a search by score without a label has to be refused before the fit")
         features = np.concatenate([subset.features(chain) for subset in (self.train, self.test)])
-        labels = np.concatenate([of_train, of_test])
-        task = task or task_of(labels)
-        return task, predict(features, labels, len(self.train), task), of_test
+        return features, np.concatenate([of_train, of_test])
+
+    def predictions(self, chain: Chain, predict: HeldOutPredictions) -> tuple[PredictionTask, Floats, Array]:
+        """Return the task, what is predicted of the rows to score on from their features (n, k), and their labels."""
+        features, labels = self.features(chain)
+        task, n = task_of(labels), len(self.train)
+        return task, predict(features, labels, n, task), labels[n:]
 
 
 def train_and_test(sample: Sample, rng: np.random.Generator, most_rows: int) -> SampleSplit:
@@ -268,6 +273,8 @@ def _score(
     scoring: ScoringName,
 ) -> float:
     task, predicted, labels = split.predictions(split.fit(recipes, rng), predict)
+    if scoring == "log_loss" and task.classes is not None:
+        predicted = held_out_probabilities(predicted, task.numbers(labels))
     found = score_of(scoring, task, predicted, labels)
     if not np.isfinite(found):
         raise DataError(
@@ -344,9 +351,10 @@ def _reach(
 ) -> ChosenParameter:
     """Return the choice of the smallest width with the wanted error, for the step `holder`."""
     target, errors = holder["n_components"]["target_error"], dict[int, float]()
-    own = build_step({**holder, "n_components": _FIRST_WIDTH}).traits.own_kernel
-    if own is not None:
-        raise UsageError(f"{place}: target_error: expected a map of a given kernel, got {own}: give a number")
+    traits = build_step({**holder, "n_components": _FIRST_WIDTH}).traits
+    got = traits.own_kernel or (traits.no_exact and f"none ({traits.no_exact})")
+    if got is not None:
+        raise UsageError(f"{place}: target_error: expected a map of a given kernel, got {got}: give a number")
 
     def error(width: int) -> float:
         with trying({place: width}):

@@ -170,8 +170,8 @@ class CosineFeatures:
         out[:, :m] *= self._amplitudes
 
 
-# Bytes of a vector, and vectors of a panel, as in the C file; and the most inputs: of more, BLAS keeps parts in its
-# caches. With shorter vectors it was no faster than BLAS and a second loop.
+# Bytes of a vector, and vectors of a panel, as in `compiled/waves.h`; and the most inputs: of more, BLAS keeps parts in
+# its caches. With shorter vectors it was no faster than BLAS and a second loop.
 _VECTOR, _WIDE, _MOST_INPUTS = 64, 2, 1024
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
+from kafeat.maths.scoring import spell_score, stated
 from kafeat.pictures.canvas import Style, cycle, legend
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.costs import cost_rows
 from kafeat.study.records import Summary
-from kafeat.study.summary import is_number, score_name, spell, spread_of, stated, stated_mean
+from kafeat.study.summary import is_number, score_name, scoring_of, spell, spread_of, stated_mean
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,11 @@ def score_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axi
         raw = [entry["score_raw"]["mean"] for entry in summaries if entry["score_raw"]["mean"] is not None]
         if raw:
             axes.axhline(
-                stated(summaries[0], max(raw)), ls="--", lw=1.2, color=style.ink, label="raw columns, linear"
+                stated(scoring_of(summaries[0]), max(raw)),
+                ls="--",
+                lw=1.2,
+                color=style.ink,
+                label="raw columns, linear",
             )
         _exact(axes, style, lines, axis, f"exact kernel, {summaries[0]['rows_exact']:,} rows")
     if axis in (COLUMNS, SECONDS):
@@ -236,16 +241,16 @@ def score_over_columns(axes: Axes, style: Style, curve: Sequence[Mapping[str, An
     """Plot the scores with their standard errors, and mark the chosen number of columns."""
     widths = [row["columns"] for row in curve]
     axes.errorbar(
-        widths, [row["score"] for row in curve], yerr=[row["standard_error"] for row in curve],
+        widths, [stated(name, row["score"]) for row in curve], yerr=[row["standard_error"] for row in curve],
         marker="o", ms=4, lw=1.5, capsize=2, color=style.hues[0], label="the chosen map",
     )  # fmt: skip
     for row in curve:
         if row["chosen"]:
             axes.plot(
-                row["columns"], row["score"], "o", ms=11, mew=1.8, mfc="none", color=style.hues[1],
+                row["columns"], stated(name, row["score"]), "o", ms=11, mew=1.8, mfc="none", color=style.hues[1],
                 label=f"chosen: {row['columns']:,} columns", ls="none",
             )  # fmt: skip
-    axes.set(xscale="log", xlabel="columns D", ylabel=name)
+    axes.set(xscale="log", xlabel="columns D", ylabel=spell_score(name))
     axes.set_xticks(widths, [f"{width:,}" for width in widths])
     axes.xaxis.set_minor_locator(NullLocator())
     legend(axes, style)
@@ -253,10 +258,10 @@ def score_over_columns(axes: Axes, style: Style, curve: Sequence[Mapping[str, An
 
 def score_over_seconds(axes: Axes, style: Style, trials: Sequence[Mapping[str, Any]], name: str) -> None:
     """Plot the score of every trial over its seconds, and mark the first one, which was chosen."""
-    seconds, scores = [row["seconds"] for row in trials], [row["score"] for row in trials]
+    seconds, scores = [row["seconds"] for row in trials], [stated(name, row["score"]) for row in trials]
     axes.plot(seconds, scores, "o", ms=4, color=style.hues[0], label="trials")
     axes.plot(
         seconds[0], scores[0], "o", ms=11, mew=1.8, mfc="none", color=style.hues[1], label="the chosen map"
     )
-    axes.set(xlabel="seconds of the trial", ylabel=name)
+    axes.set(xlabel="seconds of the trial", ylabel=spell_score(name))
     legend(axes, style)

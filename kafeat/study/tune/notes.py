@@ -14,9 +14,11 @@ from kafeat.config.template import flow
 from kafeat.contract.predictor import Predictor
 from kafeat.errors import counted, quoted
 from kafeat.jobs.fit.labels import LabelNames
+from kafeat.maths.scoring import score_of_constant, spell_score, stated
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step
-from kafeat.study.tune.search import Choice, Search, Trial
+from kafeat.study.tune.search import Choice, Search
+from kafeat.study.tune.space import FIXED
 from kafeat.types import Array
 
 
@@ -42,10 +44,12 @@ def notes(
         )
     if best.score - constant <= 2.0 * best.error:
         yield (
-            f"The score is no better than a constant prediction ({constant:z.4f}) by more than noise (two standard "
-            f"errors, {2.0 * best.error:.4f})."
+            f"The score is no better than a constant prediction ({stated(search.scoring, constant):z.4f}) by more "
+            f"than noise (two standard errors, {2.0 * best.error:.4f})."
         )
-    if choice.chosen.size.width > len(table.labels):
+    yield from _common_class(goal, table.labels)
+    chosen = choice.chosen
+    if chosen.candidate.map not in FIXED and chosen.size.width > len(table.labels):
         yield f"A Nyström map has at most as many columns as there are training rows: {len(table.labels):,}."
     yield from choice.reasons
     if search.ended_early:
@@ -59,7 +63,26 @@ def notes(
         )
     splits = search.sizes[-1].splits
     last_step = "" if predictor is None else f" --predictor {predictor.kind}"
+    if predictor is not None and predictor.class_weight == "balanced":
+        last_step += " --class-weight balanced"
     yield f"The same search again: {search.budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
+
+
+_COMMON = 0.6
+
+
+def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
+    """Say what a constant reaches if most rows have one class."""
+    if goal.classes is None:
+        return
+    shares = np.bincount(goal.numbers(labels)) / len(labels)
+    if shares.max() > _COMMON:
+        loss = -score_of_constant("log_loss", goal, labels, labels)
+        yield (
+            f"{100.0 * shares.max():.3g} % of the rows have the label {quoted(str(goal.classes[shares.argmax()]))}: "
+            f"to predict it for all rows has accuracy {shares.max():.4f} and balanced accuracy "
+            f"{1.0 / len(shares):.4f}, and the shares of the classes have log loss {loss:.4f}."
+        )
 
 
 # Whole numbers are rather classes if each stands in as many rows on average.
@@ -79,7 +102,7 @@ _RUNNERS_UP = 5
 
 
 def comments(
-    search: Search, choice: Choice, labels: LabelNames, score_name: str, constant: float, notes: Sequence[str]
+    search: Search, choice: Choice, labels: LabelNames, constant: float, notes: Sequence[str]
 ) -> Iterator[str]:
     """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
 
@@ -88,28 +111,28 @@ def comments(
     chosen, (leader, *others) = choice.chosen, choice.leaders
     named = ", ".join(map(quoted, labels))
     of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
+    name = spell_score(search.scoring)
+    score_name = name[0].upper() + name[1:]
     yield (
         f"{CHOSEN}{of_label} from {counted(len(search.trials), 'trial')} on "
         f"{counted(len(search.space.table.labels), 'training row')}. {score_name} by ridge on the features, on rows "
         f"held out ({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
     )
-    yield f"  {_figure(chosen)}  {chosen.candidate}"
-    yield f"  {constant:z.4f}           a constant prediction"
+    yield f"  {search.stated(chosen)}  {chosen.candidate}"
+    yield f"  {stated(search.scoring, constant):z.4f}           a constant prediction"
     if others:
         best = others[0].outcome.score > leader.outcome.score
         columns = "" if leader is chosen else f" with {leader.size.width:,} columns"
         yield f"Runners-up{columns}" + (
             ", of which the better ones are less simple and better by noise only:" if best else ":"
         )
-        yield from (f"  {_figure(trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
+        yield from (f"  {search.stated(trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
     if len(choice.points) > 1:
         yield f"{score_name} over columns, of the chosen map:"
-        yield from (f"  {_figure(one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points)
+        yield from (
+            f"  {search.stated(one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points
+        )
     yield from notes
-
-
-def _figure(trial: Trial) -> str:
-    return f"{trial.outcome.score:.4f} ± {trial.outcome.error:.4f}"
 
 
 _WIDTH = 110

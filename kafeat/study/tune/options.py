@@ -9,16 +9,26 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, MISSING, dataclass
 from typing import TYPE_CHECKING
 
-from kafeat.io.options import DROP_UNLABELLED, JOBS, LABEL, TASK, WEIGHT, InputOptions, option
+from kafeat.io.options import (
+    CLASS_WEIGHT,
+    DROP_UNLABELLED,
+    JOBS,
+    LABEL,
+    SCORES,
+    TASK,
+    WEIGHT,
+    InputOptions,
+    option,
+)
 
 if TYPE_CHECKING:
     from kafeat.jobs.fit.messages import Listener
-    from kafeat.jobs.options import Data, Label, Recipe
+    from kafeat.jobs.options import ClassWeight, Data, Label, Recipe
     from kafeat.maths.scoring import ScoringName
     from kafeat.maths.task import TaskKind
+    from kafeat.study.tune.result import Tuning
     from kafeat.study.tune.search import Search, Trial
     from kafeat.study.tune.space import PredictorKind
-    from kafeat.study.tune.tuning import Tuning
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,10 @@ class TuneOptions:
     data: Data
     label: Label = option(MISSING, LABEL)
     columns: int | None = option(
-        None, "Number of output columns of the map (default: the knee of the score over columns).",
+        None, "Number of output columns of the map (default: with --predictor the best of up to 1,024, else the knee "
+        "of the score over columns).",
+        python="Number of output columns of the map; None tries the best map with several, at most 1,024, and takes "
+        "the best score with a predictor, and the knee of the curve without.",
         metavar="D", least=2, most=1 << 20,
     )  # fmt: skip
     _: KW_ONLY
@@ -38,7 +51,7 @@ class TuneOptions:
     time: float | str | None = option(
         None, "Time after which the search ends: 90s, 10m, 1h (default: all trials).",
         python='Seconds, or a duration such as "90s", "10m" or "1h", after which the search ends; it takes longer only '
-        "for the first trial. None makes all trials.",
+        "for the default map and raw columns, which are always tried. None makes all trials.",
         metavar="TIME",
     )  # fmt: skip
     trials: int | None = option(None, "Number of trials after which the search ends.", metavar="N")
@@ -49,8 +62,9 @@ class TuneOptions:
     )  # fmt: skip
     task: TaskKind = option("auto", TASK)
     scoring: ScoringName = option(
-        "auto", "Score to maximize. With auto, the accuracy for classes and R² for numbers.",
-        choices=("auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"),
+        "auto", "Score to choose by. With auto, the log loss for classes (with balanced classes the balanced accuracy) "
+        "and R² for numbers.",
+        choices=("auto", *SCORES),
     )  # fmt: skip
     base: Recipe | None = option(
         None,
@@ -64,6 +78,7 @@ class TuneOptions:
         python="Predictor to end the config in, if `base` has none. The search itself is the same.",
         choices=("ridge", "logistic"),
     )
+    class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
     seeds: int = option(
         2, "Number of splits, with draws of their own, that the last candidates are scored on.",
         metavar="N", most=1000, rare=True,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
+from typing import Any
 
+from kafeat.maths.scoring import spell_score, stated
 from kafeat.pictures.canvas import Picture, drawn
 from kafeat.pictures.portraits import importance
 from kafeat.study.report.comparisons import score_over_columns
 from kafeat.study.report.document import document, figures, table, write_page
-from kafeat.study.tune.tuning import Tuning
+from kafeat.study.tune.result import Tuning
 
 _MOST_LEADERS = 20
 _NAMES_OF_MAPS = (
@@ -22,7 +24,8 @@ _NAMES_OF_MAPS = (
     "noise."
 )
 _NAME_OF_THE_KNEE = (
-    "Without --columns the knee is taken: the fewest columns from which every doubling takes away less than 3 % of the "
+    "Without --columns, a search with a predictor takes the number of columns with the best score. Without a predictor "
+    "the knee is taken: the fewest columns from which every doubling takes away less than 3 % of the "
     "error, or no more than noise."
 )
 
@@ -38,17 +41,21 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     yield f"<h1>The best map for {escape(data)}</h1>"
     yield f'<p class="answer">{"<br>".join(map(escape, tuning.answer()))}</p>'
     yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>"
+    name = escape(spell_score(tuning.score_name))
     yield f"<h2>Leaderboard</h2><p>{_NAMES_OF_MAPS}</p>"
     rows = [
         [
             escape(row["map"]),
-            _figure(row["score"], row["standard_error"]),
+            _figure(tuning, row),
+            f"{row['columns']:,}",
+            f"{row['microseconds_per_row']:.3g}",
+            f"{row['model_bytes'] / 1e6:.2g}",
             f"{row['seconds']:.1f}",
             str(row["trial"]),
         ]
         for row in tuning.table[:_MOST_LEADERS]
     ]
-    yield from table(["map", escape(tuning.score_name), "seconds", "trial"], rows, 0)
+    yield from table(["map", name, "columns", "µs/row", "model, MB", "seconds", "trial"], rows, 0)
     if len(tuning.curve) > 1:
         yield from _curve(tuning)
     if pictures:
@@ -64,15 +71,15 @@ def _curve(tuning: Tuning) -> Iterator[str]:
     """Yield the scores over columns of the chosen map."""
     yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
     rows = [
-        [f"{row['columns']:,}", _figure(row["score"], row["standard_error"]), f"{row['bytes_per_row']:,}"]
-        for row in tuning.curve
+        [f"{row['columns']:,}", _figure(tuning, row), f"{row['bytes_per_row']:,}"] for row in tuning.curve
     ]
     chosen = next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None)
-    yield from table(["columns", escape(tuning.score_name), "bytes/row"], rows, chosen)
+    yield from table(["columns", escape(spell_score(tuning.score_name)), "bytes/row"], rows, chosen)
 
 
-def _figure(value: float, error: float) -> str:
-    return f"{value:.4f} <small>± {error:.1g}</small>"
+def _figure(tuning: Tuning, row: Mapping[str, Any]) -> str:
+    score = stated(tuning.score_name, row["score"])
+    return f"{score:z.4f} <small>± {row['standard_error']:.1g}</small>"
 
 
 def _pictures(tuning: Tuning) -> Iterator[Picture]:

@@ -13,8 +13,9 @@ from math import log2
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.study.tune.space import BASE, Candidate, SearchSpace
-from kafeat.study.tune.trials import Outcome, Score, Size
+from kafeat.maths.scoring import highest_score, stated
+from kafeat.study.tune.space import BASE, DEFAULT, FIXED, RAW, STARTS, Candidate, SearchSpace
+from kafeat.study.tune.trials import Outcome, Score, Size, deciding
 
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
@@ -23,6 +24,10 @@ _MOST_ROUNDS = 4
 _UNKNOWN = 3.0
 # With fewer trials than this, none is spent on screening.
 _LEAST_TO_SCREEN = 4
+# Of wider tables raw columns take more time and memory than any map.
+_MOST_RAW = 2048
+# Share of the time that is kept at most for other numbers of columns and the last fit.
+_MOST_SHARE_KEPT = 0.4
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,11 @@ class Trial:
     candidate: Candidate
     size: Size
     outcome: Outcome
+
+    @property
+    def columns(self) -> int:
+        """The number of columns that it was made for, or that it has if nothing chooses it."""
+        return self.outcome.columns if self.candidate.map in FIXED else self.size.width
 
 
 # Columns to search with if their number is open; the best map is tried with fewer and with twice as many.
@@ -78,6 +88,11 @@ class Budget:
         more = [wider] if self.columns is None and wider > searched else []
         return [width for width in (*fewer, searched, *more) if width <= rows or width == searched]
 
+    def allows(self, trial: Trial) -> bool:
+        """Return true if a map is within the bounds; raw columns are the only ones that may be more than `columns`."""
+        bounds = [self.most_columns, self.columns if trial.candidate.map == "raw" else None]
+        return all(bound is None or trial.outcome.columns <= bound for bound in bounds)
+
     def later_trials(self, with_curve: bool) -> float:
         """Return about the time of the trials at other widths, as a multiple of that of a trial of the searched one."""
         if self.columns is not None:
@@ -99,15 +114,18 @@ class Search:
 
     `sizes` are ascending; only trials of the last one are chosen from. `at_widths` holds the trials of the best maps
     with other numbers of columns, which are made after the search and do not count as its trials. Time for them is kept
-    back: `reserved` is their time as a multiple of that of a trial of the last size.
+    back: `reserved` is their time as a multiple of that of a trial of the last size, and `last_fit` that of the fit
+    whose test rows are scored.
     """
 
     space: SearchSpace
     sizes: Sequence[Size]
     run: Run
+    scoring: str = "r2"
     most_trials: int | None = None
     seconds: float | None = None
     reserved: float = 0.0
+    last_fit: float = 0.0
     tell: Callable[[Trial], None] = lambda _trial: None
     trials: list[Trial] = field(default_factory=list)
     at_widths: list[Trial] = field(default_factory=list)
@@ -122,7 +140,9 @@ class Search:
                 self.ended_early = True
                 break
             self._try(candidate, size)
-        reached = [size for size in self.sizes if len(self._ranked(size)) > 1]
+        reached = [
+            size for size in self.sizes if any(one.candidate not in STARTS for one in self._ranked(size))
+        ]
         if reached and reached[-1] != self.sizes[-1]:  # what led at a smaller size when the search was over
             leaders = _promoted(self._ranked(reached[-1]))
             tried = {trial.candidate for trial in self.trials if trial.size == self.sizes[-1]}
@@ -137,7 +157,7 @@ class Search:
         """
         size = self.sizes[-1]._replace(width=width)
         made = self._made(candidate, size)
-        if made is None and not self._late(candidate, size):
+        if made is None and not self._late(candidate, size, self._kept(self.last_fit)):
             made = self._make(candidate, size, self.at_widths)
         return made
 
@@ -166,14 +186,14 @@ class Search:
             if len(self.trials) + more > self.most_trials:
                 return True
         more_seconds = 0.0 if size == last else self._expected(candidate, last)
-        return self._late(candidate, size, more_seconds + self._reserve(self.seconds or 0.0))
+        return self._late(candidate, size, more_seconds + self._kept(self.reserved + self.last_fit))
 
     def _late(self, candidate: Candidate, size: Size, kept: float = 0.0) -> bool:
         """Return true if this trial would end later than the time, of which so many seconds are kept for others.
 
-        The first trial is always made.
+        The default map and raw columns are always tried.
         """
-        if self.seconds is None or not self.trials:
+        if self.seconds is None or (candidate in (DEFAULT, RAW) and size == self.sizes[-1]):
             return False
         return time.monotonic() - self.started + self._expected(candidate, size) + kept > self.seconds
 
@@ -197,15 +217,17 @@ class Search:
         made = (trial for trial in (*self.trials, *self.at_widths) if trial.size == size)
         return max((one.outcome.seconds for one in made if one.candidate.learned == learned), default=0.0)
 
-    def _reserve(self, seconds: float) -> float:
-        """Return the seconds to keep for the trials at other widths, by the slowest trial so far of the last size."""
+    def _kept(self, trials: float) -> float:
+        """Return the seconds to keep for this multiple of the slowest trial so far of the last size."""
         last = [trial.outcome.seconds for trial in self._ranked(self.sizes[-1])]
-        return min(self.reserved * max(last, default=0.0), seconds / 2.0)
+        return min(trials * max(last, default=0.0), _MOST_SHARE_KEPT * (self.seconds or 0.0))
 
     def _plan(self) -> Iterator[tuple[Candidate, Size]]:
         """Yield the trials in their order, which depends on the outcomes so far and on nothing else."""
         small, middle, last = self.sizes
-        yield self.space.default(), last
+        yield DEFAULT, last
+        if self.space.table.width <= _MOST_RAW:
+            yield RAW, last
         if self.space.base:
             yield BASE, last
         if self.most_trials is not None and self.most_trials < _LEAST_TO_SCREEN:
@@ -224,21 +246,33 @@ class Search:
         for candidate in self._plain_neighbours():  # cheap, so first
             yield candidate, last
         for _ in range(_MOST_ROUNDS):
-            before = self.best_score.candidate
+            before = self._best_map()
+            if before is None:
+                return
             for candidate in self.space.neighbours(before):
                 yield candidate, last
-            if self.best_score.candidate == before:
+            if self._best_map() == before:
                 return
+
+    def _best_map(self) -> Candidate | None:
+        """Return the best map that has neighbours."""
+        ranked = (trial.candidate for trial in self._ranked(self.sizes[-1]))
+        return next((candidate for candidate in ranked if candidate.map not in FIXED), None)
 
     def _plain_neighbours(self) -> list[Candidate]:
         """Return the neighbours of the best map without learned parts that have none either."""
-        plain = [t.candidate for t in self._ranked(self.sizes[-1]) if not t.candidate.complexity]
+        plain = [
+            t.candidate
+            for t in self._ranked(self.sizes[-1])
+            if not t.candidate.complexity and t.candidate.map not in FIXED
+        ]
         near = self.space.neighbours(plain[0]) if plain else ()
         return [candidate for candidate in near if not candidate.complexity]
 
     def _ranked(self, size: Size) -> list[Trial]:
-        """Return the trials of a size that have a score, best first."""
-        scored = [trial for trial in self.trials if trial.size == size and trial.outcome.failure is None]
+        """Return the trials of a size that have a score and are within the budget, best first."""
+        of_size = [trial for trial in self.trials if trial.size == size and trial.outcome.failure is None]
+        scored = filter(self.budget.allows, of_size)
         return sorted(scored, key=lambda trial: -trial.outcome.score)
 
     @property
@@ -255,17 +289,29 @@ class Search:
         """Return the trials of the largest size with any: the chosen one, and the others by their scores.
 
         Among trials that are worse than the best by less than a standard error of the difference, the simplest is
-        chosen, and of equally simple ones the best.
+        chosen, and of equally simple ones the best. It is no worse than raw columns and the default map.
         """
-        best = self.best_score
-        ranked = self._ranked(best.size)
+        ranked = self._ranked(self.best_score.size)
+        best, floor = ranked[0].outcome, self.floor
         equals = [
             trial
             for trial in ranked
-            if best.outcome.score - trial.outcome.score <= trial.outcome.noise(best.outcome)
+            if best.score - trial.outcome.score <= trial.outcome.noise(best) and trial.outcome.score >= floor
         ]
         chosen = min(equals, key=lambda trial: trial.candidate.complexity)
         return [chosen, *(trial for trial in ranked if trial is not chosen)]
+
+    @property
+    def floor(self) -> float:
+        """The best score of the raw columns and the default map, below which nothing is recommended."""
+        last = self._ranked(self.sizes[-1])
+        plain = (one.outcome.score for one in last if one.candidate in (RAW, DEFAULT))
+        return next(plain, float("-inf"))
+
+    def stated(self, trial: Trial) -> str:
+        """Return the score of a trial as it is usually stated, and its standard error."""
+        score = stated(deciding(self.scoring, trial.size), trial.outcome.score)
+        return f"{score:z.4f} ± {trial.outcome.error:.4f}"
 
 
 def _promoted(ranked: Sequence[Trial]) -> list[Candidate]:
@@ -301,13 +347,12 @@ class Choice:
 
 def first_choice(search: Search) -> Choice:
     """Return the best map of the searched width."""
-    most = search.budget.most_columns
-    leaders = [one for one in search.leaderboard() if most is None or one.outcome.columns <= most]
+    leaders = search.leaderboard()
     return Choice(leaders, leaders[0])
 
 
-def choose(search: Search, highest: float, with_curve: bool) -> Choice:
-    """Return the best map within the budget; no score is above `highest`.
+def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
+    """Return the best map within the budget, as wide as it scores best if it `predicts`, else at the knee.
 
     `with_curve` tries it with fewer columns even if they are fixed.
     """
@@ -315,17 +360,17 @@ def choose(search: Search, highest: float, with_curve: bool) -> Choice:
     if with_curve or budget.columns is None:
         choice.points = _points(search, choice.chosen.candidate)
     if budget.columns is None:
-        choice.chosen = _knee(choice.points, highest)
-        choice.reasons = _reasons(
-            choice, "tried" if budget.bytes_per_row is None else "tried within the bounds"
-        )
+        best = max(choice.points, key=lambda point: point.outcome.score)
+        choice.chosen = best if predicts else _knee(choice.points, search)
+        tried = "tried" if budget.bytes_per_row is None else "tried within the bounds"
+        choice.reasons = _reasons(choice, best, highest_score(search.scoring), tried)
     return choice
 
 
 def _points(search: Search, candidate: Candidate) -> list[Trial]:
     """Return the trials of a map with several numbers of columns, ascending."""
     last, points = search.sizes[-1], dict[int, Trial]()
-    widths = [last.width] if candidate.map == "base" else search.budget.widths(last.rows - last.rows // 4)
+    widths = [last.width] if candidate.map in FIXED else search.budget.widths(last.rows - last.rows // 4)
     for width in widths:
         trial = search.try_width(candidate, width)
         if trial is None:
@@ -337,12 +382,14 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
     return [points[n] for n in sorted(points)]
 
 
-def _knee(points: Sequence[Trial], highest: float) -> Trial:
-    """Return the point with the fewest columns from which no other is worth its columns."""
+def _knee(points: Sequence[Trial], search: Search) -> Trial:
+    """Return the point with the fewest columns from which no other is worth its columns, and not below the floor."""
+    highest, floor = highest_score(search.scoring), search.floor
     for i, point in enumerate(points):
-        if not any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :]):
+        worth = any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :])
+        if point.outcome.score >= floor and not worth:
             return point
-    return points[-1]
+    return max(points, key=lambda point: point.outcome.score)
 
 
 def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
@@ -352,19 +399,19 @@ def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
     return gain > one.noise(wider) and gain > share * loss
 
 
-def _reasons(choice: Choice, tried: str) -> list[str]:
-    """Return sentences with the reason for the number of columns, and the edge if it is at one."""
+def _reasons(choice: Choice, best: Trial, highest: float, tried: str) -> list[str]:
+    """Return sentences with the reason for the number of columns, and what it costs against the best of them."""
     chosen, points = choice.chosen, choice.points
     if len(points) < 2:
         return []
     columns = chosen.outcome.columns
-    if chosen is points[-1]:
-        before = points[-2].outcome
-        gain = chosen.outcome.score - before.score
-        step = "the last doubling" if columns == 2 * before.columns else f"the step from {before.columns:,}"
-        return [f"{columns:,} columns are the most that were {tried}; {step} gave {gain:+.2g}."]
-    said = [
-        f"{columns:,} columns are recommended: with more, every doubling takes away less than "
-        f"{100.0 * _WORTH:g} % of the error, or no more than noise."
+    if chosen is best:
+        said = f"{columns:,} columns score best of those that were {tried}"
+        return [f"{said}; they are the most." if chosen is points[-1] else f"{said}."]
+    loss = best.outcome.score - chosen.outcome.score
+    error = highest - chosen.outcome.score
+    return [
+        f"{columns:,} columns are recommended: with more, every doubling takes away less than {100.0 * _WORTH:g} % of "
+        f"the error, or no more than noise. {best.outcome.columns:,} columns score best of those that were {tried}: by "
+        f"{loss:.2g}, {100.0 * loss / error:.2g} % of the error."
     ]
-    return [*said, f"They are the fewest that were {tried}."] if chosen is points[0] else said

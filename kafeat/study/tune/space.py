@@ -15,7 +15,7 @@ from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step
-from kafeat.study.tune.table import IMPUTE, MIN_FREQUENCY, Recipe, TunedTable, date_parts, one_hot
+from kafeat.study.tune.input import IMPUTE, MIN_FREQUENCY, Recipe, TunedTable, date_parts, one_hot
 
 SCALERS: dict[str, list[Recipe]] = {
     "standardize": [{"kind": "standardize"}],
@@ -72,6 +72,8 @@ class Candidate:
     def __str__(self) -> str:
         if self.map == "base":
             return "the config to start from"
+        if self.map == "raw":
+            return f"raw columns, {self.scaler}"
         gamma = "" if self.gamma is None else f", γ = {_rule(self.gamma)}"
         metric = "" if self.metric == "none" else f", {self.metric}"
         name = "fourier, supervised" if self.map == "supervised" else self.map
@@ -81,6 +83,14 @@ class Candidate:
 
 BASE = Candidate("none", "none", "base", None)
 """The steps of the config to start from."""
+DEFAULT = Candidate("standardize", "none", "rbf")
+"""The map that a person would begin with."""
+RAW = Candidate("standardize", "none", "raw", None)
+"""The columns themselves, which a map has to beat."""
+STARTS = (DEFAULT, RAW, BASE)
+"""The candidates that are tried first, at the wanted size."""
+FIXED = ("base", "raw")
+"""Maps whose width is given, and that have no neighbours."""
 
 
 def _rule(multiple: float) -> str:
@@ -105,7 +115,8 @@ class SearchSpace:
         before = self._union(scaler) if candidate.union else [*self._in_line(), *scaler]
         rounds = {"iterations": _DRAFT_ROUNDS} if draft else {}
         metric = [{**step, **rounds} for step in METRICS[candidate.metric]]
-        return [*before, *metric, self._map(candidate, width, rows)]
+        last = [] if candidate.map == "raw" else [self._map(candidate, width, rows)]
+        return [*before, *metric, *last]
 
     def _map(self, candidate: Candidate, width: int, rows: int) -> Recipe:
         if candidate.map == "supervised":
@@ -158,10 +169,6 @@ class SearchSpace:
         """True, to scale the numbers alone, is tried where there are other columns."""
         return [False, True] if self.table.groups.mixed and self.table.groups.numbers else [False]
 
-    def default(self) -> Candidate:
-        """Return the map that a person would begin with."""
-        return Candidate("standardize", "none", "rbf")
-
     def first(self, width: int) -> Iterator[Candidate]:
         """Yield the candidates that are screened."""
         for union in self.unions:
@@ -200,7 +207,7 @@ class SearchSpace:
 
     def neighbours(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the candidates that differ from the best one in one choice."""
-        if best.map == "base":
+        if best.map in FIXED:
             return
         if best.gamma is not None:
             for factor in (3.0, 1.0 / 3.0, 3.0**0.5, 3.0**-0.5):
@@ -252,8 +259,10 @@ def with_predictor(start: Config, kind: PredictorKind | None, task: TaskKind) ->
 
 
 def check_predictor(config: Config, goal: PredictionTask, place: str) -> None:
-    """Refuse a predictor of classes for a label of numbers, before the search."""
+    """Refuse a predictor of classes, or weights of classes, for a label of numbers, before the search."""
     step = config.predictor
+    if step is not None and step.class_weight == "balanced" and goal.classes is None:
+        raise DataError(f"{place}: class_weight: balanced: expected a label of classes, got numbers")
     if step is not None and step.classes_only and step.task == "auto" and goal.classes is None:
         raise DataError(
             f"{place}: {step.kind}: expected a label of classes, got numbers: ridge predicts numbers, and "

@@ -12,7 +12,7 @@ import stat
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from types import TracebackType
 from typing import Annotated, NamedTuple, Self
@@ -21,22 +21,22 @@ import numpy as np
 from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.chain import Chain, FitCache, sources_of
+from kafeat.chain.chain import FitCache, sources_of
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted, quoted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
 from kafeat.jobs.fit.labels import LabelArgument, label_names, parse_test_rows
 from kafeat.jobs.fit.search import SampleSplit, fit_chain, ridge_predictions, subset_of
-from kafeat.maths.scoring import ScoringName, score_of
+from kafeat.maths.calibration import held_out_probabilities
+from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.inputs import EvaluatedMap, RereadableData
-from kafeat.study.learners import Ridge, Truth, predictions
-from kafeat.study.learners import split as divided
 from kafeat.study.request import EvaluationRequest
-from kafeat.study.scores import resampled_scores
-from kafeat.study.tune.space import DIAGONAL, Candidate, SearchSpace
-from kafeat.study.tune.table import TunedTable
+from kafeat.study.scores import ModelScoring, resampled_scores
+from kafeat.study.tune.input import TunedTable
+from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
+from kafeat.types import Array, Floats
 
 # Test parts of one shuffling, which do not overlap.
 _PARTS = 4
@@ -56,12 +56,18 @@ class Size(NamedTuple):
     draft: bool = False
 
 
+def deciding(scoring: str, size: Size) -> str:
+    """Return the score of trials of a size: drafts have a proper one that needs no calibration for log loss."""
+    return SQUARED_ERROR if size.draft and scoring == "log_loss" else scoring
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The score of a trial, and its values for resampled test rows, which are the same for all trials of a size.
 
     `columns` is the number of output columns, which may be smaller than that of the size. `failure` says why there is
-    no score.
+    no score. `figures` holds the other scores of classes by their names, `row_seconds` the seconds that a row took, and
+    `model_bytes` what the map has learned.
     """
 
     score: Annotated[float, Field(lt=float("inf"))]
@@ -69,6 +75,9 @@ class Outcome:
     seconds: Annotated[FiniteFloat, Field(ge=0.0)]
     columns: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
     failure: str | None = None
+    figures: dict[str, FiniteFloat] = field(default_factory=dict)
+    row_seconds: Annotated[FiniteFloat, Field(ge=0.0)] = 0.0
+    model_bytes: Annotated[int, Field(ge=0)] = 0
 
     @property
     def error(self) -> float:
@@ -80,47 +89,80 @@ class Outcome:
         return float(np.std(np.subtract(self.resampled, other.resampled)))
 
 
+# Scores of classes that stand beside the one that decides.
+_BESIDE = ("accuracy", "balanced_accuracy", "auc")
+
+
 class Scorer:
-    """Scores candidates on splits of the sample. What is learned does not depend on the number of jobs."""
+    """Scores candidates on splits of the sample. What is learned does not depend on the number of jobs.
+
+    With `balanced` every class counts the same.
+    """
 
     def __init__(
-        self, space: SearchSpace, task: PredictionTask, scoring: ScoringName, seed: int, jobs: int
+        self,
+        space: SearchSpace,
+        task: PredictionTask,
+        scoring: str,
+        *,
+        seed: int,
+        jobs: int,
+        balanced: bool = False,
     ) -> None:
         self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
+        self._balanced = balanced
         # Sizes that differ in the width alone share rows and fits.
         self._splits = cache(self._split_rows)
 
     def score(self, candidate: Candidate, size: Size) -> Outcome:
         """Return the mean score over the splits."""
         splits, started = self._splits(size.rows, size.splits), time.perf_counter()
-
-        def one(number: int) -> tuple[list[float], int]:
-            split = splits[number]
-            recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
-            rng = np.random.default_rng([self._seed, 6, number])
-            chain = split.fit(recipes, rng)
-            return self._scores(chain, split, number), chain.n_outputs
-
         try:
             with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
-                results = list(pool.map(one, range(len(splits))))
+                outcomes = list(
+                    pool.map(lambda k: self._on(splits[k], k, candidate, size), range(len(splits)))
+                )
         except DataError as error:
             return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
-        means = np.mean([scores for scores, _ in results], axis=0)
-        columns = max(columns for _, columns in results)
-        return Outcome(float(means[0]), tuple(means[1:].tolist()), time.perf_counter() - started, columns)
+        return _mean(outcomes, time.perf_counter() - started)
 
-    def _scores(self, chain: Chain, split: SampleSplit, number: int) -> list[float]:
-        """Return the score on the test rows of a split, and on resamples of them."""
-        _, predicted, labels = split.predictions(chain, ridge_predictions, self._task)
-        score = score_of(self._scoring, self._task, predicted, labels)
+    def _on(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Outcome:
+        """Return the outcome on one split."""
+        n, task = len(split.train), self._task
+        recipes = self._space.steps(candidate, size.width, n, size.draft)
+        chain = split.fit(recipes, np.random.default_rng([self._seed, 6, number]))
+        started = time.perf_counter()
+        Z, every = split.features(chain)
+        row_seconds = (time.perf_counter() - started) / len(Z)
+        weights = task.class_weights(every) if self._balanced else None
+        predicted, labels = ridge_predictions(Z, every, n, task, weights), every[n:]
+        measure, figures = deciding(self._scoring, size), dict[str, float]()
+        if not size.draft and task.classes is not None and np.isfinite(predicted).all():
+            of_test = None if weights is None else weights[n:]
+            probabilities = held_out_probabilities(predicted, task.numbers(labels), of_test)
+            figures = self._figures(predicted, probabilities, labels)
+            predicted = probabilities if measure == "log_loss" else predicted
+        score = score_of(measure, task, predicted, labels)
         if not np.isfinite(score):
             raise DataError(
                 f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
             )
         rng = np.random.default_rng([self._seed, 7, number])
-        resampled = resampled_scores(self._scoring, self._task, predicted, labels, RESAMPLES, rng)
-        return [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
+        resampled = resampled_scores(measure, task, predicted, labels, RESAMPLES, rng)
+        return Outcome(
+            score=score,
+            resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
+            seconds=0.0,
+            columns=chain.n_outputs,
+            figures=figures,
+            row_seconds=row_seconds,
+            model_bytes=sum(value.nbytes for one in chain.steps for value in one.state.values()),
+        )
+
+    def _figures(self, predicted: Floats, probabilities: Floats, labels: Array) -> dict[str, float]:
+        """Return the scores of classes by their names."""
+        figures = {name: figure_of(name, self._task, predicted, labels) for name in _BESIDE}
+        return {**figures, "log_loss": figure_of("log_loss", self._task, probabilities, labels)}
 
     def _split_rows(self, rows: int, n: int) -> list[SampleSplit]:
         return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
@@ -135,6 +177,20 @@ def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> SampleS
     test[part * held : (part + 1) * held] = True
     most = int(np.clip(_MOST_KEPT // max(1, len(order) * table.width), 2, _MOST_CHAINS))
     return SampleSplit.of(table.sample, order[~test], order[test], FitCache(most))
+
+
+def _mean(outcomes: Sequence[Outcome], seconds: float) -> Outcome:
+    """Return the outcome over all splits; a figure that a split has no value of is left out."""
+    means = {name: float(np.mean([one.figures[name] for one in outcomes])) for name in outcomes[0].figures}
+    return Outcome(
+        score=float(np.mean([one.score for one in outcomes])),
+        resampled=tuple(np.mean([one.resampled for one in outcomes], axis=0).tolist()),
+        seconds=seconds,
+        columns=max(one.columns for one in outcomes),
+        figures={name: mean for name, mean in means.items() if np.isfinite(mean)},
+        row_seconds=min(one.row_seconds for one in outcomes),
+        model_bytes=max(one.model_bytes for one in outcomes),
+    )
 
 
 def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
@@ -163,10 +219,13 @@ def score_test_rows(
     label: LabelArgument,
     split: str,
     kind: TaskKind,
-    scoring: ScoringName,
+    scoring: str,
     jobs: int,
 ) -> Score:
-    """Train ridge on the features of the training rows, and score it on the test rows."""
+    """Score the predictions of a model of the training rows on the test rows."""
+    predictor = fm.predictor
+    if predictor is None:
+        raise TypeError("the config of a test score ends in a predictor")
     names = label_names(label)
     n, read, parts = data.labelled(names, split)
     labels = label if isinstance(label, np.ndarray) else read
@@ -176,13 +235,12 @@ def score_test_rows(
     if not test.any():
         raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
     # Of all labels, as a class may have test rows only.
-    task = task_of(labels, kind)
-    features = EvaluatedMap(fm, data, n, EvaluationRequest(label=names, split=split, jobs=jobs)).features
-    model = Ridge(jobs).linear(features, ~test, Truth(task, labels, divided(n, fm.config.seed, test).folds))
-    rows, predicted = predictions(model, features, test)
-    seen = labels[rows]
-    resampled = resampled_scores(scoring, task, predicted, seen, _TEST_RESAMPLES)
-    return Score(score_of(scoring, task, predicted, seen), float(np.nanstd(resampled)), len(seen))
+    rule = ModelScoring.of(task_of(labels, kind), predictor.labels)
+    subject = EvaluatedMap(fm, data, n, EvaluationRequest(label=names, split=split, jobs=jobs))
+    rows, outputs = subject.predictions(fm, test)
+    predicted, seen = rule.predicted(outputs), rule.named(labels[rows])
+    resampled = resampled_scores(scoring, rule.task, predicted, seen, _TEST_RESAMPLES)
+    return Score(score_of(scoring, rule.task, predicted, seen), float(np.nanstd(resampled)), len(seen))
 
 
 def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
@@ -191,7 +249,7 @@ def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[
     None if too few rows or no difference among the columns say anything.
     """
     if chosen.map == "base":
-        chosen = space.default()
+        chosen = DEFAULT
     metric = DIAGONAL if chosen.metric == "none" else chosen.metric
     recipes = space.steps(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
     table = space.table

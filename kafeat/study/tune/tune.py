@@ -17,16 +17,18 @@ from kafeat.errors import DataError
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.fit.predictor import check_weight_column
+from kafeat.jobs.fit.predictor import check_weight_column, with_class_weight
 from kafeat.jobs.options import with_keywords
-from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant, usual_scoring
+from kafeat.maths.scoring import ScoringName, proper_scoring, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.report.document import report_folder
+from kafeat.study.tune.input import check_base, read_table, with_columns
 from kafeat.study.tune.notes import commented, comments, notes
 from kafeat.study.tune.options import TuneOptions
+from kafeat.study.tune.result import DataArguments, Tuning, curve_of, table_of
 from kafeat.study.tune.search import Budget, Choice, Search, choose, first_choice
 from kafeat.study.tune.space import (
     SearchSpace,
@@ -35,9 +37,7 @@ from kafeat.study.tune.space import (
     seconds_of,
     with_predictor,
 )
-from kafeat.study.tune.table import check_base, read_table, with_columns
 from kafeat.study.tune.trials import Scorer, TrialJournal, column_importance, score_test_rows, sizes
-from kafeat.study.tune.tuning import DataArguments, Tuning, curve_of, table_of
 
 LEAST_ROWS = 20
 """Fewer rows than these are refused, as nothing can be chosen on them."""
@@ -81,6 +81,18 @@ class Tuner:
             )
         return goal
 
+    @property
+    def chosen_by(self) -> str:
+        """The name of the score that decides."""
+        if self.scoring != "auto":
+            return self.scoring
+        return "balanced_accuracy" if self.balanced else proper_scoring(self.goal.kind)
+
+    @property
+    def balanced(self) -> bool:
+        """True if every class counts the same."""
+        return self.start.predictor is not None and self.start.predictor.class_weight == "balanced"
+
     def journal(
         self, path: str | None, resume: bool, listener: Listener
     ) -> AbstractContextManager[TrialJournal | None]:
@@ -98,19 +110,27 @@ class Tuner:
 
     def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
-        score = Scorer(self.space, self.goal, self.scoring, self.start.seed, self.jobs).score
+        score = Scorer(
+            self.space,
+            self.goal,
+            self.chosen_by,
+            seed=self.start.seed,
+            jobs=self.jobs,
+            balanced=self.balanced,
+        ).score
         rows = len(self.space.table.labels)
         planned = sizes(rows, self.budget.searched, self.seeds)
-        # The chosen map is fitted on all rows for the score of the test rows.
-        last_fit = 0.0 if self.split is None else rows / planned[-1].rows
         return Search(
             space=self.space,
             sizes=planned,
             run=score if record is None else record.remembering(score),
+            scoring=self.chosen_by,
             budget=self.budget,
             most_trials=trials,
             seconds=seconds,
-            reserved=self.budget.later_trials(self.with_report) + last_fit,
+            reserved=self.budget.later_trials(self.with_report),
+            # The sample is a part of the rows, all of which are read for the score of the test rows.
+            last_fit=0.0 if self.split is None else _READING * rows / planned[-1].rows,
         )
 
     def run(self, search: Search, stops: tuple[type[BaseException], ...]) -> Choice:
@@ -118,11 +138,12 @@ class Tuner:
         choice = None
         try:
             search.search()
-            choice = choose(search, highest_score(self.scoring), with_curve=self.with_report)
+            predicts = self.start.predictor is not None
+            choice = choose(search, predicts, with_curve=self.with_report)
             if self.split is not None:
-                fm = self.fit(self.config(choice), self.data)
+                fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data)
                 choice.test = score_test_rows(
-                    fm, self.data, self.label, self.split, self.task, self.scoring, self.jobs
+                    fm, self.data, self.label, self.split, self.task, self.chosen_by, self.jobs
                 )
         except stops:
             if not search.trials:
@@ -156,11 +177,10 @@ class Tuner:
     ) -> Tuning:
         """Return the result; `source` has the arguments of commands that read the same data."""
         config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
-        constant = score_of_constant(self.scoring, self.goal, labels, labels)
+        name = self.chosen_by
+        constant = score_of_constant(name, self.goal, labels, labels)
         said = tuple(notes(search, choice, self.goal, self.task, constant, config.predictor))
-        name = usual_scoring(self.goal.kind) if self.scoring == "auto" else self.scoring
-        name = "R²" if name == "r2" else name
-        text = comments(search, choice, names, name, constant, said)
+        text = comments(search, choice, names, constant, said)
         best, seed = choice.chosen, self.start.seed
         return Tuning(
             config=config,
@@ -169,7 +189,8 @@ class Tuner:
             score=best.outcome.score,
             error=best.outcome.error,
             constant_score=constant,
-            score_name=name,
+            score_name="R²" if name == "r2" else name,
+            figures=best.outcome.figures,
             test_score=choice.test,
             table=table_of(choice.leaders),
             curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
@@ -185,6 +206,8 @@ class Tuner:
 
 # A trial may take longer than those before it, and the chosen map is fitted, so the search ends before the time.
 _SHARE_OF_TIME = 0.88
+# Time of the last fit and its score, as a multiple of that of a trial on as many rows as the sample.
+_READING = 3.0
 
 
 @with_keywords(TuneOptions)
@@ -242,7 +265,7 @@ def tune(asked: TuneOptions) -> Tuning:
     """
     started = monotonic()
     start, own = load_start(asked.base)
-    start = with_predictor(start, asked.predictor, asked.task)
+    start = with_class_weight(with_predictor(start, asked.predictor, asked.task), asked.class_weight)
     budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
     seconds = seconds_of(asked.time)
     budget.check()

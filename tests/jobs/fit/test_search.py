@@ -62,6 +62,21 @@ def test_validation_finds_the_gamma_that_separates():
     assert record.scores[1] > 0.85 > max(record.scores[0], record.scores[2])
 
 
+def test_log_loss_is_that_of_calibrated_scores():
+    """Uncalibrated, the shares of the classes alone would have a loss above that of a constant."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(np.sin(3.0 * X[:, 0]) > 0.7, "a", "b")
+    nystroem = {"kind": "nystroem", "n_components": 64, "gamma": {"validate": [1e-9, 1.0]}}
+    fm = kafeat.fit({"search": {"scoring": "log_loss"}, "steps": ["standardize", nystroem]}, X, y)
+    (search,) = fm.provenance.searches
+    share = float((y == "a").mean())
+    constant = share * np.log(share) + (1.0 - share) * np.log(1.0 - share)
+    assert search.chosen == 1.0
+    assert search.scores[0] == pytest.approx(constant, abs=0.06)
+    assert search.scores[1] > 0.5 * constant
+
+
 def test_both_at_once_and_inside_of_a_union():
     maps = [{"steps": [{**FOURIER, "gamma": {"validate": [0.01, 0.5]}, "n_components": {"target_error": 0.2}}]},
             {"steps": [{**FOURIER, "n_components": 16}]}]  # fmt: skip

@@ -64,3 +64,46 @@ def test_the_commands_to_go_on_with_predict(tmp_path):
     assert fit.startswith("kafeat fit --config b.yaml")
     assert "model.joblib" in fit
     assert predict.startswith("kafeat predict --model model.joblib")
+
+
+def test_balanced_classes_are_chosen_by_balanced_accuracy_with_weighted_rows():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(600, 3))
+    labels = np.where(rows[:, 0] + rng.normal(size=600) > 2.0, "rare", "usual")
+    plain, balanced = (
+        kafeat.tune(rows, labels, 16, trials=3, jobs=1, predictor="ridge", class_weight=weight)
+        for weight in (None, "balanced")
+    )
+    assert balanced.score_name == "balanced_accuracy"
+    assert balanced.constant_score == 0.5
+    assert balanced.score > plain.figures["balanced_accuracy"] + 0.1
+    assert balanced.config.predictor.class_weight == "balanced"
+    assert plain.config.predictor.class_weight == "none"
+    assert balanced.notes[-1].endswith("--predictor ridge --class-weight balanced")
+    found = [tuning.fit().predict(rows) == "rare" for tuning in (plain, balanced)]
+    assert found[0].sum() < found[1].sum()
+
+
+def test_class_weights_need_a_predictor_and_classes():
+    labels = RNG.integers(2, size=200)
+    with pytest.raises(
+        UsageError, match="class_weight: expected a config that ends in a predictor, such as ridge"
+    ):
+        quick(labels, class_weight="balanced")
+    with pytest.raises(
+        UsageError, match="class_weight: expected a config that ends in a predictor, such as ridge"
+    ):
+        kafeat.fit({"steps": ["standardize"]}, X, labels, class_weight="balanced")
+    with pytest.raises(DataError, match="class_weight: balanced: expected a label of classes, got numbers"):
+        quick(Y, predictor="ridge", class_weight="balanced")
+
+
+def test_the_keyword_of_fit_is_the_parameter_of_the_predictor():
+    labels = np.where(X[:, 0] > 1.0, "a", "b")
+    steps = [{"kind": "standardize"}, {"kind": "ridge", "class_weight": "balanced"}]
+    fitted = kafeat.fit({"steps": steps}, X, labels).predict_proba(X)
+    steps = ["standardize", "ridge"]
+    assert np.array_equal(
+        kafeat.fit({"steps": steps}, X, labels, class_weight="balanced").predict_proba(X), fitted
+    )
+    assert not np.array_equal(kafeat.fit({"steps": steps}, X, labels).predict_proba(X), fitted)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from kafeat.config import Config
 from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import LabelNames
+from kafeat.maths.scoring import spell_score, stated
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 from kafeat.study.evaluation import PlotOver, check_axis
@@ -71,10 +72,11 @@ class Tuning:
         config: The config that was chosen.
         yaml: The same as YAML, with comments on the choice.
         columns: Its number of output columns, as it was scored.
-        score: Its score on rows that its map was not fitted on, a mean over the splits.
+        score: Its score on rows that its map was not fitted on, a mean over the splits; an error is negative.
         error: The standard error of the score.
-        constant_score: The score of a constant prediction: the mean, or the most frequent class.
+        constant_score: The score of a constant prediction: the mean, or the shares of the classes.
         score_name: The name of the score.
+        figures: Other scores of classes on the same rows, by their names.
         test_score: The score on the test rows, which the choice has not seen; None without them.
         table: The trials of the searched width, the chosen map first and the others by their scores.
         curve: The chosen map with several numbers of columns; empty if only one was tried.
@@ -91,6 +93,7 @@ class Tuning:
     error: float
     constant_score: float
     score_name: str
+    figures: dict[str, float]
     test_score: Score | None
     table: Table
     curve: Table
@@ -149,6 +152,12 @@ class Tuning:
             score_over_seconds(axes, STYLES[0], self.table, self.score_name)
         return axes
 
+    def _stated(self, score: float) -> float:
+        return stated(self.score_name, score)
+
+    def _named(self, score: float) -> str:
+        return f"{spell_score(self.score_name)} {self._stated(score):z.4f}"
+
     @property
     def _only_point(self) -> dict[str, Any]:
         """The curve of a search with a fixed number of columns."""
@@ -158,13 +167,16 @@ class Tuning:
         """Return what was chosen and how well it does, in a few lines."""
         said = [
             f"{self.table[0]['map']}, {self.columns:,} columns",
-            f"{self.score_name} {self.score:.4f} ± {self.error:.4f} on rows held out to choose by; a constant "
-            f"prediction has {self.constant_score:z.4f}",
+            f"{self._named(self.score)} ± {self.error:.4f} on rows held out to choose by; a constant "
+            f"prediction has {self._stated(self.constant_score):z.4f}",
         ]
+        beside = {name: value for name, value in self.figures.items() if name != self.score_name}
+        if beside:
+            said.append(", ".join(f"{spell_score(name)} {value:.4f}" for name, value in beside.items()))
         test = self.test_score
         if test is not None:
             said.append(
-                f"{self.score_name} {test.value:.4f} ± {test.error:.4f} on {test.rows:,} test rows, not seen before"
+                f"{self._named(test.value)} ± {test.error:.4f} on {test.rows:,} test rows, not seen before"
             )
         return said
 
@@ -176,6 +188,7 @@ class Tuning:
             "score": self.score,
             "standard_error": self.error,
             "constant_score": self.constant_score,
+            "figures": self.figures,
             "columns": self.columns,
             "test_score": None if test is None else test.value,
             "test_standard_error": None if test is None else test.error,
@@ -211,13 +224,14 @@ class Tuning:
 
     def __repr__(self) -> str:
         steps = " -> ".join(step.kind for step in self.config.steps)
-        return f"Tuning({steps}: {self.score_name} {self.score:.4f} ± {self.error:.4f}, {self.trials} trials)"
+        return f"Tuning({steps}: {self._named(self.score)} ± {self.error:.4f}, {self.trials} trials)"
 
     def _repr_html_(self) -> str:
         rows = [
-            (row["map"], f"{row['score']:.4f} ± {row['standard_error']:.4f}") for row in self.table[:_SHOWN]
+            (row["map"], f"{self._stated(row['score']):z.4f} ± {row['standard_error']:.4f}")
+            for row in self.table[:_SHOWN]
         ]
-        return html_table(repr(self), rows, ("map", self.score_name))
+        return html_table(repr(self), rows, ("map", spell_score(self.score_name)))
 
 
 def table_of(leaders: Sequence[Trial]) -> Table:
@@ -227,6 +241,10 @@ def table_of(leaders: Sequence[Trial]) -> Table:
             "map": str(trial.candidate),
             "score": trial.outcome.score,
             "standard_error": trial.outcome.error,
+            **trial.outcome.figures,
+            "columns": trial.outcome.columns,
+            "microseconds_per_row": round(1e6 * trial.outcome.row_seconds, 2),
+            "model_bytes": trial.outcome.model_bytes,
             "seconds": round(trial.outcome.seconds, 3),
             "trial": trial.number,
         }

@@ -275,6 +275,8 @@ def _with_special(table: Table, matched: Columns, columns: Columns) -> Columns:
 
 def _as_asked(table: Table, columns: Columns) -> Columns:
     """Return the columns with what options tell about this table in the place of what the map records."""
+    if not columns.times and table.asked.nulls is None and table.asked.decimal is None:
+        return columns  # as most rows in memory, of which there may be few
     features = []
     for column, field in zip(
         columns.features, fields_of(table, (c.name for c in columns.features)), strict=True

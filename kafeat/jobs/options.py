@@ -61,6 +61,7 @@ class FitOptions:
     class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
     jobs: int | None = option(None, JOBS)
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
+    reading: InputOptions | None = None
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ def fit(asked: FitOptions) -> FeatureMap:
     label : str, list of str, array (n_rows,) or (n_rows, k), or None, default None
         The column of labels, which is no feature, or the labels themselves: classes or numbers, or k numbers a row.
         A list of text names several columns of numbers, unless it has an entry for every row.
+    reading : kafeat.io.options.InputOptions or None, default None
+        Options for reading, such as `InputOptions(delimiter=";", date_format=("%d.%m.%Y",))`.
 
     Returns
     -------
@@ -82,8 +84,9 @@ def fit(asked: FitOptions) -> FeatureMap:
     data, split, weight = asked.data, asked.split, asked.weight
     messages = list[str]()
     listener = Listener(warn=messages.append)
-    place = location_of(data)
-    with nullcontext(reader_of(data)) if place is None else InputOptions().open(place) as source:
+    place, reading = location_of(data), asked.reading or InputOptions()
+    with nullcontext(reader_of(data)) if place is None else reading.open(place) as source:
+        source.asked = reading.asked
         given = label_argument(asked.label, source.rows)
         fm = fit_reader(
             recipe,

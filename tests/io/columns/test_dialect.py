@@ -462,3 +462,16 @@ def test_a_label_of_fractions_after_whole_numbers_names_the_remedy(tmp_path: Pat
         ),
     ):
         fit_reader(config, source, "y")
+
+
+def test_fit_in_python_takes_the_options_for_reading(tmp_path):
+    dates = {"steps": [{"kind": "date_parts", "columns": ["a"]}, "standardize"]}
+    table = pa.table({"a": ["03/04/2014", "05/06/2014"] * 10, "b": range(20)})
+    with pytest.raises(DataError, match="--date-format %d/%m/%Y or %m/%d/%Y"):
+        kafeat.fit(dates, table)
+    fm = kafeat.fit(dates, table, reading=InputOptions(date_format=("%d/%m/%Y",)))
+    iso = table.set_column(0, "a", pa.array(["2014-04-03", "2014-06-05"] * 10))
+    assert np.array_equal(fm.transform(table), kafeat.fit(dates, iso).transform(iso))
+    (tmp_path / "x.csv").write_text("a;b\n" + "1,5;2\n2,5;3\n" * 10)
+    fm = kafeat.fit({"steps": ["standardize"]}, tmp_path / "x.csv", reading=InputOptions(delimiter=";"))
+    assert np.allclose(fm.transform([[1.5, 2.0], [2.5, 3.0]]), [[-1.0, -1.0], [1.0, 1.0]])

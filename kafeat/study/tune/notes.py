@@ -27,12 +27,13 @@ def notes(
     choice: Choice,
     goal: PredictionTask,
     task: TaskKind,
+    scoring: str,
     constant: float,
     predictor: Predictor | None,
 ) -> Iterator[str]:
     """Yield the sentences; the last one says how to repeat the search, for a config that ends in `predictor`.
 
-    `constant` is the score of a constant prediction.
+    `task` and `scoring` are as they were asked for, `constant` is the score of a constant prediction.
     """
     table, best = search.space.table, choice.chosen.outcome
     for name, reason in table.groups.left_out.items():
@@ -61,11 +62,19 @@ def notes(
             "The config makes a map. For predictions, add `- kind: ridge` to its steps, "
             "or search with --predictor ridge."
         )
-    splits = search.sizes[-1].splits
-    last_step = "" if predictor is None else f" --predictor {predictor.kind}"
-    if predictor is not None and predictor.class_weight == "balanced":
-        last_step += " --class-weight balanced"
-    yield f"The same search again: {search.budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
+    yield "The same search again: " + _again(search, task, scoring, predictor)
+
+
+def _again(search: Search, task: TaskKind, scoring: str, predictor: Predictor | None) -> str:
+    """Return the options of the command that decide what is tried."""
+    said = f"{search.budget.spelled()}--seeds {search.sizes[-1].splits} --trials {len(search.trials)}"
+    said += "".join(
+        f" --{name} {value}" for name, value in (("task", task), ("scoring", scoring)) if value != "auto"
+    )
+    if predictor is None:
+        return said
+    balanced = " --class-weight balanced" if predictor.class_weight == "balanced" else ""
+    return f"{said} --predictor {predictor.kind}{balanced}"
 
 
 _COMMON = 0.6

@@ -179,7 +179,7 @@ class Tuner:
         config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
         name = self.chosen_by
         constant = score_of_constant(name, self.goal, labels, labels)
-        said = tuple(notes(search, choice, self.goal, self.task, constant, config.predictor))
+        said = tuple(notes(search, choice, self.goal, self.task, self.scoring, constant, config.predictor))
         text = comments(search, choice, names, constant, said)
         best, seed = choice.chosen, self.start.seed
         return Tuning(

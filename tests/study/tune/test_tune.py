@@ -561,3 +561,10 @@ def test_the_score_of_test_rows_is_that_of_the_model():
     expected = score_of("log_loss", task, p, labels[test].astype(object))
     assert tuning.test_score.value == pytest.approx(expected, rel=1e-6)
     assert tuning.test_score.rows == test.sum()
+
+
+def test_the_last_note_has_the_options_that_decide_what_is_tried():
+    note = quick(X, Y, trials=2, columns=16, scoring="mae", task="regression", predictor="ridge").notes[-1]
+    assert note == (
+        "The same search again: --columns 16 --seeds 2 --trials 2 --task regression --scoring mae --predictor ridge"
+    )

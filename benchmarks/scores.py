@@ -202,9 +202,10 @@ def chosen(problem, width):
 
 
 def tuned(problem, width):
-    """The config that `kafeat tune` chooses in two minutes on the training rows."""
-    rows = problem.train
-    steps = kafeat.tune(problem.raw[rows], problem.labels[rows], width, time=120.0).config.to_plain()["steps"]
+    """The config that `kafeat tune` chooses in two minutes on the training rows, by the score that is compared here."""
+    rows, scoring = problem.train, "r2" if problem.numbers else "accuracy"
+    chosen = kafeat.tune(problem.raw[rows], problem.labels[rows], width, time=120.0, scoring=scoring)
+    steps = chosen.config.to_plain()["steps"]
 
     def fit(rows):
         fm = fitted(problem, {"steps": steps}, rows)

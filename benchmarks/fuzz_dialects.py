@@ -45,7 +45,7 @@ _OTHER_WORDS = ("n.a.", "missing", "--", "-999", "k.A.")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a table is written, and what is told about it."""
+    """The dialect of a random table, and the options that name it."""
 
     delimiter: str
     decimal: str
@@ -72,7 +72,7 @@ class Dialect:
         return options
 
     def unclear(self, values: Table) -> set[str]:
-        """What the table may be refused for."""
+        """Reasons for which the table may be refused."""
         numbers = [text for text in values.numbers if text != self.null]
         marked = [text for text in numbers if self.decimal in text]
         reasons = set()
@@ -191,7 +191,7 @@ def _field(of: Dialect, text: str) -> str:
 
 
 def read(of: Dialect, path: Path, jobs: int) -> np.ndarray:
-    """What a map that is fitted on the file makes of it: number, month, day, hour and minute."""
+    """Return the numbers, months, days, hours and minutes that a map fitted on the file reads."""
     parts = ("month", "day", "hour", "minute")
     steps = [
         {"kind": "date_parts", "columns": ["t"], "parts": parts, "timezone": of.zone},

@@ -65,7 +65,7 @@ class Program:
 
 
 class Programs:
-    """What makes the programs of a fitted model, each at its first use: `programs("predictions")` returns one."""
+    """The programs of a fitted model, each made at its first use: `programs("predictions")` returns one."""
 
     def __init__(
         self, chain: Chain, dtype: str, predictor: FittedStep | None = None, device: Device | None = None

@@ -177,7 +177,7 @@ class InputOptions:
 
     @property
     def asked(self) -> Asked:
-        """What the options tell about the dialect."""
+        """The parts of the dialect that the user gave."""
         from kafeat.io.columns.dialect import Asked
 
         if self.date_format:

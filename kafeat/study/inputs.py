@@ -1,4 +1,4 @@
-"""What an evaluation is asked for, and its data, read as often as needed: as columns, features, or a kernel matrix."""
+"""The data of an evaluation, read as often as needed: as columns, features, or a kernel matrix."""
 
 from __future__ import annotations
 

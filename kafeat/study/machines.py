@@ -89,7 +89,7 @@ class Learned:
 
 
 class Compared(NamedTuple):
-    """What the learner makes of everything that is compared, and of the features of the rows of the exact machine."""
+    """The results of a learner for all that is compared, and for the features of the rows of the exact machine."""
 
     raw: Learned
     features: Learned

@@ -127,7 +127,7 @@ class Columns:
 
     @property
     def dialect(self) -> dict[str, Any]:
-        """How text is read: the words for what is missing, and the columns with decimal commas and with times."""
+        """The rules for reading text: words for missing values, and the columns with decimal commas and with times."""
         return {
             "nulls": list(self.features[0].dialect.nulls),
             "decimal_commas": [column.name for column in self.features if column.dialect.decimal == ","],

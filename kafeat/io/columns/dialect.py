@@ -24,7 +24,7 @@ KEEP, UTC = "keep", "UTC"
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a column is read. A map records it.
+    """The rules for reading a column of text. A map records them.
 
     `nulls` are the words for what is missing. `decimal` is a point or a comma. `dates` is the form of times in text,
     as `strftime` has it, and `timezone` the zone whose hours they get.
@@ -68,7 +68,7 @@ OLD = Dialect(nulls=("-",), dates="", timezone=UTC)
 
 @dataclass(frozen=True)
 class Asked:
-    """What options tell about the dialect of a table. The rest is known from a map, or guessed."""
+    """The parts of a dialect that the user gave. The others are known from a map, or guessed."""
 
     nulls: tuple[str, ...] | None = None
     decimal: str | None = None

@@ -70,7 +70,7 @@ class Table:
     row_names: frozenset[str] = frozenset()
     """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
     asked: Asked = NOTHING_ASKED
-    """What the options of reading tell about the dialect."""
+    """The parts of the dialect that the user gave."""
 
     @property
     def width(self) -> int:

@@ -32,7 +32,7 @@ _PARTS = {
     "f": r"(?P<fraction>\d+)", "p": r"(?P<half>[ap])\.?m\.?", "%": "%",
     "z": r"(?:(?P<utc>Z)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?)",
 }  # fmt: skip
-"""What a letter behind a % of a date format matches."""
+"""Patterns of the letters behind a % of a date format."""
 # A time of day behind a date, with all that Arrow's own parser accepts, and more.
 _TIME_OF_DAY = (
     rf"(?:(?:T|,? ){_PARTS['H']}(?::{_PARTS['M']}(?::{_PARTS['S']}(?:\.{_PARTS['f']})?)?)?(?: ?{_PARTS['p']})?"

@@ -35,7 +35,7 @@ _BOM = b"\xef\xbb\xbf"
 _MOST_CELLS = 1 << 23
 """Values to make at a time. Rows may have different keys, so there may be far more cells than bytes."""
 _BETWEEN = "\n,0,\n"
-"""What joins lines to one JSON list. It can stand neither in an object nor in a string, so no row takes two lines."""
+"""The text that joins lines to one JSON list. Neither objects nor strings hold it, so no row takes two lines."""
 
 
 class JsonlReader(UntypedReader):

@@ -147,7 +147,7 @@ def fit_chain(
 
 
 HeldOutPredictions = Callable[[Floats, Array, int, PredictionTask], Floats]
-"""What a learner on the first rows of features (n, D), so many, with labels (n,) predicts of the others."""
+"""Learn from the first `train` rows of features (n, D) with labels (n,), and predict the others."""
 
 
 def ridge_predictions(

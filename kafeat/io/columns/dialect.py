@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 NULLS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A", "?", "-", ".")
-"""Words for a missing number or time. So does an empty field."""
+"""Words for a missing number or time. An empty field is missing, too."""
 ISO = "%Y-%m-%d"
 """The form of dates of ISO 8601."""
 SECONDS = "%s"

@@ -51,7 +51,7 @@ class Outputs:
 
     @property
     def notes(self) -> dict[str, str]:
-        """What an output says about them, if its format has a place for it."""
+        """Notes on the outputs, for formats that have a place for them."""
         return {
             **({} if self.what == "features" else {"content": self.what}),
             **({} if self.scale is None else {"scale": repr(self.scale)}),

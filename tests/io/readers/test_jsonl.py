@@ -363,7 +363,7 @@ _PIECES = [
 
 
 def accepted(line: bytes) -> Row | None:
-    """What Python's json module makes of a line, None if it is no flat object with different keys."""
+    """Return a line as Python's json module reads it, None if it is no flat object with different keys."""
 
     def flat(pairs: list[tuple[str, Any]]) -> Row:
         if len({name for name, _ in pairs}) < len(pairs):

@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from kafeat.contract.folds import FOLDS, Folded
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.folds import FOLDS, Folded
 from kafeat.maths.ridge import KernelRidge, NormalEquations
 from kafeat.maths.row_sample import Hashes, row_hashes
 from kafeat.maths.task import Kind, PredictionTask

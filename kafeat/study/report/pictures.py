@@ -80,9 +80,10 @@ _OF_ERROR = {
     "suits.",
 }
 _OF_SCORE = (
-    "The score on rows that were held out. The lines are a linear model on the raw columns and the machine with the "
-    "exact kernel: a map is worth its cost between the two, and above. Over columns and seconds, points show where the "
-    "two machines stand themselves; each row of a kernel matrix has a column for every training row."
+    "The score on rows that were held out; the axis runs from a constant to perfect predictions. The lines are a "
+    "linear model on the raw columns and the machine with the exact kernel: a map is worth its cost between the two, "
+    "and above. Over columns and seconds, points show where the two machines stand themselves; each row of a kernel "
+    "matrix has a column for every training row."
 )
 
 

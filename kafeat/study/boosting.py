@@ -20,6 +20,8 @@ _MORE_ROWS, _MORE_COLUMNS = 4_000, 20
 # and more than _TOO_MUCH is left out.
 _MUCH, _MOST, _TOO_MUCH = 5e8, 1.5e9, 3e9
 _LEAST, _MOST_ROWS = 2_000, 100_000
+# From so many rows on, a tenth of them says when to stop: else boosting learns noise, and is worse than a constant.
+_STOPS_EARLY = 5_000
 _QUICK = {"max_iter": 50, "learning_rate": 0.2, "max_bins": 63}
 
 
@@ -78,7 +80,8 @@ def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
         Z, y = Z[several], y[several]
         if len(np.unique(y)) < 2:
             return "its training rows have one class"
-    estimators = [make(random_state=0, **planned[1]) for _ in y.T]
+    stops = len(Z) >= max(_STOPS_EARLY, 10 * trees)
+    estimators = [make(random_state=0, early_stopping=stops, **planned[1]) for _ in y.T]
     started = time.perf_counter()
     with _one_thread():
         for estimator, of_label in zip(estimators, y.T, strict=True):

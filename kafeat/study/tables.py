@@ -79,11 +79,11 @@ def rows_of(summaries: Sequence[Summary]) -> list[Row]:
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
-    """Return the first of rows with the same width and score, which are one machine. Several get the names of maps."""
-    some = list({(row.width, row.of("score")): row for row in reversed(rows)}.values())[::-1]
-    if len(some) < 2:
-        return some
-    return [Row(row.which, f"{row.name}, {spell_briefly(row.entry)}", row.width, row.entry) for row in some]
+    """Return one row if all have the same width and score, as they are one machine, else one for each map."""
+    if len({(row.width, row.of("score")) for row in rows}) < 2:
+        return list(rows[:1])
+    named = {spell_briefly(row.entry): row for row in reversed(rows)}
+    return [Row(row.which, f"{row.name}, {name}", row.width, row.entry) for name, row in named.items()][::-1]
 
 
 def _boosting(entry: Summary) -> str:

@@ -15,7 +15,8 @@ keys = st.lists(st.integers(0, 9), min_size=2, max_size=60).filter(lambda values
 def test_whole_groups_are_held_out_and_some_rows_stay(values, count, seed):
     rows = RowKeys(np.array(values, dtype=float), ordered=False)
     held = rows.last(min(count, len(values) - 1), np.random.default_rng(seed))
-    assert held.any() and not held.all()
+    assert held.any()
+    assert not held.all()
     assert not set(rows.values[held]) & set(rows.values[~held])
 
 
@@ -23,14 +24,17 @@ def test_whole_groups_are_held_out_and_some_rows_stay(values, count, seed):
 def test_the_latest_rows_are_held_out(values, count):
     rows = RowKeys(np.array(values, dtype=float), ordered=True)
     held = rows.last(min(count, len(values) - 1), np.random.default_rng(0))
-    assert held.any() and rows.values[held].min() > rows.values[~held].max()
+    assert held.any()
+    assert rows.values[held].min() > rows.values[~held].max()
 
 
 @given(keys, st.booleans(), st.integers(2, 5))
 def test_every_cut_keeps_groups_and_the_order_of_times(values, ordered, n):
     rows = RowKeys(np.array(values, dtype=float), ordered)
     for train, held in cuts_by(rows, n):
-        assert train.any() and held.any() and not (train & held).any()
+        assert train.any()
+        assert held.any()
+        assert not (train & held).any()
         assert not set(rows.values[train]) & set(rows.values[held])
         if ordered:
             assert rows.values[train].max() < rows.values[held].min()
@@ -63,6 +67,7 @@ def test_without_keys_rows_take_turns():
 def test_groups_are_shuffled_and_times_are_not():
     values = np.repeat(np.arange(50.0), 3)
     groups = RowKeys(values, ordered=False).shuffled(np.random.default_rng(0)).values
-    assert len(np.unique(groups)) == 50 and (groups != values).any()
+    assert len(np.unique(groups)) == 50
+    assert (groups != values).any()
     assert len(np.unique(np.column_stack([groups, values]), axis=0)) == 50
     assert RowKeys(values, ordered=True).shuffled(np.random.default_rng(0)).values is values

@@ -32,7 +32,8 @@ def tuning():
 
 def test_the_last_candidates_are_scored_on_all_rows(tuning):
     rows = [row["rows"] for row in tuning.table]
-    assert rows[:3] == [N, N, N] and set(rows[3:]) <= {6000}
+    assert rows[:3] == [N, N, N]
+    assert set(rows[3:]) <= {6000}
     assert {"standardize, rbf, γ = median", "raw columns, standardize"} <= {
         row["map"] for row in tuning.table[:3]
     }
@@ -70,7 +71,8 @@ def test_rows_bound_them(tuning):
     assert {row["rows"] for row in tune(TABLE, rows=6000).table} == {6000}
     bounded = tune(TABLE, rows=7000)
     assert bounded.table[0]["rows"] == 7000
-    assert "--rows 7000" in bounded.notes[-1] and "--rows" not in tuning.notes[-1]
+    assert "--rows 7000" in bounded.notes[-1]
+    assert "--rows" not in tuning.notes[-1]
 
 
 def test_a_label_of_noise_scores_like_a_constant_on_rows_that_maps_have_not_seen():
@@ -91,9 +93,11 @@ def test_a_property_of_groups_is_chance_on_other_groups():
     )
     options = {"columns": 64, "trials": 4}
     random, grouped = tune(table, **options), tune(table, split_by="group:who", **options)
-    assert random.score > 0.2 and grouped.score < 0.1 + 2.0 * grouped.error
+    assert random.score > 0.2
+    assert grouped.score < 0.1 + 2.0 * grouped.error
     assert any("--split-by group:who" in note for note in random.notes)
-    assert grouped.config.split_by == "group:who" and "by group:who" in grouped.yaml
+    assert grouped.config.split_by == "group:who"
+    assert "by group:who" in grouped.yaml
     assert grouped.error > 3.0 * random.error  # 50 groups say less than 2,000 rows
 
 
@@ -111,7 +115,8 @@ def test_test_rows_have_no_part_in_it():
     spoiled = table.set_column(3, "y", pa.array(np.where(np.asarray(split) == "test", 1e6, Y)))
     first, second = (tune(one, split="part") for one in (table, spoiled))
     assert first.table[0]["rows"] == N - N // 9 - 1
-    assert first.score == second.score and first.test_score.value != second.test_score.value
+    assert first.score == second.score
+    assert first.test_score.value != second.test_score.value
 
 
 def test_more_rows_help_as_the_curve_says(tuning):
@@ -137,7 +142,8 @@ def test_roles_divide_the_rows():
     numbers = np.arange(100_000)
     every = Roles(0, 1.0, 1.0, Folds())
     learned, scored = every.learned(numbers, None), every.scored(numbers, None)
-    assert (learned ^ scored).all() and abs(scored.mean() - 0.25) < 0.01
+    assert (learned ^ scored).all()
+    assert abs(scored.mean() - 0.25) < 0.01
     half, fewer = Roles(0, 1.0, 0.5, Folds()), Roles(0, 0.2, 1.0, Folds())
     assert (half.scored(numbers, None) == scored).all()
     assert (half.learned(numbers, None) <= learned).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quote
 from kafeat.jobs.fit.labels import check_label
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import check_weight
+from kafeat.jobs.fit.split_by import with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
@@ -89,7 +91,9 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     messages: list[str] = []
     listener = (asked.listener or Listener(warn=messages.append)).once()
     exhibits: list[MapFigures] | None = None if asked.report is None else []
-    candidates = list_candidates(_as_list(asked.model), _as_list(asked.config), sweeps, asked.seeds)
+    candidates = _split_alike(
+        list_candidates(_as_list(asked.model), _as_list(asked.config), sweeps, asked.seeds), asked.split_by
+    )
     _check_splits(asked, candidates)
     for candidate in candidates:
         if candidate.fitted is None:
@@ -124,6 +128,16 @@ def _refuse_values(argument: str, column: object) -> None:
         )
 
 
+def _split_alike(candidates: Sequence[ComparedMap], split_by: str | None) -> list[ComparedMap]:
+    """Return candidates that hold out the same rows: by the option, or by what all recipes say."""
+    own = {one.config.split_by for one in candidates}
+    if split_by is None and len(own) > 1:
+        raise UsageError(
+            f"split_by: expected the same in all recipes, got {' and '.join(sorted(map(str, own)))}: give --split-by"
+        )
+    return [replace(one, config=with_split_by(one.config, split_by)) for one in candidates]
+
+
 def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -> None:
     """Refuse several splits of rows that are split already, or that a model was fitted on."""
     if asked.splits == 1:
@@ -132,6 +146,8 @@ def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -
         raise UsageError(
             f"--splits: expected no --split with it, got {quoted(asked.split)}, which splits the rows"
         )
+    if (candidates[0].config.split_by or "").startswith("time:"):
+        raise UsageError("--splits: expected no times to split by, as the latest rows are always the same")
     fitted = next((one.name for one in candidates if one.fitted is not None), None)
     if fitted is not None:
         raise UsageError(

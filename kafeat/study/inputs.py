@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kafeat.config import Config
+from kafeat.contract.folds import RowKeys
 from kafeat.contract.tile import dense
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.columns import Columns
@@ -28,6 +30,7 @@ from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import labelled
 from kafeat.jobs.fit.labels import LabelNames, Labels, joint_labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
+from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
@@ -274,6 +277,17 @@ class RereadableData:
                 for name in labels:
                     parts[name].append(labels[name].read(chunk))
         return rows, {name: joined(part) if part else np.empty(0) for name, part in parts.items()}
+
+    def keys(self, config: Config) -> RowKeys | None:
+        """Return the groups or times of all rows by which the config holds rows out; None if it does not."""
+        split_by = SplitBy.of(config)
+        if split_by is None:
+            return None
+        with self.open() as source:
+            reader, nothing = KeyReader(split_by, source, config.seed), Columns((), source.positional, None)
+            chunks = source.coding([split_by.column]).chunks(nothing, [split_by.column], _ROWS)
+            parts = [reader.keys(chunk).values for chunk in chunks]
+        return RowKeys(np.concatenate([np.empty(0), *parts]), split_by.ordered)
 
     def task_of(self, labels: Array, kind: TaskKind) -> PredictionTask:
         """Return the task of these labels; an error names the data."""

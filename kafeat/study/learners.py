@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from kafeat.contract.folds import FOLDS, Folded
+from kafeat.contract.folds import FOLDS, Folded, Folds, RowKeys
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.ridge import KernelRidge, NormalEquations
 from kafeat.maths.row_sample import Hashes, row_hashes
@@ -48,6 +48,7 @@ class Split:
         test: True for the rows that are tested on, (n,).
         hashes: Numbers (n,) that order all rows at random.
         seed: Seed of the choice of these rows; None if a column names them.
+        keys: Groups or times of the rows, by which all other rows are held out; None holds them out at random.
         validation: Training rows (n,) that the recommendation is chosen on; None if there is nothing to choose.
         truth: The labels; None without any.
     """
@@ -55,6 +56,7 @@ class Split:
     test: Mask
     hashes: Hashes
     seed: int | None = None
+    keys: RowKeys | None = None
     validation: Mask | None = None
     truth: Truth | None = None
 
@@ -70,7 +72,10 @@ class Split:
 
     @property
     def folds(self) -> npt.NDArray[np.intp]:
-        """Return the fold of each row, (n,)."""
+        """Return the fold of each row, (n,); times are cut into blocks."""
+        if self.keys is not None:
+            blocks = Folds.by(replace(self.keys, ordered=False))
+            return blocks.parts(self.keys.values)
         return (self.hashes % np.uint64(FOLDS)).astype(np.intp)
 
     def some(self, of: Mask, most: int) -> npt.NDArray[np.intp]:
@@ -80,15 +85,30 @@ class Split:
             rows = np.sort(rows[np.argsort(self.hashes[rows])[-most:]])
         return rows
 
+    def validation_rows(self, part: int) -> Mask:
+        """Return true for one of so many parts of the training rows: random rows, or by their keys."""
+        train = np.flatnonzero(self.train)
+        rows = np.zeros(len(self.test), dtype=bool)
+        if self.keys is None:
+            rows[self.some(self.train, len(train) // part)] = True
+        else:
+            rng = np.random.default_rng(self.seed or 0)
+            rows[train[self.keys.select(train).last(len(train) // part, rng)]] = True
+        return rows
 
-def split(n: int, seed: int, test: Mask | None = None) -> Split:
+
+def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = None) -> Split:
     """Hold out the fifth of n rows with the largest hashes of (seed, row number), or the rows in `test`.
 
-    A fit takes the smallest hashes. If it takes less than four fifths of the rows, it has seen no test row.
+    A fit takes the smallest hashes. If it takes less than four fifths of the rows, it has seen no test row. With keys,
+    the groups of about a fifth of the rows are held out, or the latest fifth.
     """
     hashes = row_hashes(seed, 0, n)
     if test is not None:
-        return Split(test, hashes)
+        return Split(test, hashes, keys=keys)
+    if keys is not None:
+        held = keys.last(max(2, int(_TEST_SHARE * n)), np.random.default_rng(seed))
+        return Split(held, hashes, seed, keys)
     held = np.zeros(n, dtype=bool)
     held[np.argsort(hashes)[n - max(2, int(_TEST_SHARE * n)) :]] = True
     return Split(held, hashes, seed)

@@ -59,7 +59,8 @@ def choose_rows(
             )
     test = None if request.split is None else _test_rows(request.split, parts)
     base = candidates[0].config.seed
-    divided = [split(n, base + i, test) for i in range(splits)]
+    keys = data.keys(candidates[0].config)
+    divided = [split(n, base + i, test, keys) for i in range(splits)]
     if labels is None:
         return divided
     task = data.task_of(labels, request.task)
@@ -78,9 +79,7 @@ def _validation_rows(chosen: Split, candidates: Sequence[ComparedMap]) -> Mask |
     settings = {(one.name, repr(one.setting)) for one in candidates}
     if len(settings) < 2 or train.sum() < _LEAST_TO_CHOOSE:
         return None
-    rows = np.zeros(len(train), dtype=bool)
-    rows[chosen.some(train, int(train.sum()) // _VALIDATION_PART)] = True
-    return rows
+    return chosen.validation_rows(_VALIDATION_PART)
 
 
 def check_labels(chosen: Split, truth: Truth, label: str) -> None:

@@ -16,6 +16,7 @@ from kafeat.io.options import (
     LABEL,
     OUTPUT_DTYPE,
     SCORES,
+    SPLIT_BY,
     TASK,
     WEIGHT,
     InputOptions,
@@ -79,6 +80,7 @@ class EvaluationRequest:
         None, "Column with the values train and test (default: hold out a random fifth of the rows).",
         use="column", metavar="COL",
     )  # fmt: skip
+    split_by: str | None = option(None, SPLIT_BY, rare=True)
     task: TaskKind = option("auto", TASK)
     learner: str = option(
         "ridge", "Model used to predict the label. All but ridge need the extra kafeat[evaluate].", choices=LEARNERS

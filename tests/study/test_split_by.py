@@ -1,0 +1,58 @@
+"""An evaluation holds out whole groups, or the latest rows, if recipes or an option say so."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.errors import UsageError
+
+RNG = np.random.default_rng(0)
+OF = RNG.permutation(np.repeat(np.arange(50), 12))
+X = RNG.normal(size=(50, 4))[OF] + 0.1 * RNG.normal(size=(600, 4))
+TABLE = pa.table(
+    {
+        **{f"x{i}": X[:, i] for i in range(4)},
+        "who": [f"p{i}" for i in OF],
+        "t": np.arange(600.0),
+        "y": RNG.normal(size=50)[OF],
+    }
+)
+CONFIG = {
+    "columns": {"include": ["x*"]},
+    "steps": [{"kind": "standardize"}, {"kind": "nystroem", "n_components": 64, "gamma": 0.3}],
+}
+
+
+def evaluate(config=CONFIG, **options):
+    return kafeat.evaluate(data=TABLE, label="y", config=config, jobs=1, **options)
+
+
+def test_a_property_of_groups_is_not_learned_from_other_groups():
+    random, grouped = evaluate(), evaluate(split_by="group:who")
+    assert random["score_map"] > 0.6
+    assert grouped["score_map"] < 0.2
+    assert grouped["score_exact"] < 0.2
+    assert evaluate({**CONFIG, "split_by": "group:who"})["score_map"] == grouped["score_map"]
+
+
+def test_maps_are_chosen_on_other_groups_too():
+    found = evaluate(split_by="group:who", sweep={"n_components": [16, 64]})
+    assert all(entry["score_map_validation"]["mean"] < 0.3 for entry in found["summary"])
+
+
+def test_the_latest_rows_are_tested_on():
+    found = evaluate(split_by="time:t")
+    assert found["rows_test"] == 120
+
+
+def test_splits_differ_by_groups_and_not_by_times():
+    scores = [one["score_map"] for one in evaluate(split_by="group:who", splits=3)["records"]]
+    assert len(set(scores)) == 3
+    with pytest.raises(UsageError, match="the latest rows are always the same"):
+        evaluate(split_by="time:t", splits=3)
+
+
+def test_recipes_that_hold_out_other_rows_are_not_compared():
+    with pytest.raises(UsageError, match="expected the same in all recipes, got None and group:who"):
+        evaluate([CONFIG, {**CONFIG, "split_by": "group:who"}])

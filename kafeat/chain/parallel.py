@@ -179,7 +179,7 @@ def _merged(chains: Sequence[Sequence[Traits]]) -> Traits:
         },
         uses_label=any(one.uses_label for one in every),
         given_rows={name: rows for one in every for name, rows in one.given_rows.items()},
-        coded_columns={name: unknown for one in every for name, unknown in one.coded_columns.items()},
+        coded_columns={name: coding for one in every for name, coding in one.coded_columns.items()},
         time_columns={name: zone for one in every for name, zone in one.time_columns.items()},
         unsaved=next((one.unsaved for one in every if one.unsaved), None),
         no_exact=next((one.no_exact for one in every if one.no_exact), None),

@@ -77,6 +77,27 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Coding:
+    """How a column is read as codes of categories, by their place in a vocabulary that the fit learns.
+
+    Attributes:
+        lenient: True if a missing or unknown category passes, as -1.
+        least: None refuses a column of more categories than `most`. Otherwise such a column keeps those that at least
+            so many rows of the fit sample have, or that share of them, and all others have the last code together.
+        most: The number of categories up to which all of the rows that the fit reads are kept.
+    """
+
+    lenient: bool
+    least: int | float | None = None
+    most: int = 10_000
+
+    def least_rows(self, rows: int) -> float:
+        """Return the number of rows of a sample of `rows` that a category has to have."""
+        least = self.least or 0
+        return least * rows if isinstance(least, float) else least
+
+
+@dataclass(frozen=True)
 class Traits:
     """Properties of a recipe that other code reads. A step of several chains merges those of its steps.
 
@@ -93,8 +114,7 @@ class Traits:
         label_needs: The parameters that make `fit` need a label, by their place in the step, and what it is for.
         uses_label: True if `fit` learns from a label where there is one.
         given_rows: Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array.
-        coded_columns: Input columns to read as codes of categories, by name or pattern: true if an unknown one passes,
-            as -1.
+        coded_columns: Input columns to read as codes of categories, by name or pattern, and how.
         time_columns: Input columns to read as times, in seconds since 1970, by name or pattern, with the time zone
             whose hours they get.
         unsaved: The reason why a map with this step cannot be saved, or None if it can.
@@ -114,7 +134,7 @@ class Traits:
     label_needs: Mapping[str, str] = field(default_factory=dict)
     uses_label: bool = False
     given_rows: Mapping[str, str | Array] = field(default_factory=dict)
-    coded_columns: Mapping[str, bool] = field(default_factory=dict)
+    coded_columns: Mapping[str, Coding] = field(default_factory=dict)
     time_columns: Mapping[str, str] = field(default_factory=dict)
     unsaved: str | None = None
     no_exact: str | None = None

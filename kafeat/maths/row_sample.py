@@ -60,6 +60,11 @@ class RowSample:
         """True if no row has been taken."""
         return not self._kept
 
+    @property
+    def parts(self) -> list[Array]:
+        """The rows that have been taken, in parts (k, d)."""
+        return [part[2] for part in self._parts]
+
     def copied(self) -> RowSample:
         """One that can be shown more rows without a change to this one; rows are shared."""
         other = copy(self)

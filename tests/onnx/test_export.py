@@ -285,6 +285,18 @@ def test_categories_are_numbers_or_codes(unknown: str) -> None:
     kafeat.onnx.export(fm, "/dev/null")
 
 
+def test_any_number_that_is_not_frequent_is_rare() -> None:
+    rng = np.random.default_rng(3)
+    n = np.concatenate([rng.integers(0, 5, 8_000), rng.integers(10, 10**6, 12_000)])
+    step = {"kind": "one_hot", "columns": ["n"], "min_frequency": 100, "unknown": "ignore"}
+    fm = kafeat.fit({"steps": [step]}, pa.table({"n": n}))
+    X = np.array([[0.0], [4.0], [11.0], [7e5], [-3.0], [np.nan]], dtype=np.float32)
+    want = np.eye(6)[[0, 4, 5, 5, 5, 5]]
+    want[5] = 0.0
+    np.testing.assert_array_equal(run(kafeat.onnx.to_model(fm), X), want)
+    np.testing.assert_array_equal(fm.transform(pa.table({"n": [0, 4, 11, 700_000, -3, None]})), want)
+
+
 def test_rare_categories_share_an_output() -> None:
     table = pa.table(
         {"a": RNG.normal(size=90).astype(np.float32), "n": np.repeat([3, 1, 2, 9], [60, 26, 3, 1])}

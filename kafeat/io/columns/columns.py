@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
@@ -81,7 +81,7 @@ class Columns:
     def n_categories(self) -> tuple[int, ...]:
         """Number of categories of every feature, 0 for a plain number."""
         return tuple(
-            len(column.categories.values) if isinstance(column.categories, Categories) else 0
+            column.categories.n_codes if isinstance(column.categories, Categories) else 0
             for column in self.features
             for _ in range(column.n_features)
         )
@@ -103,15 +103,19 @@ class Columns:
             if isinstance(column.categories, Vocabulary):
                 column.categories.use(X[:, place.start])
 
+    def forget(self, sample: Sequence[Floats]) -> None:
+        """Let vocabularies of many categories forget those that none of the rows in these parts of a sample has."""
+        for column, place in zip(self.features, self.places, strict=True):
+            if isinstance(column.categories, Vocabulary) and column.categories.crowded:
+                column.categories.forget_others(np.concatenate([X[:, place.start] for X in sample]))
+
     def settled(self, X: Floats) -> Columns:
         """Sort the vocabularies after every row has been read. Update the codes in `X` (n, d)."""
         features = []
         for column, place in zip(self.features, self.places, strict=True):
             categories, at = column.categories, place.start
             if isinstance(categories, Vocabulary):
-                categories, final = categories.settled()
-                known = X[:, at] >= 0.0
-                X[known, at] = final[X[known, at].astype(np.intp)]
+                categories, X[:, at] = categories.settled(X[:, at])
             features.append(replace(column, categories=categories))
         return replace(self, features=tuple(features))
 
@@ -170,11 +174,13 @@ def _column_to_plain(column: Column) -> list[Any]:
         return [column.name, column.width]
     if isinstance(column.categories, Vocabulary):
         raise TypeError(f"column {column.name!r}: its vocabulary is still being learned")
-    return [column.name, None, list(column.categories.values), column.categories.lenient]
+    categories = column.categories
+    plain = [column.name, None, list(categories.values), categories.lenient]
+    return [*plain, True] if categories.rest else plain
 
 
 def _column_from(entry: object) -> Column:
-    if not isinstance(entry, list | tuple) or len(entry) not in (2, 3, 4):
+    if not isinstance(entry, list | tuple) or len(entry) not in (2, 3, 4, 5):
         raise ValueError(
             "columns.features: expected pairs of name and width, or those with categories or times"
         )
@@ -189,7 +195,7 @@ def _column_from(entry: object) -> Column:
                 f"columns.features: expected times of a column without width, got {spell(entry[2])}"
             )
         return Column(name, None, times=True, dialect=OLD)
-    categories = None if len(entry) == 2 else _categories_from(width, entry[2], entry[3])
+    categories = None if len(entry) == 2 else _categories_from(width, *entry[2:])
     return Column(name, width, categories, dialect=OLD)
 
 
@@ -235,9 +241,9 @@ def _of_times(
     return values
 
 
-def _categories_from(width: object, values: object, lenient: object) -> Categories:
-    if width is not None or type(lenient) is not bool:
-        raise ValueError("columns.features: expected categories of a column without width, and a bool")
+def _categories_from(width: object, values: object, lenient: object, rest: object = False) -> Categories:
+    if width is not None or type(lenient) is not bool or type(rest) is not bool:
+        raise ValueError("columns.features: expected categories of a column without width, and bools")
     if (
         type(values) is not list
         or not 1 <= len(values) <= MOST
@@ -246,4 +252,4 @@ def _categories_from(width: object, values: object, lenient: object) -> Categori
         raise ValueError(f"columns.features: expected from 1 to {MOST:,} categories, each of them text")
     if len(set(values)) != len(values):
         raise ValueError("columns.features: expected every category once")
-    return Categories(tuple(values), lenient)
+    return Categories(tuple(values), lenient, rest)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kafeat.contract.name_patterns import expand, is_pattern
+from kafeat.contract.step import Coding
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kafeat.io.columns.fields import Field, Table
 
 
-Special = TypeVar("Special", bool, str)
+Special = TypeVar("Special", Coding, str)
 
 
 def choose(
@@ -26,17 +27,16 @@ def choose(
     include: Sequence[str] | None,
     exclude: Sequence[str],
     labels: Sequence[str],
-    coded: Mapping[str, bool] | None = None,
+    coded: Mapping[str, Coding] | None = None,
     missing: bool = False,
     times: Mapping[str, str] | None = None,
 ) -> Columns:
     """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and labels.
 
-    The columns of `coded` are features that are read as categories, whatever their type. Their value in `coded` is true
-    if unknown categories are accepted. Their vocabularies grow while the table is read: see `Columns.settled`. The
-    columns of `times` are features that are read as times, with the hours of the time zone that it tells. All names may
-    be shell patterns. Columns in `exclude` may be absent, so that one config serves files with labels and files
-    without.
+    The columns of `coded` are features that are read as categories, whatever their type. Their vocabularies grow while
+    the table is read: see `Columns.settled`. The columns of `times` are features that are read as times, with the hours
+    of the time zone that it tells. All names may be shell patterns. Columns in `exclude` may be absent, so that one
+    config serves files with labels and files without.
     """
     require(table, labels, "--label")
     left_out = {*_expanded(table, exclude, "columns.exclude"), *labels}
@@ -132,7 +132,7 @@ def _check_feature(table: Table, field: Field, coded: bool, timed: bool) -> None
         raise table.refusal(field.name, field.problem)
 
 
-def _feature(table: Table, field: Field, coded: Mapping[str, bool], timed: Mapping[str, str]) -> Column:
+def _feature(table: Table, field: Field, coded: Mapping[str, Coding], timed: Mapping[str, str]) -> Column:
     """Return the column of a field, with a vocabulary that grows if it is read as categories."""
     place = f"{table.location}: column {quoted(field.name)}"
     vocabulary = Vocabulary(place, coded[field.name]) if field.name in coded else None

@@ -181,9 +181,7 @@ def columns_of(
     config: Config, source: Reader, labels: LabelNames = (), others: Collection[str] = ()
 ) -> Columns:
     """Return the columns that a map of this config reads; the columns `others` are no features."""
-    coded = {
-        column: lenient for step in config.steps for column, lenient in step.traits.coded_columns.items()
-    }
+    coded = {column: coding for step in config.steps for column, coding in step.traits.coded_columns.items()}
     times = {column: zone for step in config.steps for column, zone in step.traits.time_columns.items()}
     return choose(
         source,

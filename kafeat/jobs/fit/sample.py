@@ -201,6 +201,7 @@ class SampledFit:
                     self.summary.add(values[train])
                 values = values[offsets]
             self.chosen.add(first + chunk.start, chunk.rows, offsets, dense(X[offsets]), values)
+            columns.forget(self.chosen.parts)
             listener.rows(chunk.rows)
         if blocks is not None and source.rows is not None:
             self.chosen.n_rows = source.rows

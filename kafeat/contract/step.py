@@ -117,6 +117,7 @@ class Traits:
         coded_columns: Input columns to read as codes of categories, by name or pattern, and how.
         time_columns: Input columns to read as times, in seconds since 1970, by name or pattern, with the time zone
             whose hours they get.
+        text_columns: Input columns to read as the counts of their n-grams, by name or pattern.
         unsaved: The reason why a map with this step cannot be saved, or None if it can.
         no_exact: The reason why this recipe has no exact kernel, in a kind whose default has one; or None.
         own_kernel: The parameter, or `kind: …`, that makes the exact kernel that of the features themselves; or None.
@@ -136,6 +137,7 @@ class Traits:
     given_rows: Mapping[str, str | Array] = field(default_factory=dict)
     coded_columns: Mapping[str, Coding] = field(default_factory=dict)
     time_columns: Mapping[str, str] = field(default_factory=dict)
+    text_columns: tuple[str, ...] = ()
     unsaved: str | None = None
     no_exact: str | None = None
     own_kernel: str | None = None
@@ -149,7 +151,7 @@ class Traits:
     @property
     def reads_columns(self) -> bool:
         """True if there are input columns that are features only through this step."""
-        return bool(self.coded_columns or self.time_columns)
+        return bool(self.coded_columns or self.time_columns or self.text_columns)
 
 
 class Transform(ABC):
@@ -161,6 +163,8 @@ class Transform(ABC):
     """True if rows have to come in float64 even when the features are float32."""
     takes_sparse: bool = False
     """True if `apply_sparse` is a faster way for rows of few entries."""
+    takes_texts: bool = False
+    """True if `apply` takes rows with texts."""
     gives_sparse: bool = False
     """True if most features are 0, and `to_sparse` makes the others only."""
 
@@ -181,7 +185,8 @@ class Transform(ABC):
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         """Write the image of the tile `X` (rows, n_features_in; C order) into `out` (rows, n_features_out).
 
-        `out` is in C or in Fortran order. An entry that the step does not accept raises `ValueRefused`.
+        `out` is in C or in Fortran order. Where `takes_texts`, `X` may also be `TextRows`. An entry that the step does
+        not accept raises `ValueRefused`.
         """
 
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:

@@ -7,10 +7,12 @@ order of parts, and mergeable.
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kafeat.contract.tile import TextRows
 from kafeat.maths.task import joined
 from kafeat.types import Array
 
@@ -52,7 +54,7 @@ class RowSample:
         self._seed, self._size, self._largest = seed, size, largest
         self._threshold: np.uint64 | None = None
         self._kept = 0
-        self._parts: list[tuple[Hashes, npt.NDArray[np.int64], Array, Array | None]] = []
+        self._parts: list[tuple[Hashes, npt.NDArray[np.int64], Any, Array | None]] = []
         self.n_rows = 0
 
     @property
@@ -90,7 +92,7 @@ class RowSample:
         return order < self._threshold
 
     def add(
-        self, start: int, rows: int, offsets: npt.NDArray[np.intp], X: Array, label: Array | None
+        self, start: int, rows: int, offsets: npt.NDArray[np.intp], X: Array | TextRows, label: Array | None
     ) -> None:
         """Take the rows that `choose` named, out of a chunk of `rows` rows: X (k, d) and their labels (k,)."""
         self.n_rows += rows
@@ -119,7 +121,8 @@ class RowSample:
     def _moved(self, kept: npt.NDArray[np.int64]) -> Array:
         """The rows of these ascending numbers. Every part goes as soon as it is copied: X is never held twice."""
         _, _, first, _ = self._parts[0]
-        X = np.empty((len(kept), first.shape[1]), first.dtype)
+        texts = isinstance(first, TextRows)
+        X: Any = first.blank(len(kept)) if texts else np.empty((len(kept), first.shape[1]), first.dtype)
         while self._parts:
             _, rows, part, _ = self._parts.pop()
             places = np.searchsorted(kept, rows)

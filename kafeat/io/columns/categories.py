@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from kafeat.contract.step import Coding
 from kafeat.errors import DataError
-from kafeat.io.columns.numbers import indices_of
+from kafeat.io.columns.numbers import indices_of, is_text
 from kafeat.types import Array, Floats
 
 MOST = 1_000_000
@@ -177,11 +177,20 @@ class Vocabulary:
         return frequent
 
 
+def spelled(values: pa.Array) -> Array:
+    """Return every value as text (n,), spelled as a category would be; a missing one is empty."""
+    if not is_text(values.type) or pa.types.is_dictionary(values.type):
+        values = values if pa.types.is_dictionary(values.type) else _plain(values).dictionary_encode()
+        words = [("" if _unfit(value) else _category(value)) or "" for value in _builtins(values.dictionary)]
+        return np.array([*words, ""], dtype=object)[indices_of(values, len(words))]
+    # only a text that ends with 0 may be a number with another spelling
+    words = [_category(text) or "" if text and text[-1] == "0" else text or "" for text in values.to_pylist()]
+    return np.array([*words, ""], dtype=object)[:-1]
+
+
 def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | None], float]) -> Codes:
     """Return the code of every value. Each distinct value is converted once, unless it is spelled as a known one."""
-    if pa.types.is_float16(values.type):  # Arrow makes no dictionary of them
-        different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
-        values = pa.array(np.array([float(str(value)) for value in different])[places])
+    values = _plain(values)
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
     table: list[float | None] = []
@@ -191,6 +200,14 @@ def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | Non
     indices = indices_of(values, len(table))
     table.append(code(None) if values.indices.null_count else np.nan)
     return np.array(table, dtype=np.float64)[indices]
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Return halves as doubles of the same spelling: Arrow makes no dictionary of them."""
+    if not pa.types.is_float16(values.type):
+        return values
+    different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
+    return pa.array(np.array([float(str(value)) for value in different])[places])
 
 
 def _builtins(values: pa.Array) -> list[Any]:

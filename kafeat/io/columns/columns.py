@@ -4,38 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from kafeat.contract.describe import spell
+from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.step import MOST_FEATURES
+from kafeat.contract.tile import InputRows, TextRows, numbers_of
 from kafeat.errors import quoted
 from kafeat.io.columns.categories import MOST, Categories, Vocabulary
 from kafeat.io.columns.dialect import ISO, KEEP, OLD, USUAL, Dialect
 from kafeat.io.columns.fields import is_harmful
 from kafeat.io.columns.times import check_timezone, time_pattern
-from kafeat.types import Floats
+from kafeat.types import Array, Floats
 
 
 @dataclass(frozen=True)
 class Column:
     """A feature column: one number a row, a list of `width` numbers, a category as its code, or a time as seconds.
 
-    `dialect` is how its text is read.
+    Or it is a text, as the counts of its n-grams. `dialect` is how its text is read.
     """
 
     name: str
     width: int | None
     categories: Categories | Vocabulary | None = None
     times: bool = False
+    text: bool = False
     dialect: Dialect = USUAL
 
     @property
     def special(self) -> bool:
-        """True for categories and times, which other values than numbers are read as."""
-        return self.times or self.categories is not None
+        """True for categories, times and texts, which other values than numbers are read as."""
+        return self.times or self.text or self.categories is not None
 
     @property
     def n_features(self) -> int:
@@ -68,6 +72,21 @@ class Columns:
             slice(stop - column.n_features, stop) for column, stop in zip(self.features, stops, strict=True)
         ]
 
+    @cached_property
+    def numbers(self) -> Columns:
+        """The columns without texts."""
+        return replace(self, features=tuple(column for column in self.features if not column.text))
+
+    def beside_texts(self, numbers: Floats, texts: Sequence[Array]) -> InputRows:
+        """Return rows of the features, of which `numbers` (n, p) are those that are no texts."""
+        if not texts:
+            return numbers
+        starts = [
+            place.start for column, place in zip(self.features, self.places, strict=True) if column.text
+        ]
+        of_texts = np.repeat([column.text for column in self.features], [c.n_features for c in self.features])
+        return TextRows(numbers, np.column_stack(texts), np.flatnonzero(~of_texts), np.array(starts))
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all features. A list column x gives x[0], x[1], ..."""
@@ -75,6 +94,16 @@ class Columns:
             column.name if column.width is None else f"{column.name}[{i}]"
             for column in self.features
             for i in range(column.n_features)
+        )
+
+    @property
+    def inputs(self) -> tuple[tuple[str, int], ...]:
+        """The name and the place of each input, which is a feature, or a text with all that are made of it."""
+        names = self.names
+        return tuple(
+            (column.name if column.text else names[j], j)
+            for column, place in zip(self.features, self.places, strict=True)
+            for j in range(place.start, place.start + 1 if column.text else place.stop)
         )
 
     @property
@@ -97,27 +126,28 @@ class Columns:
         features = tuple(Column(f"c{i}", None) for i in range(self.n_features))
         return Columns(features, True, self.n_features, self.missing)
 
-    def use(self, X: Floats) -> None:
+    def use(self, X: InputRows) -> None:
         """Record the categories in the rows (n, d) of the fit sample, if that is not all rows."""
-        for column, place in zip(self.features, self.places, strict=True):
+        for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary):
-                column.categories.use(X[:, place.start])
+                column.categories.use(numbers_of(X)[:, place.start])
 
     def forget(self, sample: Sequence[Floats]) -> None:
         """Let vocabularies of many categories forget those that none of the rows in these parts of a sample has."""
-        for column, place in zip(self.features, self.places, strict=True):
+        for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary) and column.categories.crowded:
-                column.categories.forget_others(np.concatenate([X[:, place.start] for X in sample]))
+                column.categories.forget_others(
+                    np.concatenate([numbers_of(X)[:, place.start] for X in sample])
+                )
 
-    def settled(self, X: Floats) -> Columns:
+    def settled(self, X: InputRows) -> Columns:
         """Sort the vocabularies after every row has been read. Update the codes in `X` (n, d)."""
-        features = []
-        for column, place in zip(self.features, self.places, strict=True):
-            categories, at = column.categories, place.start
-            if isinstance(categories, Vocabulary):
-                categories, X[:, at] = categories.settled(X[:, at])
-            features.append(replace(column, categories=categories))
-        return replace(self, features=tuple(features))
+        settled, numbers = dict[str, Column](), numbers_of(X)
+        for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
+            if isinstance(column.categories, Vocabulary):
+                categories, numbers[:, place.start] = column.categories.settled(numbers[:, place.start])
+                settled[column.name] = replace(column, categories=categories)
+        return replace(self, features=tuple(settled.get(column.name, column) for column in self.features))
 
     def to_plain(self) -> dict[str, Any]:
         """Return the columns as builtins."""
@@ -170,6 +200,8 @@ def _is_count(value: object) -> bool:
 def _column_to_plain(column: Column) -> list[Any]:
     if column.times:
         return [column.name, None, "times"]
+    if column.text:
+        return [column.name, column.width, "text"]
     if column.categories is None:
         return [column.name, column.width]
     if isinstance(column.categories, Vocabulary):
@@ -190,11 +222,11 @@ def _column_from(entry: object) -> Column:
     if is_harmful(name):
         raise ValueError(f"columns.features: expected names without control characters, got {quoted(name)}")
     if len(entry) == 3:
-        if width is not None or entry[2] != "times":
+        if (width, entry[2]) not in ((None, "times"), (BUCKETS, "text")):
             raise ValueError(
                 f"columns.features: expected times of a column without width, got {spell(entry[2])}"
             )
-        return Column(name, None, times=True, dialect=OLD)
+        return Column(name, width, times=entry[2] == "times", text=entry[2] == "text", dialect=OLD)
     categories = None if len(entry) == 2 else _categories_from(width, *entry[2:])
     return Column(name, width, categories, dialect=OLD)
 

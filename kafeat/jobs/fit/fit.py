@@ -191,4 +191,5 @@ def columns_of(
         coded,
         missing=takes_missing(step.traits for step in config.map_steps),
         times=times,
+        texts=[column for step in config.steps for column in step.traits.text_columns],
     )

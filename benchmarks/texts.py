@@ -80,7 +80,9 @@ def scores(table: pa.Table, train: np.ndarray, test: np.ndarray) -> dict[str, fl
         steps = [{"kind": "text", "columns": ["text"], "projection": projection}, {"kind": "ridge"}]
         fm = kafeat.fit({"steps": steps}, table.take(train), label="y")
         predicted = fm.predict(table.take(test)).ravel()
-        missed = predicted != y[test] if fm.classes else (predicted - y[test]) ** 2 / np.var(y[test])
+        missed = (
+            predicted != y[test] if fm.classes is not None else (predicted - y[test]) ** 2 / np.var(y[test])
+        )
         found[f"text, {projection}"] = 1.0 - float(np.mean(missed))
     x, texts = table["x"].to_numpy()[:, None], [text or "" for text in table["text"].to_pylist()]
     inputs = {"without text": csr_array(x)}

@@ -134,6 +134,16 @@ def test_too_many_categories_are_refused(monkeypatch) -> None:
     assert kafeat.fit(config(columns=["name"]), table[:1_000]).n_components == 1_000
 
 
+def test_entries_of_a_dictionary_that_no_row_has_are_no_categories(tmp_path: Path) -> None:
+    coded = pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 2]), pa.array(["b", "unused", "a"]))
+    table = pa.table({"a": coded})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for data in (table, tmp_path / "t.parquet", pa.table({"a": ["a", "b", None, "a"]})):
+        fm = kafeat.fit(config("ignore", columns=["a"]), data)
+        assert fm.columns.features[0].categories.values == ("a", "b")
+        np.testing.assert_array_equal(fm.transform(table), [[1, 0], [0, 1], [0, 0], [1, 0]])
+
+
 @pytest.fixture(scope="module")
 def shops() -> pa.Table:
     """20,000 rows with about 13,000 shops, of which a hundred are frequent, some are numbers and some are missing."""

@@ -180,7 +180,7 @@ class Vocabulary:
 def spelled(values: pa.Array) -> Array:
     """Return every value as text (n,), spelled as a category would be; a missing one is empty."""
     if not is_text(values.type) or pa.types.is_dictionary(values.type):
-        values = values if pa.types.is_dictionary(values.type) else _plain(values).dictionary_encode()
+        values = _coded(values)
         words = [("" if _unfit(value) else _category(value)) or "" for value in _builtins(values.dictionary)]
         return np.array([*words, ""], dtype=object)[indices_of(values, len(words))]
     # only a text that ends with 0 may be a number with another spelling
@@ -190,9 +190,7 @@ def spelled(values: pa.Array) -> Array:
 
 def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | None], float]) -> Codes:
     """Return the code of every value. Each distinct value is converted once, unless it is spelled as a known one."""
-    values = _plain(values)
-    if not pa.types.is_dictionary(values.type):
-        values = values.dictionary_encode()
+    values = _coded(values)
     table: list[float | None] = []
     for value in _builtins(values.dictionary):
         found = known.get(value)
@@ -202,12 +200,15 @@ def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | Non
     return np.array(table, dtype=np.float64)[indices]
 
 
-def _plain(values: pa.Array) -> pa.Array:
-    """Return halves as doubles of the same spelling: Arrow makes no dictionary of them."""
-    if not pa.types.is_float16(values.type):
-        return values
-    different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
-    return pa.array(np.array([float(str(value)) for value in different])[places])
+def _coded(values: pa.Array) -> pa.DictionaryArray:
+    """Return the values with a dictionary of those that occur: that of a file may be of all its rows."""
+    if pa.types.is_dictionary(values.type):
+        used = values.indices.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(used.indices, values.dictionary.take(used.dictionary))
+    if pa.types.is_float16(values.type):  # Arrow makes no dictionary of them
+        different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
+        values = pa.array(np.array([float(str(value)) for value in different])[places])
+    return values.dictionary_encode()
 
 
 def _builtins(values: pa.Array) -> list[Any]:

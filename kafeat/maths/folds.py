@@ -1,0 +1,132 @@
+"""Division of rows into parts that take turns as the rows held out: at random, by groups, or by time.
+
+All rows of a group are in one part. Parts by time follow each other, and the rows held out come after all others:
+a score of rows between those that were learned from says little about the rows of tomorrow, or of a new group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from kafeat.errors import DataError
+from kafeat.types import Array, Floats, Mask
+
+FOLDS = 3
+"""Times that rows are held out, to choose a penalty."""
+
+
+@dataclass(frozen=True)
+class RowKeys:
+    """A number (n,) for each row: that of its group, or its time if they are `ordered`."""
+
+    values: Floats
+    ordered: bool
+
+    def select(self, rows: Array | Mask) -> Self:
+        """Return the keys of these rows."""
+        return type(self)(self.values[rows], self.ordered)
+
+    def shuffled(self, rng: np.random.Generator) -> Self:
+        """Return keys with the groups in another order; times stay."""
+        if self.ordered:
+            return self
+        groups, numbers = np.unique(self.values, return_inverse=True)
+        return type(self)(rng.permutation(len(groups))[numbers].astype(np.float64), False)
+
+    def last(self, count: int, rng: np.random.Generator) -> Mask:
+        """Return true for about `count` rows: the latest, or those of some groups, drawn at random."""
+        order = self.shuffled(rng).values
+        least = order.min(initial=np.inf)
+        held: Mask = order >= max(_edges(order, [len(order) - count])[0], np.nextafter(least, np.inf))
+        if not held.any():
+            raise one_only(self.ordered)
+        return held
+
+
+def one_only(ordered: bool) -> DataError:
+    """Return the error for rows that cannot be divided."""
+    expected, got = ("times that differ", "one time") if ordered else ("several groups", "one")
+    return DataError(f"split_by: expected {expected} among the rows, got {got} only")
+
+
+def _edges(values: Floats, places: list[int]) -> Floats:
+    """Return the values at these places of the sorted ones."""
+    edges: Floats = np.sort(values)[np.clip(places, 0, len(values) - 1)]
+    return edges
+
+
+class Cut(NamedTuple):
+    """The parts to learn from, and the part that is held out."""
+
+    train: tuple[int, ...]
+    held: int
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Parts of rows, and the cuts into parts to learn from and a part to hold out.
+
+    With `edges` a row is in the part of its key between two of them; without, keys are whole numbers, which are random.
+    """
+
+    edges: Floats | None = None
+    ordered: bool = False
+
+    @classmethod
+    def by(cls, keys: RowKeys | None, n: int = FOLDS) -> Self:
+        """Return `n` cuts by the keys of a sample of the rows; random ones without keys."""
+        if keys is None:
+            return cls()
+        parts = n + keys.ordered
+        places = [k * len(keys.values) // parts for k in range(1, parts)]
+        return cls(_edges(keys.values, places), keys.ordered)
+
+    @property
+    def count(self) -> int:
+        """The number of parts."""
+        return FOLDS if self.edges is None else len(self.edges) + 1
+
+    def parts(self, keys: Array) -> Array:
+        """Return the part of each row from its key (n,)."""
+        if self.edges is None:
+            return (keys % keys.dtype.type(FOLDS)).astype(np.intp)
+        return np.searchsorted(self.edges, keys, side="right")
+
+    @property
+    def cuts(self) -> list[Cut]:
+        """The cuts: each part is held out once, and if parts are ordered, after all parts before it."""
+        if self.ordered:
+            return [Cut(tuple(range(held)), held) for held in range(1, self.count)]
+        every = range(self.count)
+        return [Cut(tuple(part for part in every if part != held), held) for held in every]
+
+
+RANDOM = Folds()
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Rows in the parts (n,) of folds."""
+
+    parts: Array
+    folds: Folds
+
+    @classmethod
+    def of(cls, keys: RowKeys | None, n: int) -> Self:
+        """Return n rows in folds by their keys, or in turn without any."""
+        folds = Folds.by(keys)
+        return cls(folds.parts(np.arange(n) if keys is None else keys.values), folds)
+
+
+def cuts_by(keys: RowKeys, n: int) -> list[tuple[Mask, Mask]]:
+    """Return masks of the rows to learn from and of those held out, for about `n` cuts by the keys."""
+    folds = Folds.by(keys, n)
+    parts = folds.parts(keys.values)
+    masks = [(np.isin(parts, cut.train), parts == cut.held) for cut in folds.cuts]
+    cuts = [(train, held) for train, held in masks if train.any() and held.any()]
+    if not cuts:
+        raise one_only(keys.ordered)
+    return cuts

@@ -69,56 +69,45 @@ class Text(Step):
                 "text: expected to name every column of text that it sees, got others beside: name all in one step, "
                 "or give each a map of a union"
             )
-        weights, projections = list[Array](), list[Mapping[str, Array]]()
-        for start, stream in zip(starts, rng.spawn(len(starts)), strict=True):
-            counts = _counts(sample.X, start)
-            weights.append(_rarity(counts))
-            draw = self._directions if self.projection == "svd" else self._signs
-            projections.append(draw(_weighted(counts, weights[-1]), stream))
-        shapes = self._projection_shapes(len(starts))
-        stacked = {
-            name: np.stack([one[name] for one in projections]) if projections else np.empty(shape, np.float32)
-            for name, shape in shapes.items()
-        }
-        dtypes = self.state_dtypes
-        return {
-            "columns": starts,
-            "weights": np.array(weights).reshape(len(starts), BUCKETS),
-            **{name: value.astype(dtypes.get(name, value.dtype)) for name, value in stacked.items()},
-        }
+        shapes = self.state_shapes({"columns": starts}, len(sample.names or ()))
+        dtypes = {"weights": "float64", "directions": "float32", **self.state_dtypes}
+        state = {name: np.zeros(shape, dtypes[name]) for name, shape in shapes.items()}
+        state["columns"][:] = starts
+        for i, stream in enumerate(rng.spawn(len(starts))):
+            counts = _counts(sample.X, starts[i])
+            rows = np.bincount(counts.columns, minlength=BUCKETS)
+            state["weights"][i] = np.log((1.0 + len(counts)) / (1.0 + rows)) + 1.0
+            if self.projection == "sparse":
+                state["outputs"][i], state["signs"][i] = self._signs(stream)
+            else:
+                found = self._directions(_weighted(counts, state["weights"][i]), stream)
+                state["directions"][i, :, : found.shape[1]] = found
+        return state
 
-    def _signs(self, u: SparseRows, rng: np.random.Generator) -> Mapping[str, Array]:
+    def _signs(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw the outputs that each bucket is added to, one in each of a few parts of them, and the signs."""
         each = min(_EACH, self.n_components)
         edges = np.linspace(0, self.n_components, each + 1).astype(np.int64)
-        return {
-            "outputs": rng.integers(edges[:-1], edges[1:], size=(BUCKETS, each)),
-            "signs": rng.choice(np.array([-1, 1], np.int8), size=(BUCKETS, each)),
-        }
+        return rng.integers(edges[:-1], edges[1:], size=(BUCKETS, each)), rng.choice([-1, 1], (BUCKETS, each))
 
-    def _directions(self, u: SparseRows, rng: np.random.Generator) -> Mapping[str, Array]:
+    def _directions(self, u: SparseRows, rng: np.random.Generator) -> Floats:
         """Return the first right singular vectors of u, by iterations of a random subspace of the buckets."""
         rows = np.sort(rng.choice(len(u), _SVD_ROWS, replace=False)) if len(u) > _SVD_ROWS else slice(None)
-        U, D = u.csr[rows], self.n_components
-        basis = rng.standard_normal((BUCKETS, min(D + _SPARE, BUCKETS)))
+        U = u.csr[rows]
+        basis = rng.standard_normal((BUCKETS, min(self.n_components + _SPARE, BUCKETS)))
         for _ in range(_ROUNDS):
             basis, _ = np.linalg.qr(U.T @ (U @ basis))
         image = U @ basis
         _, vectors = np.linalg.eigh(image.T @ image)
-        directions = basis @ vectors[:, ::-1][:, :D]
-        padded = np.zeros((BUCKETS, D))
-        padded[:, : directions.shape[1]] = directions
-        return {"directions": padded.astype(np.float32)}
-
-    def _projection_shapes(self, k: int) -> dict[str, Shape]:
-        if self.projection == "svd":
-            return {"directions": (k, BUCKETS, self.n_components)}
-        each = min(_EACH, self.n_components)
-        return {"outputs": (k, BUCKETS, each), "signs": (k, BUCKETS, each)}
+        directions: Floats = basis @ vectors[:, ::-1][:, : self.n_components]
+        return directions
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        k = np.size(state.get("columns", ()))
-        return {"columns": (k,), "weights": (k, BUCKETS), **self._projection_shapes(k)}
+        k, each = np.size(state.get("columns", ())), min(_EACH, self.n_components)
+        shapes: dict[str, Shape] = {"columns": (k,), "weights": (k, BUCKETS)}
+        if self.projection == "svd":
+            return {**shapes, "directions": (k, BUCKETS, self.n_components)}
+        return {**shapes, "outputs": (k, BUCKETS, each), "signs": (k, BUCKETS, each)}
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
@@ -178,12 +167,6 @@ def _counts(X: Floats | TextRows, start: int) -> SparseRows:
     rows, buckets = np.nonzero(part)
     starts = np.searchsorted(rows, np.arange(len(X) + 1))
     return SparseRows(part[rows, buckets].astype(np.float64), buckets, starts, BUCKETS)
-
-
-def _rarity(counts: SparseRows) -> Floats:
-    """Return log((1 + n)/(1 + n_b)) + 1 for each bucket."""
-    rows = np.bincount(counts.columns, minlength=BUCKETS)
-    return np.log((1.0 + len(counts)) / (1.0 + rows)) + 1.0
 
 
 def _weighted(counts: SparseRows, weights: Floats) -> SparseRows:

@@ -73,6 +73,9 @@ class RowSample:
         """The rows that have been taken, in parts (k, d)."""
         return [part[2] for part in self._parts]
 
+    def __len__(self) -> int:
+        return self._kept
+
     def copied(self) -> RowSample:
         """One that can be shown more rows without a change to this one; rows are shared."""
         other = copy(self)

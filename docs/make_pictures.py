@@ -103,6 +103,17 @@ def widths(kind: str, **more: Any) -> dict[str, list[dict[str, Any]]]:
     return {f"D = {D:,}": [{"kind": kind, "n_components": D, **more}] for D in WIDTHS}
 
 
+def numerals() -> np.ndarray:
+    return np.random.default_rng(1).integers(10**14, 10**15, size=(2000, 1)).astype(float)
+
+
+def changed() -> Path_:
+    """One number of 15 digits, and the same with more and more of its last digits changed."""
+    digits = np.random.default_rng(2).integers(1, 9, size=15)
+    rows = [int("".join(map(str, np.where(np.arange(15) < 15 - k, digits, digits + 1)))) for k in range(16)]
+    return np.arange(16.0), np.array(rows, dtype=float)[:, None]
+
+
 UNION = [
     {"columns": [f"c{i}" for i in range(5)], "steps": [{"kind": "fourier", "gamma": 0.5}]},
     {
@@ -171,6 +182,10 @@ SHOWN = {
     "tensor_srht": Shown(
         widths("tensor_srht", degree=3, gamma=1.0), spheric, angles, "angle, degrees",
         notes="degree 3, γ = c₀ = 1, 16 columns",
+    ),
+    "text": Shown(
+        widths("text", columns=["c0"], projection="sparse"), numerals, changed, "digits changed, of 15",
+        notes="numbers of 15 digits, projection: sparse",
     ),
     "union": Shown(
         {f"D = {D:,}": union(D) for D in WIDTHS}, normal, distances, "‖x − y‖",

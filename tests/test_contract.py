@@ -100,7 +100,7 @@ def rounding(fm: FeatureMap, X: np.ndarray, dtype: str) -> float:
         TileLoop(chain.bind(np.dtype("float64")), np.dtype("float64"))(X, out)
         return out
 
-    X = X[:LEAST_ROWS].astype(np.float64)
+    X = (X if X.shape[1] == fm.n_features_in else fm.matrix(X))[:LEAST_ROWS].astype(np.float64)
     exact, moved = run(fm.chain, X), 0.0
     for _ in range(2):
         steps = [
@@ -113,13 +113,15 @@ def rounding(fm: FeatureMap, X: np.ndarray, dtype: str) -> float:
     return 32.0 * eps * (moved / seen + float(np.abs(exact).max()))
 
 
-def whole_sample(digits: np.ndarray) -> Sample:
+def whole_sample(fm: FeatureMap, digits: np.ndarray) -> Sample:
     """The digits as the first step sees them, with the names that the configs are written for.
 
     The label is whether the upper half of a digit has more ink, for steps that learn from one.
     """
     upper = digits[:, :32].sum(axis=1) > digits[:, 32:].sum(axis=1)
-    return Sample(digits, upper, len(digits), names=tuple(f"p{i:02}" for i in range(digits.shape[1])))
+    X = fm.matrix(digits).astype(np.float64)
+    X.flags.writeable = False
+    return Sample(X, upper, len(digits), names=fm.columns.names)
 
 
 def test_has_a_test_and_a_config_of_its_own(kind: str, configs: Path) -> None:
@@ -152,8 +154,8 @@ def test_same_seed_same_map(kind: str, fitted: Fit, fit: Fit) -> None:
     assert fit().dumps() == fitted(kind, "float64").dumps()
 
 
-def test_other_seed_other_state_where_something_is_drawn(step: Step, digits: np.ndarray) -> None:
-    sample = whole_sample(digits[:ROWS])
+def test_other_seed_other_state_where_something_is_drawn(step: Step, fit: Fit, digits: np.ndarray) -> None:
+    sample = whole_sample(fit(), digits[:ROWS])
     try:
         step.fit(sample, Untouchable())
         draws = False
@@ -200,8 +202,8 @@ def test_input_is_left_alone_and_its_layout_does_not_matter(fit: Fit, dtype: str
         assert fm.transform(same).tobytes() == Z.tobytes()
 
 
-def test_fit_leaves_the_sample_alone(step: Step, digits: np.ndarray) -> None:
-    step.fit(whole_sample(digits[:ROWS]), np.random.default_rng(0))  # which is read-only
+def test_fit_leaves_the_sample_alone(step: Step, fit: Fit, digits: np.ndarray) -> None:
+    step.fit(whole_sample(fit(), digits[:ROWS]), np.random.default_rng(0))  # which is read-only
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -306,7 +308,7 @@ def test_exact_kernel_is_symmetric_and_positive_semidefinite(fit: Fit, digits: n
 
 def test_exact_norms_are_the_diagonals(fit: Fit, digits: np.ndarray) -> None:
     """k(x, x) and k(y, y), which the exact kernel of a step behind this one reads."""
-    chain, x, y = fit().chain, digits[:20], digits[20:35] + 1.0
+    chain, x, y = fit().chain, fit().matrix(digits[:20]), fit().matrix(digits[20:35] + 1.0)
     pair = chain.exact_pair(Coordinates(x, y))
     for rows, norms in zip((x, y), pair.squared_norms, strict=True):
         own = chain.exact_pair(Coordinates(rows, rows)).dots.diagonal()
@@ -324,12 +326,12 @@ def test_float32_is_close_to_float64(fit: Fit, digits: np.ndarray) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_output_may_be_in_either_memory_order(fit: Fit, dtype: str, digits: np.ndarray) -> None:
     fm = fit(dtype)
-    X = digits[:ROWS].astype(dtype)
+    X = fm.matrix(digits[:ROWS]).astype(dtype)
     outs = [np.full((ROWS, fm.n_components), np.nan, dtype=dtype, order=order) for order in "CF"]
     with threadpool_limits(limits=1, user_api="blas"):  # as `transform` has it: the last bit may depend on it
         for out in outs:
             TileLoop(fm.chain.bind(np.dtype(dtype)), np.dtype(dtype))(X, out)
-    assert outs[0].tobytes() == fm.transform(X).tobytes()
+    assert outs[0].tobytes() == fm.transform(digits[:ROWS].astype(dtype)).tobytes()
     np.testing.assert_allclose(*outs, rtol=0, atol=rounding(fm, X, dtype))
 
 

@@ -6,13 +6,13 @@ It has the place where float64 values are rounded to the dtype of the map.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from kafeat.contract.checks import beyond, round_to
 from kafeat.contract.step import DOUBLE, Step, Transform, total_clipped
-from kafeat.contract.tile import Rows, SparseRows, is_feature_major, shaped
+from kafeat.contract.tile import InputRows, SparseRows, is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Scratch
 
@@ -65,7 +65,7 @@ class BoundChain(Transform):
             self.n_features_out += self._kept
         wide = 0 if dtype == DOUBLE else cast_after
         self.wide_input = wide > 0 or transforms[0].wide_input
-        self.takes_sparse = transforms[0].takes_sparse
+        self.takes_sparse, self.takes_texts = transforms[0].takes_sparse, transforms[0].takes_texts
         kept_wide = 0 < wide < len(transforms) and transforms[wide].wide_input
         self._rounded = None if not wide or kept_wide else wide - 1
         """The step whose float64 output is rounded."""
@@ -100,7 +100,7 @@ class BoundChain(Transform):
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: _Buffers) -> None:
         self._apply(X, out, scratch)
 
-    def _apply(self, X: Rows, out: Floats, scratch: _Buffers) -> None:
+    def _apply(self, X: InputRows, out: Floats, scratch: _Buffers) -> None:
         last = scratch.predictions if self._sums else out
         for i, (target, own) in enumerate(zip((*scratch.between, last), scratch.steps, strict=True)):
             whole = made = target
@@ -119,12 +119,12 @@ class BoundChain(Transform):
         if self._sums:
             np.concatenate([last, scratch.between[-1]], axis=1, out=out)
 
-    def _step(self, i: int, X: Rows, out: Floats, scratch: Scratch) -> None:
+    def _step(self, i: int, X: InputRows, out: Floats, scratch: Scratch) -> None:
         try:
             if isinstance(X, SparseRows):
                 self._transforms[i].apply_sparse(X, out, scratch)
             else:
-                self._transforms[i].apply(X, out, scratch)
+                self._transforms[i].apply(cast(Floats, X), out, scratch)
         except InvalidValueError as refused:
             raise after(refused, self._steps[:i]) from None
 

@@ -16,6 +16,7 @@ from kafeat.chain.tiles import run_tiles
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, Step, Transform
+from kafeat.contract.tile import TextRows, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.types import Array, Floats, Shape, State
 
@@ -119,6 +120,11 @@ def _recipes(steps: Sequence[Step]) -> str:
 
 def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Generator) -> Fit:
     """Fit a step of a chain on the sample before it, in float64; after the last step the sample is not needed."""
+    if isinstance(sample.X, TextRows) and not (steps[i].traits.text_columns or steps[i].inner_chains):
+        raise DataError(
+            f"{steps[i].kind}: expected plain numbers, got columns of text, which only text reads: put it first, or "
+            "first in a map of a union with columns of its own"
+        )
     step, last = steps[i].settled(sample), i + 1 == len(steps)
     fitted = FittedStep(step, _learned(step, sample, rng), sample.X.shape[1])
     _refuse_width(fitted, i)
@@ -326,7 +332,8 @@ class Chain:
         it, in `dtype`: `reference` says where.
         """
         with one_blas_thread(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            K = self.exact_pair(Coordinates(X.astype(np.float64), Y.astype(np.float64)), dtype).dots
+            x, y = (dense(rows).astype(np.float64) for rows in (X, Y))
+            K = self.exact_pair(Coordinates(x, y), dtype).dots
         if not np.isfinite(K).all():
             raise DataError(
                 f"exact kernel: expected values that float64 can hold, got {K[~np.isfinite(K)][0]:g}: scale the input"

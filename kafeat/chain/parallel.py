@@ -14,6 +14,7 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import NestedStep, Sample, Step, Traits, Transform, takes_missing, total_clipped
+from kafeat.contract.tile import TextRows, contiguous, dense
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -158,8 +159,8 @@ class ParallelChains(Step):
 
 
 def _fills(columns: Sequence[str] | None, chain: Sequence[Traits]) -> bool:
-    """Return True if a missing number does a map no harm: it fills it, or has only categories, which are never NaN."""
-    coded = {name for one in chain for name in one.coded_columns}
+    """Return True if a missing number does a map no harm: it fills it, or has only categories and texts, never NaN."""
+    coded = {name for one in chain for name in (*one.coded_columns, *one.text_columns)}
     return takes_missing(chain) or (columns is not None and coded.issuperset(columns))
 
 
@@ -179,7 +180,8 @@ def _merged(chains: Sequence[Sequence[Traits]]) -> Traits:
         },
         uses_label=any(one.uses_label for one in every),
         given_rows={name: rows for one in every for name, rows in one.given_rows.items()},
-        coded_columns={name: unknown for one in every for name, unknown in one.coded_columns.items()},
+        coded_columns={name: coding for one in every for name, coding in one.coded_columns.items()},
+        text_columns=tuple(name for one in every for name in one.text_columns),
         time_columns={name: zone for one in every for name, zone in one.time_columns.items()},
         unsaved=next((one.unsaved for one in every if one.unsaved), None),
         no_exact=next((one.no_exact for one in every if one.no_exact), None),
@@ -206,11 +208,16 @@ def _subset(sample: Sample, indices: Array) -> Sample:
 
     return replace(
         sample,
-        X=np.ascontiguousarray(sample.X[:, indices]),
+        X=contiguous(_columns(sample.X, indices)),
         given={name: np.ascontiguousarray(rows[:, indices]) for name, rows in sample.given.items()},
         names=pick(sample.names),
         n_categories=pick(sample.n_categories),
     )
+
+
+def _columns(X: Any, indices: Array) -> Any:
+    """Return some columns of rows that are plain numbers or have texts."""
+    return X.columns(indices) if isinstance(X, TextRows) else X[:, indices]
 
 
 def of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
@@ -235,6 +242,7 @@ class ParallelTransform(Transform):
         self.n_features_in, self.n_features_out = n_features, n_out
         self._maps, self._dtype = tuple(maps), dtype
         self.wide_input = any(transform.wide_input for _, transform in maps)
+        self.takes_texts = True
 
     @property
     def widest(self) -> int:
@@ -249,9 +257,12 @@ class ParallelTransform(Transform):
     def apply_maps(self, X: Floats, outs: Iterable[Floats], scratch: Sequence[MapBuffers]) -> None:
         """Write the outputs of each map into its part of `outs`."""
         for (indices, transform), out, buffers in zip(self._maps, outs, scratch, strict=True):
-            buffers.inputs[...] = X[:, indices]
+            inputs = _columns(X, indices)
+            if not (isinstance(inputs, TextRows) and transform.takes_texts):
+                buffers.inputs[...] = dense(inputs)
+                inputs = buffers.inputs
             try:
-                transform.apply(buffers.inputs, out, buffers.inner)
+                transform.apply(inputs, out, buffers.inner)
             except InvalidValueError as refused:
                 raise of_whole(refused, indices) from None
 

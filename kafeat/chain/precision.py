@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from kafeat.chain.tiles import with_good_rows
 from kafeat.contract.step import DOUBLE, Transform
+from kafeat.contract.tile import InputRows, dense, numbers_of
 from kafeat.types import Floats
 
 # Rows that are looked at: those spread over the sample, fewer of wide ones, and those with the farthest entries.
@@ -22,12 +23,15 @@ _OF_COLUMN = 0.01
 Indices = npt.NDArray[np.intp]
 
 
-def demanding_rows(X: Floats) -> Indices:
+def demanding_rows(X: InputRows) -> Indices:
     """Choose rows of the sample X (n, d): some spread over it, and those with the farthest entries."""
-    size = int(np.clip(_MOST_NUMBERS // X.shape[1], _LEAST_SPREAD, _MOST_SPREAD))
+    X = numbers_of(X)  # texts have no extremes
+    size = int(np.clip(_MOST_NUMBERS // max(1, X.shape[1]), _LEAST_SPREAD, _MOST_SPREAD))
     if len(X) <= size + _FAR:
         return np.arange(len(X))
     spread = np.linspace(0, len(X) - 1, size).astype(np.intp)
+    if not X.shape[1]:
+        return spread
     few = np.nan_to_num(X[spread])
     middle = np.median(few, axis=0)
     width = np.median(np.abs(few - middle), axis=0)
@@ -79,6 +83,7 @@ def _apply(transform: Transform, X: Floats, out: Floats, scratch: Any) -> None:
     good, reads = np.ones(len(X), dtype=bool), transform.reads(out.dtype)
     with np.errstate(all="ignore"):
         with_good_rows(
-            good, lambda rows: transform.apply(np.ascontiguousarray(X[rows], dtype=reads), out, scratch)
+            good,
+            lambda rows: transform.apply(np.ascontiguousarray(dense(X[rows]), dtype=reads), out, scratch),
         )
     out[~good] = np.nan

@@ -14,7 +14,7 @@ from kafeat.chain.chain import Chain, FittedStep
 from kafeat.chain.tiles import LEAST_ROWS, Made, TileLoop, tile_rows
 from kafeat.contract.checks import beyond
 from kafeat.contract.step import DOUBLE, Transform
-from kafeat.contract.tile import Rows, SparseRows
+from kafeat.contract.tile import InputRows, SparseRows, TextRows
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.types import Array, Floats
 
@@ -27,7 +27,7 @@ class Worker(Protocol):
     rows: int
     """The height of a tile."""
 
-    def __call__(self, X: Rows, out: Any) -> Made:
+    def __call__(self, X: InputRows, out: Any) -> Made:
         """Return the results of rows X: in `out` (n, width), or as sparse rows where `out` is None.
 
         The first row that is refused raises `InvalidValueError`.
@@ -179,7 +179,7 @@ class SparseLoop:
         self._before = None if before is None else TileLoop(before, reads)
         self.rows = LEAST_ROWS if self._before is None else self._before.rows
 
-    def __call__(self, X: Rows, out: None = None) -> Made:
+    def __call__(self, X: InputRows, out: None = None) -> Made:
         """Return the features of rows X as sparse rows."""
         pieces, clipped = list[SparseRows](), np.zeros(len(X), np.int64)
         for start in range(0, len(X), self.rows):
@@ -191,12 +191,14 @@ class SparseLoop:
             pieces.append(piece)
         return Made(SparseRows.stacked(pieces, self._chain.n_components, self._dtype), clipped)
 
-    def _tile(self, X: Rows) -> tuple[SparseRows, Array | int]:
+    def _tile(self, X: InputRows) -> tuple[SparseRows, Array | int]:
         clipped: Array | int = 0
         if self._before is not None:
             made: Floats = np.empty((len(X), self._last.n_features_in), self._reads)
             counts = self._before(X, made).clipped
             X, clipped = made, 0 if counts is None else counts
+        elif isinstance(X, TextRows):
+            X = X.dense().astype(self._reads, copy=False)
         elif isinstance(X, SparseRows):
             X = SparseRows(X.values.astype(self._reads, copy=False), X.columns, X.starts, X.width)
         else:

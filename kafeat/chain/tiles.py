@@ -7,13 +7,13 @@ bytes do not depend on what follows it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from kafeat.contract.checks import beyond, round_to
 from kafeat.contract.step import Transform
-from kafeat.contract.tile import Rows, SparseRows, is_feature_major, shaped
+from kafeat.contract.tile import InputRows, Rows, SparseRows, TextRows, dense, is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Mask
 
@@ -54,7 +54,7 @@ class TileLoop:
         self._input = np.empty((self.rows, transform.n_features_in), dtype=transform.reads(dtype))
         self._spare = np.empty(self.rows * transform.n_features_out, dtype=dtype)
 
-    def __call__(self, X: Rows, out: Floats) -> Made:
+    def __call__(self, X: InputRows, out: Floats) -> Made:
         """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
 
         `out` may be of another dtype, which the features are rounded to.
@@ -71,7 +71,7 @@ class TileLoop:
                 clipped[tile] = counts[: len(X) - start]
         return Made(out, clipped)
 
-    def _tile(self, X: Rows, out: Floats) -> Array | None:
+    def _tile(self, X: InputRows, out: Floats) -> Array | None:
         rows = len(X)
         if rows == self.rows and out.dtype == self._spare.dtype:
             target = out
@@ -79,7 +79,11 @@ class TileLoop:
             target = shaped(self._spare, (self.rows, out.shape[1]), is_feature_major(out))
         if isinstance(X, SparseRows):
             counts = self._sparse(X, target)
+        elif isinstance(X, TextRows) and self._transform.takes_texts:
+            self._apply(X[np.minimum(np.arange(self.rows), rows - 1)], target)
+            counts = self._transform.clipped(self._scratch)
         else:
+            X = dense(X)
             if rows != self.rows or not X.flags.c_contiguous or X.dtype != self._input.dtype:
                 # One memory order and dtype for all inputs: a product's last bit may depend on them.
                 self._input[:rows] = X
@@ -122,13 +126,13 @@ class TileLoop:
         thin: Mask = X.counts * THIN <= X.width
         return thin
 
-    def _run(self, X: Rows, out: Floats) -> None:
+    def _run(self, X: InputRows, out: Floats) -> None:
         if isinstance(X, SparseRows):
             self._transform.apply_sparse(X, out, self._scratch)
         else:
-            self._transform.apply(X, out, self._scratch)
+            self._transform.apply(cast(Floats, X), out, self._scratch)
 
-    def _apply(self, X: Rows, out: Floats) -> None:
+    def _apply(self, X: InputRows, out: Floats) -> None:
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 self._run(X, out)

@@ -75,7 +75,7 @@ def fit(
     fm.save(model, overwrite, fsync=fsync)
     learned = "" if fm.predictor is None else f"; predictor fitted on {fm.provenance.rows_learned:,} rows"
     log.summarize(
-        f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "
+        f"{model}: {len(fm.columns.inputs)} inputs -> {fm.n_components} features, fitted on "
         f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows{learned}",
         quiet,
         verbose,

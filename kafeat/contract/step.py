@@ -80,6 +80,27 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Coding:
+    """How a column is read as codes of categories, by their place in a vocabulary that the fit learns.
+
+    Attributes:
+        lenient: True if a missing or unknown category passes, as -1.
+        least: None refuses a column of more categories than `most`. Otherwise such a column keeps those that at least
+            so many rows of the fit sample have, or that share of them, and all others have the last code together.
+        most: The number of categories up to which all of the rows that the fit reads are kept.
+    """
+
+    lenient: bool
+    least: int | float | None = None
+    most: int = 10_000
+
+    def least_rows(self, rows: int) -> float:
+        """Return the number of rows of a sample of `rows` that a category has to have."""
+        least = self.least or 0
+        return least * rows if isinstance(least, float) else least
+
+
+@dataclass(frozen=True)
 class Traits:
     """Properties of a recipe that other code reads. A step of several chains merges those of its steps.
 
@@ -96,10 +117,10 @@ class Traits:
         label_needs: The parameters that make `fit` need a label, by their place in the step, and what it is for.
         uses_label: True if `fit` learns from a label where there is one.
         given_rows: Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array.
-        coded_columns: Input columns to read as codes of categories, by name or pattern: true if an unknown one passes,
-            as -1.
+        coded_columns: Input columns to read as codes of categories, by name or pattern, and how.
         time_columns: Input columns to read as times, in seconds since 1970, by name or pattern, with the time zone
             whose hours they get.
+        text_columns: Input columns to read as the counts of their n-grams, by name or pattern.
         unsaved: The reason why a map with this step cannot be saved, or None if it can.
         no_exact: The reason why this recipe has no exact kernel, in a kind whose default has one; or None.
         own_kernel: The parameter, or `kind: …`, that makes the exact kernel that of the features themselves; or None.
@@ -117,8 +138,9 @@ class Traits:
     label_needs: Mapping[str, str] = field(default_factory=dict)
     uses_label: bool = False
     given_rows: Mapping[str, str | Array] = field(default_factory=dict)
-    coded_columns: Mapping[str, bool] = field(default_factory=dict)
+    coded_columns: Mapping[str, Coding] = field(default_factory=dict)
     time_columns: Mapping[str, str] = field(default_factory=dict)
+    text_columns: tuple[str, ...] = ()
     unsaved: str | None = None
     no_exact: str | None = None
     own_kernel: str | None = None
@@ -132,7 +154,7 @@ class Traits:
     @property
     def reads_columns(self) -> bool:
         """True if there are input columns that are features only through this step."""
-        return bool(self.coded_columns or self.time_columns)
+        return bool(self.coded_columns or self.time_columns or self.text_columns)
 
 
 class Transform(ABC):
@@ -144,6 +166,8 @@ class Transform(ABC):
     """True if rows have to come in float64 even when the features are float32."""
     takes_sparse: bool = False
     """True if `apply_sparse` is a faster way for rows of few entries."""
+    takes_texts: bool = False
+    """True if `apply` takes rows with texts."""
     gives_sparse: bool = False
     """True if most features are 0, and `to_sparse` makes the others only."""
 
@@ -164,7 +188,8 @@ class Transform(ABC):
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         """Write the image of the tile `X` (rows, n_features_in; C order) into `out` (rows, n_features_out).
 
-        `out` is in C or in Fortran order. An entry that the step does not accept raises `ValueRefused`.
+        `out` is in C or in Fortran order. Where `takes_texts`, `X` may also be `TextRows`. An entry that the step does
+        not accept raises `ValueRefused`.
         """
 
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:

@@ -1,13 +1,15 @@
-"""Tiles of rows: their memory order, and rows of which most entries are zero, in compressed form (CSR)."""
+"""Tiles of rows: their memory order, rows of which most entries are zero (CSR), and rows with texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from kafeat.contract.ngrams import BUCKETS, count_ngrams
 from kafeat.types import Array, Floats
 
 
@@ -83,12 +85,94 @@ class SparseRows:
         return out
 
 
+@dataclass(frozen=True, eq=False)
+class TextRows:
+    """Rows of `width` features: `numbers` (n, p) are those at `plain`, and `texts` (n, k) have theirs from `starts` on.
+
+    The features of a text are the counts of its n-grams. Rows keep the texts, which are smaller, and the step that
+    reads them counts tile by tile.
+    """
+
+    numbers: Floats
+    texts: Array
+    plain: Array
+    starts: Array
+
+    @property
+    def width(self) -> int:
+        """Number of features, those of texts included."""
+        return len(self.plain) + BUCKETS * len(self.starts)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return len(self), self.width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the numbers."""
+        return self.numbers.dtype
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: slice | Array) -> TextRows:
+        """Some rows, by a slice, their numbers or a mask."""
+        return replace(self, numbers=self.numbers[rows], texts=self.texts[rows])
+
+    def __setitem__(self, rows: Array, others: TextRows) -> None:
+        self.numbers[rows], self.texts[rows] = others.numbers, others.texts
+
+    def copy(self) -> TextRows:
+        """Return the same rows in memory of their own."""
+        return replace(self, numbers=self.numbers.copy(), texts=self.texts.copy())
+
+    def blank(self, rows: int) -> TextRows:
+        """Return so many rows of the same features, to be filled."""
+        numbers = np.empty((rows, len(self.plain)), self.dtype)
+        return replace(self, numbers=numbers, texts=np.empty((rows, len(self.starts)), object))
+
+    def columns(self, places: Array) -> Floats | TextRows:
+        """Return some features, of each column of text all or none; plain numbers if no text is among them."""
+        kept = np.isin(self.starts, places)
+        numbers = self.numbers[:, np.searchsorted(self.plain, places[np.isin(places, self.plain)])]
+        if not kept.any():
+            return numbers
+        starts = [int(np.flatnonzero(places == start)[0]) for start in self.starts[kept]]
+        plain = np.flatnonzero(np.isin(places, self.plain))
+        return TextRows(numbers, self.texts[:, kept], plain, np.array(starts))
+
+    def counts(self, start: int) -> SparseRows:
+        """Return the counts (n, BUCKETS) of the column of text whose features begin there."""
+        [column] = np.flatnonzero(self.starts == start)
+        return SparseRows(*count_ngrams(self.texts[:, column].tolist()), BUCKETS)
+
+    def dense(self, out: Floats | None = None) -> Floats:
+        """The matrix of all features; into `out` (n, width) if there is one."""
+        out = np.empty(self.shape, self.dtype) if out is None else out
+        out[:, self.plain] = self.numbers
+        for start in self.starts:
+            out[:, start : start + BUCKETS] = self.counts(start).dense()
+        return out
+
+
 Rows = Floats | SparseRows
+InputRows = Rows | TextRows
 
 
-def dense(X: Rows) -> Floats:
-    """Rows of either form with their zeros."""
-    return X.dense() if isinstance(X, SparseRows) else X
+def dense(X: InputRows) -> Floats:
+    """Rows of any form as a matrix with its zeros."""
+    return X if isinstance(X, np.ndarray) else X.dense()
+
+
+def numbers_of(X: InputRows) -> Floats:
+    """Return the features of rows that are not of texts."""
+    return X.numbers if isinstance(X, TextRows) else dense(X)
+
+
+def contiguous(X: Any) -> Any:
+    """Return an array in C order, or rows with texts as they are."""
+    return X if isinstance(X, TextRows) else np.ascontiguousarray(X)
 
 
 def is_feature_major(tile: Floats) -> bool:

@@ -36,7 +36,7 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
         "dtype": fm.dtype,
         "float64_steps": len(fm.chain.steps) if fm.dtype == "float64" else fm.chain.cast_after,
         "chunk_rows": fm.chunk_rows,
-        "columns": list(fm.columns.names),
+        "columns": [name for name, _ in fm.columns.inputs],
         "config": fm.config.to_plain(),
         "steps": [
             {

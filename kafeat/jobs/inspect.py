@@ -36,10 +36,10 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "float64_steps": len(fm.chain.steps) if fm.dtype == "float64" else fm.chain.cast_after,
         "chunk_rows": fm.chunk_rows,
         "seed": fm.config.seed,
-        "n_features_in": fm.n_features_in,
+        "n_features_in": len(fm.columns.inputs),
         "n_components": fm.n_components,
         "pruned_from": None if fm.chain.outputs is None else fm.chain.n_outputs,
-        "columns": list(fm.columns.names),
+        "columns": [name for name, _ in fm.columns.inputs],
         "categories": {
             column.name: list(column.categories.values)
             for column in fm.columns.features
@@ -94,5 +94,6 @@ def _ranges(fm: FeatureMap) -> dict[str, list[float | None]] | None:
     """Return the least and the largest value of each feature; null where all were missing."""
     if fm.column_ranges is None:
         return None
-    ends = zip(fm.columns.names, fm.column_ranges.low.tolist(), fm.column_ranges.high.tolist(), strict=True)
-    return {name: [None if value != value else value for value in (low, high)] for name, low, high in ends}
+    low, high = fm.column_ranges.low.tolist(), fm.column_ranges.high.tolist()
+    ends = {name: (low[j], high[j]) for name, j in fm.columns.inputs}
+    return {name: [None if value != value else value for value in both] for name, both in ends.items()}

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kafeat.contract.tile import TextRows
 from kafeat.maths.task import joined
 from kafeat.types import Array
 
@@ -58,13 +60,18 @@ class RowSample:
         self._seed, self._size, self._largest = seed, size, largest
         self._threshold: np.uint64 | None = None
         self._kept = 0
-        self._parts: list[tuple[Hashes, npt.NDArray[np.int64], Array, Mapping[str, Array]]] = []
+        self._parts: list[tuple[Hashes, npt.NDArray[np.int64], Any, Mapping[str, Array]]] = []
         self.n_rows = 0
 
     @property
     def empty(self) -> bool:
         """True if no row has been taken."""
         return not self._kept
+
+    @property
+    def parts(self) -> list[Array]:
+        """The rows that have been taken, in parts (k, d)."""
+        return [part[2] for part in self._parts]
 
     def __len__(self) -> int:
         return self._kept
@@ -103,7 +110,12 @@ class RowSample:
         return order < self._threshold
 
     def add(
-        self, start: int, rows: int, offsets: npt.NDArray[np.intp], X: Array, **about: Array | None
+        self,
+        start: int,
+        rows: int,
+        offsets: npt.NDArray[np.intp],
+        X: Array | TextRows,
+        **about: Array | None,
     ) -> None:
         """Take the rows that `choose` named, out of a chunk of `rows` rows: X (k, d), and what is known `about` them.
 
@@ -135,7 +147,8 @@ class RowSample:
     def _moved(self, kept: npt.NDArray[np.int64]) -> Array:
         """The rows of these ascending numbers. Every part goes as soon as it is copied: X is never held twice."""
         _, _, first, _ = self._parts[0]
-        X = np.empty((len(kept), first.shape[1]), first.dtype)
+        texts = isinstance(first, TextRows)
+        X: Any = first.blank(len(kept)) if texts else np.empty((len(kept), first.shape[1]), first.dtype)
         while self._parts:
             _, rows, part, _ = self._parts.pop()
             places = np.searchsorted(kept, rows)

@@ -93,7 +93,7 @@ class FeatureMap:
 
     def __repr__(self) -> str:
         kinds = " -> ".join(step.kind for step in self.config.steps)
-        return f"FeatureMap({kinds}: {self.n_features_in} inputs, {self.n_components} features, {self.dtype})"
+        return f"FeatureMap({kinds}: {len(self.columns.inputs)} inputs, {self.n_components} features, {self.dtype})"
 
     @property
     def input_dtype(self) -> np.dtype[Any]:

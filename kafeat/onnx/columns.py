@@ -13,7 +13,7 @@ import numpy as np
 
 from kafeat.io.columns.categories import Categories
 from kafeat.io.columns.columns import Columns
-from kafeat.onnx.graph import Value, beside
+from kafeat.onnx.graph import Value, beside, where
 from kafeat.types import Array
 
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -51,7 +51,7 @@ def category_metadata(columns: Columns) -> dict[str, Any]:
         names[j]: {
             "categories": list(column.values),
             "input": "number" if takes_numbers(column) else "code",
-            "unknown": "zeros" if column.lenient else "refused",
+            "unknown": "rare" if column.rest else "zeros" if column.lenient else "refused",
         }
         for j, column in coded(columns).items()
     }
@@ -85,6 +85,8 @@ def _code(x: Value, categories: Categories) -> Value:
     # A one in the place of the category, times the places from 1 on.
     hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)
     code = hits.matmul(np.arange(1.0, len(numbers) + 1)[:, None]) - 1.0
+    if categories.rest:
+        code = where((code < 0.0) & _finite(x), float(len(numbers)), code)
     if not categories.lenient:
         graph.refuse(code < 0.0)
         return code

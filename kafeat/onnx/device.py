@@ -12,7 +12,7 @@ from kafeat.chain.program import What, Worker
 from kafeat.chain.tiles import Made
 from kafeat.contract.casts import all_finite
 from kafeat.contract.checks import round_to
-from kafeat.contract.tile import Rows, dense
+from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import SystemRefusedError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
@@ -46,7 +46,7 @@ class _Worker:
         self._device, self._processor, self._names, self._factor = device, processor, names, factor
         self.rows = processor.rows
 
-    def __call__(self, X: Rows, out: Floats) -> Made:
+    def __call__(self, X: InputRows, out: Floats) -> Made:
         given = np.ascontiguousarray(as_given(self._device.columns, dense(X)))
         made = self._device.session.run(self._names, {INPUT: given})
         if all(map(all_finite, made)):

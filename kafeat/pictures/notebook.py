@@ -89,11 +89,11 @@ _MOST_NAMES = 8
 
 def table(fm: Drawable) -> str:
     """Return an HTML table of two columns, with all text escaped."""
-    names = [shown(name) for name in fm.columns.names]
+    names = [shown(name) for name, _ in fm.columns.inputs]
     some = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 2], "…", names[-1]]
     origin = fm.provenance
     rows = [
-        ("inputs", f"{fm.chain.n_features_in:,}: {', '.join(some)}"),
+        ("inputs", f"{len(names):,}: {', '.join(some)}"),
         *((f"step {i}", _step(fitted.step.recipe())) for i, fitted in enumerate(fm.chain.steps)),
         ("features", f"{fm.chain.n_components:,}, {fm.dtype}"),
         *(

@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.chain.tiles import run_tiles
 from kafeat.contract.step import Transform
-from kafeat.contract.tile import Rows, SparseRows
+from kafeat.contract.tile import InputRows, SparseRows, TextRows, numbers_of
 from kafeat.maths.mean_test import MOST_ROWS, p_value, statistic, traces
 from kafeat.types import Array, Floats
 
@@ -27,14 +27,16 @@ class ColumnRanges:
         """Return the ranges of no rows."""
         return cls(np.full(width, np.nan), np.full(width, np.nan))
 
-    def adding(self, X: Rows) -> ColumnRanges:
+    def adding(self, X: InputRows) -> ColumnRanges:
         """Return the ranges extended by the rows X (n, d), in which NaN is a missing number."""
         if not len(X):
             return self
         if isinstance(X, SparseRows):
             return self._adding_sparse(X)
-        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        return ColumnRanges(np.fmin(self.low, low), np.fmax(self.high, high))
+        low, high, some = self.low.copy(), self.high.copy(), _numbers(X)
+        low[some] = np.fmin(low[some], np.fmin.reduce(numbers_of(X), axis=0))
+        high[some] = np.fmax(high[some], np.fmax.reduce(numbers_of(X), axis=0))
+        return ColumnRanges(low, high)
 
     def _adding_sparse(self, X: SparseRows) -> ColumnRanges:
         low, high = self.low.copy(), self.high.copy()
@@ -44,7 +46,7 @@ class ColumnRanges:
         low[zeros], high[zeros] = np.fmin(low[zeros], 0.0), np.fmax(high[zeros], 0.0)
         return ColumnRanges(low, high)
 
-    def outside(self, X: Rows) -> Array:
+    def outside(self, X: InputRows) -> Array:
         """Count the values of each feature of X (n, d) that lie outside, (d,). Missing numbers do not count."""
         with np.errstate(over="ignore"):
             low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
@@ -54,8 +56,10 @@ class ColumnRanges:
             zeros = len(X) - np.bincount(X.columns, minlength=X.width)
             return np.asarray(beyond + np.where((low <= 0.0) & (high >= 0.0), 0, zeros))
         # No comparison with NaN holds, so all numbers of a column whose values were all missing count as outside.
-        inside = np.greater_equal(X, low) & np.less_equal(X, high)
-        return np.asarray(np.count_nonzero(~(inside | np.isnan(X)), axis=0))
+        some, numbers, outside = _numbers(X), numbers_of(X), np.zeros(X.shape[1], np.int64)
+        inside = np.greater_equal(numbers, low[some]) & np.less_equal(numbers, high[some])
+        outside[some] = np.count_nonzero(~(inside | np.isnan(numbers)), axis=0)
+        return outside
 
     def to_plain(self) -> dict[str, Any]:
         """Return the ranges as a dict of arrays, for the model file."""
@@ -72,6 +76,11 @@ class ColumnRanges:
         if (np.isnan(plain["low"]) != np.isnan(plain["high"])).any() or (plain["low"] > plain["high"]).any():
             raise ValueError("seen: expected no low above its high")
         return cls(plain["low"], plain["high"])
+
+
+def _numbers(X: InputRows) -> Array | slice:
+    """Return the features that are no texts, of which no range is told."""
+    return X.plain if isinstance(X, TextRows) else slice(None)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.program import Program, Worker
 from kafeat.chain.tiles import Made, with_good_rows
-from kafeat.contract.tile import Rows, SparseRows
+from kafeat.contract.tile import InputRows, SparseRows
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.readers.base import Chunk, Reader
@@ -196,7 +196,12 @@ def _worker(
 
 
 def _done(
-    program: Program, policy: RowPolicy, chunk: Chunk, X: Rows, made: Made, bad: dict[int, InvalidValueError]
+    program: Program,
+    policy: RowPolicy,
+    chunk: Chunk,
+    X: InputRows,
+    made: Made,
+    bad: dict[int, InvalidValueError],
 ) -> Done:
     """Count and sum what the policy asks for. Bad rows do not count."""
     features, clipped = made
@@ -228,7 +233,7 @@ def _good(rows: int, bad: list[int]) -> Mask:
 
 
 def _setting_aside(
-    program: Program, work: Worker, X: Rows, out: Floats | None, bad: dict[int, InvalidValueError]
+    program: Program, work: Worker, X: InputRows, out: Floats | None, bad: dict[int, InvalidValueError]
 ) -> Made:
     """Run tile by tile, and add refused rows to `bad`; a good row takes the place of each bad one."""
     pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
@@ -240,7 +245,9 @@ def _setting_aside(
     return Made(SparseRows.stacked(pieces, program.width, program.dtype) if out is None else out, clipped)
 
 
-def _tile(work: Worker, X: Rows, out: Floats | None, start: int, bad: dict[int, InvalidValueError]) -> Made:
+def _tile(
+    work: Worker, X: InputRows, out: Floats | None, start: int, bad: dict[int, InvalidValueError]
+) -> Made:
     good = _good(len(X), [row - start for row in bad if 0 <= row - start < len(X)])
     made, refusals = with_good_rows(good, lambda rows: work(X if good.all() else X[rows], out))
     bad.update((start + one.row, one.moved(start)) for one in refusals)

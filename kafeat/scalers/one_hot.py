@@ -11,11 +11,12 @@ from pydantic import Field
 
 from kafeat.contract.checks import check_indices
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import PositiveInt, Sample, Traits, Transform, parameter
+from kafeat.contract.step import Coding, PositiveInt, Sample, Traits, Transform, parameter
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.types import Array, Floats, Shape, State
 
-_MOST_CATEGORIES = 10_000
+_MOST_CODES = 10_001
+"""Of 10,000 categories, and of all others together."""
 
 
 class OneHot(ColumnCoder):
@@ -29,6 +30,8 @@ class OneHot(ColumnCoder):
     Outputs: first every column that is not named, unchanged and in the order of the input. Then come the categories of
     each named column, in the order of `columns`: numbers by size if all of them are, else texts by code point.
     With `min_frequency`, categories that fewer rows of the fit sample have share one output, the last of their column.
+    Then a column may have any number of categories: of more than 10,000 the map keeps the frequent ones, and any other
+    text is a rare one, seen or not.
     It reads input columns by name, so only steps that keep them may come before it.
     """
 
@@ -43,8 +46,11 @@ class OneHot(ColumnCoder):
 
     @property
     def traits(self) -> Traits:
-        coded = dict.fromkeys(self.columns, self.unknown == "ignore")
-        return replace(super().traits, coded_columns=coded)
+        return replace(super().traits, coded_columns=dict.fromkeys(self.columns, self._coding))
+
+    @property
+    def _coding(self) -> Coding:
+        return Coding(self.unknown == "ignore", self.min_frequency)
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         columns = places_of(self.kind, self.columns, sample.names)
@@ -57,11 +63,8 @@ class OneHot(ColumnCoder):
 
     def _outputs(self, codes: Floats, size: int) -> Array:
         """Return the output of each category of a column, from 0: the rare ones share the last."""
-        least = self.min_frequency or 0
-        if isinstance(least, float):
-            least *= len(codes)
         counts = np.bincount(np.rint(codes[codes >= 0.0]).astype(np.intp), minlength=size)
-        rare = counts < least
+        rare = counts < self._coding.least_rows(len(codes))
         return np.where(rare, np.sum(~rare), np.cumsum(~rare) - 1)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
@@ -77,7 +80,7 @@ class OneHot(ColumnCoder):
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
-        check_indices("state.sizes", state["sizes"], _MOST_CATEGORIES + 1)
+        check_indices("state.sizes", state["sizes"], _MOST_CODES + 1)
         for outputs in outputs_of(state):
             check_indices("state.outputs", outputs, max(1, len(outputs)))
 

@@ -33,8 +33,8 @@ import kafeat.onnx  # noqa: E402
 from kafeat.onnx import agreement  # noqa: E402
 from kafeat.onnx.chain import convertible  # noqa: E402
 
-CANNOT: frozenset[str] = frozenset()
-"""Kinds without an ONNX form: none. A new kind gets a function in kafeat/onnx/steps, or its name here."""
+CANNOT = frozenset({"text"})
+"""Kinds without an ONNX form. A new kind gets a function in kafeat/onnx/steps, or its name here."""
 Fit = Callable[[str, str], FeatureMap]
 
 RNG = np.random.default_rng(7)
@@ -283,6 +283,18 @@ def test_categories_are_numbers_or_codes(unknown: str) -> None:
     assert (Z[1, 2:5] == 0.0).all()
     assert np.isnan(Z[2:]).all()  # no category at all
     kafeat.onnx.export(fm, "/dev/null")
+
+
+def test_any_number_that_is_not_frequent_is_rare() -> None:
+    rng = np.random.default_rng(3)
+    n = np.concatenate([rng.integers(0, 5, 8_000), rng.integers(10, 10**6, 12_000)])
+    step = {"kind": "one_hot", "columns": ["n"], "min_frequency": 100, "unknown": "ignore"}
+    fm = kafeat.fit({"steps": [step]}, pa.table({"n": n}))
+    X = np.array([[0.0], [4.0], [11.0], [7e5], [-3.0], [np.nan]], dtype=np.float32)
+    want = np.eye(6)[[0, 4, 5, 5, 5, 5]]
+    want[5] = 0.0
+    np.testing.assert_array_equal(run(kafeat.onnx.to_model(fm), X), want)
+    np.testing.assert_array_equal(fm.transform(pa.table({"n": [0, 4, 11, 700_000, -3, None]})), want)
 
 
 def test_rare_categories_share_an_output() -> None:

@@ -12,9 +12,9 @@ import pytest
 from sklearn.preprocessing import OneHotEncoder
 
 import kafeat
-from kafeat.contract.step import Sample
+from kafeat.contract.step import Coding, Sample
 from kafeat.errors import ConfigError, DataError
-from kafeat.io.columns import categories
+from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.storage.location import parse_location
 from kafeat.scalers.one_hot import OneHot
 from tests.jobs.files import transform_file
@@ -126,12 +126,95 @@ def test_a_missing_category_is_refused_at_the_fit_too() -> None:
 
 
 def test_too_many_categories_are_refused(monkeypatch) -> None:
-    assert categories.MOST == 10_000
-    monkeypatch.setattr(categories, "MOST", 1_000)
+    assert Coding(False).most == 10_000
+    monkeypatch.setattr(OneHot, "_coding", property(lambda step: Coding(False, step.min_frequency, 1_000)))
     table = pa.table({"name": [f"n{i}" for i in range(1_001)]})
     with pytest.raises(DataError, match="column 'name': expected at most 1,000 categories, got more"):
         kafeat.fit(config(columns=["name"]), table)
     assert kafeat.fit(config(columns=["name"]), table[:1_000]).n_components == 1_000
+
+
+def test_entries_of_a_dictionary_that_no_row_has_are_no_categories(tmp_path: Path) -> None:
+    coded = pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 2]), pa.array(["b", "unused", "a"]))
+    table = pa.table({"a": coded})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for data in (table, tmp_path / "t.parquet", pa.table({"a": ["a", "b", None, "a"]})):
+        fm = kafeat.fit(config("ignore", columns=["a"]), data)
+        assert fm.columns.features[0].categories.values == ("a", "b")
+        np.testing.assert_array_equal(fm.transform(table), [[1, 0], [0, 1], [0, 0], [1, 0]])
+
+
+@pytest.fixture(scope="module")
+def shops() -> pa.Table:
+    """20,000 rows with about 13,000 shops, of which a hundred are frequent, some are numbers and some are missing."""
+    rng = np.random.default_rng(1)
+    number = np.where(rng.random(20_000) < 0.3, rng.integers(0, 100, 20_000), rng.integers(0, 10**6, 20_000))
+    shop = [None if n % 97 == 0 else f"{n}" if n % 2 else f"shop {n}" for n in number.tolist()]
+    return pa.table({"x": rng.normal(size=20_000), "shop": shop})
+
+
+MANY = {"unknown": "ignore", "columns": ["shop"]}
+
+
+@pytest.mark.parametrize("least", [20, 0.002])
+def test_of_many_categories_the_frequent_ones_are_kept_as_by_scikit_learn(
+    shops, least: float, tmp_path
+) -> None:
+    fm = kafeat.fit(many_config(least), shops)
+    column = np.array([value or "" for value in shops["shop"].to_pylist()], dtype=object)
+    seen = column != ""
+    # scikit-learn takes a share of the rows that it is given, to which those without a value do not belong here.
+    count = least if least > 1 else int(np.ceil(least * len(column)))
+    oracle = OneHotEncoder(sparse_output=False, min_frequency=count, handle_unknown="infrequent_if_exist")
+    want = np.zeros((len(column), oracle.fit_transform(column[seen, None]).shape[1]))
+    want[seen] = oracle.transform(column[seen, None])
+    assert 50 < want.shape[1] < 120
+    np.testing.assert_array_equal(fm.transform(shops)[:, 1:], want)
+    np.testing.assert_array_equal(fm.transform(pa.table({"x": [0.0], "shop": ["new"]}))[0, 1:-1], 0.0)
+    assert fm.transform(pa.table({"x": [0.0], "shop": ["new"]}))[0, -1] == 1.0
+    assert len(fm.dumps()) < 20_000
+    fm.save(tmp_path / "map.joblib")
+    assert kafeat.load(tmp_path / "map.joblib").transform(shops).tobytes() == fm.transform(shops).tobytes()
+
+
+def many_config(least: float, **more: object) -> dict[str, object]:
+    step = {"kind": "one_hot", "min_frequency": least, **MANY}
+    return {"dtype": "float64", "steps": [step], **more}
+
+
+def test_many_categories_do_not_depend_on_chunks_and_formats(shops, tmp_path) -> None:
+    pa_csv.write_csv(shops, tmp_path / "s.csv")
+    pq.write_table(shops, tmp_path / "s.parquet", row_group_size=3_000)
+    more = {"fit_rows": 5_000}
+    want = kafeat.fit(many_config(8, **more), shops).transform(shops)
+    assert 20 < want.shape[1] < 120
+    for data, rows in ((shops, 700), (tmp_path / "s.csv", 8192), (tmp_path / "s.parquet", 999)):
+        fm = kafeat.fit(many_config(8, **more, chunk_rows=rows), data)
+        assert fm.transform(shops).tobytes() == want.tobytes()
+
+
+def test_a_vocabulary_of_many_categories_forgets_those_that_no_row_of_the_sample_has() -> None:
+    vocabulary = Vocabulary("here", Coding(False, least=2, most=10))
+    kept = vocabulary.codes(pa.array(["a", "b", "a", "c"]))
+    for start in range(0, 1_000, 10):
+        vocabulary.codes(pa.array([f"other {i}" for i in range(start, start + 10)]))
+        if vocabulary.crowded:
+            vocabulary.forget_others(kept)
+    assert len(vocabulary._known) < 40
+    again = vocabulary.codes(pa.array(["b", "other 3", "a", None]))
+    settled, codes = vocabulary.settled(np.concatenate([kept, again[[0, 2]]]))
+    assert settled.values == ("a", "b")
+    np.testing.assert_array_equal(codes, [0, 1, 0, 2, 1, 0])
+    assert settled.rest
+    np.testing.assert_array_equal(settled.codes(pa.array(["a", "c", "x", None])), [0, 2, 2, np.nan])
+
+
+def test_many_categories_of_which_none_or_too_many_are_frequent(shops) -> None:
+    for least, advice in ((15_000, "got none: lower"), (1, "got more: raise")):
+        with pytest.raises(
+            DataError, match=rf"column 'shop': expected from 1 to 10,000 .*{advice} min_frequency"
+        ):
+            kafeat.fit(many_config(least), shops)
 
 
 def test_names_that_are_wrong(adult: pa.Table) -> None:

@@ -21,12 +21,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafeat.contract.step import Coding
 from kafeat.errors import DataError
-from kafeat.io.columns.numbers import indices_of
-from kafeat.types import Floats
+from kafeat.io.columns.numbers import indices_of, is_text
+from kafeat.types import Array, Floats
 
-MOST = 10_000
-"""Largest number of categories of a column. A column with more is a quantity or an identifier."""
+MOST = 1_000_000
+"""Largest number of categories of a column that a model file holds."""
 UNKNOWN = -1.0
 """The code of an unknown or missing category where these are accepted."""
 
@@ -38,10 +39,19 @@ Codes = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Categories:
-    """The vocabulary of a column, in the order of its codes. `lenient` accepts unknown and missing categories."""
+    """The vocabulary of a column, in the order of its codes. `lenient` accepts unknown and missing categories.
+
+    With `rest`, it holds the frequent ones of many, and any other has the code behind the last one.
+    """
 
     values: tuple[str, ...]
     lenient: bool
+    rest: bool = False
+
+    @property
+    def n_codes(self) -> int:
+        """Number of codes from 0 on."""
+        return len(self.values) + self.rest
 
     @cached_property
     def _known(self) -> Mapping[str, int]:
@@ -56,13 +66,15 @@ class Categories:
 
     def codes(self, values: pa.Array) -> Codes:
         """Return a code for every value, and NaN for a value to refuse."""
-        return _codes(values, self._code)
+        return _codes(values, self._known, self._code)
 
     def _code(self, category: str | None) -> float:
         code = self._known.get(category or "")
-        if code is None and category:
+        if code is None and category and self._numbers:
             number = _number(category)
             code = None if number is None else self._numbers.get(number)
+        if code is None and category and self.rest:
+            return len(self.values)
         if code is None:
             return UNKNOWN if self.lenient else np.nan
         return code
@@ -76,61 +88,127 @@ class Categories:
 
 
 class Vocabulary:
-    """A vocabulary that is being learned: each new category gets the next code."""
+    """A vocabulary that is being learned: each new category gets the next code.
 
-    def __init__(self, where: str, lenient: bool) -> None:
-        self._where, self.lenient = where, lenient
+    Of a column with more categories than are kept, it knows those of rows that may be in the fit sample. What is
+    forgotten gets a new code when it comes again, which is harmless: no row of the sample has the old one.
+    """
+
+    def __init__(self, where: str, coding: Coding) -> None:
+        self._where, self._coding, self.lenient = where, coding, coding.lenient
         self._known: dict[str, int] = {}
+        self._next, self._room = 0, 2 * coding.most
         self._used: set[int] | None = None
+
+    @property
+    def _many(self) -> bool:
+        """True if there are more categories than can all be kept; nothing is forgotten before."""
+        return self._next > self._coding.most
+
+    @property
+    def crowded(self) -> bool:
+        """True if it is time to forget the categories that no row of the sample has."""
+        return len(self._known) > self._room
+
+    def forget_others(self, codes: Floats) -> None:
+        """Forget all categories but those with these codes."""
+        kept = set(codes.tolist())
+        self._known = {category: code for category, code in self._known.items() if code in kept}
+        self._room = 2 * max(self._coding.most, len(self._known))
 
     def use(self, codes: Floats) -> None:
         """Record the codes of rows in the fit sample. After the first call, only recorded codes become categories."""
-        self._used = (self._used or set()) | set(np.unique(codes[codes >= 0.0]).astype(int).tolist())
+        if not self._many:
+            self._used = (self._used or set()) | set(np.unique(codes[codes >= 0.0]).astype(int).tolist())
 
     def codes(self, values: pa.Array) -> Codes:
         """Return a preliminary code for every value, and NaN for a value to refuse. `settled` gives the final codes."""
-        return _codes(values, self._code)
+        return _codes(values, self._known, self._code)
 
     def _code(self, category: str | None) -> float:
         if category is None:
             return UNKNOWN if self.lenient else np.nan
-        code = self._known.setdefault(category, len(self._known))
-        if len(self._known) > MOST:
-            raise DataError(
-                f"{self._where}: expected at most {MOST:,} categories, got more: a quantity needs no one_hot"
-            )
+        code = self._known.get(category)
+        if code is None:
+            code = self._known[category] = self._next
+            self._next += 1
+            if self._many and self._coding.least is None:
+                raise DataError(
+                    f"{self._where}: expected at most {self._coding.most:,} categories, got more: a quantity needs no "
+                    "one_hot; of many categories, min_frequency keeps the frequent ones"
+                )
         return code
 
     def problem(self, value: object) -> str:
         """Describe a value whose code is NaN."""
         return _problem(value) or f"expected a category, got {_spell(value)}"
 
-    def settled(self) -> tuple[Categories, npt.NDArray[np.intp]]:
-        """Return the sorted categories and the final code of each preliminary code.
+    def settled(self, codes: Floats) -> tuple[Categories, Floats]:
+        """Return the sorted categories, and the final codes of the rows of the fit sample with these preliminary ones.
 
         Categories are sorted by value if all are numbers, else as text.
         """
-        used = [c for c, code in self._known.items() if self._used is None or code in self._used]
+        spelled = {code: category for category, code in self._known.items()}
+        known = codes >= 0.0
+        different, places, counts = np.unique(codes[known], return_inverse=True, return_counts=True)
+        seen = [spelled[int(code)] for code in different]
+        if self._many:
+            used = self._frequent(seen, counts, self._coding.least_rows(len(codes)))
+        else:
+            used = [c for c, code in self._known.items() if self._used is None or code in self._used]
         if not used:
             raise DataError(f"{self._where}: expected at least one category, got none")
         numbers = all(_NUMBER.fullmatch(category) for category in used)
         values = sorted(used, key=(lambda c: (Decimal(c), c)) if numbers else (lambda c: (0, c)))
-        places = {category: code for code, category in enumerate(values)}
-        final = [places.get(category, int(UNKNOWN)) for category in self._known]
-        return Categories(tuple(values), self.lenient), np.array(final, np.intp)
+        rest = len(values) if self._many else UNKNOWN
+        final, code_of = codes.copy(), {category: code for code, category in enumerate(values)}
+        final[known] = np.array([code_of.get(category, rest) for category in seen], dtype=np.float64)[places]
+        return Categories(tuple(values), self.lenient, rest=self._many), final
+
+    def _frequent(self, seen: list[str], counts: Array, least: float) -> list[str]:
+        """Return the categories that enough rows have."""
+        frequent = [category for category, count in zip(seen, counts, strict=True) if count >= least]
+        if not 1 <= len(frequent) <= self._coding.most:
+            got, advice = ("more", "raise") if frequent else ("none", "lower")
+            raise DataError(
+                f"{self._where}: expected from 1 to {self._coding.most:,} categories that {least:g} rows of the fit "
+                f"sample or more have, got {got}: {advice} min_frequency"
+            )
+        return frequent
 
 
-def _codes(values: pa.Array, code: Callable[[str | None], float]) -> Codes:
-    """Return the code of every value. Each distinct value is converted once."""
-    if pa.types.is_float16(values.type):  # Arrow makes no dictionary of them
-        different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
-        values = pa.array(np.array([float(str(value)) for value in different])[places])
-    if not pa.types.is_dictionary(values.type):
-        values = values.dictionary_encode()
-    table = [np.nan if _unfit(value) else code(_category(value)) for value in _builtins(values.dictionary)]
+def spelled(values: pa.Array) -> Array:
+    """Return every value as text (n,), spelled as a category would be; a missing one is empty."""
+    if not is_text(values.type) or pa.types.is_dictionary(values.type):
+        values = _coded(values)
+        words = [("" if _unfit(value) else _category(value)) or "" for value in _builtins(values.dictionary)]
+        return np.array([*words, ""], dtype=object)[indices_of(values, len(words))]
+    # only a text that ends with 0 may be a number with another spelling
+    words = [_category(text) or "" if text and text[-1] == "0" else text or "" for text in values.to_pylist()]
+    return np.array([*words, ""], dtype=object)[:-1]
+
+
+def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | None], float]) -> Codes:
+    """Return the code of every value. Each distinct value is converted once, unless it is spelled as a known one."""
+    values = _coded(values)
+    table: list[float | None] = []
+    for value in _builtins(values.dictionary):
+        found = known.get(value)
+        table.append(found if found is not None else np.nan if _unfit(value) else code(_category(value)))
     indices = indices_of(values, len(table))
     table.append(code(None) if values.indices.null_count else np.nan)
     return np.array(table, dtype=np.float64)[indices]
+
+
+def _coded(values: pa.Array) -> pa.DictionaryArray:
+    """Return the values with a dictionary of those that occur: that of a file may be of all its rows."""
+    if pa.types.is_dictionary(values.type):
+        used = values.indices.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(used.indices, values.dictionary.take(used.dictionary))
+    if pa.types.is_float16(values.type):  # Arrow makes no dictionary of them
+        different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
+        values = pa.array(np.array([float(str(value)) for value in different])[places])
+    return values.dictionary_encode()
 
 
 def _builtins(values: pa.Array) -> list[Any]:

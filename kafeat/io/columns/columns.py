@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from kafeat.contract.describe import spell
+from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.step import MOST_FEATURES
+from kafeat.contract.tile import InputRows, TextRows, numbers_of
 from kafeat.errors import quoted
 from kafeat.io.columns.categories import MOST, Categories, Vocabulary
 from kafeat.io.columns.dialect import ISO, KEEP, OLD, USUAL, Dialect
 from kafeat.io.columns.fields import is_harmful
 from kafeat.io.columns.times import check_timezone, time_pattern
-from kafeat.types import Floats
+from kafeat.types import Array, Floats
 
 
 @dataclass(frozen=True)
 class Column:
     """A feature column: one number a row, a list of `width` numbers, a category as its code, or a time as seconds.
 
-    `dialect` is how its text is read.
+    Or it is a text, as the counts of its n-grams. `dialect` is how its text is read.
     """
 
     name: str
     width: int | None
     categories: Categories | Vocabulary | None = None
     times: bool = False
+    text: bool = False
     dialect: Dialect = USUAL
 
     @property
     def special(self) -> bool:
-        """True for categories and times, which other values than numbers are read as."""
-        return self.times or self.categories is not None
+        """True for categories, times and texts, which other values than numbers are read as."""
+        return self.times or self.text or self.categories is not None
 
     @property
     def n_features(self) -> int:
@@ -68,6 +72,21 @@ class Columns:
             slice(stop - column.n_features, stop) for column, stop in zip(self.features, stops, strict=True)
         ]
 
+    @cached_property
+    def numbers(self) -> Columns:
+        """The columns without texts."""
+        return replace(self, features=tuple(column for column in self.features if not column.text))
+
+    def beside_texts(self, numbers: Floats, texts: Sequence[Array]) -> InputRows:
+        """Return rows of the features, of which `numbers` (n, p) are those that are no texts."""
+        if not texts:
+            return numbers
+        starts = [
+            place.start for column, place in zip(self.features, self.places, strict=True) if column.text
+        ]
+        of_texts = np.repeat([column.text for column in self.features], [c.n_features for c in self.features])
+        return TextRows(numbers, np.column_stack(texts), np.flatnonzero(~of_texts), np.array(starts))
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all features. A list column x gives x[0], x[1], ..."""
@@ -78,10 +97,20 @@ class Columns:
         )
 
     @property
+    def inputs(self) -> tuple[tuple[str, int], ...]:
+        """The name and the place of each input, which is a feature, or a text with all that are made of it."""
+        names = self.names
+        return tuple(
+            (column.name if column.text else names[j], j)
+            for column, place in zip(self.features, self.places, strict=True)
+            for j in range(place.start, place.start + 1 if column.text else place.stop)
+        )
+
+    @property
     def n_categories(self) -> tuple[int, ...]:
         """Number of categories of every feature, 0 for a plain number."""
         return tuple(
-            len(column.categories.values) if isinstance(column.categories, Categories) else 0
+            column.categories.n_codes if isinstance(column.categories, Categories) else 0
             for column in self.features
             for _ in range(column.n_features)
         )
@@ -97,23 +126,28 @@ class Columns:
         features = tuple(Column(f"c{i}", None) for i in range(self.n_features))
         return Columns(features, True, self.n_features, self.missing)
 
-    def use(self, X: Floats) -> None:
+    def use(self, X: InputRows) -> None:
         """Record the categories in the rows (n, d) of the fit sample, if that is not all rows."""
-        for column, place in zip(self.features, self.places, strict=True):
+        for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary):
-                column.categories.use(X[:, place.start])
+                column.categories.use(numbers_of(X)[:, place.start])
 
-    def settled(self, X: Floats) -> Columns:
+    def forget(self, sample: Sequence[Floats]) -> None:
+        """Let vocabularies of many categories forget those that none of the rows in these parts of a sample has."""
+        for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
+            if isinstance(column.categories, Vocabulary) and column.categories.crowded:
+                column.categories.forget_others(
+                    np.concatenate([numbers_of(X)[:, place.start] for X in sample])
+                )
+
+    def settled(self, X: InputRows) -> Columns:
         """Sort the vocabularies after every row has been read. Update the codes in `X` (n, d)."""
-        features = []
-        for column, place in zip(self.features, self.places, strict=True):
-            categories, at = column.categories, place.start
-            if isinstance(categories, Vocabulary):
-                categories, final = categories.settled()
-                known = X[:, at] >= 0.0
-                X[known, at] = final[X[known, at].astype(np.intp)]
-            features.append(replace(column, categories=categories))
-        return replace(self, features=tuple(features))
+        settled, numbers = dict[str, Column](), numbers_of(X)
+        for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
+            if isinstance(column.categories, Vocabulary):
+                categories, numbers[:, place.start] = column.categories.settled(numbers[:, place.start])
+                settled[column.name] = replace(column, categories=categories)
+        return replace(self, features=tuple(settled.get(column.name, column) for column in self.features))
 
     def to_plain(self) -> dict[str, Any]:
         """Return the columns as builtins."""
@@ -166,15 +200,19 @@ def _is_count(value: object) -> bool:
 def _column_to_plain(column: Column) -> list[Any]:
     if column.times:
         return [column.name, None, "times"]
+    if column.text:
+        return [column.name, column.width, "text"]
     if column.categories is None:
         return [column.name, column.width]
     if isinstance(column.categories, Vocabulary):
         raise TypeError(f"column {column.name!r}: its vocabulary is still being learned")
-    return [column.name, None, list(column.categories.values), column.categories.lenient]
+    categories = column.categories
+    plain = [column.name, None, list(categories.values), categories.lenient]
+    return [*plain, True] if categories.rest else plain
 
 
 def _column_from(entry: object) -> Column:
-    if not isinstance(entry, list | tuple) or len(entry) not in (2, 3, 4):
+    if not isinstance(entry, list | tuple) or len(entry) not in (2, 3, 4, 5):
         raise ValueError(
             "columns.features: expected pairs of name and width, or those with categories or times"
         )
@@ -184,12 +222,12 @@ def _column_from(entry: object) -> Column:
     if is_harmful(name):
         raise ValueError(f"columns.features: expected names without control characters, got {quoted(name)}")
     if len(entry) == 3:
-        if width is not None or entry[2] != "times":
+        if (width, entry[2]) not in ((None, "times"), (BUCKETS, "text")):
             raise ValueError(
                 f"columns.features: expected times of a column without width, got {spell(entry[2])}"
             )
-        return Column(name, None, times=True, dialect=OLD)
-    categories = None if len(entry) == 2 else _categories_from(width, entry[2], entry[3])
+        return Column(name, width, times=entry[2] == "times", text=entry[2] == "text", dialect=OLD)
+    categories = None if len(entry) == 2 else _categories_from(width, *entry[2:])
     return Column(name, width, categories, dialect=OLD)
 
 
@@ -235,9 +273,9 @@ def _of_times(
     return values
 
 
-def _categories_from(width: object, values: object, lenient: object) -> Categories:
-    if width is not None or type(lenient) is not bool:
-        raise ValueError("columns.features: expected categories of a column without width, and a bool")
+def _categories_from(width: object, values: object, lenient: object, rest: object = False) -> Categories:
+    if width is not None or type(lenient) is not bool or type(rest) is not bool:
+        raise ValueError("columns.features: expected categories of a column without width, and bools")
     if (
         type(values) is not list
         or not 1 <= len(values) <= MOST
@@ -246,4 +284,4 @@ def _categories_from(width: object, values: object, lenient: object) -> Categori
         raise ValueError(f"columns.features: expected from 1 to {MOST:,} categories, each of them text")
     if len(set(values)) != len(values):
         raise ValueError("columns.features: expected every category once")
-    return Categories(tuple(values), lenient)
+    return Categories(tuple(values), lenient, rest)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kafeat.contract.name_patterns import expand, is_pattern
+from kafeat.contract.ngrams import BUCKETS
+from kafeat.contract.step import Coding
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from kafeat.io.columns.fields import Field, Table
 
 
-Special = TypeVar("Special", bool, str)
+Special = TypeVar("Special", Coding, str)
 
 
 def choose(
@@ -26,17 +28,17 @@ def choose(
     include: Sequence[str] | None,
     exclude: Sequence[str],
     labels: Sequence[str],
-    coded: Mapping[str, bool] | None = None,
+    coded: Mapping[str, Coding] | None = None,
     missing: bool = False,
     times: Mapping[str, str] | None = None,
+    texts: Iterable[str] = (),
 ) -> Columns:
     """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and labels.
 
-    The columns of `coded` are features that are read as categories, whatever their type. Their value in `coded` is true
-    if unknown categories are accepted. Their vocabularies grow while the table is read: see `Columns.settled`. The
-    columns of `times` are features that are read as times, with the hours of the time zone that it tells. All names may
-    be shell patterns. Columns in `exclude` may be absent, so that one config serves files with labels and files
-    without.
+    The columns of `coded` are features that are read as categories, whatever their type. Their vocabularies grow while
+    the table is read: see `Columns.settled`. The columns of `times` are features that are read as times, with the hours
+    of the time zone that it tells, and those of `texts` as the counts of their n-grams. All names may be shell
+    patterns. Columns in `exclude` may be absent, so that one config serves files with labels and files without.
     """
     require(table, labels, "--label")
     left_out = {*_expanded(table, exclude, "columns.exclude"), *labels}
@@ -45,19 +47,27 @@ def choose(
         require(table, include, "columns.include")
     coded = _special(table, coded or {}, include, left_out, "one_hot")
     timed = _special(table, times or {}, include, left_out, "date_parts")
-    for name in timed:
-        if name in coded:
-            raise table.refusal(name, "expected one_hot or date_parts to name it, got both")
-    special = {*coded, *timed}
+    texts = _special(table, dict.fromkeys(texts, ""), include, left_out, "text")
+    special = {*coded, *timed, *texts}
+    for name in special:
+        kinds: dict[str, Collection[str]] = {"one_hot": coded, "date_parts": timed, "text": texts}
+        naming = [kind for kind, named in kinds.items() if name in named]
+        if len(naming) > 1:
+            raise table.refusal(name, f"expected {' or '.join(naming)} to name it, got both")
     fields = _numeric(table, left_out, special) if include is None else fields_of(table, include)
     fields_of(table, (field.name for field in fields))
     for field in fields:
-        _check_feature(table, field, field.name in coded, field.name in timed)
+        _check_feature(table, field, field.name in {*coded, *texts}, field.name in timed)
     if not fields:
         raise DataError(
             f"{table.location}: expected at least one numeric feature column, got none{_texts(table)}"
         )
-    features = tuple(_feature(table, field, coded, timed) for field in fields)
+    features = tuple(
+        Column(field.name, BUCKETS, text=True, dialect=table.asked.dialect)
+        if field.name in texts
+        else _feature(table, field, coded, timed)
+        for field in fields
+    )
     chosen = Columns(features, table.positional, _width(table), missing)
     _refuse_one_name(table, chosen)
     return chosen
@@ -132,7 +142,7 @@ def _check_feature(table: Table, field: Field, coded: bool, timed: bool) -> None
         raise table.refusal(field.name, field.problem)
 
 
-def _feature(table: Table, field: Field, coded: Mapping[str, bool], timed: Mapping[str, str]) -> Column:
+def _feature(table: Table, field: Field, coded: Mapping[str, Coding], timed: Mapping[str, str]) -> Column:
     """Return the column of a field, with a vocabulary that grows if it is read as categories."""
     place = f"{table.location}: column {quoted(field.name)}"
     vocabulary = Vocabulary(place, coded[field.name]) if field.name in coded else None
@@ -214,6 +224,9 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
 def _by_position(table: Table, columns: Columns, not_features: Sequence[str]) -> Columns:
     fields = _candidates(table, columns, {*not_features, *table.row_names})
     matched = Columns(tuple(map(_column, fields)), table.positional, _width(table), columns.missing)
+    texts = any(column.text for column in columns.features)
+    if texts and len(matched.features) == len(columns.features):
+        return _with_special(table, matched, columns)
     if matched.n_features != columns.n_features:
         raise DataError(
             f"{table.location}: expected {columns.n_features} feature columns, got {matched.n_features}"
@@ -233,7 +246,7 @@ def _by_position(table: Table, columns: Columns, not_features: Sequence[str]) ->
 
 def _candidates(table: Table, columns: Columns, left_out: set[str]) -> list[Field]:
     """Return the fields that may be the features of a map, by their position."""
-    coded = any(column.categories is not None for column in columns.features)
+    coded = any(column.special and not column.times for column in columns.features)
     fields = [
         field
         for field in table.fields
@@ -257,8 +270,9 @@ def _with_width(fields: list[Field], n_features: int) -> list[Field]:
 
 def _with_special(table: Table, matched: Columns, columns: Columns) -> Columns:
     """Return the columns found by position, read as categories and times as the fitted columns are."""
-    if [column.width for column in matched.features] != [column.width for column in columns.features]:
-        some = "times" if columns.times else "categories"
+    fitted = [None if column.text else column.width for column in columns.features]
+    if [column.width for column in matched.features] != fitted:
+        some = "times" if columns.times else "categories" if any(columns.n_categories) else "texts"
         raise DataError(
             f"{table.location}: expected one column for every feature, as some are {some}, got lists"
         )
@@ -266,7 +280,7 @@ def _with_special(table: Table, matched: Columns, columns: Columns) -> Columns:
     fields = fields_of(table, (column.name for column in matched.features))
     for column, field in zip(columns.features, fields, strict=True):
         if column.special:
-            _check_special(table, field, column.categories is not None)
+            _check_special(table, field, not column.times)
         elif not _readable(table, field):
             raise table.refusal(field.name, f"expected numbers, got {field.spelled}")
         features.append(replace(column, name=field.name))
@@ -307,7 +321,7 @@ def _by_name(table: Table, columns: Columns) -> Columns:
     fields = fields_of(table, (column.name for column in columns.features))
     for column, field in zip(columns.features, fields, strict=True):
         if column.special:
-            _check_special(table, field, column.categories is not None)
+            _check_special(table, field, not column.times)
         elif not _fits(table, field, column):
             got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
             raise table.refusal(column.name, f"expected {_spell(column)}, got {got}")

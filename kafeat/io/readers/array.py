@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.contract.casts import all_finite, cast_finite
-from kafeat.contract.tile import Rows, dense
+from kafeat.contract.tile import InputRows, TextRows, dense, numbers_of
 from kafeat.errors import DataError, InvalidValueError
-from kafeat.io.columns.categories import Categories, Vocabulary
+from kafeat.io.columns.categories import Categories, Vocabulary, spelled
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import KEEP, UTC
 from kafeat.io.columns.fields import Field, indices_of
@@ -53,7 +53,12 @@ class ArrayChunk(Chunk):
         arrays = [pa.array(self.block[:, i].astype(native)) for i in self.keep.values()]
         return pa.Table.from_arrays(arrays, names=list(self.keep))
 
-    def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
+    def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
+        texts = [j for j, column in enumerate(self.columns.features) if column.text]
+        if texts:
+            numbers, sound = self._of_numbers.decode(dtype)
+            words = [spelled(self._as_it_is(j)) for j in texts]
+            return self.columns.beside_texts(numbers_of(numbers), words), sound
         block, coded = self._numbers(), self._coded()
         if any(column.dialect.timezone not in (KEEP, UTC) for column in self.columns.features):
             block = self._on_clocks(block)
@@ -66,7 +71,12 @@ class ArrayChunk(Chunk):
             finite &= cast_finite(categories.codes(self._as_it_is(j)), out[:, j])
         return out, finite or not self._bad(out, coded).any()
 
-    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
+    def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
+        if isinstance(X, TextRows):
+            for invalid in self._of_numbers.invalid_values(X.numbers):
+                place = X.plain[invalid.column].item() if isinstance(invalid.column, int) else None
+                yield InvalidValueError(invalid.row, place, invalid.problem)
+            return
         X = dense(X)
         block, coded = self._numbers(), self._coded()
         for row, column in first_of_rows(self._bad(X, coded)):
@@ -74,6 +84,13 @@ class ArrayChunk(Chunk):
             value = (block[row, column] if known is None else self.block[row, self.features[column]]).item()
             problem = spell_problem(value, None, 0, X.dtype) if known is None else known.problem(value)
             yield InvalidValueError(row, column, problem)
+
+    @property
+    def _of_numbers(self) -> Self:
+        """The same rows without the columns of texts."""
+        pairs = zip(self.features, self.columns.features, strict=True)
+        features = [place for place, column in pairs if not column.text]
+        return replace(self, columns=self.columns.numbers, features=features)
 
     def head(self, rows: int) -> Self:
         return replace(self, rows=rows, block=self.block[:rows])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kafeat.contract.tile import Rows, dense
+from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Table
@@ -74,7 +74,7 @@ class Chunk(ABC):
         """Return the features (rows, n_features) in `dtype`, in any memory order. Refuse invalid values by location."""
         return dense(self.numbers(dtype))
 
-    def numbers(self, dtype: np.dtype[Any], of_missing: str = "") -> Rows:
+    def numbers(self, dtype: np.dtype[Any], of_missing: str = "") -> InputRows:
         """Return the features, sparse if the reader is. `of_missing` is advice to add to errors of missing values."""
         X, sound = self.decode(dtype)
         if not sound:
@@ -84,11 +84,11 @@ class Chunk(ABC):
         return X
 
     @abstractmethod
-    def decode(self, dtype: np.dtype[Any]) -> tuple[Rows, bool]:
+    def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
         """Return the features, and true if all are valid. If not, decoding may have stopped at an invalid value."""
 
     @abstractmethod
-    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
+    def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
         """Yield the first invalid value of each row that has one. `X`, from `decode`, is complete after the first."""
 
     def located(self, invalid: InvalidValueError) -> DataError:

@@ -72,7 +72,7 @@ class ParquetReader(ArrowReader):
         return view
 
     def _chunks(self, columns: Columns, *given: Any, **options: Any) -> Iterator[Chunk]:
-        view = self.coding(column.name for column in columns.features if column.categories is not None)
+        view = self.coding(c.name for c in columns.features if c.text or c.categories is not None)
         return super(ParquetReader, view)._chunks(columns, *given, **options)
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:

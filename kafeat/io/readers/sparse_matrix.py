@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafeat.contract.tile import Rows, SparseRows
+from kafeat.contract.tile import InputRows, SparseRows
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
@@ -73,7 +73,7 @@ class SparseChunk(Chunk):
         starts = np.concatenate([[0], np.cumsum(counts)])
         return Entries(entries.values[keep], entries.columns[keep], starts, broken)
 
-    def decode(self, dtype: np.dtype[Any]) -> tuple[Rows, bool]:
+    def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
         entries = self.entries
         with np.errstate(over="ignore", invalid="ignore"):
             values = entries.values.astype(dtype)
@@ -83,7 +83,7 @@ class SparseChunk(Chunk):
     def _bad(self, X: SparseRows) -> Array:
         return np.isinf(X.values) if self.columns.missing else ~np.isfinite(X.values)
 
-    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
+    def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
         entries = self.entries
         if not isinstance(X, SparseRows):
             raise TypeError("expected what decode gave")

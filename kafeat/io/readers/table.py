@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.contract.casts import cast_finite
-from kafeat.contract.tile import Rows, dense
+from kafeat.contract.tile import InputRows, numbers_of
 from kafeat.errors import DataError, InvalidValueError
+from kafeat.io.columns.categories import spelled
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import (
@@ -30,7 +31,7 @@ from kafeat.io.columns.numbers import (
 from kafeat.io.columns.times import spell_time_problem, to_seconds
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.json_text import parse_json
-from kafeat.types import Floats, Mask
+from kafeat.types import Array, Floats, Mask
 
 TakePassthrough = Callable[[pa.Table, int], pa.Table]
 Broken = dict[int, tuple[str, str]]
@@ -70,14 +71,26 @@ class TableChunk(Chunk):
     def passthrough(self) -> pa.Table | None:
         return None if self.take_passthrough is None else self.take_passthrough(self.table, self.first_row)
 
-    def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
+    def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
         # A single list column is row-major in Arrow. Scalar columns are feature-major.
         lists = len(self.columns.features) == 1 and self.columns.features[0].width is not None
-        out = np.empty((self.rows, self.columns.n_features), dtype, order="C" if lists else "F")
+        out = np.empty((self.rows, self.columns.numbers.n_features), dtype, order="C" if lists else "F")
         finite = True
-        for index, place in enumerate(self.columns.places):
-            finite &= self._read(index, self.columns.features[index], out[:, place])
-        return out, finite and not self._broken_rows()
+        for index, column, place in self._numbers():
+            finite &= self._read(index, column, out[:, place])
+        return self.columns.beside_texts(out, self._texts()), finite and not self._broken_rows()
+
+    def _numbers(self) -> Iterator[tuple[int, Column, slice]]:
+        """Yield the index of each column that is no text, and its place among the features that are none."""
+        indices = [index for index, column in enumerate(self.columns.features) if not column.text]
+        numbers = self.columns.numbers
+        return zip(indices, numbers.features, numbers.places, strict=True)
+
+    def _texts(self) -> list[Array]:
+        """Return the texts of each column of them, (rows,)."""
+        indices = [index for index, column in enumerate(self.columns.features) if column.text]
+        none = np.empty(0, object)
+        return [np.concatenate([none, *(spelled(piece) for piece, _ in self._pieces(i))]) for i in indices]
 
     def _broken_rows(self) -> list[int]:
         """Return the rows that break the format, by their numbers within the chunk."""
@@ -102,12 +115,11 @@ class TableChunk(Chunk):
             return refused(piece, column.width, out, column.dialect)
         return ~np.isfinite(out)
 
-    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
-        X = dense(X)
+    def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
+        X = numbers_of(X)
         # Decoding stopped at the first invalid value of a column. The first one of a row may be in another column.
         bad = np.zeros(X.shape, dtype=bool)
-        for index, place in enumerate(self.columns.places):
-            column = self.columns.features[index]
+        for index, column, place in self._numbers():
             for piece, rows in self._pieces(index):
                 _decode(column, piece, X[rows, place])
                 bad[rows, place] = self._bad(column, piece, X[rows, place])
@@ -117,7 +129,7 @@ class TableChunk(Chunk):
             if row in broken:
                 yield InvalidValueError(row, None, self.broken[self.row_number(row)][0])
             else:
-                yield InvalidValueError(row, feature, self._problem(row, feature, X.dtype))
+                yield self._invalid(row, feature, X.dtype)
 
     def head(self, rows: int) -> Self:
         return replace(self, rows=rows, table=self.table.slice(0, rows))
@@ -132,11 +144,14 @@ class TableChunk(Chunk):
         broken = self.broken.get(self.row_number(row))
         return None if broken is None else broken[1]
 
-    def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:
-        places = self.columns.places
-        index = next(index for index, place in enumerate(places) if feature < place.stop)
-        column, element = self.columns.features[index], feature - places[index].start
-        value = self.table.column(index)[row].as_py()
+    def _invalid(self, row: int, number: int, dtype: np.dtype[Any]) -> InvalidValueError:
+        """Return the error for a feature, of which `number` counts those that are no texts."""
+        index, column, place = next(one for one in self._numbers() if number < one[2].stop)
+        element = number - place.start
+        problem = self._problem(self.table.column(index)[row].as_py(), column, element, dtype)
+        return InvalidValueError(row, self.columns.places[index].start + element, problem)
+
+    def _problem(self, value: object, column: Column, element: int, dtype: np.dtype[Any]) -> str:
         if column.categories is not None:
             return column.categories.problem(value)
         if column.times:

@@ -189,9 +189,7 @@ def columns_of(
     config: Config, source: Reader, labels: LabelNames = (), others: Collection[str] = ()
 ) -> Columns:
     """Return the columns that a map of this config reads; the columns `others` are no features."""
-    coded = {
-        column: lenient for step in config.steps for column, lenient in step.traits.coded_columns.items()
-    }
+    coded = {column: coding for step in config.steps for column, coding in step.traits.coded_columns.items()}
     times = {column: zone for step in config.steps for column, zone in step.traits.time_columns.items()}
     return choose(
         source,
@@ -201,4 +199,5 @@ def columns_of(
         coded,
         missing=takes_missing(step.traits for step in config.map_steps),
         times=times,
+        texts=[column for step in config.steps for column in step.traits.text_columns],
     )

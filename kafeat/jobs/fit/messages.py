@@ -28,9 +28,11 @@ def features_line(config: Config, source: Reader, columns: Columns, others: Mapp
 
     `others` are columns with a reason of their own, such as an option that names them.
     """
-    line = f"{source.location}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
+    line = f"{source.location}: {counted(len(columns.inputs), 'feature')}: {listed(_spelled(columns))}"
     coded = [column.name for column in columns.features if column.categories is not None]
     line += f"; as categories: {listed(coded)}" if coded else ""
+    texts = [column.name for column in columns.features if column.text]
+    line += f"; as text: {listed(texts)}" if texts else ""
     line += _dialect(source, columns)
     reasons = _left_out(config, source, columns, others)
     left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
@@ -71,7 +73,7 @@ def text_warning(config: Config, source: Reader, columns: Columns, others: Mappi
         return None
     return (
         f"{source.location}: left out as text: {listed(names)}; name them in a one_hot step to take them as "
-        "categories, or in columns.exclude"
+        "categories, in a text step to take them as words, or in columns.exclude"
     )
 
 
@@ -113,7 +115,9 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
     if absent and not labelled and not source.positional:
         missing = ", ".join(map(quoted, absent))
         yield f"{source.location}: nothing was left out as {missing} (columns.exclude): the file has no such column"
-    odd = [] if source.positional else [c.name for c in columns.features if c.categories is None]
+    odd = (
+        [] if source.positional else [c.name for c in columns.features if c.categories is None and not c.text]
+    )
     odd = [name for name in odd if _is_no_feature(name, names)]
     if odd:
         which, meant = ("is", "is it") if len(odd) == 1 else ("are", "is one of them")
@@ -138,7 +142,9 @@ def _codes(source: Reader, columns: Columns) -> Iterator[str]:
 
 
 def _spelled(columns: Columns) -> list[str]:
-    return [c.name if c.width is None else f"{c.name} ({c.width} numbers)" for c in columns.features]
+    return [
+        c.name if c.width is None or c.text else f"{c.name} ({c.width} numbers)" for c in columns.features
+    ]
 
 
 def _count(names: list[str]) -> str:

@@ -16,7 +16,7 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.folds import RANDOM, Folds, RowKeys
 from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import DOUBLE, Sample, Step
-from kafeat.contract.tile import Rows, SparseRows, dense
+from kafeat.contract.tile import InputRows, SparseRows, TextRows, contiguous, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
@@ -59,11 +59,16 @@ def spread_warnings(step: Step, X: Floats, names: Sequence[str | None] | None) -
     of the largest standard deviation adds a ten-thousandth of the largest share. A column that is nearly always zero (a
     rare category, a count, a pixel at the rim) has a small spread by nature and not by its unit: it does not count.
     """
-    for columns, steps in step.inner_chains:
+    for columns, steps in () if isinstance(X, TextRows) else step.inner_chains:
         picks = _picked(columns, names, X.shape[1])
         inner = None if names is None else [names[j] for j in picks]
         yield from spread_warnings(steps[0], X[:, picks], inner)
-    if step.traits.spreads != "needs" or len(X) < _LEAST_SPREAD_ROWS or not X.shape[1]:
+    if (
+        isinstance(X, TextRows)
+        or step.traits.spreads != "needs"
+        or len(X) < _LEAST_SPREAD_ROWS
+        or not X.shape[1]
+    ):
         return
     extremes = _extremes(X)
     if extremes is None:
@@ -193,7 +198,7 @@ class SampledFit:
         sampled = all_count and not first and self.summary is None
         blocks = self._sampled_blocks(source, columns, keep) if sampled else None
         # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
-        height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // columns.n_features))
+        height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // max(1, columns.numbers.n_features)))
         chunks = source.chunks(columns, keep, height) if blocks is None else blocks
         for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
             offsets = self.chosen.choose(first + chunk.start, chunk.rows)
@@ -211,10 +216,10 @@ class SampledFit:
                 if self.summary is not None:
                     self.summary.add(values[train])
                 values = values[offsets]
+            rows = contiguous(X[offsets]) if isinstance(X, TextRows) else dense(X[offsets])
             keys = None if key_reader is None else key_reader.keys(chunk).values[offsets]
-            self.chosen.add(
-                first + chunk.start, chunk.rows, offsets, dense(X[offsets]), label=values, keys=keys
-            )
+            self.chosen.add(first + chunk.start, chunk.rows, offsets, rows, label=values, keys=keys)
+            columns.forget(self.chosen.parts)
             listener.rows(chunk.rows)
         if blocks is not None and source.rows is not None:
             self.chosen.n_rows = source.rows
@@ -247,7 +252,7 @@ class SampledFit:
         rows, X, about = self.chosen.result()
         split_by = SplitBy.of(self.config)
         # `settled` reorders the codes of categories in place.
-        X = np.ascontiguousarray(X) if final else X.copy()
+        X = contiguous(X) if final else X.copy()
         columns = self.columns.settled(X)
         return columns, Sample(
             X,
@@ -387,7 +392,7 @@ def _pruned(chain: Chain, sample: Sample, keep: int) -> Array:
 
 def matrices(
     chunks: Iterator[Chunk], dtype: np.dtype[Any], of_missing: str = ""
-) -> Iterator[tuple[Chunk, Rows]]:
+) -> Iterator[tuple[Chunk, InputRows]]:
     """Yield chunks and their features (rows, d), read ahead; these are sparse if the source is.
 
     `of_missing` is advice for errors about missing values.

@@ -27,6 +27,7 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.contract.folds import Folded, cuts_by
 from kafeat.contract.step import DOUBLE, Sample, Step
+from kafeat.contract.tile import contiguous
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.kernel_error import relative_frobenius
@@ -100,7 +101,7 @@ def subset_of(sample: Sample, rows: Array) -> Subset:
     label = None if sample.label is None else sample.label[rows]
     keys = None if sample.keys is None else sample.keys.select(rows)
     # In float64 for every map, so that the choice does not depend on rounding.
-    X = np.ascontiguousarray(sample.X[rows])
+    X = contiguous(sample.X[rows])
     numbers = rows if sample.rows is None else sample.rows[rows]
     return Subset(replace(sample, X=X, label=label, dtype=DOUBLE, rows=numbers, keys=keys), rows)
 

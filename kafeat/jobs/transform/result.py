@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kafeat.chain.program import What
 from kafeat.errors import DataError, GateError, counted, quoted
+from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.atomic import AtomicFile
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.outputs import Outputs
@@ -68,12 +68,12 @@ class TransformResult(Result):
 class Counts:
     """Sums over the chunks of one output."""
 
-    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions, outputs: Outputs) -> None:
-        self._fm, self._names, self._rules, self._outputs = fm, names, rules, outputs
+    def __init__(self, fm: FeatureMap, columns: Columns, rules: RowOptions, outputs: Outputs) -> None:
+        self._fm, self._columns, self._rules, self._outputs = fm, columns, rules, outputs
         self._read = self._clipped = self._bad = 0
         self._first_bad: str | None = None
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
-        self._outside = np.zeros(len(names), dtype=np.int64)
+        self._outside = np.zeros(columns.n_features, dtype=np.int64)
         # Features of predictions leave their tile for the test alone, so it has to be asked for.
         wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
         self.tests_mean = fm.feature_mean is not None and wanted
@@ -99,7 +99,7 @@ class Counts:
         if not self.watches_drift:
             return None
         good = max(1, self._read - self._bad)
-        return {name: int(n) / good for name, n in zip(self._names, self._outside, strict=True)}
+        return {name: int(self._outside[j]) / good for name, j in self._columns.inputs}
 
     def drift_test(self) -> DriftTest | None:
         """Return the test of the mean of the features; None if it is not made, or there are no rows."""

@@ -118,7 +118,7 @@ class OpenTransform:
         `first` is None if they are the whole input. An input that has changed meanwhile is refused. With `hashed` the
         counts have the SHA-256 of the output, and that of a whole input.
         """
-        counts = Counts(self._fm, self._columns.names, self._rules, self._outputs)
+        counts = Counts(self._fm, self._columns, self._rules, self._outputs)
         column_ranges = self._fm.column_ranges if counts.watches_drift else None
         advice = _DROP if self._format.sparse else _DROP + _NULL
         policy = RowPolicy(self._rules.on_bad_rows != "error", column_ranges, counts.tests_mean, advice)

@@ -105,7 +105,8 @@ class OutputRows:
             return np.empty((0, self._width)), None
         first = self.at - chunk.start
         read = chunk.numbers if self._outputs.sparse else chunk.matrix
-        features = read(np.dtype(np.float64))[first : first + most]
+        rows = read(np.dtype(np.float64))[first : first + most]
+        features = rows if isinstance(rows, SparseRows) else dense(rows)
         kept = chunk.passthrough
         return features, None if kept is None else kept.slice(first, len(features))
 

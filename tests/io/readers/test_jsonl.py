@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kafeat
+from kafeat.contract.step import Coding
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.selection import choose, match
@@ -100,7 +101,9 @@ def test_features_are_those_of_the_same_csv(rows, height, look, missing):
         coded = []
         for ending in ("csv", "jsonl"):
             with open_reader(parse_location(folder / f"x.{ending}")) as source:
-                columns = choose(source, ["word", "text"], [], (), {"word": True, "text": True})
+                columns = choose(
+                    source, ["word", "text"], [], (), {"word": Coding(True), "text": Coding(True)}
+                )
                 try:
                     X = read(source, "float64", height, columns)
                     settled = columns.settled(X)

@@ -1,0 +1,310 @@
+"""Texts: against scikit-learn's TfidfTransformer, from every format, and with other kinds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from sklearn.feature_extraction.text import TfidfTransformer
+
+import kafeat
+from kafeat import onnx
+from kafeat.chain.tiles import LEAST_ROWS
+from kafeat.contract.ngrams import BUCKETS, count_ngrams
+from kafeat.contract.tile import SparseRows, TextRows, dense
+from kafeat.errors import ConfigError, DataError, UsageError
+from kafeat.samplers.text import Text
+from tests.contract.test_ngrams import HOSTILE
+from tests.jobs.files import transform_file
+
+ROWS = 700
+
+
+def sentences(rows: int = ROWS, seed: int = 0) -> list[str | None]:
+    """Texts of a few words out of forty, some of them missing and some empty."""
+    rng = np.random.default_rng(seed)
+    words = ["".join(map(chr, rng.integers(97, 123, rng.integers(3, 9)))) for _ in range(40)]
+    texts = [" ".join(rng.choice(words, rng.integers(1, 6))) for _ in range(rows)]
+    return [None if i % 50 == 7 else "" if i % 50 == 9 else text for i, text in enumerate(texts)]
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    rng = np.random.default_rng(1)
+    return pa.table({"a": rng.normal(size=ROWS), "review": sentences(), "b": rng.normal(size=ROWS)})
+
+
+def config(
+    columns: tuple[str, ...] = ("review",), n: int = 32, more: object = (), **keys: object
+) -> dict[str, object]:
+    step = {"kind": "text", "columns": list(columns), "n_components": n, **keys}
+    return {"dtype": "float64", "steps": [step, *more]}
+
+
+def oracle(texts: list[str | None], fitted: list[str | None]) -> np.ndarray:
+    """The unit rows by scikit-learn, from the counts; a signed count has the sign of its logarithm."""
+    counts = [
+        SparseRows(*count_ngrams([text or "" for text in part]), BUCKETS).csr for part in (texts, fitted)
+    ]
+    tfidf = TfidfTransformer(sublinear_tf=True).fit(abs(counts[1]))
+    return tfidf.transform(abs(counts[0])).toarray() * np.sign(counts[0].toarray())
+
+
+@pytest.mark.parametrize("projection", ["svd", "sparse"])
+def test_the_exact_kernel_is_the_cosine_by_scikit_learn(table: pa.Table, projection: str) -> None:
+    fm = kafeat.fit(config(projection=projection), table.select(["review"]))
+    new = [*sentences(30, seed=5), *[text for text in HOSTILE if "\ud800" not in text]]
+    u = oracle(new, table["review"].to_pylist())
+    K = fm.exact_kernel(pa.table({"review": new}))
+    np.testing.assert_allclose(K, u @ u.T, rtol=0, atol=1e-13)  # sums of 700 products of at most 1
+
+
+def test_svd_is_as_near_as_any_map_of_that_width(table: pa.Table) -> None:
+    texts = table.select(["review"])
+    u = oracle(table["review"].to_pylist(), table["review"].to_pylist())
+    values = np.linalg.svd(u, compute_uv=False)
+    for width in (8, 32):
+        Z = kafeat.fit(config(n=width), texts).transform(texts)
+        # Eckart and Young: no map of that width has a smaller error than the singular values that are left
+        least = np.sqrt((values[width:] ** 4).sum())
+        got = np.linalg.norm(u @ u.T - Z @ Z.T)
+        assert least * (1 - 1e-9) <= got <= 1.02 * least
+    everything = kafeat.fit(config(n=ROWS), texts).transform(texts)
+    # the directions are stored in float32
+    np.testing.assert_allclose(everything @ everything.T, u @ u.T, rtol=0, atol=2e-5)
+
+
+def test_random_signs_are_right_on_average(table: pa.Table) -> None:
+    texts = table.select(["review"])[:40]
+    u = oracle(texts["review"].to_pylist(), texts["review"].to_pylist())
+    K, seeds, width = u @ u.T, 60, 64
+    maps = [
+        kafeat.fit({**config(n=width, projection="sparse"), "seed": seed}, texts) for seed in range(seeds)
+    ]
+    got = np.stack([(lambda Z: Z @ Z.T)(fm.transform(texts)) for fm in maps])
+    # the variance of an entry is at most (1 + K²)/D: five standard errors of a mean of 60
+    bound = 5 * np.sqrt((1 + K**2) / width / seeds)
+    assert (np.abs(got.mean(axis=0) - K) <= bound).all()
+    assert got.var(axis=0).mean() <= 1.2 * ((1 + K**2) / width).mean()
+    assert set(np.abs(maps[0].chain.steps[0].state["signs"]).ravel()) == {1}
+
+
+def test_missing_and_empty_texts_are_zeros_and_other_columns_stay(table: pa.Table) -> None:
+    fm = kafeat.fit(config(), table)
+    Z = fm.transform(table)
+    assert Z.shape == (ROWS, 34)
+    np.testing.assert_array_equal(Z[:, :2], np.column_stack([table["a"], table["b"]]))
+    empty = np.array([not text for text in table["review"].to_pylist()])
+    np.testing.assert_array_equal(Z[empty, 2:], 0.0)
+    assert (np.linalg.norm(Z[~empty, 2:], axis=1) > 0.0).all()
+
+
+def test_every_format_gives_the_same_bytes(table: pa.Table, tmp_path: Path) -> None:
+    hostile = [text for text in HOSTILE if not {"\ud800", "\x00"} & set(text)] + [
+        "7",
+        "007",
+        "1.50",
+        "true",
+        "2024-02-29",
+        "NA",
+    ]
+    texts = [*sentences(100), *hostile]
+    plain = pa.table({"a": np.arange(float(len(texts))), "review": pa.array(texts, pa.string())})
+    fm = kafeat.fit(config(), plain)
+    want = fm.transform(plain)
+    pa_csv.write_csv(plain, tmp_path / "t.csv")
+    lines = [json.dumps(row) for row in plain.to_pylist()]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines) + "\n")
+    large = plain.set_column(1, "review", plain["review"].cast(pa.large_string()))
+    coded = plain.set_column(1, "review", plain["review"].combine_chunks().dictionary_encode())
+    for i, one in enumerate((plain, large, coded)):
+        pq.write_table(one, tmp_path / f"t{i}.parquet", row_group_size=37)
+        feather.write_feather(one, tmp_path / f"t{i}.arrow")
+        assert fm.transform(one).tobytes() == want.tobytes()
+    assert fm.transform(plain.to_pandas()).tobytes() == want.tobytes()
+    assert (
+        fm.transform(pd.DataFrame({"review": texts, "a": np.arange(len(texts))})).tobytes() == want.tobytes()
+    )
+    for path in sorted(tmp_path.glob("t*.*")):
+        transform_file(fm, str(path), str(tmp_path / f"{path.name}.npy"))
+        assert np.load(tmp_path / f"{path.name}.npy").tobytes() == want.tobytes(), path.name
+        assert kafeat.fit(config(), path).transform(plain).tobytes() == want.tobytes(), path.name
+
+
+def test_numbers_are_spelled_as_text_files_spell_them() -> None:
+    fm = kafeat.fit(config(("t",), 8), pa.table({"t": [*sentences(50), "100000000000000000000"]}))
+    want = fm.transform(pa.table({"t": ["7", "-3", "2.5", "100000000000000000000", ""]}))
+    for kind in (pa.float64(), pa.float32()):
+        numbers = pa.table({"t": pa.array([7.0, -3.0, 2.5, 1e20, None], kind)})
+        assert fm.transform(numbers).tobytes() == want.tobytes()
+    assert fm.transform(pa.table({"t": ["7.0", "-3.00"]})).tobytes() == want[:2].tobytes()
+    assert fm.transform(np.array([[7.0], [-3.0], [2.5], [1e20]])).tobytes() == want[:4].tobytes()
+
+
+@pytest.mark.parametrize("projection", ["svd", "sparse"])
+def test_bytes_do_not_depend_on_chunks_tiles_and_jobs(
+    table: pa.Table, projection: str, tmp_path: Path
+) -> None:
+    recipe = {**config(projection=projection), "dtype": "float32", "fit_rows": 300}
+    want = kafeat.fit({**recipe, "chunk_rows": 8192}, table).transform(table)
+    for rows in (1, 13, LEAST_ROWS, 300):
+        fm = kafeat.fit({**recipe, "chunk_rows": rows}, table)
+        for jobs in (1, 3):
+            assert fm.transform(table, jobs).tobytes() == want.tobytes()
+    some = np.random.default_rng(0).permutation(ROWS)[:99]
+    assert fm.transform(table.take(some)).tobytes() == want[some].tobytes()
+    fm.save(tmp_path / "map.joblib")
+    assert kafeat.load(tmp_path / "map.joblib").transform(table).tobytes() == want.tobytes()
+
+
+def test_kernels_compose(table: pa.Table) -> None:
+    texts, rbf = table.select(["review"]), {"kind": "fourier", "gamma": 1.5, "n_components": 512}
+    u = oracle(table["review"].to_pylist(), table["review"].to_pylist())
+    distances = (u**2).sum(axis=1)[:, None] + (u**2).sum(axis=1) - 2 * u @ u.T
+    chained = kafeat.fit(config(n=ROWS, more=[rbf]), texts)
+    np.testing.assert_allclose(chained.exact_kernel(texts), np.exp(-1.5 * distances), rtol=0, atol=1e-12)
+    report = kafeat.evaluate(chained, texts, rows=200, exact_rows=200)
+    assert report["mean_abs_error"] < 0.05  # 1/√D
+    maps = [
+        {"columns": ["review"], "steps": [config()["steps"][0], rbf]},
+        {"columns": ["b", "a"], "steps": ["standardize"], "weight": 0.5},
+        {"columns": ["shop"], "steps": [{"kind": "one_hot", "columns": ["shop"]}]},
+    ]
+    shop = np.array(["north", "south"])[np.random.default_rng(4).integers(0, 2, ROWS)]
+    table = table.append_column("shop", pa.array(shop))
+    both = kafeat.fit({"dtype": "float64", "steps": [{"kind": "union", "maps": maps}]}, table)
+    ab = np.column_stack([table["a"], table["b"]])
+    ab = (ab - ab.mean(axis=0)) / ab.std(axis=0)
+    same = np.equal.outer(shop, shop)
+    np.testing.assert_allclose(
+        both.exact_kernel(table), np.exp(-1.5 * distances) + 0.5 * ab @ ab.T + same, rtol=0, atol=1e-12
+    )
+    Z = both.transform(table)
+    np.testing.assert_allclose(Z[:, 512:514], np.sqrt(0.5) * ab[:, ::-1], rtol=0, atol=1e-12)
+    shuffled = table.select(["shop", "b", "review", "a"])
+    assert both.transform(shuffled).tobytes() == Z.tobytes()
+
+
+def test_several_columns_of_text(table: pa.Table) -> None:
+    two = table.append_column("title", pa.array(sentences(ROWS, seed=3)))
+    fm = kafeat.fit(config(("title", "review"), 8), two)
+    one = kafeat.fit(config(("title",), 8, projection="svd"), two.select(["title"]))
+    Z, K = fm.transform(two), fm.exact_kernel(two[:30])
+    assert Z.shape == (ROWS, 2 + 16)
+    # the streams of random numbers differ, and the best directions do not
+    np.testing.assert_allclose(
+        Z[:, 2:10] @ Z[:, 2:10].T, (lambda z: z @ z.T)(one.transform(two)), rtol=0, atol=0.05
+    )
+    title, review = (
+        oracle(two[name].to_pylist()[:30], two[name].to_pylist()) for name in ("title", "review")
+    )
+    ab = np.column_stack([two["a"], two["b"]])[:30]
+    np.testing.assert_allclose(K, title @ title.T + review @ review.T + ab @ ab.T, rtol=0, atol=1e-12)
+
+
+def test_with_missing_numbers_bad_rows_and_passthrough(table: pa.Table, tmp_path: Path) -> None:
+    a = table["a"].to_numpy().copy()
+    a[5] = np.nan
+    holes = table.set_column(0, "a", pa.array(a))
+    filled = kafeat.fit(config(more=["impute", "standardize"]), holes)
+    assert np.isfinite(filled.transform(holes)).all()
+    pq.write_table(holes, tmp_path / "t.parquet")
+    strict = kafeat.fit(config(), table)
+    with pytest.raises(DataError, match=r"row 6 \(index 5\), column 'a': expected a finite number, got nan"):
+        strict.transform(holes)
+    done = kafeat.transform(
+        tmp_path / "t.parquet", tmp_path / "z.parquet", model=strict, on_bad_rows="null", keep=["review"]
+    )
+    assert done.bad_rows == 1
+    out = pq.read_table(tmp_path / "z.parquet")
+    assert out["review"].to_pylist() == table["review"].to_pylist()
+    good = np.arange(ROWS) != 5
+    got = np.column_stack([out[name] for name in out.column_names if name.startswith("f")])
+    np.testing.assert_array_equal(got[good], strict.transform(table)[good])
+
+
+def test_rows_with_texts_are_the_matrix_of_their_counts(table: pa.Table) -> None:
+    fm = kafeat.fit(config(), table)
+    X = fm.matrix(table[:20])
+    counts = SparseRows(*count_ngrams([text or "" for text in table["review"].to_pylist()[:20]]), BUCKETS)
+    np.testing.assert_array_equal(X[:, 1:-1], counts.dense())
+    np.testing.assert_array_equal(X[:, [0, -1]], np.column_stack([table["a"], table["b"]])[:20])
+    texts = np.array(table["review"].to_pylist()[:20], dtype=object)[:, None]
+    texts[texts == None] = ""  # noqa: E711
+    rows = TextRows(X[:, [0, -1]], texts, np.array([0, X.shape[1] - 1]), np.array([1]))
+    np.testing.assert_array_equal(rows.dense(), X)
+    for places in (
+        np.arange(1, BUCKETS + 1),
+        np.array([X.shape[1] - 1, *range(1, BUCKETS + 1), 0]),
+        np.array([X.shape[1] - 1, 0]),
+    ):
+        np.testing.assert_array_equal(dense(rows.columns(places)), X[:, places])
+
+
+def test_what_is_refused(table: pa.Table, tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match="standardize: expected plain numbers, got columns of text, which only text"
+    ):
+        kafeat.fit({"steps": ["standardize", config()["steps"][0]]}, table)
+    two = table.append_column("title", table["review"])
+    steps = [*config(("title",))["steps"], *config()["steps"]]
+    with pytest.raises(
+        DataError, match="text: expected to name every column of text that it sees, got others beside"
+    ):
+        kafeat.fit({"steps": steps}, two)
+    with pytest.raises(DataError, match="column 'review': expected one_hot or text to name it, got both"):
+        kafeat.fit({"steps": [*config()["steps"], {"kind": "one_hot", "columns": ["review"]}]}, table)
+    with pytest.raises(DataError, match=r"expected the column 'reviews' \(did you mean 'review'\?\)"):
+        kafeat.fit(config(("reviews",)), table)
+    stamps = table.set_column(1, "review", pa.array(np.arange(ROWS), pa.timestamp("s")))
+    with pytest.raises(
+        DataError, match="column 'review': expected text, numbers, dates or categories, got timestamp"
+    ):
+        kafeat.fit(config(), stamps)
+    with pytest.raises(ConfigError, match="projection"):
+        kafeat.fit(config(projection="dense"), table)
+    fm = kafeat.fit(config(), table)
+    with pytest.raises(UsageError, match="expected a step that ONNX has operators for, got text"):
+        onnx.export(fm, tmp_path / "x.onnx")
+    with pytest.raises(
+        DataError, match="expected 4 feature columns|expected 16386 feature columns|feature columns"
+    ):
+        fm.transform(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("columns", np.array([-1]), "state.columns"),
+        ("columns", np.array([3]), "state.columns"),
+        ("outputs", np.full((1, BUCKETS, 4), 8), "state.outputs"),
+    ],
+)
+def test_states_that_no_fit_gives_are_refused(name: str, value: np.ndarray, problem: str) -> None:
+    step = Text(columns=("t",), n_components=8, projection="sparse")
+    fm = kafeat.fit(
+        {"steps": [step.recipe()]}, pa.table({"a": np.arange(9.0), "b": np.arange(9.0), "t": sentences(9)})
+    )
+    state = dict(fm.chain.steps[0].state)
+    step.check_state(state, BUCKETS + 2)
+    with pytest.raises(ValueError, match=problem):
+        step.check_state({**state, name: value}, BUCKETS + 2)
+
+
+def test_a_predictor_and_a_search(table: pa.Table) -> None:
+    texts = table["review"].to_pylist()
+    y = oracle(texts, texts) @ np.random.default_rng(6).normal(size=BUCKETS)
+    labelled = table.append_column("y", pa.array(y))
+    recipe = {**config(n=300, more=["ridge"]), "columns": {"include": ["review"]}}
+    fm = kafeat.fit(recipe, labelled, label="y")
+    assert np.corrcoef(fm.predict(labelled).ravel(), y)[0, 1] > 0.95
+    search = config(projection="sparse")
+    search["steps"][0]["n_components"] = {"target_error": 0.2}
+    assert kafeat.fit(search, table.select(["review"])).n_components >= 16

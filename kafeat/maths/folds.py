@@ -48,15 +48,17 @@ def folds_of(hashes: Hashes, n_folds: int) -> npt.NDArray[np.intp]:
     return ((hashes >> np.uint64(32)) * np.uint64(n_folds) >> np.uint64(32)).astype(np.intp)
 
 
-def uneven_folds(folds: Array, n_folds: int) -> str | None:
-    """Return a sentence if a fold holds less than half or more than twice its share of the rows, or None."""
-    counts, share = np.bincount(folds, minlength=n_folds), len(folds) / n_folds
-    least, most = int(counts.min()), int(counts.max())
+def uneven_folds(counts: Array) -> str | None:
+    """Return a sentence if a fold holds less than half or more than twice its share of the rows, or None.
+
+    `counts` are the numbers of rows of the folds.
+    """
+    share, least, most = float(counts.mean()), int(counts.min()), int(counts.max())
     if 2 * least >= share and most <= 2 * share:
         return None
     return (
-        f"expected about {share:,.0f} rows in each of {n_folds} folds, got from {least:,} to {most:,}: there are few "
-        "different rows, so what is learned from some of them says little about the others"
+        f"expected about {share:,.0f} rows in each of {len(counts)} folds, got from {least:,} to {most:,}: there are "
+        "few different rows, so what is learned from some of them says little about the others"
     )
 
 

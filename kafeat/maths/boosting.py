@@ -99,7 +99,7 @@ def _grow(
     """Return the trees and what they compare, before their leaves are scaled."""
     lightgbm, targets = load_library(), _targets(labels, recipe, rng)
     shape = (recipe.n_folds, targets.outputs, recipe.n_trees, recipe.max_leaves - 1)
-    _refuse_size(shape)
+    _refuse_size(shape, recipe.n_components)
     with np.errstate(over="ignore", invalid="ignore"):
         X = X.astype(np.float32)
     ranks = [_ranks(X[:, j], size, targets.Y, folds, recipe.n_folds) for j, size in categories.items()]
@@ -139,8 +139,14 @@ def load_library() -> Any:
     return lightgbm
 
 
-def _refuse_size(shape: tuple[int, ...]) -> None:
-    *_, nodes = shape
+def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
+    """Refuse more than some megabytes of trees (folds, outputs, trees, nodes), and more columns than trees."""
+    _, outputs, n_trees, nodes = shape
+    if D > outputs * n_trees:
+        raise DataError(
+            f"trees: n_components: expected at most {outputs * n_trees:,}, as there are {n_trees:,} trees for each of "
+            f"{outputs:,} outputs, got {D:,}: raise n_trees"
+        )
     size = int(np.prod(shape[:3])) * (13 * nodes + 4)
     if size > _MOST_BYTES:
         raise DataError(

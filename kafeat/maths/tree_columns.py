@@ -46,6 +46,7 @@ def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: in
 
 def check_trees(state: State, n_features_in: int, D: int) -> None:
     """ValueError for values that no fit gives, with which a loop would read elsewhere or overflow."""
+    check_indices("state.seed", state["seed"], 1 << 63)
     check_indices("state.columns", state["columns"], n_features_in)
     check_indices("state.features", state["features"], 2 * len(state["columns"]))
     check_indices("state.categorical", state["categorical"], n_features_in)

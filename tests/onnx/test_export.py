@@ -33,8 +33,8 @@ import kafeat.onnx  # noqa: E402
 from kafeat.onnx import agreement  # noqa: E402
 from kafeat.onnx.chain import convertible  # noqa: E402
 
-CANNOT: frozenset[str] = frozenset()
-"""Kinds without an ONNX form: none. A new kind gets a function in kafeat/onnx/steps, or its name here."""
+CANNOT = frozenset({"trees"})
+"""Kinds without an ONNX form. A new kind gets a function in kafeat/onnx/steps, or its name here."""
 Fit = Callable[[str, str], FeatureMap]
 
 RNG = np.random.default_rng(7)

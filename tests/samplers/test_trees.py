@@ -274,6 +274,13 @@ def test_too_many_trees_are_refused() -> None:
         fitted(X, np.digitize(y, [-1, 1]), n_folds=20, n_trees=5000, max_leaves=32, n_components=3)
 
 
+def test_more_columns_than_trees_are_refused() -> None:
+    X, y = table()
+    told = "n_components: expected at most 12, as there are 12 trees for each of 1 outputs, got 13: raise n_trees"
+    with pytest.raises(DataError, match=told):
+        fitted(X, y, n_components=13)
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [
@@ -292,8 +299,8 @@ def test_without_the_library_the_error_names_the_remedy(
         return plain(name, *rest)
 
     X, y = table()
-    step, state = fitted(X, y)
+    step, state = fitted(X, y, n_components=2)
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(UsageError, match=told):
-        fitted(X, y)
+        fitted(X, y, n_components=2)
     assert np.isfinite(columns(step, state, X)).all(), "a map that is fitted needs no library"

@@ -121,7 +121,14 @@ def test_samplers_need_like_spreads_and_scalers_do_not() -> None:
     def those(kinds: tuple[str, ...], need: bool) -> set[str]:
         return {kind for kind in kinds if (build_step(small(kind)).traits.spreads == "needs") == need}
 
-    assert those(samplers(), need=False) == {"homogeneous", "intersection_bins", "product", "skewed", "union"}
+    assert those(samplers(), need=False) == {
+        "homogeneous",
+        "intersection_bins",
+        "product",
+        "skewed",
+        "trees",
+        "union",
+    }
     assert those(scalers(), need=True) == {"metric", "pca"}
 
 

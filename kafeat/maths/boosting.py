@@ -142,7 +142,7 @@ def load_library() -> Any:
 def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
     """Refuse more than some megabytes of trees (folds, outputs, trees, nodes), and more columns than trees."""
     _, outputs, n_trees, nodes = shape
-    if D > outputs * n_trees:
+    if outputs * n_trees < D:
         raise DataError(
             f"trees: n_components: expected at most {outputs * n_trees:,}, as there are {n_trees:,} trees for each of "
             f"{outputs:,} outputs, got {D:,}: raise n_trees"

@@ -38,7 +38,7 @@ OPTIONS = {
 TESTS = (
     "contract/test_casts.py", "contract/test_sparse_product.py", "maths/fourier/test_cosines.py",
     "maths/fourier/test_structured_loop.py", "maths/fourier/test_waves.py", "maths/kernels/test_loops.py",
-    "maths/test_folds.py", "maths/test_sketch_loop.py", "samplers/test_trees.py", "scalers/test_compiled.py",
+    "maths/test_content_folds.py", "maths/test_sketch_loop.py", "samplers/test_trees.py", "scalers/test_compiled.py",
 )  # fmt: skip
 # Next to the number of lanes of each vector, and of a panel of them; a buffer of the core has 256 numbers.
 LANES = (4, 8, 16, 64)

@@ -265,6 +265,11 @@ class Chain:
         return self.steps[0].n_features_in
 
     @property
+    def n_bytes(self) -> int:
+        """Bytes of what the steps have learned."""
+        return sum(value.nbytes for one in self.steps for value in one.state.values())
+
+    @property
     def n_outputs(self) -> int:
         """Width of the last step's output, of which `outputs` may keep some."""
         return self.steps[-1].n_features_out

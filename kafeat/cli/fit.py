@@ -51,6 +51,7 @@ def fit(
     quiet: bool,
     verbose: bool,
     class_weight: ClassWeight | None,
+    split_by: str | None,
     **values: Any,
 ) -> None:
     """Fit the map of CONFIG.yaml on DATA and save it as MODEL. If DATA is `-`, read CSV or Arrow from stdin.
@@ -65,8 +66,9 @@ def fit(
     from kafeat.config import load_config
     from kafeat.jobs.fit.fit import fit_reader
     from kafeat.jobs.fit.predictor import with_class_weight
+    from kafeat.jobs.fit.split_by import with_split_by
 
-    recipe = with_class_weight(load_config(config), class_weight)
+    recipe = with_split_by(with_class_weight(load_config(config), class_weight), split_by)
     with reading.open(located(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
         fm = fit_reader(recipe, source, listener=listener, **values)

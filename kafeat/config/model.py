@@ -37,6 +37,14 @@ def _refuse(expected: str, got: str) -> NoReturn:
     raise PydanticCustomError("parameter", "{text}", {"expected": expected, "text": text})
 
 
+def _way_and_column(split_by: str) -> str:
+    """Refuse text that is not a way to hold out rows, and a column."""
+    way, _, column = split_by.partition(":")
+    if way not in ("group", "time") or not column:
+        _refuse("group:COL or time:COL", repr(split_by))
+    return split_by
+
+
 class ColumnSelection(BaseModel):
     """The feature columns: those in `include`, or every numeric column except those in `exclude`.
 
@@ -116,6 +124,8 @@ class Config(BaseModel):
         `keep` is the number of outputs to keep, chosen by a sparse linear model of the label.
     search : mapping or None, default None
         The way in which values of `validate` are tried: `method`, `folds`, `scoring` and `rows`.
+    split_by : str or None, default None
+        "group:COL" or "time:COL": wherever rows are held out to choose by, whole groups are, or the latest rows.
     steps : list of mappings or texts
         The chain; each step has a `kind` and its parameters, or is the kind alone.
 
@@ -143,6 +153,9 @@ class Config(BaseModel):
     chunk_rows: int = parameter(8192, "number of rows transformed at once", ge=1, le=1_000_000)
     prune: Prune | None = Field(default=None, description="keep the outputs that a sparse linear model uses")
     search: SearchOptions | None = Field(default=None, description="how values of validate are tried")
+    split_by: Annotated[str, AfterValidator(_way_and_column)] | None = parameter(
+        None, "group:COL or time:COL, by which rows are held out; null: at random"
+    )
     steps: Steps = Field(description="the chain, first step first", min_length=1)
 
     @property
@@ -181,6 +194,7 @@ class Config(BaseModel):
             "chunk_rows": self.chunk_rows,
             **({} if self.prune is None else {"prune": self.prune.model_dump(mode="json")}),
             **({} if self.search is None else {"search": self.search.model_dump(mode="json")}),
+            **({} if self.split_by is None else {"split_by": self.split_by}),
             "steps": [step.recipe() for step in self.steps],
         }
 

@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Traits, parameter
+from kafeat.maths.folds import RANDOM, Folds
 from kafeat.types import Array, Floats, State
 
 # Rows that are kept to choose the temperature of probabilities on, and their numbers.
@@ -22,21 +23,25 @@ _LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of a fit: `n` columns. Without `classes`, a number is target · unit + centre, both (n,)."""
+    """The targets of a fit: `n` columns. Without `classes`, a number is target · unit + centre, both (n,).
+
+    `folds` are those of the cross-validation.
+    """
 
     n: int
     classes: bool
     centre: Floats
     unit: Floats
+    folds: Folds = RANDOM
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows of features (n, D) with targets (n, k), the fold (n,) of each, and its weight (n,), or None for one."""
+    """Rows of features (n, D) with targets (n, k), the part of the folds (n,) of each, and its weight (n,), or None."""
 
     features: Floats
     targets: Floats
-    folds: Array
+    parts: Array
     weights: Floats | None = None
 
 

@@ -30,6 +30,7 @@ from pydantic_core import PydanticCustomError
 from kafeat.contract.describe import Described
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows
+from kafeat.maths.folds import RowKeys
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 
@@ -62,7 +63,8 @@ class Sample:
     features, None for one that is no input column. `n_categories` says how many categories a feature is the code of,
     0 for a plain number. Both are None after a step that does not hand its input columns on. `times` are the names of
     the columns that were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows
-    in the input; None counts them in the sample.
+    in the input; None counts them in the sample. `keys` are the groups or times by which rows are held out; None holds
+    them out at random.
     """
 
     X: Floats
@@ -74,6 +76,7 @@ class Sample:
     times: frozenset[str] = frozenset()
     dtype: np.dtype[Any] = DOUBLE
     rows: Array | None = None
+    keys: RowKeys | None = None
 
 
 @dataclass(frozen=True)

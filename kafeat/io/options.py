@@ -121,6 +121,11 @@ CLASS_WEIGHT = Option(
     "(default: that of the config).",
     choices=("none", "balanced"), rare=True,
 )  # fmt: skip
+SPLIT_BY = Option(
+    help="Hold out whole groups of a column, or the latest rows by a column of times, wherever rows are held out to "
+    "choose by (default: what the config says, or at random).",
+    metavar="group:COL|time:COL",
+)  # fmt: skip
 SCORES = ("accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse")
 """The names of scores, of classes and of numbers."""
 TASK = Option(

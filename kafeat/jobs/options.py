@@ -20,6 +20,7 @@ from kafeat.io.options import (
     JOBS,
     LABEL,
     OUTPUT_DTYPE,
+    SPLIT_BY,
     WEIGHT,
     InputOptions,
     Option,
@@ -59,6 +60,7 @@ class FitOptions:
     )  # fmt: skip
     weight: str | None = option(None, WEIGHT)
     class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
+    split_by: str | None = option(None, SPLIT_BY)
     jobs: int | None = option(None, JOBS)
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
     reading: InputOptions | None = None

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.folds import content_hashes, folds_of, group_hashes
+from kafeat.maths.content_folds import content_hashes, folds_of, group_hashes
 from kafeat.maths.task import targets_to_learn, task_of
 from kafeat.maths.tree_columns import HIGH, MOST_EDGES, TreeColumns, group_ends
 from kafeat.types import Array, Floats

@@ -1,76 +1,132 @@
-"""Folds by content: the fold of a row follows from its own numbers, so a new row has one too, and equal rows share it.
+"""Division of rows into parts that take turns as the rows held out: at random, by groups, or by time.
 
-Numbers count as float32, −0 as 0, and every NaN as one: the fold is the same from every format and dtype.
+All rows of a group are in one part. Parts by time follow each other, and the rows held out come after all others:
+a score of rows between those that were learned from says little about the rows of tomorrow, or of a new group.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
 import numpy as np
-import numpy.typing as npt
 
-from kafeat.compiled.library import ARRAY, SIZE, address, loop
-from kafeat.types import Array, Floats
+from kafeat.errors import DataError
+from kafeat.types import Array, Floats, Mask
 
-Hashes = npt.NDArray[np.uint64]
-
-_GAMMA = 0x9E3779B97F4A7C15
-_NAN = np.uint32(0x7FC00000)
+FOLDS = 3
+"""Times that rows are held out, to choose a penalty."""
 
 
-def content_hashes(X: Floats, seed: int) -> Hashes:
-    """Return a hash (n,) of each row of X (n, d): mix(a₀ + Σ_j a_j·b_j mod 2⁶⁴), where b_j are the 32 bits of x_j.
+@dataclass(frozen=True)
+class RowKeys:
+    """A number (n,) for each row: that of its group, or its time if they are `ordered`."""
 
-    The factors a are the numbers that splitmix64 gives for the seed. The high bits of the sum are a strongly universal
-    hash (Lemire & Kaser 2014), and mix is the last part of splitmix64.
+    values: Floats
+    ordered: bool
+
+    def select(self, rows: Array | Mask) -> Self:
+        """Return the keys of these rows."""
+        return type(self)(self.values[rows], self.ordered)
+
+    def shuffled(self, rng: np.random.Generator) -> Self:
+        """Return keys with the groups in another order; times stay."""
+        if self.ordered:
+            return self
+        groups, numbers = np.unique(self.values, return_inverse=True)
+        return type(self)(rng.permutation(len(groups))[numbers].astype(np.float64), False)
+
+    def last(self, count: int, rng: np.random.Generator) -> Mask:
+        """Return true for about `count` rows: the latest, or those of some groups, drawn at random."""
+        order = self.shuffled(rng).values
+        least = order.min(initial=np.inf)
+        held: Mask = order >= max(_edges(order, [len(order) - count])[0], np.nextafter(least, np.inf))
+        if not held.any():
+            raise one_only(self.ordered)
+        return held
+
+
+def one_only(ordered: bool) -> DataError:
+    """Return the error for rows that cannot be divided."""
+    expected, got = ("times that differ", "one time") if ordered else ("several groups", "one")
+    return DataError(f"split_by: expected {expected} among the rows, got {got} only")
+
+
+def _edges(values: Floats, places: list[int]) -> Floats:
+    """Return the values at these places of the sorted ones."""
+    edges: Floats = np.sort(values)[np.clip(places, 0, len(values) - 1)]
+    return edges
+
+
+class Cut(NamedTuple):
+    """The parts to learn from, and the part that is held out."""
+
+    train: tuple[int, ...]
+    held: int
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Parts of rows, and the cuts into parts to learn from and a part to hold out.
+
+    With `edges` a row is in the part of its key between two of them; without, keys are whole numbers, which are random.
     """
-    X = np.ascontiguousarray(X)
-    n, d = X.shape
-    keys = _mixed(np.uint64(seed) + np.arange(1, d + 2, dtype=np.uint64) * np.uint64(_GAMMA))
-    hashes = np.empty(n, np.uint64)
-    run = loop("content_sums", X.dtype, ARRAY, SIZE, SIZE, ARRAY, ARRAY)
-    if run is not None:
-        run(address(X), n, d, address(keys), address(hashes))
-        return _mixed(hashes)
-    hashes[:] = keys[0]
-    for j in range(d):
-        hashes += _bits(X[:, j]).astype(np.uint64) * keys[j + 1]
-    return _mixed(hashes)
+
+    edges: Floats | None = None
+    ordered: bool = False
+
+    @classmethod
+    def by(cls, keys: RowKeys | None, n: int = FOLDS) -> Self:
+        """Return `n` cuts by the keys of a sample of the rows; random ones without keys."""
+        if keys is None:
+            return cls()
+        parts = n + keys.ordered
+        places = [k * len(keys.values) // parts for k in range(1, parts)]
+        return cls(_edges(keys.values, places), keys.ordered)
+
+    @property
+    def count(self) -> int:
+        """The number of parts."""
+        return FOLDS if self.edges is None else len(self.edges) + 1
+
+    def parts(self, keys: Array) -> Array:
+        """Return the part of each row from its key (n,)."""
+        if self.edges is None:
+            return (keys % keys.dtype.type(FOLDS)).astype(np.intp)
+        return np.searchsorted(self.edges, keys, side="right")
+
+    @property
+    def cuts(self) -> list[Cut]:
+        """The cuts: each part is held out once, and if parts are ordered, after all parts before it."""
+        if self.ordered:
+            return [Cut(tuple(range(held)), held) for held in range(1, self.count)]
+        every = range(self.count)
+        return [Cut(tuple(part for part in every if part != held), held) for held in every]
 
 
-def group_hashes(groups: Array, seed: int) -> Hashes:
-    """Return a hash (n,) of the group of each row, a whole number of 64 bits: it takes the place of the content."""
-    with np.errstate(over="ignore"):
-        return _mixed(_mixed(groups.astype(np.int64).view(np.uint64) + np.uint64(_GAMMA)) ^ np.uint64(seed))
+RANDOM = Folds()
 
 
-def folds_of(hashes: Hashes, n_folds: int) -> npt.NDArray[np.intp]:
-    """Return the fold (n,) of each hash, from 0: its high 32 bits as a share of all folds."""
-    return ((hashes >> np.uint64(32)) * np.uint64(n_folds) >> np.uint64(32)).astype(np.intp)
+@dataclass(frozen=True)
+class Folded:
+    """Rows in the parts (n,) of folds."""
+
+    parts: Array
+    folds: Folds
+
+    @classmethod
+    def of(cls, keys: RowKeys | None, n: int) -> Self:
+        """Return n rows in folds by their keys, or in turn without any."""
+        folds = Folds.by(keys)
+        return cls(folds.parts(np.arange(n) if keys is None else keys.values), folds)
 
 
-def uneven_folds(counts: Array) -> str | None:
-    """Return a sentence if a fold holds less than half or more than twice its share of the rows, or None.
-
-    `counts` are the numbers of rows of the folds.
-    """
-    share, least, most = float(counts.mean()), int(counts.min()), int(counts.max())
-    if 2 * least >= share and most <= 2 * share:
-        return None
-    return (
-        f"expected about {share:,.0f} rows in each of {len(counts)} folds, got from {least:,} to {most:,}: there are "
-        "few different rows, so what is learned from some of them says little about the others"
-    )
-
-
-def _mixed(z: Hashes) -> Hashes:
-    """Return the output function of splitmix64 (Steele, Lea & Flood 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def _bits(x: Floats) -> npt.NDArray[np.uint32]:
-    """Return the bits of numbers as float32."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        narrow = x.astype(np.float32) + np.float32(0.0)
-    return np.where(np.isnan(narrow), _NAN, narrow.view(np.uint32))
+def cuts_by(keys: RowKeys, n: int) -> list[tuple[Mask, Mask]]:
+    """Return masks of the rows to learn from and of those held out, for about `n` cuts by the keys."""
+    folds = Folds.by(keys, n)
+    parts = folds.parts(keys.values)
+    masks = [(np.isin(parts, cut.train), parts == cut.held) for cut in folds.cuts]
+    cuts = [(train, held) for train, held in masks if train.any() and held.any()]
+    if not cuts:
+        raise one_only(keys.ordered)
+    return cuts

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafeat.maths.bandwidth import resolve_gamma
+from kafeat.maths.folds import RowKeys
 from kafeat.maths.fourier.learning import waves
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.shift_invariant import RbfKernel
@@ -42,6 +43,7 @@ def learn_metric(
     rank: int | None = None,
     diagonal: bool = False,
     most_rows: int = 6000,
+    keys: RowKeys | None = None,
 ) -> dict[str, Floats]:
     """Learn the metric of rows X (n, d) for the targets Y (n, k).
 
@@ -59,8 +61,9 @@ def learn_metric(
     """
     identity = np.ones(X.shape[1]) if diagonal else np.eye(X.shape[1])
     of_rows, of_guard, of_rounds = rng.spawn(3)
-    rest, judged = hold_out(len(X), of_rows, most_rows)
-    train, held = (rest[part] for part in hold_out(len(rest), of_guard, len(rest)))
+    rest, judged = hold_out(len(X), of_rows, most_rows, keys)
+    of_rest = None if keys is None else keys.select(rest)
+    train, held = (rest[part] for part in hold_out(len(rest), of_guard, len(rest), of_rest))
     if min(len(X), most_rows) < LEAST_ROWS or not (np.ptp(X[train], axis=0) > 0.0).any():
         root = _root(identity, alpha, rank)
         return {"root": root, "spectrum": np.ones(X.shape[1]), "importance": _shares(identity)}

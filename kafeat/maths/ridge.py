@@ -13,7 +13,7 @@ Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1 and 7.10.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -22,6 +22,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
+from kafeat.maths.folds import FOLDS, RANDOM, Folds, RowKeys
 from kafeat.maths.units import power_of_two
 from kafeat.types import Array, Floats
 
@@ -91,11 +92,14 @@ def fit_held_out_ridge(
     return HeldOutRidge(weights, level - middle @ weights, float(penalties[best]), errors[best])
 
 
-def hold_out(n: int, rng: np.random.Generator, most: int) -> tuple[Array, Array]:
-    """Draw at most `most` of n rows, and return the numbers of those to fit on and of a fifth to hold out."""
+def hold_out(n: int, rng: np.random.Generator, most: int, keys: RowKeys | None = None) -> tuple[Array, Array]:
+    """Draw at most `most` of n rows, and return the numbers of those to fit on and of about a fifth to hold out."""
     order = rng.permutation(n)[:most]
     n_held = int(len(order) * _HELD_OUT)
-    return order[n_held:], order[:n_held]
+    if keys is None or not n_held:
+        return order[n_held:], order[:n_held]
+    held = keys.select(order).last(n_held, rng)
+    return order[~held], order[held]
 
 
 def clearly_better(errors: Floats, others: Floats) -> bool:
@@ -107,9 +111,6 @@ def clearly_better(errors: Floats, others: Floats) -> bool:
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-FOLDS = 3
-"""Folds of the cross-validation that chooses a penalty."""
 
 PENALTIES = 10.0 ** np.arange(-7.0, 2.0)
 """Penalties relative to the mean eigenvalue of the Gram matrix, so that one grid serves all scales."""
@@ -253,20 +254,23 @@ MOST_COLUMNS = 46_340
 
 
 class NormalEquations:
-    """Ridge regression on rows (n, D) with targets (n, k), from sums over the rows of each fold.
+    """Ridge regression on rows (n, D) with targets (n, k), from sums over the rows of each part of the folds.
 
     Memory is O(D²) for any number of rows, which are all added before the first model is asked for. With `standardize`
     columns are divided by their standard deviation. `jobs` threads share the products and penalties. The model does not
     depend on their number.
     """
 
-    def __init__(self, width: int, targets: int, jobs: int = 1, standardize: bool = False) -> None:
+    def __init__(
+        self, width: int, targets: int, jobs: int = 1, standardize: bool = False, folds: Folds = RANDOM
+    ) -> None:
         if width > MOST_COLUMNS:
             raise UsageError(
                 f"ridge: expected at most {MOST_COLUMNS:,} columns for its normal equations, got {width:,}; an "
                 "evaluation without --label shows the errors against the kernel"
             )
-        self._folds = [RowSums.empty(width, targets) for _ in range(FOLDS)]
+        self.cuts = folds.cuts
+        self._parts = [RowSums.empty(width, targets) for _ in range(folds.count)]
         self._pivot: tuple[Floats, Floats] | None = None
         self._units: Floats = np.ones(width)
         self._jobs, self._standardize = jobs, standardize
@@ -274,8 +278,8 @@ class NormalEquations:
         # infinite.
         self._searched: tuple[float, float] | None = None
 
-    def add(self, Z: Floats, Y: Floats, folds: Array, weights: Floats | None = None) -> None:
-        """Add every row to its fold, as often as its weight (n,) says, or once."""
+    def add(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
+        """Add every row to its part, as often as its weight (n,) says, or once."""
         if not len(Z):
             return
         if self._pivot is None:
@@ -285,22 +289,22 @@ class NormalEquations:
             self._units = power_of_two(np.where(sizes > 0.0, sizes, sizes.max(initial=0.0)))
         middle, level = self._pivot
 
-        def add(fold: int) -> None:
-            rows = np.flatnonzero(folds == fold)
+        def add(part: int) -> None:
+            rows = np.flatnonzero(parts == part)
             z = Z[rows].astype(np.float64, copy=False)
             z -= middle
             z /= self._units
-            self._folds[fold].add(z, Y[rows] - level, None if weights is None else weights[rows])
+            self._parts[part].add(z, Y[rows] - level, None if weights is None else weights[rows])
 
-        each(add, range(FOLDS), self._jobs)
-        if not all(np.isfinite(sums.zz.diagonal()).all() for sums in self._folds):
+        each(add, range(len(self._parts)), self._jobs)
+        if not all(np.isfinite(sums.zz.diagonal()).all() for sums in self._parts):
             raise DataError(
                 "ridge: expected columns whose squares float64 can hold, got larger ones: scale the input"
             )
 
     @cached_property
     def _total(self) -> RowSums:
-        return reduce(operator.add, self._folds)
+        return reduce(operator.add, self._parts)
 
     @cached_property
     @np.errstate(over="ignore")  # columns that are tiny compared with others overflow
@@ -342,9 +346,9 @@ class NormalEquations:
         return self._model(system, max(penalty / unit / unit, system.rounding))
 
     @np.errstate(over="ignore")
-    def model_of(self, multiple: float, without: int | None = None) -> LinearModel:
-        """Return the model with this multiple of the mean diagonal as penalty, of all rows or of all but a fold's."""
-        system = self._system(self._total if without is None else self._without(without))
+    def model_of(self, multiple: float, parts: Sequence[int] = ()) -> LinearModel:
+        """Return the model with this multiple of the mean diagonal as penalty, of the rows of some parts, or of all."""
+        system = self._system(self._of(parts) if parts else self._total)
         # a matrix of zeros has a factor with any penalty above 0
         return self._model(system, system.penalty(max(multiple, LEAST) * system.rows / len(system.A)))
 
@@ -368,11 +372,11 @@ class NormalEquations:
     def _errors(self, relatives: Callable[[_System], Floats]) -> tuple[Floats, float]:
         """Return the cross-validated sum of squared errors for every penalty, and that of the means.
 
-        `relatives` gives the penalties for the equations without a fold, relative to the mean eigenvalue.
+        `relatives` gives the penalties for the equations of the other rows, relative to the mean eigenvalue.
         """
         errors, spread = np.zeros(1), 0.0
-        for i, held in enumerate(self._folds):
-            rest = self._without(i)
+        for cut in self.cuts:
+            rest, held = self._of(cut.train), self._parts[cut.held]
             if rest.n and held.n:
                 system = self._system(rest)
                 missed, of_means = self._missed(system, held, relatives(system))
@@ -389,8 +393,8 @@ class NormalEquations:
 
         return np.array(each(missed, relatives, sharing(self._jobs, len(zz)))), yy
 
-    def _without(self, fold: int) -> RowSums:
-        return reduce(operator.add, (sums for j, sums in enumerate(self._folds) if j != fold))
+    def _of(self, parts: Sequence[int]) -> RowSums:
+        return reduce(operator.add, (self._parts[part] for part in parts))
 
 
 class KernelRidge:

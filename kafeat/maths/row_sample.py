@@ -6,6 +6,7 @@ order of parts, and mergeable.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 
 import numpy as np
@@ -19,9 +20,14 @@ Hashes = npt.NDArray[np.uint64]
 
 def row_hashes(seed: int, start: int, rows: int) -> Hashes:
     """A hash of each row number from `start` on (splitmix64, Steele et al. 2014): different for different rows."""
+    return mixed(seed, np.arange(start, start + rows, dtype=np.uint64))
+
+
+def mixed(seed: int, numbers: Hashes) -> Hashes:
+    """Return a hash of each number, as `row_hashes` does of row numbers."""
     key = np.random.SeedSequence(seed, spawn_key=(0,)).generate_state(1, np.uint64)[0]
     with np.errstate(over="ignore"):
-        z = (np.arange(start, start + rows, dtype=np.uint64) + key) * np.uint64(0x9E3779B97F4A7C15)
+        z = (numbers + key) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -33,7 +39,7 @@ def smallest(seed: int, rows: int, size: int) -> npt.NDArray[np.int64]:
     for start in range(0, rows, _AT_ONCE):
         n = min(_AT_ONCE, rows - start)
         offsets = sample.choose(start, n)
-        sample.add(start, n, offsets, np.empty((len(offsets), 0)), None)
+        sample.add(start, n, offsets, np.empty((len(offsets), 0)))
     return sample.result()[0]
 
 
@@ -52,7 +58,7 @@ class RowSample:
         self._seed, self._size, self._largest = seed, size, largest
         self._threshold: np.uint64 | None = None
         self._kept = 0
-        self._parts: list[tuple[Hashes, npt.NDArray[np.int64], Array, Array | None]] = []
+        self._parts: list[tuple[Hashes, npt.NDArray[np.int64], Array, Mapping[str, Array]]] = []
         self.n_rows = 0
 
     @property
@@ -66,6 +72,15 @@ class RowSample:
         other._parts = list(self._parts)
         return other
 
+    def where(self, taken: npt.NDArray[np.bool_]) -> RowSample:
+        """Return a sample of those of its rows, in their order, for which a mask is true."""
+        self._compact()
+        [(order, rows, X, about)], other = self._parts, copy(self)
+        known = {name: values[taken] for name, values in about.items()}
+        other._parts = [(order[taken], rows[taken], X[taken], known)]
+        other._kept = int(taken.sum())
+        return other
+
     def choose(self, start: int, rows: int) -> npt.NDArray[np.intp]:
         """Return the rows among start … start + rows − 1 that may belong to the sample, as offsets."""
         return np.flatnonzero(self._candidates(self._order(start, rows)))
@@ -77,7 +92,7 @@ class RowSample:
     @property
     def labelled(self) -> bool | None:
         """True if the rows have labels; None if no row has been taken."""
-        return self._parts[0][3] is not None if self._parts else None
+        return "label" in self._parts[0][3] if self._parts else None
 
     def _candidates(self, order: Hashes) -> npt.NDArray[np.bool_]:
         if self._threshold is None:
@@ -85,13 +100,17 @@ class RowSample:
         return order < self._threshold
 
     def add(
-        self, start: int, rows: int, offsets: npt.NDArray[np.intp], X: Array, label: Array | None
+        self, start: int, rows: int, offsets: npt.NDArray[np.intp], X: Array, **about: Array | None
     ) -> None:
-        """Take the rows that `choose` named, out of a chunk of `rows` rows: X (k, d) and their labels (k,)."""
+        """Take the rows that `choose` named, out of a chunk of `rows` rows: X (k, d), and what is known `about` them.
+
+        That is an array (k,) or (k, m) by name, such as the `label`; None is nothing.
+        """
         self.n_rows += rows
         if not len(offsets):
             return
-        self._parts.append((self._order(start, rows)[offsets], start + offsets, X, label))
+        known = {name: values for name, values in about.items() if values is not None}
+        self._parts.append((self._order(start, rows)[offsets], start + offsets, X, known))
         self._kept += len(offsets)
         spare = min(1024, _SPARE_NUMBERS // max(1, X.shape[1]))
         if self._size is not None and self._kept > self._size + max(self._size // 4, spare):
@@ -106,9 +125,8 @@ class RowSample:
             keep = np.argpartition(order, self._size - 1)[: self._size]
             self._threshold = order[keep].max()
         keep = keep[np.argsort(rows[keep])]
-        labels = [part[3] for part in self._parts if part[3] is not None]
-        label = joined(labels)[keep] if labels else None
-        self._parts = [(order[keep], rows[keep], self._moved(rows[keep]), label)]
+        about = {name: joined([part[3][name] for part in self._parts])[keep] for name in self._parts[0][3]}
+        self._parts = [(order[keep], rows[keep], self._moved(rows[keep]), about)]
         self._kept = len(keep)
 
     def _moved(self, kept: npt.NDArray[np.int64]) -> Array:
@@ -122,8 +140,8 @@ class RowSample:
             X[places[positions]] = part[positions]
         return X
 
-    def result(self) -> tuple[npt.NDArray[np.int64], Array, Array | None]:
-        """Row numbers (k,), rows (k, d) and labels (k,), in row order; at least one row must have been added."""
+    def result(self) -> tuple[npt.NDArray[np.int64], Array, Mapping[str, Array]]:
+        """Row numbers (k,), rows (k, d), and what is known about them, in row order; there must be a row."""
         self._compact()
-        _, rows, X, label = self._parts[0]
-        return rows, X, label
+        _, rows, X, about = self._parts[0]
+        return rows, X, about

@@ -14,7 +14,7 @@ import numpy as np
 from kafeat.compiled.library import ARRAY, SIZE, address, aligned, loop, vector_bytes
 from kafeat.contract.checks import check_indices
 from kafeat.contract.step import Transform
-from kafeat.maths.folds import content_hashes, folds_of
+from kafeat.maths.content_folds import content_hashes, folds_of
 from kafeat.types import Array, Floats, Shape, State
 
 MOST_LEAVES = 32

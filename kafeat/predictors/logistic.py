@@ -12,7 +12,6 @@ from kafeat.errors import DataError
 from kafeat.maths.calibration import log_loss
 from kafeat.maths.linear_output import needs_float64
 from kafeat.maths.logistic import LabelledRows, LogisticProblem
-from kafeat.maths.ridge import FOLDS
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 
@@ -45,14 +44,14 @@ class Logistic(LinearPredictor):
     def begin(self, width: int, targets: Targets, jobs: int) -> Learning:
         if not targets.classes:
             raise DataError("logistic: expected a label of classes, got numbers: ridge predicts numbers")
-        return _Learning(self, targets.n, jobs)
+        return _Learning(self, targets, jobs)
 
 
 class _Learning(Learning):
     """Everything is learned from the rows that are kept."""
 
-    def __init__(self, step: Logistic, n_classes: int, jobs: int) -> None:
-        self._step, self._n_classes, self._jobs = step, n_classes, jobs
+    def __init__(self, step: Logistic, targets: Targets, jobs: int) -> None:
+        self._step, self._n_classes, self._folds, self._jobs = step, targets.n, targets.folds, jobs
 
     def add(self, rows: TrainingRows) -> None:
         return
@@ -80,10 +79,10 @@ class _Learning(Learning):
     def _scores(self, rows: LabelledRows, kept: TrainingRows, multiples: tuple[float, ...]) -> list[float]:
         """Return the share of the log loss of the classes' frequencies that each penalty saves on held-out rows."""
         some = np.arange(0, len(rows.Z), -(-len(rows.Z) // _MOST_SEARCHED))
-        rows, folds = rows.select(some), kept.folds[some]
+        rows, parts = rows.select(some), kept.parts[some]
         losses, spread = np.zeros(len(multiples)), 0.0
-        for fold in range(FOLDS):
-            rest, held = rows.select(folds != fold), rows.select(folds == fold)
+        for cut in self._folds.cuts:
+            rest, held = rows.select(np.isin(parts, cut.train)), rows.select(parts == cut.held)
             if not (len(rest.Z) and len(held.Z)):
                 continue
             problem, W = LogisticProblem(rest, self._n_classes, self._jobs), None

@@ -10,7 +10,7 @@ from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
 from kafeat.errors import DataError
 from kafeat.maths.calibration import Calibration, fit_calibration
 from kafeat.maths.linear_output import leaves_float32, needs_float64
-from kafeat.maths.ridge import FOLDS, MOST_COLUMNS, LinearModel, NormalEquations
+from kafeat.maths.ridge import MOST_COLUMNS, LinearModel, NormalEquations
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 
@@ -40,10 +40,10 @@ class _Learning(Learning):
 
     def __init__(self, step: Ridge, width: int, targets: Targets, jobs: int) -> None:
         self._step, self._targets = step, targets
-        self._equations = NormalEquations(width, targets.n, jobs)
+        self._equations = NormalEquations(width, targets.n, jobs, folds=targets.folds)
 
     def add(self, rows: TrainingRows) -> None:
-        self._equations.add(rows.features, rows.targets, rows.folds, rows.weights)
+        self._equations.add(rows.features, rows.targets, rows.parts, rows.weights)
 
     def learned(self, kept: TrainingRows) -> Learned:
         ridge, multiples = self._equations, self._step.multiples
@@ -71,12 +71,12 @@ class _Learning(Learning):
 
 
 def _calibration(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> Calibration:
-    """Return the calibration for scores of rows by models that were fitted without their fold."""
+    """Return the calibration for scores of rows by models that were fitted without them."""
     scores, targets, weights = [], [], []
-    for fold in range(FOLDS):
-        rows = kept.folds == fold
-        if rows.any() and not rows.all():
-            model = ridge.model_of(multiple, without=fold)
+    for cut in ridge.cuts:
+        rows = kept.parts == cut.held
+        if rows.any() and np.isin(kept.parts, cut.train).any():
+            model = ridge.model_of(multiple, cut.train)
             scores.append(model(kept.features[rows].astype(np.float64)))
             targets.append(kept.targets[rows].argmax(axis=1))
             weights.append(np.ones(int(rows.sum())) if kept.weights is None else kept.weights[rows])

@@ -131,7 +131,7 @@ class Fourier(Step):
             )
         gamma = resolve_gamma(self.gamma, self._exact, X, of_gamma)
         law = self._exact.frequencies(self._parameters(gamma))
-        state = fit_random_features(law, X, of_features, self, sample.label)
+        state = fit_random_features(law, X, of_features, self, sample.label, sample.keys)
         return {"gamma": np.array(gamma), **state}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:

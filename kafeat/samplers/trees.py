@@ -21,7 +21,7 @@ from kafeat.contract.step import (
     parameter,
 )
 from kafeat.maths.boosting import fit_trees
-from kafeat.maths.folds import uneven_folds
+from kafeat.maths.content_folds import uneven_folds
 from kafeat.maths.tree_columns import MOST_LEAVES, STATE_DTYPES, TreeColumns, check_trees, tree_shapes
 from kafeat.types import Shape, State
 

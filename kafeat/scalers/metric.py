@@ -66,6 +66,7 @@ class Metric(Scaler):
             rank=self.rank,
             diagonal=self.diagonal,
             most_rows=self.fit_rows,
+            keys=sample.keys,
         )
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:

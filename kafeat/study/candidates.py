@@ -26,7 +26,7 @@ from kafeat.io.readers.memory import table_of
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.fit.sample import TrainingData, matrices
+from kafeat.jobs.fit.sample import TrainingData, matrices, rows_numbered
 from kafeat.jobs.fit.search import nested, ridge_predictions
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
@@ -187,7 +187,9 @@ class ComparedMap:
         if self.fitted is not None:
             return Fit(self.fitted, None, None)
         with data.open() as source:
-            rows = TrainingData(source, request.labels, request.split, held_out, request.weight)
+            rows = TrainingData(
+                source, request.labels, request.split, rows_numbered(held_out), request.weight
+            )
             sampled = read_sample(self.config, rows, listener)
             predict = (
                 partial(learner.held_out_predictions, penalty=request.penalty)

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.ridge import FOLDS, KernelRidge, NormalEquations
+from kafeat.maths.folds import FOLDS, Folded
+from kafeat.maths.ridge import KernelRidge, NormalEquations
 from kafeat.maths.row_sample import Hashes, row_hashes
 from kafeat.maths.task import Kind, PredictionTask
 from kafeat.maths.units import power_of_two
@@ -232,17 +233,17 @@ class Learner(ABC):
         return training.model(training.search() if penalty is None else penalty)
 
     def held_out_predictions(
-        self, Z: Floats, labels: Array, train: int, task: PredictionTask, penalty: float | None = None
+        self, Z: Floats, labels: Array, train: Folded, task: PredictionTask, penalty: float | None = None
     ) -> Floats:
-        """Return what the first `train` rows of features Z (n, D) teach about the others, (n − train, k)."""
-        numbers = np.arange(len(Z))
+        """Return what the first rows of features Z (n, D), which are in folds, teach about the others."""
+        numbers, n = np.arange(len(Z)), len(train.parts)
 
         def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
             yield numbers[rows], Z[rows]
 
-        truth = Truth(task, labels, numbers % FOLDS)
-        model = self.linear(Inputs(Z.shape[1], blocks), numbers < train, truth, penalty)
-        return model(Z[train:].astype(np.float64))
+        truth = Truth(task, labels, np.append(train.parts, numbers[n:] % FOLDS))
+        model = self.linear(Inputs(Z.shape[1], blocks), numbers < n, truth, penalty)
+        return model(Z[n:].astype(np.float64))
 
 
 class Ridge(Learner):

@@ -15,7 +15,7 @@ from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import LabelSummary, plain_names
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import check_rereadable, fit_predictor
-from kafeat.jobs.fit.sample import TrainingData
+from kafeat.jobs.fit.sample import TrainingData, rows_numbered
 from kafeat.maths.calibration import reliability
 from kafeat.maths.scoring import (
     check_scoring,
@@ -48,10 +48,18 @@ def resampled_scores(
     labels: Array,
     n: int,
     rng: np.random.Generator | None = None,
+    groups: Floats | None = None,
 ) -> list[float]:
-    """Return the scores on `n` resamples of the rows."""
+    """Return the scores on `n` resamples of the rows, or of whole groups (n_rows,)."""
     rng = rng or np.random.default_rng(0)
-    draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
+    if groups is None:
+        draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
+    else:
+        names, own = np.unique(groups, return_inverse=True)
+        counts = [
+            np.bincount(rng.integers(len(names), size=len(names)), minlength=len(names)) for _ in range(n)
+        ]
+        draws = [np.repeat(np.arange(len(own)), count[own]) for count in counts]
     return [score_of(scoring, task, predicted[rows], labels[rows]) for rows in draws]
 
 
@@ -232,7 +240,9 @@ def with_predictor(
     summary.add(labels[~held_out])
     with data.open() as source:
         check_rereadable(source, config.predictor)
-        training = TrainingData(source, request.labels, request.split, held_out, request.weight)
+        training = TrainingData(
+            source, request.labels, request.split, rows_numbered(held_out), request.weight
+        )
         return fit_predictor(fm, training, summary, request.jobs, listener)
 
 

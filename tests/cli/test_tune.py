@@ -224,7 +224,7 @@ def test_an_interrupt_during_the_test_score_writes_the_config(table):
     code = (
         "import os, signal, sys\nfrom kafeat.cli import main\nfrom kafeat.study.tune import tune\n"
         "def score(*_):\n    os.kill(os.getpid(), signal.SIGINT)\n    signal.pause()\n"
-        f"tune.score_test_rows = score\nsys.argv = ['kafeat', *{words!r}]\nmain.main()\n"
+        f"tune.AllRows.test_score = score\nsys.argv = ['kafeat', *{words!r}]\nmain.main()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=table, capture_output=True, text=True, timeout=60,

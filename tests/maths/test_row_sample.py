@@ -21,9 +21,10 @@ def sample(n: int, size: int | None, seed: int, cuts: list[int], largest: bool =
         offsets = chosen.choose(start, stop - start)
         numbers = start + offsets
         X = np.column_stack([numbers, 2 * numbers]).astype(float)
-        chosen.add(start, stop - start, offsets, X, -numbers)
+        chosen.add(start, stop - start, offsets, X, label=-numbers)
     assert chosen.n_rows == n
-    return chosen.result()
+    rows, X, about = chosen.result()
+    return rows, X, about["label"]
 
 
 @settings(max_examples=40)
@@ -53,10 +54,10 @@ def test_few_candidates_are_read_of_a_long_file() -> None:
     for start in range(0, 200_000, 1000):
         offsets = chosen.choose(start, 1000)
         read += len(offsets)
-        chosen.add(start, 1000, offsets, offsets[:, None].astype(float), None)
+        chosen.add(start, 1000, offsets, offsets[:, None].astype(float), label=None)
     assert read < 12_000
     assert len(chosen.result()[0]) == 500
-    assert chosen.result()[2] is None
+    assert chosen.result()[2] == {}
 
 
 def test_rows_are_equally_likely() -> None:
@@ -104,5 +105,5 @@ def test_a_longer_file_keeps_what_it_had_or_drops_it_never_otherwise() -> None:
 def test_a_sample_knows_if_its_rows_have_labels(label: np.ndarray | None) -> None:
     chosen = RowSample(0, None)
     assert chosen.labelled is None
-    chosen.add(0, 3, chosen.choose(0, 3), np.zeros((3, 2)), label)
+    chosen.add(0, 3, chosen.choose(0, 3), np.zeros((3, 2)), label=label)
     assert chosen.labelled is (label is not None)

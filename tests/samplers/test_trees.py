@@ -17,7 +17,7 @@ from kafeat.contract.step import Sample
 from kafeat.errors import DataError, KafeatWarning, UsageError
 from kafeat.maths import boosting, tree_columns
 from kafeat.maths.boosting import fit_trees
-from kafeat.maths.folds import content_hashes, folds_of
+from kafeat.maths.content_folds import content_hashes, folds_of
 from kafeat.maths.tree_columns import TreeColumns, group_ends
 from kafeat.samplers.trees import Trees
 from kafeat.types import Array, Floats, State

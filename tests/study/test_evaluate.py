@@ -5,6 +5,7 @@ import re
 from functools import cache
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -785,7 +786,7 @@ def test_recipes_are_not_fitted_on_the_rows_to_choose_by(monkeypatch):
     inner = candidates.read_sample
 
     def watched(config, rows, listener):
-        held.append(rows.held_out)
+        held.append(rows.held_out(SimpleNamespace(start=0, rows=200)))
         return inner(config, rows, listener)
 
     monkeypatch.setattr(candidates, "read_sample", watched)

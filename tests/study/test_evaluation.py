@@ -7,10 +7,11 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from kafeat.errors import DataError
+from kafeat.maths.folds import FOLDS
 from kafeat.maths.ridge import PENALTIES, KernelRidge, NormalEquations
 from kafeat.maths.task import task_of
 from kafeat.study.kernel_error import distortion, jl_eps, kernel_error
-from kafeat.study.learners import FOLDS, scaling_of, split
+from kafeat.study.learners import scaling_of, split
 
 
 @pytest.mark.parametrize("n", [40, 400])  # all eigenvalues, and Lanczos

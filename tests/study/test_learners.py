@@ -7,6 +7,7 @@ import pytest
 
 from kafeat.errors import UsageError
 from kafeat.jobs.fit.search import ridge_predictions
+from kafeat.maths.folds import Folded
 from kafeat.maths.task import task_of
 from kafeat.study.learners import Inputs, Truth, predictions, split, unit_scaling_of
 from kafeat.study.machines import LEARNERS, learner_of
@@ -187,9 +188,11 @@ def test_tau_acts_for_classes_as_the_cost_divided_by_one_minus_tau(ring):
 def test_the_ridge_of_a_fit_is_that_of_an_evaluation(ring):
     X, Z, _held, truth = ring
     for features, least, most in ((Z, 0.9, 1.0), (X, 0.0, 0.75)):
-        predicted = ridge_predictions(features, truth.labels, 480, truth.task)
+        predicted = ridge_predictions(features, truth.labels, Folded.of(None, 480), truth.task)
         assert least < truth.task.score(predicted, truth.labels[480:]) <= most
-        other = learner_of("ridge").held_out_predictions(features, truth.labels, 480, truth.task)
+        other = learner_of("ridge").held_out_predictions(
+            features, truth.labels, Folded.of(None, 480), truth.task
+        )
         np.testing.assert_array_equal(predicted, other)
 
 

@@ -140,11 +140,11 @@ def _feature(table: Table, field: Field, coded: Mapping[str, bool], timed: Mappi
     dialect = replace(table.asked.dialect, decimal=field.decimal)
     if column.times:
         zone = field.zone if timed[field.name] == KEEP and field.zone else timed[field.name]
-        dialect = replace(dialect, timezone=zone, dates=_dates(table, field))
+        dialect = replace(dialect, timezone=zone, dates=date_form(table, field))
     return replace(column, dialect=dialect)
 
 
-def _dates(table: Table, field: Field) -> str:
+def date_form(table: Table, field: Field) -> str:
     """Return the form of the times of a column; ISO 8601 where it does not hold text."""
     if field.kind != "text" and not table.untyped:
         return ISO
@@ -288,7 +288,7 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
             # Where the column is not clear, the rows that are not as asked are refused one by one.
             dialect = replace(dialect, decimal=asked.decimal if field.problem else field.decimal)
         if asked.dates and column.times:
-            dialect = replace(dialect, dates=_dates(table, field))
+            dialect = replace(dialect, dates=date_form(table, field))
         if field.zone and column.times and dialect.timezone == KEEP:
             raise table.refusal(
                 field.name,

@@ -63,11 +63,12 @@ class Chunk(ABC):
 
     def selected(self, rows: Mask) -> Self:
         """Return a chunk of the rows where a mask is true."""
-        picked = self.first_row + np.flatnonzero(rows)
+        picked = self.first_row + np.flatnonzero(rows) if self.picked is None else self.picked[rows]
         return replace(self._filtered(rows), rows=len(picked), picked=picked)
 
+    @abstractmethod
     def _filtered(self, rows: Mask) -> Self:
-        raise TypeError(f"{self.location}: rows of such data are not selected")
+        """Return the data of these rows."""
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
         """Return the features (rows, n_features) in `dtype`, in any memory order. Refuse invalid values by location."""

@@ -23,7 +23,7 @@ from kafeat.io.readers.base import Chunk, Reader, damage
 from kafeat.io.readers.npy import read_header
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full
-from kafeat.types import Array
+from kafeat.types import Array, Mask
 
 FEATURES = "features"
 
@@ -174,6 +174,12 @@ class CsrChunk(SparseChunk):
         starts = self.starts[: rows + 1]
         last = int(starts[-1])
         return replace(self, rows=rows, values=self.values[:last], places=self.places[:last], starts=starts)
+
+    def _filtered(self, rows: Mask) -> Self:
+        lengths = np.diff(self.starts)
+        entries = np.repeat(rows, lengths)
+        starts = np.concatenate([[0], np.cumsum(lengths[rows])])
+        return replace(self, values=self.values[entries], places=self.places[entries], starts=starts)
 
     def read(self) -> Entries:
         from scipy.sparse import csr_array

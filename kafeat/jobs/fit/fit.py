@@ -34,6 +34,7 @@ from kafeat.jobs.fit.labels import (
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
 from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor, with_class_weight
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
+from kafeat.jobs.fit.split_by import SplitBy, with_split_by
 from kafeat.jobs.options import FitOptions, with_keywords
 from kafeat.model.feature_map import FeatureMap
 
@@ -80,7 +81,7 @@ def fit(asked: FitOptions) -> FeatureMap:
     >>> kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]}, X)
     FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
-    recipe = with_class_weight(load_config(asked.config), asked.class_weight)
+    recipe = with_split_by(with_class_weight(load_config(asked.config), asked.class_weight), asked.split_by)
     data, split, weight = asked.data, asked.split, asked.weight
     messages = list[str]()
     listener = Listener(warn=messages.append)
@@ -128,8 +129,9 @@ def fit_reader(
     data = TrainingData(source, label, split, weight=weight)
     check_weight(config, weight, (*label_names(label), split))
     summary = None if config.predictor is None else LabelSummary()
-    fm = read_sample(config, data, listener, summary).learn(listener)
-    return fm if summary is None else fit_predictor(fm, data, summary, jobs, listener)
+    sampled = read_sample(config, data, listener, summary)
+    fm = sampled.learn(listener)
+    return fm if summary is None else fit_predictor(fm, data, summary, jobs, listener, sampled.folds)
 
 
 def labelled(source: Reader, labels: LabelNames) -> Reader:
@@ -161,6 +163,11 @@ def read_sample(
     for name, option in options.items():
         require(data.source, [name], option)
     source = data.source.settled()
+    split_by = SplitBy.of(config)
+    if split_by is not None:
+        require(data.source, [split_by.column], "--split-by")
+        if not split_by.ordered:
+            options[split_by.column] = "--split-by"
     others = {**(left_out or {}), **options}
     columns = columns_of(config, source, names, others)
     listener.inform(features_line(config, source, columns, {**others, **dict.fromkeys(names, "--label")}))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import FittedStep
+from kafeat.chain.program import What
 from kafeat.config import Config
 from kafeat.contract.predictor import Learned, Predictor, Targets, TrainingRows
 from kafeat.errors import DataError, UsageError, quoted, spell_row
@@ -17,8 +20,9 @@ from kafeat.io.readers.base import Chunk, Reader
 from kafeat.jobs.fit.labels import LabelReader, LabelSummary, label_names, read_label
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.sample import TrainingData
+from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.jobs.options import ClassWeight
-from kafeat.maths.ridge import FOLDS
+from kafeat.maths.folds import FOLDS, RANDOM, Folds
 from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import FeatureMap
@@ -26,37 +30,55 @@ from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import ChosenParameter, Provenance, printable
 from kafeat.model.serialize import WITH_PREDICTOR
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.run import Done, NewArrays, RowPolicy, run
+from kafeat.runtime.run import NewArrays, run
 from kafeat.types import Array, Floats, Mask
 
 # Products of two sums of weights stay within float64.
 _WEIGHTS = (1e-100, 1e100)
 
 
-LabelledRows = tuple[Done, Mask, Array, Floats | None]
-"""A chunk with its features, the rows to learn from, and the labels and weights of all of its rows."""
+class LabelledRows(NamedTuple):
+    """Rows of a chunk to learn from or to score: a mask of them in the chunk, the results of a program, and the rest.
+
+    The results (n, width), labels, weights and keys are those of the `n` rows of the mask.
+    """
+
+    chunk: Chunk
+    taken: Mask
+    results: Floats
+    labels: Array
+    weights: Floats | None
+    keys: Floats | None
 
 
-def _labelled_rows(data: TrainingData, fm: FeatureMap, jobs: int) -> Iterator[LabelledRows]:
-    """Yield all chunks in order, transformed by `jobs` threads."""
-    labels = LabelReader(data.label)
-    split = None if data.held_out is not None else data.split
-    keep = [name for name in (*label_names(data.label), split, data.weight) if name is not None]
-    # The column of parts is no feature, even where it is not read.
-    not_features = [*keep, *([data.split] if data.split is not None and data.split not in keep else [])]
+def labelled_rows(
+    data: TrainingData, fm: FeatureMap, jobs: int, what: What = "features"
+) -> Iterator[LabelledRows]:
+    """Yield the training rows of all chunks in order, with their features or predictions, by `jobs` threads."""
+    labels, split_by = LabelReader(data.label), SplitBy.of(fm.config)
+    key_reader = split_by and KeyReader(split_by, data.source, fm.config.seed)
+    roles = (*label_names(data.label), data.split, data.weight, split_by and split_by.column)
+    keep = list(dict.fromkeys(name for name in roles if name is not None))
+    not_features = [name for name in keep if split_by != SplitBy(True, name)]
     columns = match(data.source, fm.columns, not_features)
-    chunks = data.source.coding(keep).chunks(columns, keep, fm.chunk_rows)
-    program = fm.program()
+    about: deque[LabelledRows] = deque()
+
+    def chosen() -> Iterator[Chunk]:
+        for chunk in data.source.coding(keep).chunks(columns, keep, fm.chunk_rows):
+            taken = data.train_rows(chunk)
+            weights = None if data.weight is None else _weights(chunk, data.weight, taken)[taken]
+            keys = None if key_reader is None else key_reader.keys(chunk).values[taken]
+            about.append(LabelledRows(chunk, taken, _NONE, labels.read(chunk)[taken], weights, keys))
+            # A test row that the map refuses does no harm, as it is not transformed.
+            yield chunk if taken.all() else chunk.selected(taken)
+
+    program = fm.program(what)
     target = NewArrays(program.width, program.dtype)
-    # A test row that the map refuses is not learned from, so it does no harm.
-    for done in run(program, chunks, target, jobs, RowPolicy(set_aside=True)):
-        chunk = done.chunk
-        train = data.train_rows(chunk)
-        bad = next((refused for refused in done.bad_rows if train[refused.row]), None)
-        if bad is not None:
-            raise chunk.located(bad)
-        weights = None if data.weight is None else _weights(chunk, data.weight, train)
-        yield done, train, labels.read(chunk), weights
+    for done in run(program, chosen(), target, jobs):
+        yield about.popleft()._replace(results=done.floats)
+
+
+_NONE = np.empty((0, 0))
 
 
 def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
@@ -84,21 +106,28 @@ class Training:
     """A predictor that is being fitted, and the rows that are kept.
 
     Attributes:
-        folds, rows: The folds, and the number, of the rows that were learned from.
+        parts, rows: The parts of the folds, and the number, of the rows that were learned from.
     """
 
     def __init__(
-        self, step: Predictor, width: int, seed: int, task: PredictionTask, summary: LabelSummary, jobs: int
+        self,
+        step: Predictor,
+        width: int,
+        seed: int,
+        task: PredictionTask,
+        summary: LabelSummary,
+        jobs: int,
+        folds: Folds = RANDOM,
     ) -> None:
         """Begin with no rows; `width` is that of the features, `summary` is about the labels of all rows."""
-        self.folds, self.rows = set[int](), 0
-        self._seed, self._task = seed, task
+        self.parts, self.rows = set[int](), 0
+        self._seed, self._task, self._folds = seed, task, folds
         classes = task.classes is not None
         n = summary.columns if task.classes is None else len(task.classes)
         centre, unit = (np.zeros(n), np.ones(n)) if classes else map(np.atleast_1d, (task.centre, task.unit))
         # The largest hashes: a fit of the map takes the smallest, and steps that learn from labels know those rows.
         self._kept = RowSample(seed, step.most_kept(width) if classes else 1, largest=True)
-        self._learning = step.begin(width, Targets(n, classes, centre, unit), jobs)
+        self._learning = step.begin(width, Targets(n, classes, centre, unit, folds), jobs)
         balanced = step.class_weight == "balanced"
         if balanced and not classes:
             raise DataError(f"{step.kind}: class_weight: balanced: expected a label of classes, got numbers")
@@ -107,28 +136,30 @@ class Training:
 
     def add(self, rows: LabelledRows) -> None:
         """Add the rows of a chunk, some at a time."""
-        done, to_learn, labels, given = rows
-        chunk, Z = done.chunk, done.floats
-        folds = (row_hashes(self._seed, chunk.start, chunk.rows) % np.uint64(FOLDS)).astype(np.intp)
-        weights = self._weights(labels, given)
+        chunk, taken, Z, labels, given, keys = rows
+        hashes = row_hashes(self._seed, chunk.start, chunk.rows)[taken]
+        parts, weights = self._folds.parts(hashes if keys is None else keys), self._weights(labels, given)
         self._weighted = weights is not None
         # A row without weight is as good as absent, and a fold of such rows has no error to choose by.
-        learned = to_learn if given is None else to_learn & (given > 0.0)
+        learned = np.ones(len(Z), dtype=bool) if given is None else given > 0.0
         train = np.flatnonzero(learned)
-        self.folds |= set(folds[train].tolist())
+        self.parts |= set(parts[train].tolist())
         self.rows += len(train)
         height = max(1, _MOST_NUMBERS // Z.shape[1])
         for start in range(0, len(train), height):
             chosen = train[start : start + height]
-            part: Array | slice = slice(None) if len(chosen) == len(Z) else chosen
-            targets = self._task.targets(labels[part])
-            own = None if weights is None else weights[part]
-            self._learning.add(TrainingRows(Z[part], targets, folds[part], own))
+            some: Array | slice = slice(None) if len(chosen) == len(Z) else chosen
+            targets = self._task.targets(labels[some])
+            own = None if weights is None else weights[some]
+            self._learning.add(TrainingRows(Z[some], targets, parts[some], own))
+        places = np.full(chunk.rows, -1)  # of the rows of the chunk among those that were learned from
+        places[np.flatnonzero(taken)[learned]] = train
         offsets = self._kept.choose(chunk.start, chunk.rows)
-        offsets = offsets[learned[offsets]]
-        own = np.ones(len(offsets)) if weights is None else weights[offsets]
-        about = np.column_stack([self._task.targets(labels[offsets]), own, folds[offsets]])
-        self._kept.add(chunk.start, chunk.rows, offsets, Z[offsets], about)
+        offsets = offsets[places[offsets] >= 0]
+        kept = places[offsets]
+        own = np.ones(len(kept)) if weights is None else weights[kept]
+        about = np.column_stack([self._task.targets(labels[kept]), own, parts[kept]])
+        self._kept.add(chunk.start, chunk.rows, offsets, Z[kept], about=about)
 
     def _weights(self, labels: Array, given: Floats | None) -> Floats | None:
         if self._class_weights is None:
@@ -139,9 +170,8 @@ class Training:
 
     def learned(self) -> Learned:
         """Return the result."""
-        _, Z, about = self._kept.result()
-        if about is None:
-            raise TypeError("all rows have targets")
+        _, Z, kept_about = self._kept.result()
+        about = kept_about["about"]
         weights = about[:, -2] if self._weighted else None
         kept = TrainingRows(Z, about[:, :-2], about[:, -1].astype(np.intp), weights)
         return self._learning.learned(kept)
@@ -187,7 +217,12 @@ def check_weight(config: Config, weight: str | None, others: Sequence[str | None
 
 
 def fit_predictor(
-    fm: FeatureMap, data: TrainingData, summary: LabelSummary, jobs: int | None, listener: Listener
+    fm: FeatureMap,
+    data: TrainingData,
+    summary: LabelSummary,
+    jobs: int | None,
+    listener: Listener,
+    folds: Folds = RANDOM,
 ) -> FeatureMap:
     """Return the map with the predictor of its config, fitted on all rows; `summary` is that of their labels."""
     step, place = fm.config.predictor, data.source.location
@@ -195,7 +230,7 @@ def fit_predictor(
         raise TypeError("the config has no predictor")
     try:
         task = summary.task(step.task)
-        training = Training(step, fm.n_components, fm.config.seed, task, summary, count_jobs(jobs))
+        training = Training(step, fm.n_components, fm.config.seed, task, summary, count_jobs(jobs), folds)
         listener.phase(f"fitting {step.kind} on {summary.rows:,} rows")
         learned = _learn(training, fm, data, count_jobs(jobs), listener)
     except DataError as error:
@@ -216,14 +251,14 @@ def fit_predictor(
 
 def _learn(training: Training, fm: FeatureMap, data: TrainingData, jobs: int, listener: Listener) -> Learned:
     with one_blas_thread(linalg=True):
-        for rows in _labelled_rows(data, fm, jobs):
+        for rows in labelled_rows(data, fm, jobs):
             training.add(rows)
-            listener.rows(len(rows[0].features))
-        if data.weight is not None and len(training.folds) < 2:
+            listener.rows(rows.chunk.rows)
+        if data.weight is not None and len(training.parts) < 2:
             raise DataError(
                 f"weight {quoted(data.weight)}: expected numbers above 0 in at least two of the {FOLDS} random "
                 "parts of the rows, on which a penalty is chosen, got them in "
-                f"{len(training.folds)}: give more rows a weight above 0"
+                f"{len(training.parts)}: give more rows a weight above 0"
             )
         return training.learned()
 

@@ -36,6 +36,8 @@ from kafeat.jobs.fit.labels import (
 )
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.search import HeldOutPredictions, ridge_predictions, settle
+from kafeat.jobs.fit.split_by import KeyReader, SplitBy
+from kafeat.maths.folds import RANDOM, Folds, RowKeys
 from kafeat.maths.row_sample import RowSample, smallest
 from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
@@ -113,20 +115,28 @@ _OF_MISSING = "; impute as the first step of the config fills in missing values"
 class TrainingData:
     """A source, and its columns of labels, of train and test, and of weights. None of them is a feature.
 
-    Test rows are read but not fitted on; `held_out` (n_rows,), if given, decides this in the place of `split`.
+    Test rows are read but not fitted on, and neither are those for which `held_out` returns true.
     """
 
     source: Reader
     label: LabelArgument = None
     split: str | None = None
-    held_out: Array | None = None
+    held_out: Callable[[Chunk], Mask] | None = None
     weight: str | None = None
+    tested: bool = False
+    """True takes the test rows of the split instead."""
 
     def train_rows(self, chunk: Chunk) -> Mask:
         """Return true for the rows of a chunk that are to be fitted on."""
-        if self.held_out is not None:
-            return ~self.held_out[chunk.start : chunk.start + chunk.rows]
-        return np.ones(chunk.rows, dtype=bool) if self.split is None else ~read_test_rows(chunk, self.split)
+        rows = np.ones(chunk.rows, dtype=bool)
+        if self.split is not None:
+            rows = read_test_rows(chunk, self.split) == self.tested
+        return rows if self.held_out is None else rows & ~self.held_out(chunk)
+
+
+def rows_numbered(mask: Mask) -> Callable[[Chunk], Mask]:
+    """Return a function that returns the part of a mask of all rows that is that of a chunk."""
+    return lambda chunk: mask[chunk.start : chunk.start + chunk.rows]
 
 
 @dataclass
@@ -174,10 +184,11 @@ class SampledFit:
         if self.chosen.labelled not in (None, labelled):
             raise UsageError("label: expected labels for all batches of rows or for none, got both")
         config, first = self.config, self.chosen.n_rows
-        source = data.source.coding([name for name in (*self.labels, data.split) if name is not None])
-        labels = LabelReader(data.label)
-        split_column = data.split if data.held_out is None else None
-        keep = [name for name in (*self.labels, split_column) if name is not None]
+        split_by = SplitBy.of(config)
+        roles = (*self.labels, data.split, split_by and split_by.column)
+        keep = list(dict.fromkeys(name for name in roles if name is not None))
+        source = data.source.coding(keep)
+        labels, key_reader = LabelReader(data.label), split_by and KeyReader(split_by, source, config.seed)
         all_count = data.held_out is None and data.split is None
         sampled = all_count and not first and self.summary is None
         blocks = self._sampled_blocks(source, columns, keep) if sampled else None
@@ -193,14 +204,17 @@ class SampledFit:
                 train = data.train_rows(chunk)
                 self.column_ranges = self.column_ranges.adding(X[train])
                 offsets = offsets[train[offsets]]
-                if split_column is not None and not isinstance(X, SparseRows):
+                if data.held_out is None and not isinstance(X, SparseRows):
                     columns.use(X[train])
             values = labels.read(chunk) if labelled else None
             if values is not None:
                 if self.summary is not None:
                     self.summary.add(values[train])
                 values = values[offsets]
-            self.chosen.add(first + chunk.start, chunk.rows, offsets, dense(X[offsets]), values)
+            keys = None if key_reader is None else key_reader.keys(chunk).values[offsets]
+            self.chosen.add(
+                first + chunk.start, chunk.rows, offsets, dense(X[offsets]), label=values, keys=keys
+            )
             listener.rows(chunk.rows)
         if blocks is not None and source.rows is not None:
             self.chosen.n_rows = source.rows
@@ -219,26 +233,38 @@ class SampledFit:
         """Return a copy that can read more rows without a change to this one."""
         return replace(self, chosen=self.chosen.copied())
 
+    def of_rows(self, taken: Callable[[Array, Floats | None], Mask]) -> Self:
+        """Return a fit on those rows of the sample that a function of row numbers and keys returns true for."""
+        numbers, _, about = self.chosen.result()
+        return replace(self, chosen=self.chosen.where(taken(numbers, about.get("keys"))))
+
     def sample(self, final: bool = True) -> tuple[Columns, Sample]:
         """Return the sample so far, and its columns with their categories. If not `final`, more rows may be read."""
         if self.chosen.empty:
             kind = "row to fit on" if self.split is None else "row of train"
             column = "" if self.split is None else f"split {quoted(self.split)}: "
             raise DataError(f"{self.place}: {column}expected at least one {kind}, got none")
-        rows, X, targets = self.chosen.result()
+        rows, X, about = self.chosen.result()
+        split_by = SplitBy.of(self.config)
         # `settled` reorders the codes of categories in place.
         X = np.ascontiguousarray(X) if final else X.copy()
         columns = self.columns.settled(X)
         return columns, Sample(
             X,
-            targets,
+            about.get("label"),
             self.chosen.n_rows,
             names=columns.names,
             n_categories=columns.n_categories,
             times=columns.times,
             dtype=np.dtype(self.config.dtype),
             rows=rows,
+            keys=None if split_by is None else RowKeys(about["keys"], split_by.ordered),
         )
+
+    @property
+    def folds(self) -> Folds:
+        """The folds of the rows by the keys of the sample."""
+        return Folds.by(self.sample(final=False)[1].keys) if self.config.split_by else RANDOM
 
     def learn(
         self,

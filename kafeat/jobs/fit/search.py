@@ -28,8 +28,9 @@ from kafeat.contract.describe import spell
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.maths.calibration import held_out_probabilities
+from kafeat.maths.folds import Folded, cuts_by
 from kafeat.maths.kernel_error import relative_frobenius
-from kafeat.maths.ridge import FOLDS, NormalEquations
+from kafeat.maths.ridge import NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import PredictionTask, task_of
 from kafeat.model.provenance import ChosenParameter
@@ -97,10 +98,11 @@ def subset_of(sample: Sample, rows: Array) -> Subset:
     """Return these rows, in ascending order."""
     rows = np.sort(rows)
     label = None if sample.label is None else sample.label[rows]
+    keys = None if sample.keys is None else sample.keys.select(rows)
     # In float64 for every map, so that the choice does not depend on rounding.
     X = np.ascontiguousarray(sample.X[rows])
     numbers = rows if sample.rows is None else sample.rows[rows]
-    return Subset(replace(sample, X=X, label=label, dtype=DOUBLE, rows=numbers), rows)
+    return Subset(replace(sample, X=X, label=label, dtype=DOUBLE, rows=numbers, keys=keys), rows)
 
 
 # Combinations up to which every one is tried, if the config says nothing.
@@ -146,18 +148,19 @@ def fit_chain(
         return Chain.fit(steps, train.sample, copy.deepcopy(rng), cache=cache)
 
 
-HeldOutPredictions = Callable[[Floats, Array, int, PredictionTask], Floats]
-"""Learn from the first `train` rows of features (n, D) with labels (n,), and predict the others."""
+HeldOutPredictions = Callable[[Floats, Array, Folded, PredictionTask], Floats]
+"""Learn from the first rows of features (n, D) with labels (n,), which are in folds, and predict the others."""
 
 
 def ridge_predictions(
-    Z: Floats, labels: Array, train: int, task: PredictionTask, weights: Floats | None = None
+    Z: Floats, labels: Array, train: Folded, task: PredictionTask, weights: Floats | None = None
 ) -> Floats:
-    """Return what ridge on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
-    Y = task.targets(labels[:train])
-    ridge = NormalEquations(Z.shape[1], Y.shape[1])
-    ridge.add(Z[:train], Y, np.arange(train) % FOLDS, None if weights is None else weights[:train])
-    return ridge.model(ridge.search())(Z[train:].astype(np.float64))
+    """Return what ridge on the first n_train rows of features Z (n, D) predicts of the others, (n − n_train, k)."""
+    n = len(train.parts)
+    Y = task.targets(labels[:n])
+    ridge = NormalEquations(Z.shape[1], Y.shape[1], folds=train.folds)
+    ridge.add(Z[:n], Y, train.parts, None if weights is None else weights[:n])
+    return ridge.model(ridge.search())(Z[n:].astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -185,26 +188,39 @@ class SampleSplit:
         features = np.concatenate([subset.features(chain) for subset in (self.train, self.test)])
         return features, np.concatenate([of_train, of_test])
 
+    @property
+    def folds(self) -> Folded:
+        """The rows to fit on in folds, to choose a penalty."""
+        return Folded.of(self.train.sample.keys, len(self.train))
+
     def predictions(self, chain: Chain, predict: HeldOutPredictions) -> tuple[PredictionTask, Floats, Array]:
         """Return the task, what is predicted of the rows to score on from their features (n, k), and their labels."""
         features, labels = self.features(chain)
-        task, n = task_of(labels), len(self.train)
-        return task, predict(features, labels, n, task), labels[n:]
+        task = task_of(labels)
+        return task, predict(features, labels, self.folds, task), labels[len(self.train) :]
 
 
 def train_and_test(sample: Sample, rng: np.random.Generator, most_rows: int) -> SampleSplit:
     """Return three quarters of the rows to fit on, and the rest."""
     order = _shuffled(sample, rng, most_rows)
     held = min(len(order) // 4, _MOST_HELD_OUT)
-    return SampleSplit.of(sample, order[held:], order[:held])
+    if sample.keys is None:
+        return SampleSplit.of(sample, order[held:], order[:held])
+    test = sample.keys.select(order).last(held, rng)
+    return SampleSplit.of(sample, order[~test], order[test])
 
 
 def folds_of(sample: Sample, rng: np.random.Generator, n_folds: int, most_rows: int) -> list[SampleSplit]:
     """Return a split for each fold, whose rows are scored on."""
-    parts = np.array_split(_shuffled(sample, rng, most_rows), n_folds)
-    return [
-        SampleSplit.of(sample, np.concatenate(parts[:i] + parts[i + 1 :]), parts[i]) for i in range(n_folds)
-    ]
+    order = _shuffled(sample, rng, most_rows)
+    if sample.keys is None:
+        shares = np.array_split(order, n_folds)
+        return [
+            SampleSplit.of(sample, np.concatenate(shares[:i] + shares[i + 1 :]), shares[i])
+            for i in range(n_folds)
+        ]
+    cuts = cuts_by(sample.keys.select(order).shuffled(rng), n_folds)
+    return [SampleSplit.of(sample, order[train], order[test]) for train, test in cuts]
 
 
 def _shuffled(sample: Sample, rng: np.random.Generator, most_rows: int) -> Array:

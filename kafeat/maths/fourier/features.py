@@ -9,6 +9,7 @@ import numpy as np
 
 from kafeat.contract.step import parameter, refuse_odd
 from kafeat.errors import DataError
+from kafeat.maths.folds import RowKeys
 from kafeat.maths.fourier.learning import fit_frequencies
 from kafeat.maths.fourier.spectra import FrequencyDistribution, IsotropicDistribution
 from kafeat.maths.fourier.structured import (
@@ -74,10 +75,12 @@ def fit_random_features(
     rng: np.random.Generator,
     recipe: FeatureRecipe,
     labels: Array | None = None,
+    keys: RowKeys | None = None,
 ) -> State:
     """The state: frequencies or what makes them, phases for offset features, weights, and the guard's errors.
 
-    X (n, d) are the rows in the coordinates that the law is for; supervised frequencies need their labels (n,).
+    X (n, d) are the rows in the coordinates that the law is for; supervised frequencies need their labels (n,), and
+    hold out rows by their keys.
     """
     of_draw, of_phases, of_fit = rng.spawn(3)
     features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
@@ -95,7 +98,7 @@ def fit_random_features(
     if frequencies == "supervised":
         if labels is None:
             raise TypeError("supervised frequencies without a label have to be refused before the fit")
-        fitted = fit_for_label(drawn, X, labels, of_fit, phases=state.get("phases"), weigh=weigh)
+        fitted = fit_for_label(drawn, X, labels, of_fit, phases=state.get("phases"), weigh=weigh, keys=keys)
     else:
         fitted = fit_frequencies(drawn, law, X, of_fit, learn=frequencies == "learned", weigh=weigh)
     if frequencies not in ("structured", "fastfood"):

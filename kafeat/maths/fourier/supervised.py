@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafeat.maths.folds import RowKeys
 from kafeat.maths.fourier.learning import (
     BATCH,
     Adam,
@@ -92,6 +93,7 @@ def fit_for_label(
     *,
     phases: Floats | None,
     weigh: bool,
+    keys: RowKeys | None = None,
 ) -> FittedFrequencies:
     """Train the draw (m, d) to predict the labels (n,) of the rows X (n, d).
 
@@ -101,7 +103,7 @@ def fit_for_label(
     if len(X) < _LEAST_ROWS:
         return FittedFrequencies(drawn, None, None, None)
     of_split, of_targets, of_training = rng.spawn(3)
-    train, held = hold_out(len(X), of_split, _MOST_ROWS)
+    train, held = hold_out(len(X), of_split, _MOST_ROWS, keys)
     middle, unit = np.median(X[train], axis=0), frequency_unit(drawn)
     Y = _targets(labels, train, of_targets)
     data = _Data(

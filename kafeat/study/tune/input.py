@@ -19,9 +19,10 @@ from kafeat.io.columns.times import guess_dates
 from kafeat.io.columns.values import text_values
 from kafeat.io.readers.base import Reader
 from kafeat.jobs.fit.fit import read_sample
-from kafeat.jobs.fit.labels import LabelArgument, check_split, label_names
+from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.fit.sample import TrainingData
+from kafeat.jobs.fit.sample import SampledFit, TrainingData
+from kafeat.jobs.fit.split_by import SplitBy
 from kafeat.maths.task import class_numbers
 from kafeat.study.inputs import RereadableData
 from kafeat.types import Array
@@ -35,6 +36,8 @@ MIN_FREQUENCY = 0.01
 # If fewer rows have another category than such a rare one, the column says hardly anything.
 _LEAST_FREQUENT = 0.1
 _LEAST_TIMES = 0.9
+# Ids that repeat have a number of different values between these shares of the rows.
+_IDS = 0.1, 0.9
 # Columns with fewer numbers may have none in a part of the rows.
 _LEAST_VALUES = 10
 # Columns whose spreads differ by less have one unit, as the bins of a histogram have.
@@ -58,12 +61,16 @@ def date_parts(columns: Sequence[str]) -> Recipe:
 
 @dataclass(frozen=True)
 class Groups:
-    """The names of the feature columns by their kind, and the reason for every column that is left out."""
+    """The names of the feature columns by their kind, and the reason for every column that is left out.
+
+    `ids` names columns of text with many values, some of which stand in several rows.
+    """
 
     numbers: tuple[str, ...]
     categories: tuple[str, ...]
     times: tuple[str, ...]
     left_out: Mapping[str, str]
+    ids: tuple[str, ...] = ()
 
     @property
     def mixed(self) -> bool:
@@ -81,13 +88,20 @@ class Groups:
 
 @dataclass(frozen=True)
 class TunedTable:
-    """A table to tune for, with a sample of its training rows and their labels."""
+    """A table to tune for, with a sample of its training rows and their labels.
 
-    place: str
-    digest: str
+    `sampled` is the fit that has read the sample, for maps that are fitted on it and go on to all rows.
+    """
+
+    sampled: SampledFit
     sample: Sample
     labels: Array
     groups: Groups
+
+    @property
+    def place(self) -> str:
+        """The name of the data, for messages."""
+        return self.sampled.place
 
     @cached_property
     def missing(self) -> bool:
@@ -119,8 +133,9 @@ def read_table(
     split: str | None,
     listener: Listener,
     weight: str | None = None,
+    counted: bool = True,
 ) -> TunedTable:
-    """Read the columns and a sample of the training rows."""
+    """Read the columns and a sample of the training rows; the labels of all rows are `counted` if these are needed."""
     names = label_names(label)
     check_split(split, names)
     with data.open() as source:
@@ -129,8 +144,12 @@ def read_table(
         of_split += [] if weight is None else [weight]
         require(source, of_split, "--weight")
         require(source, names, "--label")
+        split_by = SplitBy.of(base)
+        if split_by is not None:
+            require(source, [split_by.column], "--split-by")
+            of_split += [] if split_by.ordered else [split_by.column]
         groups = _groups(source.settled(), base, [*names, *of_split])
-    table = _sampled(data, base, groups, label, split, listener, weight)
+    table = _sampled(data, base, groups, label, split, listener, weight, counted)
     empty = _empty(table.sample, groups)
     if empty:
         groups = replace(
@@ -138,7 +157,7 @@ def read_table(
             numbers=tuple(one for one in groups.numbers if one not in empty),
             left_out={**groups.left_out, **dict.fromkeys(empty, "no values")},
         )
-        table = _sampled(data, base, groups, label, split, SILENT, weight)
+        table = _sampled(data, base, groups, label, split, SILENT, weight, counted)
     if not _varies(table.sample):
         raise DataError(
             f"{table.place}: expected a feature column with different values, got only constant ones"
@@ -154,17 +173,22 @@ def _sampled(
     split: str | None,
     listener: Listener,
     weight: str | None,
+    counted: bool,
 ) -> TunedTable:
     config = with_columns(base, groups, groups.reading_steps())
     with data.open() as source:
         sampled = read_sample(
-            config, TrainingData(source, label, split, weight=weight), listener, left_out=groups.left_out
+            config,
+            TrainingData(source, label, split, weight=weight),
+            listener,
+            LabelSummary() if counted else None,
+            groups.left_out,
         )
-    _, sample = sampled.sample()
+    _, sample = sampled.sample(final=False)
     if sample.label is None:
         raise TypeError("rows without labels")
     alone = replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
-    return TunedTable(sampled.place, sampled.digest, alone, sample.label, groups)
+    return TunedTable(sampled, alone, sample.label, groups)
 
 
 def _empty(sample: Sample, groups: Groups) -> list[str]:
@@ -200,7 +224,9 @@ def _groups(source: Reader, base: Config, not_features: Sequence[str]) -> Groups
     times = [field.name for field in fields if field.kind in ("date", "timestamp")]
     categories: list[str] = []
     left_out: dict[str, str] = {}
-    for name, reading in _readings(source, [field for field in fields if field.kind == "text"]):
+    ids: list[str] = []
+    for name, reading, repeats in _readings(source, [field for field in fields if field.kind == "text"]):
+        ids += [name] if repeats else []
         if reading == "categories":
             categories.append(name)
         elif reading == "times":
@@ -209,17 +235,17 @@ def _groups(source: Reader, base: Config, not_features: Sequence[str]) -> Groups
             left_out[name] = reading
     if not (numbers or categories or times):
         raise DataError(f"{source.location}: expected at least one column to learn from, got none")
-    return Groups(numbers, tuple(categories), tuple(times), left_out)
+    return Groups(numbers, tuple(categories), tuple(times), left_out, tuple(ids))
 
 
-def _readings(source: Reader, fields: Sequence[Field]) -> list[tuple[str, str]]:
-    """Return for each column of text: categories, times, or the reason to leave it out."""
+def _readings(source: Reader, fields: Sequence[Field]) -> list[tuple[str, str, bool]]:
+    """Return for each column of text: categories, times, or the reason to leave it out; and true if it repeats ids."""
     if not fields:
         return []
     names = [field.name for field in fields]
     first = next(iter(source.coding(names).chunks(Columns((), source.positional, None), names, _LOOK)), None)
     if first is None or first.passthrough is None:
-        return [(name, "no rows") for name in names]
+        return [(name, "no rows", False) for name in names]
     readings = []
     for name in names:
         values = text_values(first.passthrough.column(name))
@@ -227,13 +253,15 @@ def _readings(source: Reader, fields: Sequence[Field]) -> list[tuple[str, str]]:
         n, counts = len(numbers), np.bincount(numbers)
         frequent = counts[counts >= MIN_FREQUENCY * n].sum()
         if len(words) <= 3 and {word.casefold() for word in words} == {"train", "test"}:
-            readings.append((name, "train and test, for which there is --split"))
+            reading = "train and test, for which there is --split"
         elif n and guess_dates(words.tolist(), source.asked).share >= _LEAST_TIMES:
-            readings.append((name, "times"))
+            reading = "times"
         elif n >= 20 and (len(counts) > _MOST_DIFFERENT * n or frequent < _LEAST_FREQUENT * n):
-            readings.append((name, f"{len(counts):,} different texts in {n:,} rows"))
+            reading = f"{len(counts):,} different texts in {n:,} rows"
         else:
-            readings.append((name, "categories" if n else "no values"))
+            reading = "categories" if n else "no values"
+        few, many = (share * n for share in _IDS)
+        readings.append((name, reading, reading != "times" and n >= 20 and few <= len(counts) <= many))
     return readings
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from textwrap import wrap
 from typing import Any
 
@@ -15,30 +17,32 @@ from kafeat.contract.predictor import Predictor
 from kafeat.errors import counted, quoted
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import score_of_constant, spell_score, stated
-from kafeat.maths.task import PredictionTask, TaskKind
+from kafeat.maths.task import PredictionTask
 from kafeat.registry import build_step
-from kafeat.study.tune.search import Choice, Search
+from kafeat.study.tune.choice import Choice, of_rows
+from kafeat.study.tune.input import TunedTable
+from kafeat.study.tune.search import Search
 from kafeat.study.tune.space import FIXED
-from kafeat.types import Array
+from kafeat.study.tune.trials import MOST_ROWS, Size
+from kafeat.types import Array, Floats
 
 
 def notes(
     search: Search,
     choice: Choice,
     goal: PredictionTask,
-    task: TaskKind,
-    scoring: str,
+    asked: Mapping[str, str],
     constant: float,
     predictor: Predictor | None,
 ) -> Iterator[str]:
     """Yield the sentences; the last one says how to repeat the search, for a config that ends in `predictor`.
 
-    `task` and `scoring` are as they were asked for, `constant` is the score of a constant prediction.
+    `asked` holds the options that are not the defaults, and `constant` is the score of a constant prediction.
     """
     table, best = search.space.table, choice.chosen.outcome
     for name, reason in table.groups.left_out.items():
         yield f"Left out: {name} ({reason})."
-    if goal.classes is None and task == "auto" and _may_be_classes(table.labels):
+    if goal.classes is None and "task" not in asked and _may_be_classes(table.labels):
         yield (
             f"The label has {len(np.unique(table.labels))} different whole numbers, which are predicted as numbers: "
             "--task classification takes them for classes."
@@ -49,10 +53,13 @@ def notes(
             f"than noise (two standard errors, {2.0 * best.error:.4f})."
         )
     yield from _common_class(goal, table.labels)
+    if "split-by" not in asked:
+        yield from _not_at_random(table, goal.targets(table.labels))
     chosen = choice.chosen
     if chosen.candidate.map not in FIXED and chosen.size.width > len(table.labels):
         yield f"A Nyström map has at most as many columns as there are training rows: {len(table.labels):,}."
     yield from choice.reasons
+    yield from of_rows(search.scoring, choice.learning)
     if search.ended_early:
         yield (
             "The search ended before all maps of its plan were tried: more time or trials may find a better one."
@@ -62,19 +69,57 @@ def notes(
             "The config makes a map. For predictions, add `- kind: ridge` to its steps, "
             "or search with --predictor ridge."
         )
-    yield "The same search again: " + _again(search, task, scoring, predictor)
+    yield "The same search again: " + _again(search, asked, predictor)
 
 
-def _again(search: Search, task: TaskKind, scoring: str, predictor: Predictor | None) -> str:
+def _again(search: Search, asked: Mapping[str, str], predictor: Predictor | None) -> str:
     """Return the options of the command that decide what is tried."""
     said = f"{search.budget.spelled()}--seeds {search.sizes[-1].splits} --trials {len(search.trials)}"
-    said += "".join(
-        f" --{name} {value}" for name, value in (("task", task), ("scoring", scoring)) if value != "auto"
-    )
+    said += "".join(f" --{name} {quote(value)}" for name, value in asked.items())
     if predictor is None:
         return said
     balanced = " --class-weight balanced" if predictor.class_weight == "balanced" else ""
     return f"{said} --predictor {predictor.kind}{balanced}"
+
+
+_ID = re.compile(
+    r"(?:^|[_\W])(?:id|key|nr|no|number|patient|customer|user|subject|session|group)s?$|[a-z]I[dD]$", re.I
+)
+
+
+def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
+    """Name columns that may make rows alike, so that scores of random rows are too good."""
+    groups, sample = table.groups, table.sample
+    if groups.times:
+        yield (
+            f"The table has times ({', '.join(groups.times)}). If later rows are to be predicted from earlier ones, "
+            f"scores of random rows may be too good: --split-by time:{quote(groups.times[0])} holds the latest out."
+        )
+    names = sample.names or ()
+    found = [str(name) for j, name in enumerate(names) if _groups_rows(str(name), sample.X[:, j], Y)]
+    ids = list(dict.fromkeys([*groups.ids, *found]))
+    if ids:
+        yield (
+            f"Values repeat in {', '.join(ids)}. If the rows to predict are of new ones, scores of random rows may be "
+            f"too good: --split-by group:{quote(ids[0])} holds whole groups out."
+        )
+
+
+# Fewer groups than this are categories, and a label of which less is explained by them is no property of a group.
+_LEAST_GROUPS, _OF_GROUP = 30, 0.95
+
+
+def _groups_rows(name: str, values: Floats, Y: Floats) -> bool:
+    """Return true for whole numbers that repeat, and are called an id or say nearly all about the targets Y (n, k)."""
+    if np.isnan(values).any() or (values != np.round(values)).any():
+        return False
+    groups, own = np.unique(values, return_inverse=True)
+    n, k = len(values), len(groups)
+    if not _LEAST_GROUPS <= k <= n / 2:
+        return False
+    means = np.column_stack([np.bincount(own, column) for column in Y.T]) / np.bincount(own)[:, None]
+    within, every = np.square(Y - means[own]).sum() / (n - k), np.square(Y - Y.mean(axis=0)).sum() / (n - 1)
+    return _ID.search(name) is not None or bool(1.0 - within / every > _OF_GROUP)
 
 
 _COMMON = 0.6
@@ -111,7 +156,12 @@ _RUNNERS_UP = 5
 
 
 def comments(
-    search: Search, choice: Choice, labels: LabelNames, constant: float, notes: Sequence[str]
+    search: Search,
+    choice: Choice,
+    labels: LabelNames,
+    constant: float,
+    notes: Sequence[str],
+    split_by: str | None,
 ) -> Iterator[str]:
     """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
 
@@ -125,7 +175,7 @@ def comments(
     yield (
         f"{CHOSEN}{of_label} from {counted(len(search.trials), 'trial')} on "
         f"{counted(len(search.space.table.labels), 'training row')}. {score_name} by ridge on the features, on rows "
-        f"held out ({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
+        f"held out ({_held_out(chosen.size, split_by)}):"
     )
     yield f"  {search.stated(chosen)}  {chosen.candidate}"
     yield f"  {stated(search.scoring, constant):z.4f}           a constant prediction"
@@ -142,6 +192,13 @@ def comments(
             f"  {search.stated(one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points
         )
     yield from notes
+
+
+def _held_out(size: Size, split_by: str | None) -> str:
+    """Return which rows were held out."""
+    rows = f"{size.rows:,} rows"
+    said = f"a quarter of {rows}" if size.rows > MOST_ROWS else f"{counted(size.splits, 'split')} of {rows}"
+    return said if split_by is None else f"{said}, by {split_by}"
 
 
 _WIDTH = 110

@@ -15,6 +15,7 @@ from kafeat.io.options import (
     JOBS,
     LABEL,
     SCORES,
+    SPLIT_BY,
     TASK,
     WEIGHT,
     InputOptions,
@@ -79,6 +80,14 @@ class TuneOptions:
         choices=("ridge", "logistic"),
     )
     class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
+    split_by: str | None = option(None, SPLIT_BY)
+    rows: int | None = option(
+        None,
+        "Number of rows that the last candidates are scored on (default: all).",
+        metavar="N",
+        least=20,
+        rare=True,
+    )
     seeds: int = option(
         2, "Number of splits, with draws of their own, that the last candidates are scored on.",
         metavar="N", most=1000, rare=True,

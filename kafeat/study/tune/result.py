@@ -80,6 +80,8 @@ class Tuning:
         test_score: The score on the test rows, which the choice has not seen; None without them.
         table: The trials of the searched width, the chosen map first and the others by their scores.
         curve: The chosen map with several numbers of columns; empty if only one was tried.
+        learning_curve: The chosen map with fewer rows to learn from, and with all; empty for few rows.
+        twice_rows: The least and the highest score that twice the rows may bring; None without a learning curve.
         importance: The share of each column in a metric learned from the label; None if it was not asked for.
         trials: The number of trials of the search.
         notes: Sentences about the table and the choice.
@@ -97,6 +99,8 @@ class Tuning:
     test_score: Score | None
     table: Table
     curve: Table
+    learning_curve: Table
+    twice_rows: tuple[float, float] | None
     importance: dict[str, float] | None
     trials: int
     notes: tuple[str, ...]
@@ -198,6 +202,8 @@ class Tuning:
             "config": self.config.to_plain(),
             "table": list(self.table),
             "curve": list(self.curve),
+            "learning_curve": list(self.learning_curve),
+            "twice_rows": self.twice_rows,
             "importance": self.importance,
         }
 
@@ -243,6 +249,7 @@ def table_of(leaders: Sequence[Trial]) -> Table:
             "standard_error": trial.outcome.error,
             **trial.outcome.figures,
             "columns": trial.outcome.columns,
+            "rows": trial.size.rows,
             "microseconds_per_row": round(1e6 * trial.outcome.row_seconds, 2),
             "model_bytes": trial.outcome.model_bytes,
             "seconds": round(trial.outcome.seconds, 3),
@@ -263,4 +270,16 @@ def curve_of(points: Sequence[Trial], chosen: Trial, item: int) -> Table:
             "chosen": point is chosen,
         }
         for point in points
+    )
+
+
+def learning_curve_of(learning: Sequence[Trial]) -> Table:
+    """Return the table of the chosen map with several numbers of rows, of which a part is held out."""
+    return Table(
+        {
+            "rows": round(trial.size.share * trial.size.rows),
+            "score": trial.outcome.score,
+            "standard_error": trial.outcome.error,
+        }
+        for trial in learning
     )

@@ -1,21 +1,17 @@
-"""The order of trials, and the choice: many small ones, fewer of a middle size, and the best at the wanted size.
-
-Then the number of columns is chosen by the score over columns.
-"""
+"""The order of trials: many small ones, fewer of a middle size, the best at the wanted size, and few on all rows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import log2
 
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.scoring import highest_score, stated
+from kafeat.maths.scoring import stated
 from kafeat.study.tune.space import BASE, DEFAULT, FIXED, RAW, STARTS, Candidate, SearchSpace
-from kafeat.study.tune.trials import Outcome, Score, Size, deciding
+from kafeat.study.tune.trials import Outcome, Size, deciding
 
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
@@ -26,6 +22,10 @@ _UNKNOWN = 3.0
 _LEAST_TO_SCREEN = 4
 # Of wider tables raw columns take more time and memory than any map.
 _MOST_RAW = 2048
+# Number of the best candidates that are scored on all rows.
+_FINALISTS = 3
+# Time to learn from a row and score it, as a multiple of that to make its features; and that of the learning curve.
+_ROW, _OF_LEARNING = 2.0, 2.0
 # Share of the time that is kept at most for other numbers of columns and the last fit.
 _MOST_SHARE_KEPT = 0.4
 
@@ -112,15 +112,17 @@ Run = Callable[[Candidate, Size], Outcome]
 class Search:
     """Trials in a fixed order, which ends after a number of them or when the time is over.
 
-    `sizes` are ascending; only trials of the last one are chosen from. `at_widths` holds the trials of the best maps
-    with other numbers of columns, which are made after the search and do not count as its trials. Time for them is kept
-    back: `reserved` is their time as a multiple of that of a trial of the last size, and `last_fit` that of the fit
-    whose test rows are scored.
+    `sizes` are ascending; the best trials of the last one are made again on `all_rows`, if these are more, and are
+    chosen from. `later` holds the trials that are made after the search and do not count as its trials: those on all
+    rows, and those of the best map with other numbers of columns and fewer rows. Time for them is kept back: `reserved`
+    is their time as a multiple of that of a trial of the last size, and `last_fit` that of the fit whose test rows are
+    scored.
     """
 
     space: SearchSpace
     sizes: Sequence[Size]
     run: Run
+    all_rows: int = 0
     scoring: str = "r2"
     most_trials: int | None = None
     seconds: float | None = None
@@ -128,7 +130,7 @@ class Search:
     last_fit: float = 0.0
     tell: Callable[[Trial], None] = lambda _trial: None
     trials: list[Trial] = field(default_factory=list)
-    at_widths: list[Trial] = field(default_factory=list)
+    later: list[Trial] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     budget: Budget = field(default_factory=Budget)
     ended_early: bool = False
@@ -150,15 +152,41 @@ class Search:
                 if not self._late(candidate, self.sizes[-1]):
                     self._try(candidate, self.sizes[-1])
 
-    def try_width(self, candidate: Candidate, width: int) -> Trial | None:
-        """Return the trial of a candidate with this number of columns on as many rows as the last size.
+    def score_on_all_rows(self) -> None:
+        """Score the best candidates, raw columns and the default map on all rows, or as many as there is time for."""
+        last = self.sizes[-1]
+        ranked = [trial.candidate for trial in self._ranked(last)]
+        if self.all_rows <= last.rows or not ranked:
+            return
+        plain = [one for one in ranked if one in (RAW, DEFAULT)]
+        finalists = list(dict.fromkeys([ranked[0], *plain, *ranked[1:_FINALISTS]]))
+        size = Size(self.all_rows, last.width, 1)
+        while size.rows > 2 * last.rows and self._too_slow(finalists, size):
+            size = size._replace(rows=size.rows // 2)
+        if self._too_slow(finalists, size):
+            self.ended_early = True
+            return
+        for candidate in finalists:
+            self.later_trial(candidate, size)
 
-        None if there is no time for it.
-        """
-        size = self.sizes[-1]._replace(width=width)
+    def _too_slow(self, finalists: Sequence[Candidate], size: Size) -> bool:
+        """Return true if there is no time for trials of these candidates, and of the best one at other widths."""
+        if self.seconds is None:
+            return False
+        each = [self._expected(one, size) for one in finalists]
+        needed = sum(each) + (self.reserved + _OF_LEARNING) * each[0] + self._kept(self.last_fit)
+        return time.monotonic() - self.started + needed > self.seconds
+
+    @property
+    def decided(self) -> Size:
+        """The size of the trials that are chosen from: the largest one with any that has a score."""
+        return self.best_score.size
+
+    def later_trial(self, candidate: Candidate, size: Size) -> Trial | None:
+        """Return the trial of a candidate at a size, made now if need be; None if there is no time for it."""
         made = self._made(candidate, size)
         if made is None and not self._late(candidate, size, self._kept(self.last_fit)):
-            made = self._make(candidate, size, self.at_widths)
+            made = self._make(candidate, size, self.later)
         return made
 
     def _try(self, candidate: Candidate, size: Size) -> None:
@@ -166,13 +194,11 @@ class Search:
             self._make(candidate, size, self.trials)
 
     def _made(self, candidate: Candidate, size: Size) -> Trial | None:
-        same = (
-            one for one in (*self.trials, *self.at_widths) if (one.candidate, one.size) == (candidate, size)
-        )
+        same = (one for one in (*self.trials, *self.later) if (one.candidate, one.size) == (candidate, size))
         return next(same, None)
 
     def _make(self, candidate: Candidate, size: Size, trials: list[Trial]) -> Trial:
-        number = len(self.trials) + len(self.at_widths) + 1
+        number = len(self.trials) + len(self.later) + 1
         trial = Trial(number, candidate, size, self.run(candidate, size))
         trials.append(trial)
         self.tell(trial)
@@ -202,6 +228,10 @@ class Search:
 
         The seconds of trials of another size are multiplied by the ratio of those of maps without learned parts.
         """
+        last, own = self.sizes[-1], self._made(candidate, self.sizes[-1])
+        if size.rows > last.rows and own is not None:
+            rows = size.share * size.rows * (size.width / last.width) ** 1.5
+            return own.outcome.seconds + _ROW * own.outcome.row_seconds * rows
         plain = {one: self._slowest(one, (False, False)) for one in self.sizes}
         usual = plain.get(size) or max(plain.values()) * max(1.0, size.width / self.sizes[-1].width)
         alike = self._slowest(size, candidate.learned)
@@ -214,13 +244,17 @@ class Search:
 
     def _slowest(self, size: Size, learned: tuple[bool, bool]) -> float:
         """Return the most seconds of the trials of a size whose maps have the same learned parts, 0 without any."""
-        made = (trial for trial in (*self.trials, *self.at_widths) if trial.size == size)
+        made = (trial for trial in (*self.trials, *self.later) if trial.size == size)
         return max((one.outcome.seconds for one in made if one.candidate.learned == learned), default=0.0)
 
     def _kept(self, trials: float) -> float:
         """Return the seconds to keep for this multiple of the slowest trial so far of the last size."""
-        last = [trial.outcome.seconds for trial in self._ranked(self.sizes[-1])]
-        return min(trials * max(last, default=0.0), _MOST_SHARE_KEPT * (self.seconds or 0.0))
+        last = [trial.outcome for trial in self._ranked(self.sizes[-1])]
+        slowest = max((one.seconds for one in last), default=0.0)
+        if trials and self.all_rows > self.sizes[-1].rows:
+            rows = max((one.row_seconds for one in last), default=0.0) * self.all_rows
+            trials, slowest = trials + _FINALISTS + _OF_LEARNING, slowest + _ROW * rows
+        return min(trials * slowest, _MOST_SHARE_KEPT * (self.seconds or 0.0))
 
     def _plan(self) -> Iterator[tuple[Candidate, Size]]:
         """Yield the trials in their order, which depends on the outcomes so far and on nothing else."""
@@ -271,14 +305,17 @@ class Search:
 
     def _ranked(self, size: Size) -> list[Trial]:
         """Return the trials of a size that have a score and are within the budget, best first."""
-        of_size = [trial for trial in self.trials if trial.size == size and trial.outcome.failure is None]
+        every = (*self.trials, *self.later)
+        of_size = [trial for trial in every if trial.size == size and trial.outcome.failure is None]
         scored = filter(self.budget.allows, of_size)
         return sorted(scored, key=lambda trial: -trial.outcome.score)
 
     @property
     def best_score(self) -> Trial:
-        """The trial with the highest score at the wanted size, or at the largest size with any."""
-        for size in reversed(self.sizes):
+        """The trial with the highest score on all rows, or at the wanted size, or at the largest size with any."""
+        width = self.sizes[-1].width
+        on_all = {one.size for one in self.later if one.size.width == width and one.size.share == 1.0}
+        for size in reversed([*self.sizes, *(on_all - {*self.sizes})]):
             ranked = self._ranked(size)
             if ranked:
                 return ranked[0]
@@ -299,12 +336,15 @@ class Search:
             if best.score - trial.outcome.score <= trial.outcome.noise(best) and trial.outcome.score >= floor
         ]
         chosen = min(equals, key=lambda trial: trial.candidate.complexity)
-        return [chosen, *(trial for trial in ranked if trial is not chosen)]
+        leaders = [chosen, *(trial for trial in ranked if trial is not chosen)]
+        known = {trial.candidate for trial in leaders}
+        others = self._ranked(self.sizes[-1]) if ranked[0].size not in self.sizes else []
+        return [*leaders, *(trial for trial in others if trial.candidate not in known)]
 
     @property
     def floor(self) -> float:
         """The best score of the raw columns and the default map, below which nothing is recommended."""
-        last = self._ranked(self.sizes[-1])
+        last = self._ranked(self.decided)
         plain = (one.outcome.score for one in last if one.candidate in (RAW, DEFAULT))
         return next(plain, float("-inf"))
 
@@ -326,92 +366,3 @@ def _promoted(ranked: Sequence[Trial]) -> list[Candidate]:
     best = dict.fromkeys([*kinds.values(), *order])
     # Those without learned parts take little time, so that a search that ends soon has one of them.
     return sorted(list(best)[:_LAST], key=lambda one: (one.complexity > 0, order[one]))
-
-
-# A doubling of the columns is worth it if it takes away more than this share of the error.
-_WORTH = 0.03
-
-
-@dataclass
-class Choice:
-    """The trials of the searched width, the chosen map first; the chosen trial; and its map with other widths."""
-
-    leaders: list[Trial]
-    chosen: Trial
-    points: list[Trial] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
-    test: Score | None = None
-    """The score on the test rows, if there are any."""
-    interrupted: bool = False
-
-
-def first_choice(search: Search) -> Choice:
-    """Return the best map of the searched width."""
-    leaders = search.leaderboard()
-    return Choice(leaders, leaders[0])
-
-
-def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
-    """Return the best map within the budget, as wide as it scores best if it `predicts`, else at the knee.
-
-    `with_curve` tries it with fewer columns even if they are fixed.
-    """
-    choice, budget = first_choice(search), search.budget
-    if with_curve or budget.columns is None:
-        choice.points = _points(search, choice.chosen.candidate)
-    if budget.columns is None:
-        best = max(choice.points, key=lambda point: point.outcome.score)
-        choice.chosen = best if predicts else _knee(choice.points, search)
-        tried = "tried" if budget.bytes_per_row is None else "tried within the bounds"
-        choice.reasons = _reasons(choice, best, highest_score(search.scoring), tried)
-    return choice
-
-
-def _points(search: Search, candidate: Candidate) -> list[Trial]:
-    """Return the trials of a map with several numbers of columns, ascending."""
-    last, points = search.sizes[-1], dict[int, Trial]()
-    widths = [last.width] if candidate.map in FIXED else search.budget.widths(last.rows - last.rows // 4)
-    for width in widths:
-        trial = search.try_width(candidate, width)
-        if trial is None:
-            search.ended_early = True
-            continue
-        n = trial.outcome.columns
-        if trial.outcome.failure is None and n not in points and (n <= width or len(widths) == 1):
-            points[n] = trial
-    return [points[n] for n in sorted(points)]
-
-
-def _knee(points: Sequence[Trial], search: Search) -> Trial:
-    """Return the point with the fewest columns from which no other is worth its columns, and not below the floor."""
-    highest, floor = highest_score(search.scoring), search.floor
-    for i, point in enumerate(points):
-        worth = any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :])
-        if point.outcome.score >= floor and not worth:
-            return point
-    return max(points, key=lambda point: point.outcome.score)
-
-
-def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
-    """Return true if the score of more columns is better by more than noise, and by enough for their number."""
-    gain, loss = wider.score - one.score, highest - one.score
-    share = 1.0 - (1.0 - _WORTH) ** log2(wider.columns / one.columns)
-    return gain > one.noise(wider) and gain > share * loss
-
-
-def _reasons(choice: Choice, best: Trial, highest: float, tried: str) -> list[str]:
-    """Return sentences with the reason for the number of columns, and what it costs against the best of them."""
-    chosen, points = choice.chosen, choice.points
-    if len(points) < 2:
-        return []
-    columns = chosen.outcome.columns
-    if chosen is best:
-        said = f"{columns:,} columns score best of those that were {tried}"
-        return [f"{said}; they are the most." if chosen is points[-1] else f"{said}."]
-    loss = best.outcome.score - chosen.outcome.score
-    error = highest - chosen.outcome.score
-    return [
-        f"{columns:,} columns are recommended: with more, every doubling takes away less than {100.0 * _WORTH:g} % of "
-        f"the error, or no more than noise. {best.outcome.columns:,} columns score best of those that were {tried}: by "
-        f"{loss:.2g}, {100.0 * loss / error:.2g} % of the error."
-    ]

@@ -22,19 +22,16 @@ from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import FitCache, sources_of
-from kafeat.errors import DataError, SystemRefusedError, UsageError, counted, quoted
+from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
-from kafeat.jobs.fit.labels import LabelArgument, label_names, parse_test_rows
 from kafeat.jobs.fit.search import SampleSplit, fit_chain, ridge_predictions, subset_of
 from kafeat.maths.calibration import held_out_probabilities
+from kafeat.maths.folds import cuts_by
 from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
-from kafeat.maths.task import PredictionTask, TaskKind, task_of
-from kafeat.model.feature_map import FeatureMap
-from kafeat.study.inputs import EvaluatedMap, RereadableData
-from kafeat.study.request import EvaluationRequest
-from kafeat.study.scores import ModelScoring, resampled_scores
-from kafeat.study.tune.input import TunedTable
+from kafeat.maths.task import PredictionTask
+from kafeat.study.scores import resampled_scores
+from kafeat.study.tune.input import Recipe, TunedTable
 from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
 from kafeat.types import Array, Floats
 
@@ -42,18 +39,23 @@ from kafeat.types import Array, Floats
 _PARTS = 4
 _MOST_HELD_OUT = 2000
 RESAMPLES = 40
-_MOST_ROWS = 6000
+MOST_ROWS = 6000
+"""Rows of a trial in memory."""
 # Numbers that the samples between the steps of chains may hold for one split.
 _MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
 
 
 class Size(NamedTuple):
-    """The rows, the width and the number of splits of a trial. A draft is only to find the best candidates."""
+    """The rows, the width and the number of splits of a trial. A draft is only to find the best candidates.
+
+    `share` is that of the training rows to learn from.
+    """
 
     rows: int
     width: int
     splits: int
     draft: bool = False
+    share: float = 1.0
 
 
 def deciding(scoring: str, size: Size) -> str:
@@ -96,7 +98,8 @@ _BESIDE = ("accuracy", "balanced_accuracy", "auc")
 class Scorer:
     """Scores candidates on splits of the sample. What is learned does not depend on the number of jobs.
 
-    With `balanced` every class counts the same.
+    With `balanced` every class counts the same. Trials of more rows than fit a split of the sample are left to
+    `on_all_rows`, with the steps and the size.
     """
 
     def __init__(
@@ -107,17 +110,22 @@ class Scorer:
         *,
         seed: int,
         jobs: int,
+        on_all_rows: Callable[[list[Recipe], Size], Outcome],
         balanced: bool = False,
     ) -> None:
         self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
-        self._balanced = balanced
+        self._balanced, self._on_all_rows = balanced, on_all_rows
         # Sizes that differ in the width alone share rows and fits.
         self._splits = cache(self._split_rows)
 
     def score(self, candidate: Candidate, size: Size) -> Outcome:
         """Return the mean score over the splits."""
-        splits, started = self._splits(size.rows, size.splits), time.perf_counter()
+        started = time.perf_counter()
         try:
+            if size.rows > MOST_ROWS:
+                rows = int(size.share * len(self._space.table.labels))
+                return self._on_all_rows(self._space.steps(candidate, size.width, rows), size)
+            splits = self._splits(size.rows, size.splits, size.share)
             with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
                 outcomes = list(
                     pool.map(lambda k: self._on(splits[k], k, candidate, size), range(len(splits)))
@@ -135,12 +143,12 @@ class Scorer:
         Z, every = split.features(chain)
         row_seconds = (time.perf_counter() - started) / len(Z)
         weights = task.class_weights(every) if self._balanced else None
-        predicted, labels = ridge_predictions(Z, every, n, task, weights), every[n:]
+        predicted, labels = ridge_predictions(Z, every, split.folds, task, weights), every[n:]
         measure, figures = deciding(self._scoring, size), dict[str, float]()
         if not size.draft and task.classes is not None and np.isfinite(predicted).all():
             of_test = None if weights is None else weights[n:]
             probabilities = held_out_probabilities(predicted, task.numbers(labels), of_test)
-            figures = self._figures(predicted, probabilities, labels)
+            figures = figures_beside(task, predicted, probabilities, labels)
             predicted = probabilities if measure == "log_loss" else predicted
         score = score_of(measure, task, predicted, labels)
         if not np.isfinite(score):
@@ -148,7 +156,9 @@ class Scorer:
                 f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
             )
         rng = np.random.default_rng([self._seed, 7, number])
-        resampled = resampled_scores(measure, task, predicted, labels, RESAMPLES, rng)
+        keys = split.test.sample.keys
+        groups = None if keys is None or keys.ordered else keys.values
+        resampled = resampled_scores(measure, task, predicted, labels, RESAMPLES, rng, groups)
         return Outcome(
             score=score,
             resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
@@ -156,38 +166,50 @@ class Scorer:
             columns=chain.n_outputs,
             figures=figures,
             row_seconds=row_seconds,
-            model_bytes=sum(value.nbytes for one in chain.steps for value in one.state.values()),
+            model_bytes=chain.n_bytes,
         )
 
-    def _figures(self, predicted: Floats, probabilities: Floats, labels: Array) -> dict[str, float]:
-        """Return the scores of classes by their names."""
-        figures = {name: figure_of(name, self._task, predicted, labels) for name in _BESIDE}
-        return {**figures, "log_loss": figure_of("log_loss", self._task, probabilities, labels)}
-
-    def _split_rows(self, rows: int, n: int) -> list[SampleSplit]:
-        return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
+    def _split_rows(self, rows: int, n: int, share: float) -> list[SampleSplit]:
+        return [_split(self._space.table, rows, number, self._seed, share) for number in range(n)]
 
 
-def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> SampleSplit:
-    """Return a quarter of the rows to test on, after the rest; four splits in a row share no test row."""
+def figures_beside(
+    task: PredictionTask, predicted: Floats, probabilities: Floats, labels: Array
+) -> dict[str, float]:
+    """Return the scores of classes by their names, as far as they are defined; none of numbers."""
+    if task.classes is None:
+        return {}
+    figures = {name: figure_of(name, task, predicted, labels) for name in _BESIDE}
+    figures["log_loss"] = figure_of("log_loss", task, probabilities, labels)
+    return {name: value for name, value in figures.items() if np.isfinite(value)}
+
+
+def _split(table: TunedTable, most_rows: int, number: int, seed: int, share: float) -> SampleSplit:
+    """Return a quarter of the rows to test on, after a share of the rest; four splits in a row share no test row."""
     shuffling, part = divmod(number, _PARTS)
-    order = np.random.default_rng([seed, 5, shuffling]).permutation(len(table.labels))[:most_rows]
-    held = min(len(order) // _PARTS, _MOST_HELD_OUT)
-    test = np.zeros(len(order), dtype=bool)
-    test[part * held : (part + 1) * held] = True
+    rng = np.random.default_rng([seed, 5, shuffling])
+    order, sample = rng.permutation(len(table.labels))[:most_rows], table.sample
+    if sample.keys is None:
+        held = min(len(order) // _PARTS, _MOST_HELD_OUT)
+        test = np.zeros(len(order), dtype=bool)
+        test[part * held : (part + 1) * held] = True
+        train, tested = order[~test], order[test]
+    else:
+        cuts = cuts_by(sample.keys.select(order).shuffled(rng), _PARTS)
+        train, tested = (order[mask] for mask in cuts[-1 - part % len(cuts)])
     most = int(np.clip(_MOST_KEPT // max(1, len(order) * table.width), 2, _MOST_CHAINS))
-    return SampleSplit.of(table.sample, order[~test], order[test], FitCache(most))
+    return SampleSplit.of(sample, train[: int(share * len(train))], tested, FitCache(most))
 
 
 def _mean(outcomes: Sequence[Outcome], seconds: float) -> Outcome:
     """Return the outcome over all splits; a figure that a split has no value of is left out."""
-    means = {name: float(np.mean([one.figures[name] for one in outcomes])) for name in outcomes[0].figures}
+    names = [name for name in outcomes[0].figures if all(name in one.figures for one in outcomes)]
     return Outcome(
         score=float(np.mean([one.score for one in outcomes])),
         resampled=tuple(np.mean([one.resampled for one in outcomes], axis=0).tolist()),
         seconds=seconds,
         columns=max(one.columns for one in outcomes),
-        figures={name: mean for name, mean in means.items() if np.isfinite(mean)},
+        figures={name: float(np.mean([one.figures[name] for one in outcomes])) for name in names},
         row_seconds=min(one.row_seconds for one in outcomes),
         model_bytes=max(one.model_bytes for one in outcomes),
     )
@@ -198,7 +220,7 @@ def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
     return [
         Size(min(rows, 1500), max(min(width, 64), width // 4), min(2, splits), True),
         Size(min(rows, 3000), max(min(width, 64), width // 2), min(2, splits), True),
-        Size(min(rows, _MOST_ROWS), width, splits),
+        Size(min(rows, MOST_ROWS), width, splits),
     ]
 
 
@@ -208,39 +230,6 @@ class Score(NamedTuple):
     value: float
     error: float
     rows: int
-
-
-_TEST_RESAMPLES = 100
-
-
-def score_test_rows(
-    fm: FeatureMap,
-    data: RereadableData,
-    label: LabelArgument,
-    split: str,
-    kind: TaskKind,
-    scoring: str,
-    jobs: int,
-) -> Score:
-    """Score the predictions of a model of the training rows on the test rows."""
-    predictor = fm.predictor
-    if predictor is None:
-        raise TypeError("the config of a test score ends in a predictor")
-    names = label_names(label)
-    n, read, parts = data.labelled(names, split)
-    labels = label if isinstance(label, np.ndarray) else read
-    if labels is None:
-        raise TypeError("a search without a label")
-    test, _ = parse_test_rows(parts)
-    if not test.any():
-        raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
-    # Of all labels, as a class may have test rows only.
-    rule = ModelScoring.of(task_of(labels, kind), predictor.labels)
-    subject = EvaluatedMap(fm, data, n, EvaluationRequest(label=names, split=split, jobs=jobs))
-    rows, outputs = subject.predictions(fm, test)
-    predicted, seen = rule.predicted(outputs), rule.named(labels[rows])
-    resampled = resampled_scores(scoring, rule.task, predicted, seen, _TEST_RESAMPLES)
-    return Score(score_of(scoring, rule.task, predicted, seen), float(np.nanstd(resampled)), len(seen))
 
 
 def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
@@ -253,7 +242,7 @@ def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[
     metric = DIAGONAL if chosen.metric == "none" else chosen.metric
     recipes = space.steps(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
     table = space.table
-    rows = np.random.default_rng([seed, 8]).permutation(len(table.labels))[:_MOST_ROWS]
+    rows = np.random.default_rng([seed, 8]).permutation(len(table.labels))[:MOST_ROWS]
     subset = subset_of(table.sample, rows)
     try:
         chain = fit_chain(recipes, subset, np.random.default_rng([seed, 9]))

@@ -18,18 +18,21 @@ from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.predictor import check_weight_column, with_class_weight
+from kafeat.jobs.fit.split_by import with_split_by
 from kafeat.jobs.options import with_keywords
-from kafeat.maths.scoring import ScoringName, proper_scoring, score_of, score_of_constant
+from kafeat.maths.scoring import ScoringName, highest_score, proper_scoring, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.report.document import report_folder
+from kafeat.study.tune.all_rows import AllRows
+from kafeat.study.tune.choice import Choice, choose, first_choice, with_twice_the_rows
 from kafeat.study.tune.input import check_base, read_table, with_columns
 from kafeat.study.tune.notes import commented, comments, notes
 from kafeat.study.tune.options import TuneOptions
-from kafeat.study.tune.result import DataArguments, Tuning, curve_of, table_of
-from kafeat.study.tune.search import Budget, Choice, Search, choose, first_choice
+from kafeat.study.tune.result import DataArguments, Tuning, curve_of, learning_curve_of, table_of
+from kafeat.study.tune.search import Budget, Search
 from kafeat.study.tune.space import (
     SearchSpace,
     check_predictor,
@@ -37,7 +40,7 @@ from kafeat.study.tune.space import (
     seconds_of,
     with_predictor,
 )
-from kafeat.study.tune.trials import Scorer, TrialJournal, column_importance, score_test_rows, sizes
+from kafeat.study.tune.trials import MOST_ROWS, Scorer, TrialJournal, column_importance, sizes
 
 LEAST_ROWS = 20
 """Fewer rows than these are refused, as nothing can be chosen on them."""
@@ -58,6 +61,7 @@ class Tuner:
     scoring: ScoringName
     jobs: int
     seeds: int
+    rows: int | None
     with_report: bool
 
     @cached_property
@@ -100,22 +104,44 @@ class Tuner:
         if path is None:
             return nullcontext()
         table = self.space.table
-        of_goal = (self.goal.classes is None, self.split, self.task, self.scoring, self.seeds)
+        of_goal = (self.goal.classes is None, self.split, self.task, self.scoring, self.seeds, self.rows)
         # Text as codes: a file of some kilobytes may repeat a long label in every row.
         text = table.labels.dtype.kind == "O"
         labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
         dialect = self.data.reading.dialect_options
-        key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels, dialect)
+        key = (__version__, table.sampled.digest, self.start.digest(), self.budget, of_goal, labels, dialect)
         return TrialJournal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The options that decide what is chosen and are not the defaults."""
+        given = {
+            "task": self.task,
+            "scoring": self.scoring,
+            "split-by": self.start.split_by,
+            "rows": self.rows,
+        }
+        return {name: str(value) for name, value in given.items() if value not in ("auto", None)}
+
+    @property
+    def all_rows(self) -> AllRows:
+        """The rows that the last candidates are scored on."""
+        table = self.space.table
+        return AllRows(
+            data=self.data, label=self.label, split=self.split, start=self.start, groups=table.groups,
+            sampled=table.sampled, task=self.goal, scoring=self.chosen_by, jobs=self.jobs,
+        )  # fmt: skip
 
     def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
+        all_rows = self.all_rows
         score = Scorer(
             self.space,
             self.goal,
             self.chosen_by,
             seed=self.start.seed,
             jobs=self.jobs,
+            on_all_rows=all_rows.outcome,
             balanced=self.balanced,
         ).score
         rows = len(self.space.table.labels)
@@ -123,6 +149,7 @@ class Tuner:
         return Search(
             space=self.space,
             sizes=planned,
+            all_rows=all_rows.count if self.rows is None else min(self.rows, all_rows.count),
             run=score if record is None else record.remembering(score),
             scoring=self.chosen_by,
             budget=self.budget,
@@ -142,9 +169,7 @@ class Tuner:
             choice = choose(search, predicts, with_curve=self.with_report)
             if self.split is not None:
                 fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data)
-                choice.test = score_test_rows(
-                    fm, self.data, self.label, self.split, self.task, self.chosen_by, self.jobs
-                )
+                choice.test = self.all_rows.test_score(fm, self.split)
         except stops:
             if not search.trials:
                 raise
@@ -179,8 +204,8 @@ class Tuner:
         config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
         name = self.chosen_by
         constant = score_of_constant(name, self.goal, labels, labels)
-        said = tuple(notes(search, choice, self.goal, self.task, self.scoring, constant, config.predictor))
-        text = comments(search, choice, names, constant, said)
+        said = tuple(notes(search, choice, self.goal, self.asked, constant, config.predictor))
+        text = comments(search, choice, names, constant, said, config.split_by)
         best, seed = choice.chosen, self.start.seed
         return Tuning(
             config=config,
@@ -194,6 +219,8 @@ class Tuner:
             test_score=choice.test,
             table=table_of(choice.leaders),
             curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
+            learning_curve=learning_curve_of(choice.learning),
+            twice_rows=with_twice_the_rows(choice.learning, highest_score(name)),
             importance=column_importance(self.space, best.candidate, seed) if self.with_report else None,
             trials=len(search.trials),
             notes=said,
@@ -266,6 +293,7 @@ def tune(asked: TuneOptions) -> Tuning:
     started = monotonic()
     start, own = load_start(asked.base)
     start = with_class_weight(with_predictor(start, asked.predictor, asked.task), asked.class_weight)
+    start = with_split_by(start, asked.split_by)
     budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
     seconds = seconds_of(asked.time)
     budget.check()
@@ -276,10 +304,11 @@ def tune(asked: TuneOptions) -> Tuning:
         with source.open() as first:
             given = label_argument(asked.label, first.rows)
         source = replace(source, labels=label_names(given) if asked.drop_unlabelled else None)
-        space = SearchSpace(read_table(source, start, given, split, listener, asked.weight), own)
+        counted = asked.rows is None or asked.rows > MOST_ROWS
+        space = SearchSpace(read_table(source, start, given, split, listener, asked.weight, counted), own)
         tuner = Tuner(
             data=source, label=given, start=start, budget=budget, space=space, split=split, weight=asked.weight,
-            task=asked.task, scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds,
+            task=asked.task, scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds, rows=asked.rows,
             with_report=asked.report is not None,
         )  # fmt: skip
         with tuner.journal(asked.journal, asked.resume, listener) as record:

@@ -8,7 +8,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.maths.ridge import FOLDS
+from kafeat.maths.folds import FOLDS
 from kafeat.maths.row_sample import row_hashes
 
 N = 60

@@ -17,7 +17,8 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import SILENT
 from kafeat.registry import build_step
-from kafeat.study.tune.search import Search, choose
+from kafeat.study.tune.choice import choose
+from kafeat.study.tune.search import Search
 from kafeat.study.tune.space import METRICS, RAW, Candidate, SearchSpace, seconds_of
 from kafeat.study.tune.trials import RESAMPLES, Outcome, sizes
 
@@ -325,7 +326,7 @@ def test_an_interrupt_while_the_test_rows_are_scored_keeps_the_choice(monkeypatc
         raise KeyboardInterrupt
 
     whole = quick(mixed(), "y", split="split")
-    monkeypatch.setattr(job, "score_test_rows", interrupt)
+    monkeypatch.setattr(job.AllRows, "test_score", interrupt)
     tuning = quick(mixed(), "y", split="split")
     assert tuning.interrupted
     assert tuning.test_score is None

@@ -5,8 +5,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import UsageError
+from kafeat.study.tune.choice import choose as choose_by
 from kafeat.study.tune.search import Budget, Search
-from kafeat.study.tune.search import choose as choose_by
 from kafeat.study.tune.space import RAW, Candidate
 from kafeat.study.tune.trials import Outcome, Size
 

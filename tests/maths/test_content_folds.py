@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from kafeat.io.readers.memory import reader_of
-from kafeat.maths import folds
-from kafeat.maths.folds import content_hashes, folds_of, group_hashes, uneven_folds
+from kafeat.maths import content_folds
+from kafeat.maths.content_folds import content_hashes, folds_of, group_hashes, uneven_folds
 from tests.io.tables import every_format, read
 
 ROWS = hnp.arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(1, 6)), elements=st.floats())
@@ -47,7 +47,7 @@ def test_the_hash_is_its_definition_in_every_dtype(X: np.ndarray, seed: int) -> 
 def test_numpy_gives_the_hashes_of_the_compiled_loop(X: np.ndarray) -> None:
     compiled = content_hashes(X, 5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folds, "loop", lambda *_, **__: None)
+        patch.setattr(content_folds, "loop", lambda *_, **__: None)
         np.testing.assert_array_equal(content_hashes(X, 5), compiled)
 
 

@@ -1,0 +1,110 @@
+"""Read the groups or times of rows, by which rows are held out wherever a fit chooses by a score."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.config import Config
+from kafeat.errors import DataError, UsageError, quoted, spell_row
+from kafeat.io.columns.fields import fields_of, require
+from kafeat.io.columns.selection import date_form
+from kafeat.io.columns.times import spell_time_problem, to_seconds
+from kafeat.io.columns.values import TEXT, as_text, column_values, decoded, text_values
+from kafeat.io.readers.base import Chunk, Reader
+from kafeat.maths.folds import RowKeys
+from kafeat.maths.row_sample import mixed
+from kafeat.types import Array, Floats
+
+
+class SplitBy(NamedTuple):
+    """A column of groups, or of times if the rows are ordered by it."""
+
+    ordered: bool
+    column: str
+
+    @classmethod
+    def of(cls, config: Config) -> SplitBy | None:
+        """Return what the config names; None if rows are held out at random."""
+        if config.split_by is None:
+            return None
+        way, _, column = config.split_by.partition(":")
+        return cls(way == "time", column)
+
+
+def with_split_by(config: Config, split_by: str | None) -> Config:
+    """Return the config with this way to hold out rows; None leaves it as it is."""
+    if split_by is None:
+        return config
+    try:
+        return Config.model_validate({**config.to_plain(), "split_by": split_by})
+    except ValueError:
+        raise UsageError(f"split_by: expected group:COL or time:COL, got {split_by!r}") from None
+
+
+class KeyReader:
+    """Reads the key of each row of chunks. Groups are random numbers from 0 to 1, the same for equal values."""
+
+    def __init__(self, split_by: SplitBy, source: Reader, seed: int) -> None:
+        require(source, [split_by.column], "split_by")
+        self._ordered, self._column, self._seed = split_by.ordered, split_by.column, seed
+        [field] = fields_of(source, [split_by.column])
+        dates = date_form(source, field) if split_by.ordered and field.kind == "text" else ""
+        self._dialect = replace(source.asked.dialect, dates=dates)
+        self._known: dict[str | None, int] = {}
+
+    def keys(self, chunk: Chunk) -> RowKeys:
+        """Return the keys of the rows of a chunk."""
+        if chunk.passthrough is None:
+            raise KeyError(self._column)
+        column = chunk.passthrough.column(self._column)
+        values = column_values(column)
+        if not self._ordered:
+            if values is None:  # dates and times
+                values = text_values(
+                    pa.chunked_array([as_text(part) for part in decoded(column).chunks], TEXT)
+                )
+            return RowKeys(self._groups(values), False)
+        if values is None or values.dtype.kind == "O":
+            parts = [to_seconds(part, self._dialect) for part in decoded(column).chunks]
+            values = np.concatenate([np.empty(0), *parts])
+        times = values.astype(np.float64)
+        if np.isnan(times).any():
+            row = int(np.isnan(times).argmax())
+            problem = spell_time_problem(column[row].as_py(), self._dialect)
+            raise DataError(
+                f"{chunk.location}: {spell_row(chunk.row_number(row))}, column {quoted(self._column)}: {problem}; "
+                "split_by needs a time in each row"
+            )
+        return RowKeys(times, True)
+
+    def _groups(self, values: Array) -> Floats:
+        numbers = self._of_text(values) if values.dtype.kind == "O" else _bits(values)
+        shares: Floats = mixed(self._seed, numbers) / 2.0**64
+        return shares
+
+    def _of_text(self, words: Array) -> Array:
+        known = self._known
+        for word in set(words.tolist()) - known.keys():
+            known[word] = int.from_bytes(
+                blake2b(
+                    b"" if word is None else word.encode("utf-8", "surrogatepass") + b"\0", digest_size=8
+                ).digest()
+            )
+        return np.array([known[word] for word in words.tolist()], dtype=np.uint64)
+
+
+def _bits(values: Array) -> Array:
+    """Return 64 bits for each number, the same for a whole number of any type."""
+    if values.dtype.kind in "iub":
+        return values.astype(np.int64).view(np.uint64)
+    numbers = values.astype(np.float64) + 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**63)
+    bits = numbers.view(np.uint64).copy()
+    bits[whole] = numbers[whole].astype(np.int64).view(np.uint64)
+    return bits

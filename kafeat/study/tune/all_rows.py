@@ -1,0 +1,197 @@
+"""Score maps on all rows of the data, which are read anew for each: on rows that neither map nor ridge learned from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kafeat.config import Config
+from kafeat.errors import DataError, quoted
+from kafeat.io.readers.base import Chunk, Reader
+from kafeat.jobs.fit.labels import LabelArgument
+from kafeat.jobs.fit.messages import SILENT
+from kafeat.jobs.fit.predictor import fit_predictor, labelled_rows
+from kafeat.jobs.fit.sample import SampledFit, TrainingData
+from kafeat.jobs.fit.split_by import KeyReader, SplitBy
+from kafeat.maths.folds import Folds
+from kafeat.maths.row_sample import mixed
+from kafeat.maths.scoring import score_of
+from kafeat.maths.task import PredictionTask, class_numbers, joined
+from kafeat.model.feature_map import FeatureMap
+from kafeat.study.inputs import RereadableData
+from kafeat.study.scores import ModelScoring, resampled_scores
+from kafeat.study.tune.input import Groups, Recipe, with_columns
+from kafeat.study.tune.trials import RESAMPLES, Outcome, Score, Size, figures_beside
+from kafeat.types import Array, Floats, Mask
+
+# The share of the rows that is scored on, one of as many parts by groups or times.
+_PARTS = 4
+_TEST_SHARE = 1.0 / _PARTS
+_TEST_RESAMPLES = 100
+_TIMED_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The rows that a map learns from, and those that it is scored on, which are the same for all maps.
+
+    `limit` is the share of all rows that take part, and `share` that of the others which are learned from. With keys,
+    `folds` divide the rows: whole groups are scored on, or the latest rows.
+    """
+
+    seed: int
+    limit: float
+    share: float
+    folds: Folds
+
+    def learned(self, numbers: Array, keys: Floats | None) -> Mask:
+        """Return true for the rows to learn from, by their numbers (n,) in the data and their keys."""
+        place, test = self._places(numbers, keys)
+        return ~test & (place < self.share)
+
+    def scored(self, numbers: Array, keys: Floats | None) -> Mask:
+        """Return true for the rows to score on."""
+        place, test = self._places(numbers, keys)
+        return test & (place < 1.0)
+
+    def _places(self, numbers: Array, keys: Floats | None) -> tuple[Floats, Mask]:
+        """Return a random number for each row, below 1 if it takes part, and true for the rows to score on."""
+        # Hashed twice, as the sample of a fit has the rows with the smallest hashes.
+        hashes = mixed(self.seed, mixed(self.seed, numbers.astype(np.uint64)))
+        place: Floats = hashes / 2.0**64 / self.limit
+        if keys is None:
+            test: Mask = place < _TEST_SHARE
+            return np.where(test | (place >= 1.0), place, (place - _TEST_SHARE) / (1.0 - _TEST_SHARE)), test
+        return place, self.folds.parts(keys) == self.folds.cuts[-1].held
+
+
+class Scored(NamedTuple):
+    """Predictions (n, k) of rows, their labels as the predictions know them, and their groups."""
+
+    rule: ModelScoring
+    predicted: Floats
+    labels: Array
+    groups: Floats | None
+
+    def score(
+        self, scoring: str, n: int, rng: np.random.Generator | None = None
+    ) -> tuple[float, list[float]]:
+        """Return the score, and those of `n` resamples of the rows."""
+        task = self.rule.task
+        resampled = resampled_scores(scoring, task, self.predicted, self.labels, n, rng, self.groups)
+        return score_of(scoring, task, self.predicted, self.labels), resampled
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllRows:
+    """The data of a search. `start` has the settings and the predictor of its configs, `sampled` the rows for maps.
+
+    `task` is that of the labels, and `scoring` the score that decides.
+    """
+
+    data: RereadableData
+    label: LabelArgument
+    split: str | None
+    start: Config
+    groups: Groups
+    sampled: SampledFit
+    task: PredictionTask
+    scoring: str
+    jobs: int
+
+    @property
+    def count(self) -> int:
+        """The number of training rows that were read."""
+        return self.sampled.chosen.n_rows if self.sampled.summary is None else self.sampled.summary.rows
+
+    def outcome(self, recipes: list[Recipe], size: Size) -> Outcome:
+        """Return the score of ridge on the features of a map, from one pass over the rows to learn and to score."""
+        started, seed = time.perf_counter(), self.start.seed
+        config = with_columns(self.start, self.groups, [*recipes, self._ridge])
+        sampled = replace(self.sampled, config=config)
+        folds = Folds.by(sampled.sample(final=False)[1].keys, _PARTS)
+        roles = Roles(seed, min(1.0, size.rows / self.count), size.share, folds)
+        fm = self._fitted(sampled.of_rows(roles.learned), roles)
+        scored = self.scored(fm, self._rows(roles.scored))
+        score, resampled = scored.score(self.scoring, RESAMPLES, np.random.default_rng([seed, 10]))
+        if not np.isfinite(score):
+            raise DataError(f"label: expected labels that differ among {len(scored.labels):,} rows held out")
+        return Outcome(
+            score=score,
+            resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
+            seconds=time.perf_counter() - started,
+            columns=fm.n_components,
+            figures=figures_beside(scored.rule.task, scored.predicted, scored.predicted, scored.labels),
+            row_seconds=self._row_seconds(fm),
+            model_bytes=fm.chain.n_bytes,
+        )
+
+    def _row_seconds(self, fm: FeatureMap) -> float:
+        """Return the seconds of one thread to make the features of a row."""
+        X = self.sampled.chosen.result()[1][:_TIMED_ROWS]
+        started = time.perf_counter()
+        fm.chain.transform(X)
+        return (time.perf_counter() - started) / len(X)
+
+    @property
+    def _ridge(self) -> Recipe:
+        """The recipe of ridge; that of the config, if it ends in ridge."""
+        last = self.start.predictor
+        if last is not None and last.kind == "ridge":
+            return last.recipe()
+        weight = "none" if last is None else last.class_weight
+        return {"kind": "ridge", "task": self.task.kind, "class_weight": weight}
+
+    def _fitted(self, sampled: SampledFit, roles: Roles) -> FeatureMap:
+        fm, summary = sampled.learn(with_mean=False), self.sampled.summary
+        if summary is None:
+            raise TypeError("a search on all rows counts their labels")
+        with self.data.open() as source:
+            return fit_predictor(
+                fm, self._rows(roles.learned)(source), summary, self.jobs, SILENT, sampled.folds
+            )
+
+    def _rows(self, taken: Callable[[Array, Floats | None], Mask]) -> Callable[[Reader], TrainingData]:
+        """Return a function of a reader that returns the training rows with one role."""
+
+        def of(source: Reader) -> TrainingData:
+            split_by = SplitBy.of(self.start)
+            reader = split_by and KeyReader(split_by, source, self.start.seed)
+
+            def held_out(chunk: Chunk) -> Mask:
+                keys = None if reader is None else reader.keys(chunk).values
+                return ~taken(np.arange(chunk.start, chunk.start + chunk.rows), keys)
+
+            return TrainingData(source, self.label, self.split, held_out)
+
+        return of
+
+    def test_score(self, fm: FeatureMap, split: str) -> Score:
+        """Return the score of the predictions of a model of the training rows on the test rows."""
+        scored = self.scored(fm, lambda source: TrainingData(source, self.label, split, tested=True))
+        if not len(scored.labels):
+            raise DataError(
+                f"{self.data.name}: split {quoted(split)}: expected at least one row of test, got none"
+            )
+        score, resampled = scored.score(self.scoring, _TEST_RESAMPLES)
+        return Score(score, float(np.nanstd(resampled)), len(scored.labels))
+
+    def scored(self, fm: FeatureMap, rows: Callable[[Reader], TrainingData]) -> Scored:
+        """Return the predictions of a model for some rows, and their labels."""
+        labels = fm.needed_predictor().labels
+        with self.data.open() as source:
+            parts = list(labelled_rows(rows(source), fm, self.jobs, "predictions"))
+        predicted = np.concatenate([part.results for part in parts])
+        seen = joined([part.labels for part in parts])
+        # Some of the rows may have other classes than those that were learned from, or none.
+        task = self.task if labels.classes is None else replace(self.task, classes=class_numbers(seen)[0])
+        rule = ModelScoring.of(task, labels)
+        split_by = SplitBy.of(self.start)
+        keys = None
+        if split_by is not None and not split_by.ordered:
+            keys = np.concatenate([part.keys for part in parts if part.keys is not None])
+        return Scored(rule, rule.predicted(predicted), rule.named(seen), keys)

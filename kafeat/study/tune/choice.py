@@ -1,0 +1,155 @@
+"""The choice among the trials of a search: the map, its number of columns, and what more rows would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log2
+
+import numpy as np
+
+from kafeat.maths.scoring import highest_score, spell_score, stated
+from kafeat.study.tune.search import Search, Trial
+from kafeat.study.tune.space import FIXED, Candidate
+from kafeat.study.tune.trials import Outcome, Score
+from kafeat.types import Floats
+
+# A doubling of the columns is worth it if it takes away more than this share of the error.
+_WORTH = 0.03
+
+
+@dataclass
+class Choice:
+    """The trials of the searched width, the chosen map first; the chosen trial; and its map with other widths."""
+
+    leaders: list[Trial]
+    chosen: Trial
+    points: list[Trial] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    learning: list[Trial] = field(default_factory=list)
+    """The trials of the chosen map with fewer rows to learn from, and with all."""
+    test: Score | None = None
+    """The score on the test rows, if there are any."""
+    interrupted: bool = False
+
+
+def first_choice(search: Search) -> Choice:
+    """Return the best map of the searched width."""
+    leaders = search.leaderboard()
+    return Choice(leaders, leaders[0])
+
+
+def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
+    """Return the best map within the budget, as wide as it scores best if it `predicts`, else at the knee.
+
+    `with_curve` tries it with fewer columns even if they are fixed.
+    """
+    search.score_on_all_rows()
+    choice, budget = first_choice(search), search.budget
+    if with_curve or budget.columns is None:
+        choice.points = _points(search, choice.chosen.candidate)
+    if budget.columns is None:
+        best = max(choice.points, key=lambda point: point.outcome.score)
+        choice.chosen = best if predicts else _knee(choice.points, search)
+        tried = "tried" if budget.bytes_per_row is None else "tried within the bounds"
+        choice.reasons = _reasons(choice, best, highest_score(search.scoring), tried)
+    choice.learning = _learning(search, choice.chosen)
+    return choice
+
+
+# The shares of the rows of a learning curve, and the fewest rows of its first point.
+_SHARES, _LEAST_LEARNED = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 80
+# The last points, which say how the error falls.
+_LEAST_POINTS = 3
+# Of the slopes of resampled rows, those between are taken for possible.
+_POSSIBLE = (0.05, 0.95)
+
+
+def _learning(search: Search, chosen: Trial) -> list[Trial]:
+    """Return the trials of the chosen map with fewer rows to learn from, ascending, and with all."""
+    shares = [share for share in _SHARES if share * chosen.size.rows >= _LEAST_LEARNED]
+    if len(shares) < _LEAST_POINTS - 1:
+        return []
+    fewer = [search.later_trial(chosen.candidate, chosen.size._replace(share=share)) for share in shares]
+    made = [trial for trial in fewer if trial is not None and trial.outcome.failure is None]
+    return [*made, chosen]
+
+
+def with_twice_the_rows(learning: Sequence[Trial], highest: float) -> tuple[float, float] | None:
+    """Return the range of scores that twice the rows may bring; None without a learning curve.
+
+    The error falls as a power of the rows, by the last points. The power is uncertain, as other test rows would give
+    another, and as it is smaller the later the points are.
+    """
+    errors = highest - np.array([trial.outcome.resampled for trial in learning[-_LEAST_POINTS:]])
+    if len(errors) < _LEAST_POINTS or not (errors > 0.0).all():
+        return None
+    logs = np.log2(errors)
+    # Each size has twice the rows of the one before, so that a slope is a difference.
+    slopes = np.concatenate([(logs[2] - logs[0]) / 2.0, logs[2] - logs[1]])
+    powers: Floats = np.minimum(np.quantile(slopes, _POSSIBLE), 0.0)
+    best, worst = highest - (highest - learning[-1].outcome.score) * 2.0**powers
+    return float(worst), float(best)
+
+
+def of_rows(scoring: str, learning: Sequence[Trial]) -> list[str]:
+    """Return a sentence about more rows and fewer."""
+    expected = with_twice_the_rows(learning, highest_score(scoring))
+    if expected is None:
+        return []
+    low, high = sorted(stated(scoring, score) for score in expected)
+    half = stated(scoring, learning[-2].outcome.score)
+    return [
+        f"With half of the rows to learn from, the {spell_score(scoring)} is {half:z.4f}; with twice as many it may be "
+        f"from {low:z.4f} to {high:z.4f}."
+    ]
+
+
+def _points(search: Search, candidate: Candidate) -> list[Trial]:
+    """Return the trials of a map with several numbers of columns, ascending."""
+    last, points = search.decided, dict[int, Trial]()
+    widths = [last.width] if candidate.map in FIXED else search.budget.widths(last.rows - last.rows // 4)
+    for width in widths:
+        trial = search.later_trial(candidate, last._replace(width=width))
+        if trial is None:
+            search.ended_early = True
+            continue
+        n = trial.outcome.columns
+        if trial.outcome.failure is None and n not in points and (n <= width or len(widths) == 1):
+            points[n] = trial
+    return [points[n] for n in sorted(points)]
+
+
+def _knee(points: Sequence[Trial], search: Search) -> Trial:
+    """Return the point with the fewest columns from which no other is worth its columns, and not below the floor."""
+    highest, floor = highest_score(search.scoring), search.floor
+    for i, point in enumerate(points):
+        worth = any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :])
+        if point.outcome.score >= floor and not worth:
+            return point
+    return max(points, key=lambda point: point.outcome.score)
+
+
+def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
+    """Return true if the score of more columns is better by more than noise, and by enough for their number."""
+    gain, loss = wider.score - one.score, highest - one.score
+    share = 1.0 - (1.0 - _WORTH) ** log2(wider.columns / one.columns)
+    return gain > one.noise(wider) and gain > share * loss
+
+
+def _reasons(choice: Choice, best: Trial, highest: float, tried: str) -> list[str]:
+    """Return sentences with the reason for the number of columns, and what it costs against the best of them."""
+    chosen, points = choice.chosen, choice.points
+    if len(points) < 2:
+        return []
+    columns = chosen.outcome.columns
+    if chosen is best:
+        said = f"{columns:,} columns score best of those that were {tried}"
+        return [f"{said}; they are the most." if chosen is points[-1] else f"{said}."]
+    loss = best.outcome.score - chosen.outcome.score
+    error = highest - chosen.outcome.score
+    return [
+        f"{columns:,} columns are recommended: with more, every doubling takes away less than {100.0 * _WORTH:g} % of "
+        f"the error, or no more than noise. {best.outcome.columns:,} columns score best of those that were {tried}: by "
+        f"{loss:.2g}, {100.0 * loss / error:.2g} % of the error."
+    ]

@@ -109,6 +109,18 @@ def test_labels_of_noise_are_not_predicted_on_the_rows_of_the_fit(n_folds: int, 
     assert _explained(Z, y) > 3 * most
 
 
+@pytest.mark.parametrize("scaler", ["standardize", "quantile", "pca"])
+def test_a_row_has_the_fold_of_the_fit_behind_a_scaler_in_float32(scaler: str) -> None:
+    """The bound as above: an ensemble that has seen a row's label would explain it."""
+    rng, n, D = np.random.default_rng(0), 1500, 10
+    X, y = 100.0 + rng.standard_normal((n, 5)), rng.standard_normal(n)
+    step = {"kind": "trees", **SMALL, "n_components": D}
+    for steps in ([scaler, step], [{"kind": "union", "maps": [{"steps": [scaler, step]}]}]):
+        fm = kafeat.fit({"seed": 1, "steps": steps}, X, y)
+        assert fm.dtype == "float32"
+        assert _explained(fm.transform(X).astype(float), y) < (D + 5.0 * np.sqrt(2.0 * D)) / n
+
+
 def _explained(Z: Floats, y: Array) -> float:
     target = y - y.mean() if y.dtype.kind == "f" else (y == 1) - np.mean(y == 1)
     Z = Z - Z.mean(axis=0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=GroupedCommand,
-    short_help="Compare maps: kernel errors, scores and costs.",
+    short_help="Test a map or a model on held-out rows.",
     epilog="""\b
 Examples:
   kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
@@ -42,7 +42,11 @@ Examples:
     help="Only score the predictions of models that end in a predictor, on all rows of DATA, which they have not seen.",
 )  # fmt: skip
 @options.option(
-    "--max-error", type=click.FloatRange(min=0), callback=options.finite, metavar="E",
+    "--details", is_flag=True, allow_from_autoenv=False,
+    help="Show kernel errors, costs and all scores too. --json and --report always have them.",
+)  # fmt: skip
+@options.option(
+    "--max-error", rare=True, type=click.FloatRange(min=0), callback=options.finite, metavar="E",
     help="Exit with code 6 if the relative Frobenius error of a map is larger.",
 )  # fmt: skip
 @options.option(
@@ -55,6 +59,7 @@ Examples:
 def evaluate(
     data: str,
     all_rows: bool,
+    details: bool,
     experiment: str | None,
     max_error: float | None,
     min_score: float | None,
@@ -62,10 +67,10 @@ def evaluate(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Evaluate maps on DATA: fitted models, and recipes with every setting and seed.
+    """Test a map or a model on held-out rows of DATA: fitted models, and recipes with every setting and seed.
 
-    The dot products of the features are compared with the exact kernel of the whole chain on held-out rows. With
-    --label, a learner is trained and tested on the raw columns, on the features, and with the exact kernel. With
+    With --label, a learner is trained on the features and scored beside a constant, the raw columns, gradient boosting
+    and the exact kernel. Without it, the dot products of the features are compared with the exact kernel. With
     --all-rows nothing is trained: the predictions of a finished model are scored.
     """
     from kafeat.cli.evaluate_tables import show, show_predictions
@@ -92,7 +97,7 @@ def evaluate(
     report = _evaluate(data, experiment, quiet, values)
     write_json(json_file, {**source, **report})
     if shown:
-        show(report, values["scoring"])
+        show(report, values["scoring"], details or max_error is not None)
     gate(report, max_error, min_score)
 
 

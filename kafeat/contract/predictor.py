@@ -12,9 +12,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic_core import PydanticCustomError
 
+from kafeat.contract.folds import RANDOM, Folds
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Traits, parameter
-from kafeat.maths.folds import RANDOM, Folds
 from kafeat.types import Array, Floats, State
 
 # Rows that are kept to choose the temperature of probabilities on, and their numbers.

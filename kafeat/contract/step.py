@@ -28,9 +28,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described
+from kafeat.contract.folds import RowKeys
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows
-from kafeat.maths.folds import RowKeys
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 

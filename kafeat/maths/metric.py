@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafeat.contract.folds import RowKeys
 from kafeat.maths.bandwidth import resolve_gamma
-from kafeat.maths.folds import RowKeys
 from kafeat.maths.fourier.learning import waves
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.shift_invariant import RbfKernel

@@ -21,8 +21,8 @@ from typing import Self, TypeVar
 
 import numpy as np
 
+from kafeat.contract.folds import FOLDS, RANDOM, Folds, RowKeys
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.folds import FOLDS, RANDOM, Folds, RowKeys
 from kafeat.maths.units import power_of_two
 from kafeat.types import Array, Floats
 

@@ -66,6 +66,9 @@ class RowSample:
         """True if no row has been taken."""
         return not self._kept
 
+    def __len__(self) -> int:
+        return self._kept
+
     def copied(self) -> RowSample:
         """One that can be shown more rows without a change to this one; rows are shared."""
         other = copy(self)

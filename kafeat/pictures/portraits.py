@@ -154,7 +154,9 @@ def reliability(axes: Axes, style: Style, bins: Reliability) -> None:
     axes.bar(bins.probability, bins.share, width=0.02, color=style.faint)
     axes.plot([0, 1], [0, 1], ":", lw=1, color=style.ink)
     axes.plot(bins.probability, bins.accuracy, "o-", lw=1.4, ms=4, color=style.hues[0])
-    axes.set(xlabel="probability of the predicted class", ylabel="share of right predictions")
+    axes.set(
+        xlabel="probability of the predicted class", ylabel="share of right predictions", ylim=(0.0, 1.0)
+    )
 
 
 def confusion(axes: Axes, _style: Style, rows: tuple[Array, Sequence[str]]) -> None:

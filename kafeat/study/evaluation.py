@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from kafeat.errors import UsageError
 from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
-from kafeat.study.records import Summary, Table
-from kafeat.study.summary import score_name, spell, stated_mean
+from kafeat.study.recommendation import answer
+from kafeat.study.records import Report, Summary, Table
+from kafeat.study.tables import error_table, score_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,40 +95,16 @@ class Evaluation(dict[str, Any]):
         return axes
 
     def _repr_html_(self) -> str:
-        summaries: list[Summary] = self["summary"]
-        scores = {
-            "score_map": "",
-            "score_model": " of the model's own predictions",
-            "score_raw": " of the raw columns",
-            "score_exact": " of the exact kernel",
-        }
-        shown = {key: ending for key, ending in scores.items() if any(key in entry for entry in summaries)}
-        name = score_name(summaries[0])
-        heads = ["map", "columns", "relative error", *(f"{name}{ending}" for ending in shown.values())]
-        rows = [
-            [
-                spell(entry),
-                f"{entry['n_components']:,}",
-                _spelled(entry, "relative_frobenius", ".3g"),
-                *(_spelled(entry, key, ".4f") if key in entry else "–" for key in shown),
-            ]
-            for entry in summaries
-        ]
-        return html_table(self["recommendation"] or "kafeat.evaluate", rows, heads)
+        entries: list[Summary] = self["summary"]
+        columns = score_table(entries) if "score_map" in entries[0] else error_table(entries)
+        rows = zip(*(column.cells for column in columns), strict=True)
+        return html_table("; ".join(answer(cast("Report", self))), rows, [column.head for column in columns])
 
 
 def check_axis(x: str) -> None:
     """Refuse an unknown horizontal axis."""
     if x not in ("columns", "seconds"):
         raise UsageError(f"plot: expected x='columns' or 'seconds', got {x!r}")
-
-
-def _spelled(entry: Summary, key: str, spec: str) -> str:
-    """Spell a mean with its standard error; scores as they are usually stated."""
-    mean, error = stated_mean(entry, key), entry[key]["standard_error"]
-    if mean is None:
-        return "–"
-    return f"{mean:{spec}}" if not error else f"{mean:{spec}} ± {error:{spec}}"
 
 
 def _row(entry: Summary) -> dict[str, Any]:

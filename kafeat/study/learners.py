@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from kafeat.contract.folds import FOLDS, Folded
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.folds import FOLDS, Folded
 from kafeat.maths.ridge import KernelRidge, NormalEquations
 from kafeat.maths.row_sample import Hashes, row_hashes
 from kafeat.maths.task import Kind, PredictionTask
@@ -188,6 +188,10 @@ class Inputs:
         return numbers, out
 
 
+Predict = Callable[[Floats], Floats]
+"""Predict (n, k) from inputs, or from kernel values with the training rows."""
+
+
 class Model(Protocol):
     """A fitted model. It predicts (n, k) from inputs, or from kernel values with the training rows."""
 
@@ -269,7 +273,7 @@ class Ridge(Learner):
         return KernelRidge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows], self._jobs)
 
 
-def predictions(model: Model, inputs: Inputs, rows: Mask) -> tuple[Array, Floats]:
+def predictions(model: Predict, inputs: Inputs, rows: Mask) -> tuple[Array, Floats]:
     """Return the numbers of the rows (n,) and what the model predicts of them (n, k)."""
     numbers, predicted = [], []
     for of_block, Z in inputs.blocks(rows):

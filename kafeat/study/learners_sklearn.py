@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -117,6 +117,7 @@ class HeldRows:
     Z: Floats
     y: Array
     folds: Array
+    _: KW_ONLY
     scaling: Scaling = NO_SCALING
     is_kernel: bool = False
 
@@ -154,7 +155,7 @@ class LinearMachine(Learner):
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         scaling = scaling_of(Z for _, Z in inputs.blocks(train)) if inputs.standardize else NO_SCALING
         rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
-        held = HeldRows(self._make, truth.task, Z, truth.answers(rows), truth.folds[rows], scaling)
+        held = HeldRows(self._make, truth.task, Z, truth.answers(rows), truth.folds[rows], scaling=scaling)
         return _training(held, truth.task, held.y)
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:

@@ -15,7 +15,17 @@ from kafeat.errors import UsageError
 from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.study.costs import PeakMemory, cost_of, repeated, timed
 from kafeat.study.inputs import EvaluatedMap, TimedInputs
-from kafeat.study.learners import Inputs, Learner, Model, Ridge, Split, Training, Truth, predictions
+from kafeat.study.learners import (
+    Inputs,
+    Learner,
+    Model,
+    Predict,
+    Ridge,
+    Split,
+    Training,
+    Truth,
+    predictions,
+)
 from kafeat.study.request import LEARNERS, EvaluationRequest
 from kafeat.study.scores import Scoring
 from kafeat.types import Array, Floats, Mask
@@ -41,11 +51,15 @@ def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) ->
     return learner(name, tau)
 
 
+# What is known of a linear model, and of boosting.
+_OF_MODELS = ("nonzero", "penalty", "converged", "rounds", "rows")
+
+
 @dataclass(frozen=True)
 class Trained:
     """A model, the seconds to learn once and to choose the penalty, and the peak of memory; None is unknown."""
 
-    model: Model
+    model: Any
     learn_seconds: float
     search_seconds: float
     peak_bytes: int | None
@@ -75,11 +89,10 @@ class Learned:
         return fit_seconds + self.making_seconds + self.trained.learn_seconds
 
     def keys(self, which: str, fit_seconds: float = 0.0, fit_bytes: int | None = 0) -> dict[str, Any]:
-        """Return the entries of a record for `which`: raw, map or exact. `fit_bytes` is None if it is unknown."""
+        """Return the entries of a record for `which`, as `SCORED` names it. `fit_bytes` is None if it is unknown."""
         model, peak = self.trained.model, self.trained.peak_bytes
         values = {
-            **self.scores,
-            "nonzero": model.nonzero, "penalty": model.penalty, "converged": model.converged,
+            **self.scores, **{name: getattr(model, name) for name in _OF_MODELS if hasattr(model, name)},
             "learn_seconds": self.trained.learn_seconds, "search_seconds": self.trained.search_seconds,
             "predict_seconds": self.predict_seconds, "total_seconds": self.total_seconds(fit_seconds),
             "peak_bytes": None if peak is None or fit_bytes is None else max(peak, fit_bytes),
@@ -89,9 +102,13 @@ class Learned:
 
 
 class Compared(NamedTuple):
-    """The results of a learner for all that is compared, and for the features of the rows of the exact machine."""
+    """The results of a learner for all that is compared, and for the features of the rows of the exact machine.
+
+    Gradient boosting stands beside it, or the reason why there is none.
+    """
 
     raw: Learned
+    boosting: Learned | str
     features: Learned
     exact: Learned
     same_rows: Learned
@@ -124,7 +141,7 @@ def train(
     return Trained(models[0], seconds, searches[0], peak)
 
 
-def seconds_to_predict(model: Model, inputs: TimedInputs, rows: Mask) -> float:
+def seconds_to_predict(model: Predict, inputs: TimedInputs, rows: Mask) -> float:
     """Return the seconds to predict these rows, reading apart."""
 
     def run() -> float:
@@ -157,7 +174,7 @@ _MOST_TRAINING = 100_000
 # Points along each side of the plane of two columns, and rows that are drawn in it.
 _GRID, _POINTS = 80, 300
 
-Predictors: TypeAlias = dict[str, Callable[[Floats], Floats]]
+Predictors: TypeAlias = dict[str, Predict]
 """Predictions (n, k) of rows (n, d) as the map reads them: raw, map and exact."""
 
 
@@ -172,7 +189,7 @@ class Machines:
         self.scoring = Scoring.of(truth.task, request.scores, learner.probabilities, request.learner)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
         # Several maps often share their raw columns, and their exact kernel.
-        self._raw: dict[tuple[object, ...], Learned] = {}
+        self._raw: dict[tuple[object, ...], tuple[Learned, Learned | str]] = {}
         self._raw_validated: dict[tuple[object, ...], float] = {}
         self._exact: dict[bytes, Learned] = {}
 
@@ -180,7 +197,8 @@ class Machines:
         """Learn from the raw columns, from the features, and with the exact kernel of at most `exact_rows` rows."""
         key, train, itemsize = subject.raw_key, self._split.train, subject.dtype.itemsize
         if key not in self._raw:
-            self._raw[key] = self._learned(subject.raw, subject.map.input_dtype.itemsize, train)
+            linear = self._learned(subject.raw, subject.map.input_dtype.itemsize, train)
+            self._raw[key] = linear, self._boosted(subject.raw)
         features = self._learned(subject.features, itemsize, train)
         rows, X = subject.select_rows(self._split.some(train, self._exact_rows))
         exact, same_rows = self._with_kernel(subject, rows, X), features
@@ -189,7 +207,7 @@ class Machines:
             some = np.zeros(len(train), dtype=bool)
             some[rows] = True
             same_rows = self._learned(subject.features, itemsize, some)
-        return Compared(self._raw[key], features, exact, same_rows)
+        return Compared(*self._raw[key], features, exact, same_rows)
 
     def validated(self, subject: EvaluatedMap, validation: Mask) -> dict[str, float]:
         """Return the scores on the rows that maps are chosen on, learned from the other training rows.
@@ -223,24 +241,36 @@ class Machines:
         trained = train(on_rows, self._penalty, lambda: inputs.seconds, not self._learner.small_objects)
         n = int(train_rows.sum())
         making = inputs.making(n)  # before other passes over the same rows
-        rows, predicted = predictions(trained.model, inputs, self._split.test)
-        some = np.zeros(len(train_rows), dtype=bool)
-        some[self._split.some(train_rows, _MOST_TRAINING)] = True
-        scores = self._scores(rows, predicted, *predictions(trained.model, inputs, some))
+        scores, tested = self._scored(self.scoring, trained.model, inputs, train_rows)
         predicting = seconds_to_predict(trained.model, inputs, self._split.test)
-        tested = predicted, self.truth.labels[rows]
         return Learned(trained, scores, tested, making, predicting, n * inputs.width * itemsize)
 
-    def _scores(
-        self, rows: Array, predicted: Floats, seen: Array, answers: Floats
-    ) -> dict[str, float | None]:
-        """Return the scores of what is predicted of these test rows, and of training rows that were seen."""
-        labels, scoring = self.truth.labels, self.scoring
-        return {
-            "score": scoring.score(predicted, labels[rows]),
-            "training_score": scoring.score(answers, labels[seen]),
-            **scoring.figures(predicted, labels[rows]),
-        }
+    def _boosted(self, inputs: TimedInputs) -> Learned | str:
+        """Boost the raw columns, or return why not."""
+        try:
+            from kafeat.study.boosting import boost
+        except ImportError as error:
+            return f"{error}; pip install 'kafeat[evaluate]'"
+        model = boost(inputs, self._split, self.truth)
+        if isinstance(model, str):
+            return model
+        making = inputs.making(model.rows)
+        likely = replace(self.scoring, probabilities=True)
+        scores, tested = self._scored(likely, model, inputs, self._split.train)
+        predicting = seconds_to_predict(model, inputs, self._split.test)
+        trained = Trained(model, model.seconds, 0.0, None)
+        return Learned(trained, scores, tested, making, predicting, model.rows * inputs.width * 8)
+
+    def _scored(
+        self, scoring: Scoring, model: Predict, inputs: Inputs, train: Mask
+    ) -> tuple[dict[str, float | None], tuple[Floats, Array]]:
+        """Return the scores, and the predictions and labels of the test rows."""
+        some = np.zeros(len(train), dtype=bool)
+        some[self._split.some(train, _MOST_TRAINING)] = True
+        rows, predicted = predictions(model, inputs, self._split.test)
+        seen, answers = predictions(model, inputs, some)
+        tested, known = (predicted, self.truth.labels[rows]), (answers, self.truth.labels[seen])
+        return scoring.every(tested, known), tested
 
     def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: Floats) -> Learned:
         """Learn with the exact kernel of training rows X with these numbers, unless it is known from another map."""
@@ -261,12 +291,12 @@ class Machines:
             peak = max(kernel_bytes or 0, K.nbytes + (trained.peak_bytes or 0))
             trained = replace(trained, peak_bytes=peak)
             test_rows, predicted, predicting = self._predicted(subject, trained.model, X)
-            scores = self._scores(test_rows, predicted, rows, trained.model(K))
             tested = predicted, self.truth.labels[test_rows]
+            scores = self.scoring.every(tested, (trained.model(K), self.truth.labels[rows]))
             self._exact[key] = Learned(trained, scores, tested, seconds, predicting, K.nbytes)
         return self._exact[key]
 
-    def _predicted(self, subject: EvaluatedMap, model: Model, X: Floats) -> tuple[Array, Floats, float]:
+    def _predicted(self, subject: EvaluatedMap, model: Predict, X: Floats) -> tuple[Array, Floats, float]:
         """Return the numbers of some test rows, what the model with the kernel of rows X predicts, and the seconds."""
         most = self._exact_rows
         rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))

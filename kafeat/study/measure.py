@@ -12,7 +12,6 @@ import numpy as np
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.labels import check_split, parse_test_rows, plain_names, spell_value
 from kafeat.jobs.fit.messages import Listener
-from kafeat.maths.scoring import score_of_constant
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import first_importance
 from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
@@ -222,7 +221,8 @@ class Evaluator:
         n_test, n_train, task = int(rows.test.sum()), int(rows.train.sum()), scoring.task
         # A model was fitted before, at no cost here.
         cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
-        values = {
+        boosting = of.boosting
+        return {
             "label": plain_names(request.labels), "split": request.split,
             "task": task.kind, "classes": None if task.classes is None else len(task.classes),
             "learner": request.learner, "scoring": scoring.first,
@@ -231,12 +231,11 @@ class Evaluator:
             "equivalent_map": equivalent_learner(request.learner, task.kind, of.features.trained.model.penalty),
             "transform_seconds_map": of.features.making_seconds, "kernel_seconds_exact": of.exact.making_seconds,
             "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(of.exact.tested[1]),
-            "score_constant": score_of_constant(scoring.first, task, labels[rows.train], labels[rows.test]),
+            **scoring.of_constant(labels[rows.train], labels[rows.test]),
             "score_map_exact_rows": of.same_rows.scores["score"],
             "total_seconds_map_exact_rows": of.same_rows.total_seconds(cost[0]),
+            **({"boosting_left_out": boosting} if isinstance(boosting, str) else boosting.keys("boosting")),
         }  # fmt: skip
-        uncertainty = scoring.uncertainty(*of.features.tested)
-        return values if uncertainty is None else {**values, "score_uncertainty_map": uncertainty}
 
 
 def _map_keys(candidate: ComparedMap, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:
@@ -245,7 +244,7 @@ def _map_keys(candidate: ComparedMap, fit: Fit, subject: EvaluatedMap) -> dict[s
     return {
         "map": candidate.name, "setting": candidate.setting,
         "seed": fm.config.seed, "kinds": [one.step.kind for one in fm.chain.steps],
-        "n_components": fm.n_components, "n_features_in": subject.n_features_in,
+        "n_components": fm.n_components, "n_features_in": subject.n_features_in, "columns_raw": subject.raw.width,
         "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
         "fit_seconds": fit.seconds,
     }  # fmt: skip

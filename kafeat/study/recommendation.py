@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from kafeat.maths.scoring import spell_score, stated
-from kafeat.study.records import Edge, Estimate, Record, Summary
+from kafeat.study.records import Edge, Estimate, Record, Report, Summary
 from kafeat.study.summary import (
     comparable,
-    deciding,
     estimate,
     goodness,
     is_number,
     margin_of,
+    noise_of,
     scoring_of,
     spell,
+    spell_value,
+    spelled_score,
     summarize,
 )
 
@@ -27,6 +31,58 @@ def choose(summaries: Sequence[Summary]) -> Summary | None:
     best = max(summaries, key=goodness)
     enough = [summary for summary in summaries if goodness(summary) >= goodness(best) - margin_of(best)]
     return min(enough, key=lambda s: (s["n_components"], -goodness(s)))
+
+
+# Scores differ if they are further apart than so many standard errors of the difference.
+_BEYOND_NOISE = 2.0
+_RIVALS = {"boosting": "gradient boosting", "raw": "the raw columns", "constant": "a constant"}
+
+
+def answer(report: Report) -> list[str]:
+    """Return what an evaluation says, in lines: the recommended map, and what is better than it and what is not."""
+    summaries, lines = report["summary"], [report["recommendation"]] if report["recommendation"] else []
+    if "score_map" not in summaries[0]:
+        return [
+            "only kernels were compared: without --label nothing says whether a map helps to predict",
+            *lines,
+        ]
+    entry = choose(summaries)
+    if entry is None and len(summaries) > 1:
+        return ["no map can be recommended: none has a score"]
+    entry = entry or summaries[0]
+    which = "model" if "score_model" in entry else "map"
+    own = f"{spell(entry)}{': its own predictions' if which == 'model' else ''}"
+    said = f"{own}: {spell_score(scoring_of(entry))} {spelled_score(entry, which)} on {entry['rows_test']:,} test rows"
+    better, level, worse = _rivals(entry, which)
+    lines.append(said + (f", better than {_joined(worse)}" if worse else ""))
+    if better:
+        lines.append(f"{_joined(better)} {_verb(better)} better, beyond noise")
+    if level:
+        lines.append(f"{_joined(level)} {_verb(level)} as good, within noise")
+    return lines
+
+
+def _rivals(entry: Summary, which: str) -> tuple[list[str], list[str], list[str]]:
+    """Return those that are better than the map beyond noise, those within noise, and those that are worse."""
+    better, level, worse = list[str](), list[str](), list[str]()
+    mine = entry[f"score_{which}"]["mean"]
+    for rival, name in _RIVALS.items():
+        score = entry.get(f"score_{rival}", {"mean": None})["mean"]
+        if score is None or mine is None:
+            continue
+        noise = float(np.hypot(noise_of(entry, f"score_{which}"), noise_of(entry, f"score_{rival}")))
+        ahead = score - mine
+        group = level if abs(ahead) <= _BEYOND_NOISE * noise else better if ahead > 0.0 else worse
+        group.append(f"{name} ({spell_value(stated(scoring_of(entry), score))})")
+    return better, level, worse
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _verb(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 or names[0].startswith(_RIVALS["raw"]) else "is"
 
 
 def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> str | None:
@@ -81,9 +137,6 @@ def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
         reason += (
             f"; on the {chosen['rows_test']:,} test rows, which had no part in this, {_told(chosen, test)}"
         )
-    raw = best[deciding(best, "raw")]["mean"]
-    if raw is not None and raw >= goodness(best) - margin:
-        reason += f"; but the raw columns alone give {_told(best, raw)}: no map is better by more than chance"
     return reason
 
 

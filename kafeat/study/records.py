@@ -21,9 +21,10 @@ Every figure of the records that varies is an `Estimate` under its own key.
 MACHINES = ("raw", "map", "exact")
 """The inputs that a learner is trained on: raw columns, features, and the exact kernel."""
 
+SCORED = ("constant", *MACHINES, "boosting", "model")
+"""All that is scored: a constant, the learner on its inputs, gradient boosting, and the predictor of a model."""
+
 COSTS = ("learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")
-OF_MACHINES = ("score", "training_score", "nonzero", "penalty", "converged", *COSTS)
-"""Keys of a learner. `score` is the one that decides, and higher is better: an error is negative."""
 
 
 class Estimate(TypedDict):

@@ -24,6 +24,7 @@ from kafeat.maths.scoring import (
     rates,
     score_of,
     score_of_constant,
+    stated,
     usual_scoring,
 )
 from kafeat.maths.task import PredictionTask, class_numbers
@@ -94,6 +95,24 @@ class Scoring:
             else figure_of(name, self.task, predicted, labels)
             for name in figure_names(self.task.kind)
         }
+
+    def every(self, tested: tuple[Floats, Array], known: tuple[Floats, Array]) -> dict[str, float | None]:
+        """Return all scores of the test rows, predictions and labels, and `training_score` of the `known` rows."""
+        uncertainty = self.uncertainty(*tested)
+        return {
+            "score": self.score(*tested),
+            **({} if uncertainty is None else {"score_uncertainty": uncertainty}),
+            "training_score": self.score(*known),
+            **self.figures(*tested),
+        }
+
+    def of_constant(self, known: Array, labels: Array) -> dict[str, float]:
+        """Return the scores of one prediction for all rows: the mean of `known`, or its shares of the classes."""
+        scores = {
+            name: score_of_constant(name, self.task, known, labels) for name in figure_names(self.task.kind)
+        }
+        figures = {f"{name}_constant": stated(name, score) for name, score in scores.items()}
+        return {"score_constant": scores[self.first], **figures}
 
     def uncertainty(self, predicted: Floats, labels: Array) -> float | None:
         """Return the standard error of the score, from resampled rows; None for scores that have a formula of it."""
@@ -174,6 +193,8 @@ class ModelScoring:
         predicted, labels = self.predicted(outputs), self.named(labels)
         scoring = Scoring(self.task, deciding, probabilities=True)
         figures = {"score": scoring.score(predicted, labels), **scoring.figures(predicted, labels)}
+        uncertainty = scoring.uncertainty(predicted, labels)
+        figures |= {} if uncertainty is None else {"score_uncertainty": uncertainty}
         if self.task.classes is not None:
             figures["calibration_error"] = reliability(predicted, self.task.numbers(labels)).error
         return figures

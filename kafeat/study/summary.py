@@ -16,6 +16,7 @@ from kafeat.registry import step_class
 from kafeat.study.records import (
     COSTS,
     MACHINES,
+    SCORED,
     Budget,
     Estimate,
     Rate,
@@ -31,20 +32,20 @@ _SAME_TIME = 2.0
 _SCORES = ("score", "training_score", *figure_names("classification"), *figure_names("regression"))
 
 FIGURES = (
-    "relative_frobenius", "relative_spectral", "max_abs_error",
-    "mean_abs_error", "bias", "distortion_max", "distortion_mean", "kernel_pca_error_least", "kernel_pca_spectrum",
+    "relative_frobenius", "relative_spectral", "max_abs_error", "mean_abs_error", "bias", "distortion_max",
+    "distortion_mean", "distortion_bound", "kernel_pca_error_least", "kernel_pca_spectrum",
     "kernel_pca_subspace", "closed_form_error_max", "closed_form_error_mean", "kernel_mean", "fit_seconds",
     "transform_seconds", "exact_seconds", "transform_seconds_map", "kernel_seconds_exact", "score_map_exact_rows",
-    "total_seconds_map_exact_rows", "score_constant", "score_raw_validation", "score_map_validation",
-    "score_uncertainty_map", "score_uncertainty_map_validation",
-    *(f"{key}_{which}" for key in (*_SCORES, "nonzero", *COSTS) for which in MACHINES),
-    *(f"{key}_model" for key in (*_SCORES, "calibration_error")),
+    "total_seconds_map_exact_rows", "score_raw_validation", "score_map_validation",
+    "score_uncertainty_map_validation", "calibration_error_model", "rounds_boosting", "rows_boosting",
+    *(f"{key}_{which}" for key in (*_SCORES, "score_uncertainty", "nonzero") for which in SCORED),
+    *(f"{key}_{which}" for key in COSTS for which in (*MACHINES, "boosting")),
 )  # fmt: skip
 """The keys of records of which a summary has the mean."""
 
 SHARED = (
-    "map", "setting", "n_components", "n_features_in", "bytes_per_row", "rows", "task", "scoring", "rows_train",
-    "rows_test", "rows_exact", "rows_validation",
+    "map", "setting", "n_components", "n_features_in", "columns_raw", "bytes_per_row", "rows", "task", "scoring",
+    "rows_train", "rows_test", "rows_exact", "rows_test_exact", "rows_validation",
 )  # fmt: skip
 
 
@@ -64,7 +65,7 @@ def _summary(group: Sequence[Record]) -> Summary:
         "seeds": len(group) // splits,
         "splits": splits,
         **{
-            key: estimate([record[key] for record in group], _overlap(first, key) if splits > 1 else 0.0)
+            key: estimate([record.get(key) for record in group], _overlap(first, key) if splits > 1 else 0.0)
             for key in FIGURES
             if key in first
         },
@@ -163,24 +164,27 @@ def margin_of(best: Summary) -> float:
     """
     if "score_map" not in best:
         return best["relative_frobenius"]["standard_error"] or 0.0
-    key = deciding(best)
-    figure = best[key]
-    rows = best["rows_validation" if "rows_validation" in best else "rows_test"]
-    splits = best.get("splits", 1)
-    scored = rows if splits == 1 else min(splits * rows, best["rows_train"] + best["rows_test"])
-    of_rows = _of_rows(best, figure["mean"], rows, key) * float(np.sqrt(rows / max(scored, 1)))
+    return noise_of(best, deciding(best), "rows_validation" if "rows_validation" in best else "rows_test")
+
+
+def noise_of(summary: Summary, key: str, rows: str = "rows_test") -> float:
+    """Return the standard error of a score: over the seeds or splits, or that of these rows if larger."""
+    figure, n, splits = summary[key], summary[rows], summary.get("splits", 1)
+    scored = n if splits == 1 else min(splits * n, summary["rows_train"] + summary["rows_test"])
+    of_rows = _of_rows(summary, figure["mean"], n, key) * float(np.sqrt(n / max(scored, 1)))
     return max(figure["standard_error"] or 0.0, of_rows)
 
 
-def _of_rows(best: Summary, score: float, rows: int, key: str) -> float:
+def _of_rows(summary: Summary, score: float, rows: int, key: str) -> float:
     """Return the standard error of a score on so many rows."""
-    scoring, share = scoring_of(best), min(max(abs(score), 0.0), 1.0)
+    scoring, share = scoring_of(summary), min(max(abs(score), 0.0), 1.0)
     if scoring in ("accuracy", "error_rate"):
         return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
     if scoring == "r2":
         share = share if score > 0.0 else 0.0
         return float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share))
-    return best[key.replace("score_map", "score_uncertainty_map")]["mean"] or 0.0
+    known = summary.get(key.replace("score_", "score_uncertainty_", 1))
+    return 0.0 if known is None else known["mean"] or 0.0
 
 
 def scoring_of(summary: Summary) -> str:
@@ -202,6 +206,22 @@ def score_name(summary: Summary) -> str:
 def spread_of(summary: Summary, figure: Estimate) -> float | None:
     """Return what stands behind ± : the deviation over several splits, else the standard error over the seeds."""
     return figure["deviation"] if summary.get("splits", 1) > 1 else figure["standard_error"]
+
+
+def spelled_score(summary: Summary, which: str) -> str:
+    """Return a score with what stands behind ±: over one split the standard error, of the rows too."""
+    key = f"score_{which}"
+    mean = stated_mean(summary, key)
+    if mean is None:
+        return "undefined"
+    rows = "rows_test_exact" if which == "exact" else "rows_test"
+    error = summary[key]["deviation"] if summary["splits"] > 1 else noise_of(summary, key, rows)
+    return spell_value(mean) + (f" ± {error:.1g}" if error else "")
+
+
+def spell_value(score: float) -> str:
+    """Return a score with four decimals, and a large error with five digits."""
+    return f"{score:z.4f}" if abs(score) < 10.0 else f"{score:,.5g}"
 
 
 def deciding(summary: Summary, which: str = "map") -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import kafeat
 from kafeat.cli.evaluate_tables import fitting, show
-from kafeat.study.costs import TableColumn
+from kafeat.study.tables import TableColumn
 
 MAPS = TableColumn("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
 FIGURES = [
@@ -52,18 +52,19 @@ def figure(mean, error=None):
 def test_what_is_left_out_is_said(monkeypatch, capsys):
     entry = {
         "map": "configs/nystroem.yaml", "setting": {"gamma": 0.001, "n_components": 16}, "n_components": 16, "seeds": 2,
-        "splits": 1,
+        "splits": 1, "rows": 359, "bytes_per_row": 64, "columns_raw": 64,
         "relative_frobenius": figure(0.272, 0.00003), "score_raw": figure(0.9526, 0.0),
-        "score_map": figure(0.9123, 0.001),
+        "score_map": figure(0.9123, 0.03), "score_constant": figure(0.1),
         "score_exact": figure(0.9638), "score_map_exact_rows": figure(0.9206), "fit_seconds": figure(0.28),
         "transform_seconds": figure(0.008), "transform_seconds_map": figure(0.02), "kernel_seconds_exact": figure(0.1),
-        "rows_train": 1438, "rows_test": 359, "rows_exact": 300, "n_features_in": 64, "task": "classification",
+        "rows_train": 1438, "rows_test": 359, "rows_test_exact": 359, "rows_exact": 300, "task": "classification",
         "total_seconds_map_exact_rows": figure(0.25),
         **{f"{cost}_{which}": figure(0.25) for which in ("raw", "map", "exact") for cost in (
             "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")},
     }  # fmt: skip
     record = {"rows": 359, "rows_seen_in_fit": 0, "reference": None, "task": "classification", "learner": "ridge",
-              "rows_train": 1438, "rows_exact": 300}  # fmt: skip
+              "rows_train": 1438, "rows_exact": 300, "rows_test": 359, "map": "m",
+              "boosting_left_out": "there is no scikit-learn"}  # fmt: skip
     report = {
         "summary": [entry, entry],
         "records": [record],
@@ -73,18 +74,23 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
     }
     show(report)
     whole = capsys.readouterr().out
-    assert "accuracy 0.9526 on the raw columns" in whole
-    assert "left out" not in whole
-    assert "`on its rows` is" in whole
+    assert "with the same 300 rows" in whole
+    assert "note: gradient boosting is left out: there is no scikit-learn\n" in whole
+    assert "left out, as" not in whole
+    assert "costs: --details" in whole
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
-    show(report)
+    show(report, details=True)
     narrow = capsys.readouterr().out
-    assert "left out, as the terminal is too narrow: transform s, on its rows, Z or K MB, search s" in narrow
+    assert (
+        "left out, as the terminal is too narrow: features (or kernel), MB, search, s, bytes a row, "
+        in narrow
+    )
     assert "nystroem.yaml" in narrow
-    assert "300 rows (--exact-rows)\n" in narrow
-    assert "0.9123 ± 0.001" in narrow
+    assert "0.9123 ± 0.03" in narrow  # over the seeds, which is more than √(p(1 − p)/n) of the rows
+    assert "0.9526 ± 0.01" in narrow
+    assert "costs: --details" not in narrow
 
 
 def test_kinds_stand_in_columns():
@@ -115,13 +121,12 @@ def test_splits_and_scores_by_name_are_in_the_tables(capsys):
         )
         show(report, ("error_rate", "auc"))
         text = capsys.readouterr().out
-        assert "2 splits" in text
+        assert "± is the deviation over 2 splits\n" in text
         for entry in report["summary"]:
             mean, deviation = entry["score_map"]["mean"], entry["score_map"]["deviation"]
             assert f"{-mean:.4f}" + (f" ± {deviation:.1g}" if deviation else "") in text
             assert f"{entry['auc_map']['mean']:.4f}" in text
         assert "error rate" in text
-        assert ("bytes per row" in text) == (not sweep)  # the costs of a single map have a table
         assert "AUC" in text
 
 

@@ -116,7 +116,7 @@ def test_validate_chooses_among_the_numbers_of_the_user(X, y):
 
 
 def test_scores_are_r2_of_models_without_the_fold(X, y):
-    from kafeat.maths.folds import FOLDS
+    from kafeat.contract.folds import FOLDS
     from kafeat.maths.row_sample import row_hashes
 
     fm = fitted(X, y, penalty={"validate": [0.01, 1.0]})

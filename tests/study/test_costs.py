@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 import kafeat.study.costs
-from kafeat.study.costs import (
-    PeakMemory,
-    cost_of,
-    cost_rows,
-    findings,
-    repeated,
-    spell_megabytes,
-    spell_number,
-    spell_seconds,
-)
+from kafeat.study.costs import PeakMemory, cost_of, repeated
+from kafeat.study.tables import cost_table, findings, rows_of, spell_megabytes, spell_number, spell_seconds
 
 
 @pytest.fixture
@@ -86,7 +78,8 @@ def entry(name, total=(0.1, 0.1, 0.1), exact_score=0.9, rows_exact=100):
 
     keys = ("learn_seconds", "search_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")
     return {
-        "map": name, "setting": {}, "n_components": 16, "n_features_in": 4, "rows_train": 100, "rows_exact": rows_exact,
+        "map": name, "setting": {}, "n_components": 16, "columns_raw": 4, "rows": 20,
+        "bytes_per_row": 64, "rows_train": 100, "rows_exact": rows_exact,
         "fit_seconds": figure(0.1), "transform_seconds_map": figure(0.02), "kernel_seconds_exact": figure(0.04),
         "total_seconds_map_exact_rows": figure(total[1] / 2 if rows_exact < 100 else total[1]),
         "score_raw": figure(0.5), "score_map": figure(0.8), "score_exact": figure(exact_score),
@@ -96,14 +89,24 @@ def entry(name, total=(0.1, 0.1, 0.1), exact_score=0.9, rows_exact=100):
 
 
 def test_rows_of_costs_name_every_machine_once():
-    same = cost_rows([entry("a"), entry("b")])
+    same = rows_of([entry("a"), entry("b")])
     assert [(row.name, row.width) for row in same] == [
-        ("raw columns", 4), ("a", 16), ("b", 16), ("exact kernel", 100),
+        ("a constant", 0), ("raw columns", 4), ("a", 16), ("b", 16), ("exact kernel, 100 rows", 100),
     ]  # fmt: skip
-    assert [row.of("fit") for row in same] == [None, 0.1, 0.1, None]
-    assert [row.of("made") for row in same] == [None, 0.02, 0.02, 0.04]
-    other = cost_rows([entry("a"), entry("b", exact_score=0.7)])
-    assert [row.name for row in other[3:]] == ["exact kernel of a", "exact kernel of b"]
+    assert [row.of("fit") for row in same] == [None, None, 0.1, 0.1, None]
+    assert [row.of("made") for row in same] == [None, None, 0.02, 0.02, 0.04]
+    other = rows_of([entry("a"), entry("b", exact_score=0.7)])
+    assert [row.name for row in other[4:]] == ["exact kernel, 100 rows, a", "exact kernel, 100 rows, b"]
+
+
+def test_the_table_of_costs_has_no_empty_columns():
+    table = {column.head: list(column.cells) for column in cost_table([entry("a")])}
+    assert table["on"] == ["raw columns", "a", "exact kernel, 100 rows"]
+    assert table["features (or kernel), s"] == ["", "0.020", "0.040"]
+    assert table["bytes a row"] == ["", "64", ""]
+    assert "transform 20 rows, s" not in table  # these entries have no such seconds
+    fewer = [column.head for column in cost_table([entry("a", rows_exact=50)])]
+    assert "total with the same 50 rows, s" in fewer
 
 
 def test_only_times_that_differ_are_findings():

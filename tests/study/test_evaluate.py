@@ -24,8 +24,8 @@ from kafeat.study.candidates import list_candidates
 from kafeat.study.evaluate import gate
 from kafeat.study.inputs import rereadable
 from kafeat.study.measure import choose_rows, compared_rows
-from kafeat.study.recommendation import choose, edges, recommend
-from kafeat.study.records import Budget, Edge, Estimate, Rate, Report
+from kafeat.study.recommendation import answer, choose, edges, recommend
+from kafeat.study.records import SCORED, Budget, Edge, Estimate, Rate, Report
 from kafeat.study.request import EvaluationRequest
 from kafeat.study.summary import FIGURES, SHARED, budgets, summarize
 
@@ -115,11 +115,14 @@ def test_a_penalty_is_used_for_all_and_nothing_is_searched(rings):
 
 
 def documented_keys():
-    """The keys in the first column of the tables of docs/evaluate.md; … stands for raw, map and exact."""
+    """The keys in the first column of the tables of docs/evaluate.md; … stands for what was scored."""
     page = (Path(__file__).parents[2] / "docs/evaluate.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", page.split("| key of a record |")[1], re.MULTILINE)
     keys = {key for row in rows for key in re.findall(r"`(\w+…?)`", row)} - {"_model"}
-    return {key.replace("…", which) for key in keys for which in ("raw", "map", "exact")}
+    of_linear = {f"{key}_boosting" for key in ("nonzero", "penalty", "converged")}
+    of_constant = {f"{name}_constant" for name in figure_names("classification")}
+    every = {key.replace("…", which) for key in keys for which in ("raw", "map", "exact", "boosting")}
+    return (every | of_constant) - of_linear
 
 
 def test_records_and_summaries_have_the_documented_keys(compared):
@@ -127,11 +130,14 @@ def test_records_and_summaries_have_the_documented_keys(compared):
         "distortion_max", "distortion_mean", "distortion_bound",  # only of projections
         "kernel_pca_error_least", "kernel_pca_spectrum", "kernel_pca_subspace",  # only of pca after a map
         "closed_form_error_max", "closed_form_error_mean",  # only of homogeneous maps
-        "score_uncertainty_map", "score_uncertainty_map_validation",  # only of scores without a formula of it
+        # only of scores without a formula of it
+        "score_uncertainty_raw", "score_uncertainty_map", "score_uncertainty_exact", "score_uncertainty_boosting",
+        "score_uncertainty_model", "score_uncertainty_map_validation",
+        "boosting_left_out",  # only without boosting
         # only of maps that end in a predictor
         "score_model", "calibration_error_model", "equivalent_model", "test_rows_seen_model",
     }  # fmt: skip
-    absent |= {f"{name}_{which}" for name in figure_names("regression") for which in ("raw", "map", "exact")}
+    absent |= {f"{name}_{which}" for name in figure_names("regression") for which in SCORED}
     for record in compared["records"]:
         assert set(record) == documented_keys() - absent
     for summary in compared["summary"]:
@@ -320,10 +326,31 @@ def test_the_recommendation_is_the_cheapest_that_is_as_good_as_the_best():
     assert recommend(entries[:1]) is None
     level = [entry("slow", 64, 0.95, seconds=2.0), entry("fast", 64, 0.948, seconds=1.0)]
     assert recommend(level).startswith("take slow: accuracy 0.9500, and nothing")
-    assert "raw columns" not in recommend(level)
-    level[0]["score_raw"] = {"mean": 0.944}
-    assert recommend(level).endswith(
-        "the raw columns alone give 0.9440: no map is better by more than chance"
+
+
+def test_the_answer_says_what_is_better_than_the_map():
+    def said(map_score, raw, boosting, rows=1000):
+        one = {
+            **entry("m", 64, map_score), "rows_test": rows, "splits": 1, "rows_train": 4000,
+            **{f"score_{which}": {"mean": score, "standard_error": None}
+               for which, score in (("raw", raw), ("boosting", boosting), ("constant", 0.5))},
+        }  # fmt: skip
+        return answer({"summary": [one], "recommendation": None})
+
+    # Two standard errors of the difference of accuracies near 0.9 on 1,000 rows are 2·√(2·0.09/1000) = 0.027.
+    assert said(0.9, 0.95, 0.89) == [
+        "m: accuracy 0.9000 ± 0.009 on 1,000 test rows, better than a constant (0.5000)",
+        "the raw columns (0.9500) are better, beyond noise",
+        "gradient boosting (0.8900) is as good, within noise",
+    ]
+    assert said(0.9, 0.8, 0.95)[1:] == ["gradient boosting (0.9500) is better, beyond noise"]
+    # of 100 rows, ten are within noise
+    assert said(0.9, 0.95, 0.89, rows=100)[1:] == [
+        "gradient boosting (0.8900) and the raw columns (0.9500) are as good, within noise"
+    ]
+    assert (
+        said(0.4, 0.45, 0.41)[1]
+        == "the raw columns (0.4500) and a constant (0.5000) are better, beyond noise"
     )
 
 

@@ -6,8 +6,8 @@ from sklearn.kernel_ridge import KernelRidge as TheirKernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
+from kafeat.contract.folds import FOLDS
 from kafeat.errors import DataError
-from kafeat.maths.folds import FOLDS
 from kafeat.maths.ridge import PENALTIES, KernelRidge, NormalEquations
 from kafeat.maths.task import task_of
 from kafeat.study.kernel_error import distortion, jl_eps, kernel_error

@@ -63,11 +63,15 @@ def test_it_is_a_dict_and_becomes_json(found):
 
 def test_the_html_table_has_the_figures_of_the_summary(found):
     parsed = Rows(found._repr_html_())
-    heads, first, second = parsed.rows
-    assert heads[:4] == ["map", "columns", "relative error", "R²"]
-    assert (first[1], second[1]) == ("8", "64")
-    score = found["summary"][1]["score_map"]
-    assert second[3] == f"{score['mean']:.4f} ± {score['standard_error']:.4f}"
+    heads, *rows = parsed.rows
+    assert heads == ["on", "columns", "R²"]
+    names = ["a constant", "raw columns", "gradient boosting (scikit-learn, 100 rounds)", "map 1", "map 1"]
+    assert [row[0] for row in rows] == [*names, "exact kernel, 240 rows"]
+    assert [row[1] for row in rows if row[0] == "map 1"] == ["8", "64"]
+    score = found["summary"][1]["score_map"]["mean"]
+    of_rows = 2 * np.sqrt(score / 60) * (1 - score)  # the standard error of R² on 60 test rows
+    error = max(of_rows, found["summary"][1]["score_map"]["standard_error"])
+    assert rows[4][2] == f"{score:.4f} ± {error:.1g}"
     assert parsed.tags == {"table", "caption", "thead", "tbody", "tr", "th", "td"}
 
 
@@ -91,9 +95,11 @@ def test_the_html_table_has_the_score_of_a_model_beside_a_map(table):
         for last in ([], [{"kind": "ridge"}])
     ]
     found = kafeat.evaluate(maps, table, label="y", rows=50, jobs=1)
-    heads, of_map, of_model = Rows(found._repr_html_()).rows
-    column = heads.index("R² of the model's own predictions")
-    assert (of_map[column], of_model[column]) == ("–", f"{found['summary'][1]['score_model']['mean']:.4f}")
+    scores = {row[0]: row[-1] for row in Rows(found._repr_html_()).rows}
+    assert "map 1: its own predictions" not in scores
+    assert scores["map 2: its own predictions"].startswith(
+        f"{found['summary'][1]['score_model']['mean']:.4f}"
+    )
 
 
 def test_the_data_frame_has_means_errors_and_settings(found):
@@ -130,7 +136,7 @@ def test_without_a_label_the_errors_are_plotted(table, pyplot):
     )
     with pytest.raises(UsageError, match="expected x='columns' without a label"):
         found.plot("seconds")
-    assert Rows(found._repr_html_()).rows[0] == ["map", "columns", "relative error"]
+    assert Rows(found._repr_html_()).rows[0][:3] == ["map", "columns", "relative, Frobenius norm"]
 
 
 def test_a_tuning_is_plotted_over_columns_and_seconds(table, pyplot):

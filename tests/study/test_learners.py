@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
+from kafeat.contract.folds import Folded
 from kafeat.errors import UsageError
 from kafeat.jobs.fit.search import ridge_predictions
-from kafeat.maths.folds import Folded
 from kafeat.maths.task import task_of
 from kafeat.study.learners import Inputs, Truth, predictions, split, unit_scaling_of
 from kafeat.study.machines import LEARNERS, learner_of

@@ -63,7 +63,7 @@ def test_scores_are_those_of_what_predict_writes(table, kind, tmp_path, in_proce
     }  # fmt: skip
     assert {name: record[f"{name}_model"] for name in expected} == pytest.approx(expected, rel=1e-6)
     assert record["test_rows_seen_model"] == 0
-    assert re.search(rf"the model's own predictions *│ *{expected['f1']:.4f}", done.stdout)
+    assert re.search(rf"^m.joblib: its own predictions +32 +{expected['f1']:.4f} ± ", done.stdout, re.M)
     # A config is fitted on the same training rows, so its scores are those of the model.
     again = kafeat.evaluate(config=recipe, data=data, label="y", split="part", scoring="f1", **FEW)
     assert {name: again[f"{name}_model"] for name in expected} == pytest.approx(expected, rel=1e-6)
@@ -81,7 +81,7 @@ def test_rows_that_were_learned_from_are_noted(table, tmp_path, in_process):
     data, model = tmp_path / "d.parquet", tmp_path / "m.joblib"
     pq.write_table(table, data)
     kafeat.fit(config("ridge", ["t", "u", "part"]), data, label="y", jobs=1).save(model)
-    done = in_process("evaluate", "--model", model, data, "--label", "y", "--exact-rows", "60")
+    done = in_process("evaluate", "--model", model, data, "--label", "y", "--exact-rows", "60", "--details")
     assert "may have learned from 60 of the test rows" in done.stdout
     assert "the same model of scikit-learn on the features: RidgeClassifier(alpha=" in done.stdout
 
@@ -102,7 +102,8 @@ def test_a_model_beside_a_map(table, tmp_path, in_process):
     assert done.returncode == 0, done.stderr
     told = json.loads((tmp_path / "e.json").read_text())["summary"]
     assert "score_model" not in told[0]
-    assert re.search(rf"\bpredictions\b.*\n.*\n.*\n.*{told[1]['score_model']['mean']:.4f}", done.stdout)
+    score = told[1]["score_model"]["mean"]
+    assert re.search(rf"^model.yaml: its own predictions +\d+ +{score:.4f} ± ", done.stdout, re.M)
 
 
 def test_another_label_scores_the_features_alone(table):

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from kafeat.io.columns.dialect import ISO, KEEP, SECONDS, UTC, Asked, Dialect
 from kafeat.io.columns.numbers import indices_of, is_text, stored, to_doubles, valid, without_nulls
+from kafeat.io.columns.values import decoded
 
 Seconds = npt.NDArray[np.float64]
 
@@ -62,6 +63,11 @@ def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
     counts = values.cast(pa.int64())
     seconds = _joined(stored(counts), _PER_SECOND[values.type.unit], counts)
     return seconds if values.type.tz is None else local_seconds(seconds, dialect.timezone)
+
+
+def column_seconds(column: pa.ChunkedArray, dialect: Dialect) -> Seconds:
+    """Return the same of a column, whose numbers are taken as they are."""
+    return np.concatenate([np.empty(0), *(to_seconds(part, dialect) for part in decoded(column).chunks)])
 
 
 def local_seconds(instants: Seconds, zone: str) -> Seconds:

@@ -65,6 +65,14 @@ def text_values(column: pa.ChunkedArray) -> Array:
     )
 
 
+def numbers_or_text(column: pa.ChunkedArray) -> Array:
+    """Return numbers, or text as `text_values` does; a column of another type as text."""
+    values = column_values(column)
+    if values is None:
+        return text_values(pa.chunked_array([as_text(part) for part in decoded(column).chunks], TEXT))
+    return values
+
+
 def _numbers(column: pa.ChunkedArray) -> Array:
     """Return numbers as they are stored; decimals as whole numbers if their type has no others."""
     if pa.types.is_float32(column.type):  # the number that text has: 0.1, not 0.10000000149

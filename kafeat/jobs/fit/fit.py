@@ -34,7 +34,7 @@ from kafeat.jobs.fit.labels import (
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
 from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor, with_class_weight
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
-from kafeat.jobs.fit.split_by import SplitBy, with_split_by
+from kafeat.jobs.fit.split_by import SplitBy, refuse_shared, with_split_by
 from kafeat.jobs.options import FitOptions, with_keywords
 from kafeat.model.feature_map import FeatureMap
 
@@ -165,6 +165,7 @@ def read_sample(
     source = data.source.settled()
     split_by = SplitBy.of(config)
     if split_by is not None:
+        refuse_shared("--split-by", split_by.column, (*names, data.split))
         require(data.source, [split_by.column], "--split-by")
         if not split_by.ordered:
             options[split_by.column] = "--split-by"

@@ -13,6 +13,7 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import FittedStep
 from kafeat.chain.program import What
 from kafeat.config import Config
+from kafeat.contract.folds import FOLDS, RANDOM, Folds
 from kafeat.contract.predictor import Learned, Predictor, Targets, TrainingRows
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.selection import match
@@ -20,9 +21,8 @@ from kafeat.io.readers.base import Chunk, Reader
 from kafeat.jobs.fit.labels import LabelReader, LabelSummary, label_names, read_label
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.sample import TrainingData
-from kafeat.jobs.fit.split_by import KeyReader, SplitBy
+from kafeat.jobs.fit.split_by import KeyReader, SplitBy, refuse_shared
 from kafeat.jobs.options import ClassWeight
-from kafeat.maths.folds import FOLDS, RANDOM, Folds
 from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import FeatureMap
@@ -199,17 +199,9 @@ def check_rereadable(source: Reader, step: Predictor) -> None:
         )
 
 
-def check_weight_column(weight: str | None, others: Sequence[str | None]) -> None:
-    """Refuse a column of weights that is the label or the split, too."""
-    if weight is not None and weight in others:
-        raise UsageError(
-            f"--weight: expected another column than those of the label and the split, got {quoted(weight)}"
-        )
-
-
 def check_weight(config: Config, weight: str | None, others: Sequence[str | None]) -> None:
     """Refuse weights without a predictor, as they would have no effect, and a column that is one of `others`."""
-    check_weight_column(weight, others)
+    refuse_shared("--weight", weight, others)
     if weight is not None and config.predictor is None:
         raise UsageError(
             "--weight: expected a config that ends in a predictor, such as ridge, got a map: its steps know no weights"

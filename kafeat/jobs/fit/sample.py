@@ -13,6 +13,7 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain
 from kafeat.config import Config
 from kafeat.config.model import SearchOptions
+from kafeat.contract.folds import RANDOM, Folds, RowKeys
 from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.contract.tile import Rows, SparseRows, dense
@@ -37,7 +38,6 @@ from kafeat.jobs.fit.labels import (
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.search import HeldOutPredictions, ridge_predictions, settle
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
-from kafeat.maths.folds import RANDOM, Folds, RowKeys
 from kafeat.maths.row_sample import RowSample, smallest
 from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap

@@ -25,10 +25,10 @@ import numpy as np
 from kafeat.chain.chain import Chain, FitCache
 from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
+from kafeat.contract.folds import Folded, cuts_by
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.maths.calibration import held_out_probabilities
-from kafeat.maths.folds import Folded, cuts_by
 from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.ridge import NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of

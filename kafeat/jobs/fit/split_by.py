@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from kafeat.config import Config
+from kafeat.contract.folds import RowKeys
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.fields import fields_of, require
 from kafeat.io.columns.selection import date_form
-from kafeat.io.columns.times import spell_time_problem, to_seconds
-from kafeat.io.columns.values import TEXT, as_text, column_values, decoded, text_values
+from kafeat.io.columns.times import column_seconds, spell_time_problem
+from kafeat.io.columns.values import numbers_or_text
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.maths.folds import RowKeys
 from kafeat.maths.row_sample import mixed
 from kafeat.types import Array, Floats
 
@@ -46,6 +46,14 @@ def with_split_by(config: Config, split_by: str | None) -> Config:
         raise UsageError(f"split_by: expected group:COL or time:COL, got {split_by!r}") from None
 
 
+def refuse_shared(option: str, column: str | None, others: Sequence[str | None]) -> None:
+    """Refuse a column of weights or groups that is the label or the split, too."""
+    if column is not None and column in others:
+        raise UsageError(
+            f"{option}: expected another column than those of the label and the split, got {quoted(column)}"
+        )
+
+
 class KeyReader:
     """Reads the key of each row of chunks. Groups are random numbers from 0 to 1, the same for equal values."""
 
@@ -62,17 +70,9 @@ class KeyReader:
         if chunk.passthrough is None:
             raise KeyError(self._column)
         column = chunk.passthrough.column(self._column)
-        values = column_values(column)
         if not self._ordered:
-            if values is None:  # dates and times
-                values = text_values(
-                    pa.chunked_array([as_text(part) for part in decoded(column).chunks], TEXT)
-                )
-            return RowKeys(self._groups(values), False)
-        if values is None or values.dtype.kind == "O":
-            parts = [to_seconds(part, self._dialect) for part in decoded(column).chunks]
-            values = np.concatenate([np.empty(0), *parts])
-        times = values.astype(np.float64)
+            return RowKeys(self._groups(numbers_or_text(column)), False)
+        times = column_seconds(column, self._dialect)
         if np.isnan(times).any():
             row = int(np.isnan(times).argmax())
             problem = spell_time_problem(column[row].as_py(), self._dialect)

@@ -7,9 +7,9 @@ from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 
+from kafeat.contract.folds import RowKeys
 from kafeat.contract.step import parameter, refuse_odd
 from kafeat.errors import DataError
-from kafeat.maths.folds import RowKeys
 from kafeat.maths.fourier.learning import fit_frequencies
 from kafeat.maths.fourier.spectra import FrequencyDistribution, IsotropicDistribution
 from kafeat.maths.fourier.structured import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafeat.maths.folds import RowKeys
+from kafeat.contract.folds import RowKeys
 from kafeat.maths.fourier.learning import (
     BATCH,
     Adam,

@@ -10,12 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
-from kafeat.maths.scoring import spell_score, stated
+from kafeat.maths.scoring import highest_score, spell_score, stated
 from kafeat.pictures.canvas import Style, cycle, legend
 from kafeat.pictures.figure_data import MapFigures
-from kafeat.study.costs import cost_rows
 from kafeat.study.records import Summary
 from kafeat.study.summary import is_number, score_name, scoring_of, spell, spread_of, stated_mean
+from kafeat.study.tables import rows_of
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,23 @@ def score_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axi
     if axis in (COLUMNS, SECONDS):
         _points(axes, style, summaries, axis)
     axes.set(ylabel=score_name(summaries[0]))
+    _whole_range(axes, summaries)
     _along(axes, axis, summaries)
     legend(axes, style)
 
 
+def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
+    """Let the axis run from the score of a constant to that of perfect predictions, and as far as points lie beyond."""
+    name = scoring_of(summaries[0])
+    ends = [stated(name, highest_score(name)), *axes.get_ylim()]
+    ends += [_mean(entry, "score_constant") for entry in summaries if "score_constant" in entry]
+    known = [end for end in ends if np.isfinite(end)]
+    axes.set_ylim(min(known), max(known))
+
+
 def _points(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
     """Plot the machines on raw columns and with exact kernels as points, a row of whose kernel has n columns."""
-    rows, exact = cost_rows(summaries), f"kernel machine on {summaries[0]['rows_exact']:,} rows"
+    rows, exact = rows_of(summaries), f"kernel machine on {summaries[0]['rows_exact']:,} rows"
     for which, mark, label in (("raw", "s", "linear machine on raw columns"), ("exact", "D", exact)):
         points = [row for row in rows if row.which == which]
         x = [

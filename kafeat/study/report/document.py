@@ -38,6 +38,7 @@ tr.best td { background: var(--soft); font-weight: 600; }
 figure { margin: 0; min-width: 0; } figure.broad { grid-column: 1 / -1; }
 img { width: 100%; height: auto; display: block; } img.panels { min-width: 36rem; }
 figcaption b { display: block; } figcaption { font-size: .9rem; }
+summary { cursor: pointer; font-size: 1.15rem; font-weight: 600; margin: 2rem 0 1rem; }
 pre { background: var(--soft); padding: .75rem 1rem; overflow-x: auto; font-size: .85rem; line-height: 1.4; }
 """
 
@@ -57,6 +58,8 @@ def document(title: str, body: Sequence[str], pictures: Sequence[Picture]) -> st
 
 def figures(pictures: Sequence[Picture]) -> Iterator[str]:
     """Yield the figures, side by side where there is room."""
+    if not pictures:
+        return
     yield '<div class="pictures">'
     yield from map(_figure, pictures)
     yield "</div>"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -80,9 +81,10 @@ _OF_ERROR = {
     "suits.",
 }
 _OF_SCORE = (
-    "The score on rows that were held out. The lines are a linear model on the raw columns and the machine with the "
-    "exact kernel: a map is worth its cost between the two, and above. Over columns and seconds, points show where the "
-    "two machines stand themselves; each row of a kernel matrix has a column for every training row."
+    "The score on rows that were held out; the axis runs from a constant to perfect predictions. The lines are a "
+    "linear model on the raw columns and the machine with the exact kernel: a map is worth its cost between the two, "
+    "and above. Over columns and seconds, points show where the two machines stand themselves; each row of a kernel "
+    "matrix has a column for every training row."
 )
 
 
@@ -131,7 +133,8 @@ def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
     return [family[i] for i in sorted(evenly - {nearest} | {wanted})]
 
 
-class _Portrait(NamedTuple):
+@dataclass(frozen=True)
+class _Portrait:
     """A picture of one map: what it is drawn from, None if a map has none, and how."""
 
     name: str
@@ -140,6 +143,7 @@ class _Portrait(NamedTuple):
     caption: str
     of: Callable[[MapFigures], Any]
     draw: Callable[[Any, Style, Any], None]
+    _: KW_ONLY
     columns: int = 1
 
 
@@ -148,18 +152,18 @@ _PORTRAITS = (
         "surface", "png", "Decision surfaces",
         "What each machine predicts in the plane of the two columns. Points are test rows in the colours of their "
         "labels.",
-        lambda one: one.learning.surface, portraits.surface, 3,
+        lambda one: one.learning.surface, portraits.surface, columns=3,
     ),
     _Portrait(
         "gram", "png", "Gram matrices",
         "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",
-        lambda one: one, portraits.gram, 3,
+        lambda one: one, portraits.gram, columns=3,
     ),
     _Portrait(
         "entries", "png", "Entries",
         "Left, the approximate against the exact value of random pairs: on the line where they agree. Right, how the "
         "errors are distributed.",
-        lambda one: one, portraits.entries, 2,
+        lambda one: one, portraits.entries, columns=2,
     ),
     _Portrait(
         "distances", "png", "Distances",
@@ -177,7 +181,7 @@ _PORTRAITS = (
         "of it. Middle, the spectrum of the kernel, and the points that the map has in its place. Right, the "
         "difference of the curves on the left: the error of one entry in closed form; the shade is how often the data "
         "have that ratio. Of a kernel of homogeneity γ, √(xy) is √((xy)^γ).",
-        lambda one: one.signature, portraits.signature, 3,
+        lambda one: one.signature, portraits.signature, columns=3,
     ),
     _Portrait(
         "reliability", "svg", "Reliability",

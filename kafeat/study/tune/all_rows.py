@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafeat.config import Config
+from kafeat.contract.folds import Folds
 from kafeat.errors import DataError, quoted
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.jobs.fit.labels import LabelArgument
@@ -17,7 +18,6 @@ from kafeat.jobs.fit.messages import SILENT
 from kafeat.jobs.fit.predictor import fit_predictor, labelled_rows
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
-from kafeat.maths.folds import Folds
 from kafeat.maths.row_sample import mixed
 from kafeat.maths.scoring import score_of
 from kafeat.maths.task import PredictionTask, class_numbers, joined
@@ -33,6 +33,8 @@ _PARTS = 4
 _TEST_SHARE = 1.0 / _PARTS
 _TEST_RESAMPLES = 100
 _TIMED_ROWS = 2048
+# Rows that a map is fitted on, so that memory stays below a bound that the rows of the sample do not set.
+_MOST_MAP_ROWS = 40_000
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ class AllRows:
         sampled = replace(self.sampled, config=config)
         folds = Folds.by(sampled.sample(final=False)[1].keys, _PARTS)
         roles = Roles(seed, min(1.0, size.rows / self.count), size.share, folds)
-        fm = self._fitted(sampled.of_rows(roles.learned), roles)
+        for_map = replace(roles, share=min(size.share, _MOST_MAP_ROWS / len(sampled.chosen)))
+        fm = self._fitted(sampled.of_rows(for_map.learned), roles)
         scored = self.scored(fm, self._rows(roles.scored))
         score, resampled = scored.score(self.scoring, RESAMPLES, np.random.default_rng([seed, 10]))
         if not np.isfinite(score):

@@ -22,7 +22,7 @@ from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
-from kafeat.jobs.fit.split_by import SplitBy
+from kafeat.jobs.fit.split_by import SplitBy, refuse_shared
 from kafeat.maths.task import class_numbers
 from kafeat.study.inputs import RereadableData
 from kafeat.types import Array
@@ -146,6 +146,7 @@ def read_table(
         require(source, names, "--label")
         split_by = SplitBy.of(base)
         if split_by is not None:
+            refuse_shared("--split-by", split_by.column, (*names, split))
             require(source, [split_by.column], "--split-by")
             of_split += [] if split_by.ordered else [split_by.column]
         groups = _groups(source.settled(), base, [*names, *of_split])

@@ -55,7 +55,7 @@ class TuneOptions:
         "for the default map and raw columns, which are always tried. None makes all trials.",
         metavar="TIME",
     )  # fmt: skip
-    trials: int | None = option(None, "Number of trials after which the search ends.", metavar="N")
+    trials: int | None = option(None, "Number of trials after which the search ends.", metavar="N", rare=True)
     split: str | None = option(
         None,
         "Column with the values train and test. Choose on the train rows, and score the test rows once at the end.",

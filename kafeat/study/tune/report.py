@@ -48,6 +48,7 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
             escape(row["map"]),
             _figure(tuning, row),
             f"{row['columns']:,}",
+            f"{row['rows']:,}",
             f"{row['microseconds_per_row']:.3g}",
             f"{row['model_bytes'] / 1e6:.2g}",
             f"{row['seconds']:.1f}",
@@ -55,9 +56,13 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
         ]
         for row in tuning.table[:_MOST_LEADERS]
     ]
-    yield from table(["map", name, "columns", "µs/row", "model, MB", "seconds", "trial"], rows, 0)
+    yield from table(["map", name, "columns", "rows", "µs/row", "model, MB", "seconds", "trial"], rows, 0)
     if len(tuning.curve) > 1:
         yield from _curve(tuning)
+    if tuning.learning_curve:
+        yield "<h2>Score over rows to learn from</h2>"
+        rows = [[f"{row['rows']:,}", _figure(tuning, row)] for row in tuning.learning_curve]
+        yield from table(["rows", name], rows, None)
     if pictures:
         yield "<h2>Pictures</h2>"
         yield from figures(pictures)

@@ -22,12 +22,12 @@ from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import FitCache, sources_of
+from kafeat.contract.folds import cuts_by
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
 from kafeat.jobs.fit.search import SampleSplit, fit_chain, ridge_predictions, subset_of
 from kafeat.maths.calibration import held_out_probabilities
-from kafeat.maths.folds import cuts_by
 from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
 from kafeat.maths.task import PredictionTask
 from kafeat.study.scores import resampled_scores
@@ -123,6 +123,7 @@ class Scorer:
         started = time.perf_counter()
         try:
             if size.rows > MOST_ROWS:
+                self._splits.cache_clear()  # their memory is needed for other things now
                 rows = int(size.share * len(self._space.table.labels))
                 return self._on_all_rows(self._space.steps(candidate, size.width, rows), size)
             splits = self._splits(size.rows, size.splits, size.share)

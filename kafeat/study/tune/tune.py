@@ -17,8 +17,8 @@ from kafeat.errors import DataError
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.fit.predictor import check_weight_column, with_class_weight
-from kafeat.jobs.fit.split_by import with_split_by
+from kafeat.jobs.fit.predictor import with_class_weight
+from kafeat.jobs.fit.split_by import refuse_shared, with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.maths.scoring import ScoringName, highest_score, proper_scoring, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
@@ -298,7 +298,7 @@ def tune(asked: TuneOptions) -> Tuning:
     seconds = seconds_of(asked.time)
     budget.check()
     check_base(start)
-    check_weight_column(asked.weight, (asked.split,))
+    refuse_shared("--weight", asked.weight, (asked.split,))
     listener, split = asked.listener or SILENT, asked.split
     with report_folder(asked.report), rereadable(asked.data, asked.reading) as source:
         with source.open() as first:

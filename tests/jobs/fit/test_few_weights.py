@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import kafeat
+from kafeat.contract.folds import FOLDS
 from kafeat.errors import DataError
-from kafeat.maths.folds import FOLDS
 from kafeat.maths.row_sample import row_hashes
 
 N = 60

@@ -41,7 +41,7 @@ def summary(setting, score, exact=0.9, name="m"):
         "map": name, "setting": setting, "n_components": setting.get("n_components", 64), "rows": 100,
         "rows_test": 1000, "rows_exact": 500, "task": "classification", "relative_frobenius": figure_of(0.1),
         "score_map": figure_of(score), "score_raw": figure_of(0.5), "score_exact": figure_of(exact),
-        "transform_seconds": figure_of(0.01 + score), "fit_seconds": figure_of(0.1), "n_features_in": 8,
+        "transform_seconds": figure_of(0.01 + score), "fit_seconds": figure_of(0.1), "columns_raw": 8,
         "rows_train": 500,
         "transform_seconds_map": figure_of(0.1), "kernel_seconds_exact": figure_of(0.2),
         "total_seconds_map_exact_rows": figure_of(0.1),

@@ -12,8 +12,8 @@ from kafeat.types import Array, Floats
 
 Indices = npt.NDArray[np.intp]
 
-# Numbers in the largest array that a selector makes: 256 MiB in float32.
-MOST = 1 << 26
+# Numbers in the largest array that a selector makes: 256 MiB in float64.
+MOST = 1 << 25
 
 
 @dataclass(frozen=True)

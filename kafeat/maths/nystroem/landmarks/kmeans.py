@@ -24,7 +24,7 @@ def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 
     Lloyd's iterations start from randomly pivoted Cholesky of an rbf kernel, in blocks: its inertia is 1 to 2 % above
     that of k-means++, but the kernel's error is the same or lower, as far rows get centres of their own. Where there
-    are more than 64 rows a centre (and 20,000), or 2²⁶ numbers, a random subset takes part. Centres are no rows of the
+    are more than 64 rows a centre (and 20,000), or 2²⁵ numbers, a random subset takes part. Centres are no rows of the
     data; only where m is all rows they are returned as they are.
     """
     return weighted_kmeans(view.X, None, m, rng)

@@ -22,7 +22,7 @@ def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Ind
     loss, α_i = max(0, |y_i − f(x_i)| − τ). τ is `dual_l1`: −(τ/n)‖α‖₁ in the dual (Nyström based kernel classification
     for big data, 2015, equations 5–6). For classes it scales α by 1 − τ, so that the
     landmarks stay the same. The ridge is the mean ‖z‖². The features are (n, m): where that is more than
-    2²⁶ numbers, a random subset of the rows takes part.
+    2²⁵ numbers, a random subset of the rows takes part.
     """
     if view.label is None:
         raise UsageError("expected a label column, got none: name it with --label (label=... in Python)")
@@ -93,9 +93,10 @@ def nystroem_features(view: FitSample, rows: Indices, landmarks: Indices) -> Flo
     values, vectors = np.linalg.eigh((K + K.T) / 2.0)
     kept = values > 1e-6 * values[-1]
     projection = (vectors[:, kept] / np.sqrt(values[kept])).astype(view.X.dtype)
-    return np.concatenate(
-        [view.kernel(rows[i : i + 4096], landmarks) @ projection for i in range(0, len(rows), 4096)]
-    )
+    features: Floats = np.empty((len(rows), projection.shape[1]), projection.dtype)
+    for i in range(0, len(rows), 4096):
+        features[i : i + 4096] = view.kernel(rows[i : i + 4096], landmarks) @ projection
+    return features
 
 
 def dual_weighted(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
@@ -124,7 +125,7 @@ def residual(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Half of the rows uniformly, and half with P(i) ∝ Σ_c |y_ic − f_c(x_i)|, with ridge f on features of the first.
 
     All rows differ. Classes count as targets of 0 and 1, one column each. The features are (n, m/2): where that is more
-    than 2²⁶ numbers, a random subset of the rows takes part.
+    than 2²⁵ numbers, a random subset of the rows takes part.
     """
     if view.label is None:
         raise TypeError("residual: a config without a label has to be refused before the fit")
@@ -137,9 +138,20 @@ def residual(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     return np.concatenate([first, fill_up(rows[draw(weights, size, rng)], others, size, rng)])
 
 
+# Rows that are in float64 at once.
+_BLOCK = 4096
+
+
 def _residuals(Z: Floats, Y: Floats) -> Floats:
     """Return Σ_c |y_ic − f_c| of every row, (n,), with ridge f on features Z (n, D) for targets Y (n, k)."""
-    A, B = (Z - Z.mean(axis=0)).astype(np.float64), Y - Y.mean(axis=0)
-    gram = A.T @ A
+    middle, B = Z.mean(axis=0), Y - Y.mean(axis=0)
+    blocks = [slice(i, i + _BLOCK) for i in range(0, len(Z), _BLOCK)]
+    gram, moments = np.zeros((Z.shape[1], Z.shape[1])), np.zeros((Z.shape[1], Y.shape[1]))
+    for block in blocks:
+        A = (Z[block] - middle).astype(np.float64)
+        gram += A.T @ A
+        moments += A.T @ B[block]
     gram.flat[:: len(gram) + 1] += _PENALTY * np.trace(gram) / max(len(gram), 1) + np.finfo(np.float64).tiny
-    return np.abs(B - A @ np.linalg.solve(gram, A.T @ B)).sum(axis=1)
+    W = np.linalg.solve(gram, moments)
+    left = [np.abs(B[block] - (Z[block] - middle).astype(np.float64) @ W).sum(axis=1) for block in blocks]
+    return np.concatenate(left)

@@ -77,7 +77,7 @@ class PartialCholesky:
 def greedy(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Always the row with the largest diag(K − F Fᵀ)_i (Fine & Scheinberg 2001, figure 2): full pivoting.
 
-    O(n m²), column by column. The factor is (n, m): where that is more than 2²⁶ numbers, the rows that take part are a
+    O(n m²), column by column. The factor is (n, m): where that is more than 2²⁵ numbers, the rows that take part are a
     random subset. Where the rank runs out, the rest is uniform.
     """
     rows = view.rows(m, rng)
@@ -101,7 +101,7 @@ def rpcholesky(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Pivots drawn with P(i) ∝ diag(K − F Fᵀ)_i, one after the other (Chen, Epperly, Tropp & Webber 2022, algorithm 1).
 
     Drawn in blocks and thinned by rejection, which gives the same law at the speed of matrix products (Epperly, Tropp
-    & Webber 2024, algorithm 2). O(n m²). The factor is (n, m): where that is more than 2²⁶ numbers, the rows that take
+    & Webber 2024, algorithm 2). O(n m²). The factor is (n, m): where that is more than 2²⁵ numbers, the rows that take
     part are a random subset. Where the rank runs out, the rest is uniform.
     """
     rows = view.rows(m, rng)

@@ -12,7 +12,7 @@ def leverage(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """P(i) ∝ the ridge leverage score (K(K + λI)⁻¹)_ii, estimated on halves of halves (Musco & Musco 2017, alg. 3).
 
     Each level scores twice as many rows, with landmarks drawn from the level below; λ is the mean of the eigenvalues
-    beyond the k-th, k = m/(4 log m). O(n m²), in blocks of rows; where the score is (n, m) numbers and more than 2²⁶,
+    beyond the k-th, k = m/(4 log m). O(n m²), in blocks of rows; where the score is (n, m) numbers and more than 2²⁵,
     the rows that take part are a random subset. Draws are without replacement.
     """
     everything = view.rows(m, rng)

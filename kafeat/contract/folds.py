@@ -39,8 +39,7 @@ class RowKeys:
     def last(self, count: int, rng: np.random.Generator) -> Mask:
         """Return true for about `count` rows: the latest, or those of some groups, drawn at random."""
         order = self.shuffled(rng).values
-        least = order.min(initial=np.inf)
-        held: Mask = order >= max(_edges(order, [len(order) - count])[0], np.nextafter(least, np.inf))
+        held: Mask = order >= _edges(order, [len(order) - count])[0]
         if not held.any():
             raise one_only(self.ordered)
         return held
@@ -53,9 +52,10 @@ def one_only(ordered: bool) -> DataError:
 
 
 def _edges(values: Floats, places: list[int]) -> Floats:
-    """Return the values at these places of the sorted ones."""
+    """Return the values at these places of the sorted ones, but none of the smallest, as no row is below them."""
     edges: Floats = np.sort(values)[np.clip(places, 0, len(values) - 1)]
-    return edges
+    above = values[values > values.min()]
+    return np.maximum(edges, above.min(initial=np.inf))
 
 
 class Cut(NamedTuple):

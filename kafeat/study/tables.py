@@ -1,0 +1,280 @@
+"""The tables of an evaluation: rows and columns once, which terminals, pages and notebooks lay out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kafeat.maths.scoring import figure_names, spell_score
+from kafeat.study.records import Report, Summary
+from kafeat.study.summary import (
+    scoring_of,
+    spell,
+    spell_briefly,
+    spell_value,
+    spelled_score,
+    spread_of,
+    stated_mean,
+)
+
+# Two measured times that differ by less than this factor count as equal, and times below these seconds as none.
+_SAME_TIME, _NO_TIME = 2.0, 0.01
+
+
+class TableColumn(NamedTuple):
+    """A head and its cells. Columns with the largest `idle` are dropped first, those with 0 never."""
+
+    head: str
+    cells: Sequence[str]
+    idle: int = 0
+
+
+# The keys of a summary, where they are not those of the machine.
+_KEYS = {
+    "fit": {"map": "fit_seconds"},
+    "made": {"map": "transform_seconds_map", "exact": "kernel_seconds_exact"},
+    "same_rows": {"map": "total_seconds_map_exact_rows", "exact": "total_seconds_exact"},
+    "same_rows_score": {"map": "score_map_exact_rows", "exact": "score_exact"},
+    "transform": {"map": "transform_seconds"},
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was scored, as `SCORED` names it, its name, the width of its input, and the summary that has its figures."""
+
+    which: str
+    name: str
+    width: int
+    entry: Summary
+
+    def key(self, figure: str) -> str:
+        """Return the key of a figure in the summary.
+
+        Beside those of the records there are `fit`, `made`, the seconds to make the features or the kernel matrix, and
+        `same_rows` and `same_rows_score`, of the training rows of the exact machine only.
+        """
+        return _KEYS[figure].get(self.which, "") if figure in _KEYS else f"{figure}_{self.which}"
+
+    def of(self, figure: str) -> float | None:
+        """Return the mean of a figure; None if it is unknown or absent."""
+        known = self.entry.get(self.key(figure))
+        return None if known is None else known["mean"]
+
+
+def rows_of(summaries: Sequence[Summary]) -> list[Row]:
+    """Return what a report with a label has scored: a constant, raw columns, boosting, maps and exact machines."""
+    rows = [Row("constant", "a constant", 0, summaries[0])]
+    rows += _distinct([Row("raw", "raw columns", one["columns_raw"], one) for one in summaries])
+    rows += _distinct([
+        Row("boosting", _boosting(one), one["columns_raw"], one) for one in summaries if "score_boosting" in one
+    ])  # fmt: skip
+    for one in summaries:
+        rows.append(Row("map", spell_briefly(one), one["n_components"], one))
+        if "score_model" in one:
+            rows.append(Row("model", f"{spell_briefly(one)}: its own predictions", one["n_components"], one))
+    exact = f"exact kernel, {summaries[0]['rows_exact']:,} rows"
+    return rows + _distinct([Row("exact", exact, one["rows_exact"], one) for one in summaries])
+
+
+def _distinct(rows: Sequence[Row]) -> list[Row]:
+    """Return one row if all have the same width and score, as they are one machine, else one for each map."""
+    if len({(row.width, row.of("score")) for row in rows}) < 2:
+        return list(rows[:1])
+    named = {spell_briefly(row.entry): row for row in reversed(rows)}
+    return [Row(row.which, f"{row.name}, {name}", row.width, row.entry) for name, row in named.items()][::-1]
+
+
+def _boosting(entry: Summary) -> str:
+    rounds, rows = (entry[f"{what}_boosting"]["mean"] for what in ("rounds", "rows"))
+    fewer = f", {rows:,.0f} rows" if rows < entry["rows_train"] else ""
+    return f"gradient boosting (scikit-learn, {rounds:.0f} rounds{fewer})"
+
+
+def score_table(
+    summaries: Sequence[Summary], scoring: Sequence[str] = (), details: bool = False
+) -> list[TableColumn]:
+    """Return the scores of everything that was scored; `scoring` names scores beside the first, `details` takes all."""
+    rows, first = rows_of(summaries), summaries[0]
+    named = figure_names(first["task"]) if details else _beside(rows, scoring[1:])
+    columns = [
+        TableColumn("on", [row.name for row in rows]),
+        TableColumn(
+            "columns", ["" if row.which in ("constant", "exact") else spell_count(row.width) for row in rows]
+        ),
+        TableColumn(spell_score(scoring_of(first)), [spelled_score(row.entry, row.which) for row in rows]),
+        *(
+            TableColumn(spell_score(name), [_value(row, name) for row in rows], 2 if details else 0)
+            for name in dict.fromkeys(named)
+            if name != scoring_of(first)
+        ),
+    ]
+    if first["rows_exact"] < first["rows_train"]:
+        same = [_value(row, "same_rows_score") for row in rows]
+        columns.append(TableColumn(f"with the same {first['rows_exact']:,} rows", same, 1))
+    if details:
+        columns += [
+            TableColumn("calibration error", [_value(row, "calibration_error") for row in rows], 3),
+            TableColumn("on the training rows", [_value(row, "training_score") for row in rows], 4),
+            TableColumn("nonzero coefficients", [spell_count(row.of("nonzero")) for row in rows], 5),
+        ]
+    return [column for column in columns if any(column.cells)]
+
+
+def _beside(rows: Sequence[Row], scoring: Sequence[str]) -> list[str]:
+    """Return the names of the scores beside the first: those that were asked for, and the log loss if a map has one."""
+    likely = any(row.of("log_loss") is not None for row in rows if row.which in ("map", "model"))
+    return [*scoring, *(["log_loss"] if likely else [])]
+
+
+def _value(row: Row, figure: str) -> str:
+    key = row.key(figure)
+    mean = stated_mean(row.entry, key) if key in row.entry else None
+    if mean is None:
+        return ""
+    # Over one split, only the score that decides has a standard error of the rows.
+    spread = row.entry[key]["deviation"] if row.entry["splits"] > 1 else None
+    return spell_value(mean) + (f" ± {spread:.1g}" if spread else "")
+
+
+_ERRORS = {
+    "relative_frobenius": "relative, Frobenius norm",
+    "relative_spectral": "relative, spectral norm",
+    "max_abs_error": "largest, absolute",
+    "mean_abs_error": "mean, absolute",
+    "bias": "mean, signed",
+    "distortion_max": "largest relative error of a squared distance",
+    "distortion_mean": "mean relative error of a squared distance",
+    "distortion_bound": "bound of Johnson and Lindenstrauss",
+    "kernel_pca_error_least": "Frobenius norm, the least of this rank",
+    "kernel_pca_spectrum": "leading eigenvalues, relative",
+    "kernel_pca_subspace": "leading eigenvectors, mean cos² of the angles",
+    "closed_form_error_max": "closed form, largest at a ratio y/x, per (xy)^(γ/2)",
+    "closed_form_error_mean": "closed form, mean over the ratios",
+}
+
+
+def error_table(summaries: Sequence[Summary]) -> list[TableColumn]:
+    """Return the errors of z(x)·z(y) against the exact kernel."""
+
+    def cell(entry: Summary, key: str) -> str:
+        mean, spread = (entry[key]["mean"], spread_of(entry, entry[key])) if key in entry else (None, None)
+        return "" if mean is None else f"{mean:.4g}" + (f" ± {spread:.1g}" if spread else "")
+
+    columns = [
+        TableColumn("map", [spell_briefly(entry) for entry in summaries]),
+        TableColumn("columns", [spell_count(entry["n_components"]) for entry in summaries]),
+        *(
+            TableColumn(head, [cell(entry, key) for entry in summaries], idle)
+            for idle, (key, head) in enumerate(_ERRORS.items())
+        ),
+    ]
+    return [column for column in columns if any(column.cells)]
+
+
+def cost_table(summaries: Sequence[Summary]) -> list[TableColumn]:
+    """Return what each machine costs; without a label, what each map does."""
+    first = summaries[0]
+    rows = [Row("map", spell_briefly(one), one["n_components"], one) for one in summaries]
+    same = ""
+    if "score_map" in first:
+        rows = [row for row in rows_of(summaries) if row.which not in ("constant", "model")]
+        if first["rows_exact"] < first["rows_train"]:
+            same = f"total with the same {first['rows_exact']:,} rows, s"
+
+    def column(head: str, cost: str, idle: int = 0) -> TableColumn:
+        spell = spell_megabytes if head.endswith("MB") else spell_seconds
+        return TableColumn(head, [spell(row.of(cost)) for row in rows], idle)
+
+    columns = [
+        TableColumn("on", [row.name for row in rows]),
+        TableColumn("columns", [spell_count(row.width) if row.which == "map" else "" for row in rows]),
+        column("fit, s", "fit", 2),
+        column("features (or kernel), s", "made", 2),
+        column("learn, s", "learn_seconds", 2),
+        column("total, s", "total_seconds"),
+        *([column(same, "same_rows")] if same else []),
+        TableColumn("search, s", [spell_seconds(row.of("search_seconds") or None) for row in rows], 5),
+        column("predict, s", "predict_seconds"),
+        column("peak, MB", "peak_bytes", 1),
+        column("features (or kernel), MB", "matrix_bytes", 6),
+        column(f"transform {first['rows']:,} rows, s", "transform", 3),
+        TableColumn("bytes a row", [_bytes(row) for row in rows], 4),
+    ]
+    return [one for one in columns if any(one.cells)]
+
+
+def _bytes(row: Row) -> str:
+    return f"{row.entry['bytes_per_row']:,}" if row.which == "map" else ""
+
+
+def transposed(table: Sequence[TableColumn]) -> list[TableColumn]:
+    """Return a table of one row as a table of two columns."""
+    name, *figures = table
+    heads, cells = [one.head for one in figures], [one.cells[0] for one in figures]
+    return [TableColumn(name.cells[0], heads), TableColumn("value", cells)]
+
+
+def caption(report: Report) -> str:
+    """Return what the scores of a report with a label are of, and what stands behind ±."""
+    record, entry = report["records"][0], report["summary"][0]
+    seeds = f" and {entry['seeds']} seeds" if entry["seeds"] > 1 else ""
+    spread = (
+        f"the deviation over {entry['splits']} splits{seeds}" if entry["splits"] > 1 else "the standard error"
+    )
+    return (
+        f"{record['learner']} learned from {record['rows_train']:,} rows, scored on {record['rows_test']:,} others; "
+        f"± is {spread}"
+    )
+
+
+def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
+    """Yield what the times of a map and its exact machine say: ratios that are no noise.
+
+    Both totals are of the training rows of the exact machine.
+    """
+    name = spell(entry) if len(summaries) > 1 else ""
+    learned = f"to fit, transform and learn once from {entry['rows_exact']:,} rows"
+    for what, near, exact in (
+        (learned, "total_seconds_map_exact_rows", "total_seconds_exact"),
+        ("to predict the test rows", "predict_seconds_map", "predict_seconds_exact"),
+    ):
+        seconds = (entry[key]["mean"] for key in (near, exact))
+        yield from _ratio(what, name, *seconds)
+
+
+def _ratio(what: str, name: str, near: float, exact: float) -> Iterator[str]:
+    """Say how many times as long the map or the exact machine took, unless that is noise."""
+    least, most = sorted((near, exact))
+    if most < _NO_TIME or most < _SAME_TIME * least:
+        return
+    features = f"features of {name}" if name else "features"
+    slow, fast = ("exact machine", features) if exact == most else (features, "exact machine")
+    times = f"{spell_number(most / least)} times as long as" if least else "longer than"
+    yield (
+        f"{what}, the {slow} took {times} the {fast} ({spell_seconds(most)} s against {spell_seconds(least)} s)"
+    )
+
+
+def spell_seconds(seconds: float | None) -> str:
+    """Return seconds with the two digits that a measurement has, and nothing below a millisecond."""
+    if seconds is None:
+        return ""
+    return "<0.001" if seconds < 0.001 else spell_number(seconds, 3)
+
+
+def spell_number(value: float, most: int = 1) -> str:
+    """Return a number with two digits, and at most so many decimals."""
+    digits = next((n for n in range(most) if value * 10**n >= 10.0), most)
+    return f"{value:,.{digits}f}"
+
+
+def spell_megabytes(size: float | None) -> str:
+    """Return bytes in MB."""
+    return "" if size is None else spell_number(size / 1e6, 2)
+
+
+def spell_count(count: float | None) -> str:
+    """Return a number of rows or columns."""
+    return "" if count is None else f"{count:,.0f}"

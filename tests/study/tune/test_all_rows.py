@@ -1,0 +1,162 @@
+"""The last candidates are scored on all rows: on rows that neither the map nor ridge has learned from."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.contract.folds import Folds, RowKeys
+from kafeat.study.tune.all_rows import Roles
+from kafeat.study.tune.choice import with_twice_the_rows
+from kafeat.study.tune.search import Trial
+from kafeat.study.tune.space import DEFAULT
+from kafeat.study.tune.trials import Outcome, Size
+
+RNG = np.random.default_rng(0)
+N = 8000
+X = RNG.normal(size=(N, 3))
+Y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=N)
+TABLE = pa.table({**{f"x{i}": X[:, i] for i in range(3)}, "y": Y})
+
+
+def tune(data, label="y", **options):
+    return kafeat.tune(data, label, **{"columns": 16, "trials": 5, "jobs": 1, **options})
+
+
+@pytest.fixture(scope="module")
+def tuning():
+    return tune(TABLE)
+
+
+def test_the_last_candidates_are_scored_on_all_rows(tuning):
+    rows = [row["rows"] for row in tuning.table]
+    assert rows[:3] == [N, N, N]
+    assert set(rows[3:]) <= {6000}
+    assert {"standardize, rbf, γ = median", "raw columns, standardize"} <= {
+        row["map"] for row in tuning.table[:3]
+    }
+    assert "a quarter of 8,000 rows" in tuning.yaml
+
+
+def test_the_score_is_that_of_new_rows(tuning):
+    fresh = np.random.default_rng(1).normal(size=(20_000, 3))
+    truth = np.sin(2.0 * fresh[:, 0]) + fresh[:, 1] + 0.3 * np.random.default_rng(2).normal(size=20_000)
+    model = kafeat.fit(
+        {**tuning.config.to_plain(), "steps": [*tuning.config.to_plain()["steps"], {"kind": "ridge"}]},
+        TABLE,
+        "y",
+    )
+    predicted = model.predict(pa.table({f"x{i}": fresh[:, i] for i in range(3)}))
+    r2 = 1.0 - np.mean((predicted - truth) ** 2) / np.var(truth)
+    assert abs(r2 - tuning.score) < 3.0 * tuning.error
+
+
+def test_jobs_formats_and_arrays_give_the_same(tuning, tmp_path):
+    pa_csv.write_csv(TABLE, tmp_path / "t.csv")
+    pq.write_table(TABLE, tmp_path / "t.parquet", row_group_size=900)
+    for other in (
+        tune(TABLE, jobs=2),
+        tune(str(tmp_path / "t.csv")),
+        tune(str(tmp_path / "t.parquet")),
+        tune(X, Y),
+    ):
+        assert [(row["score"], row["rows"]) for row in other.table] == [
+            (row["score"], row["rows"]) for row in tuning.table
+        ]
+
+
+def test_rows_bound_them(tuning):
+    assert {row["rows"] for row in tune(TABLE, rows=6000).table} == {6000}
+    bounded = tune(TABLE, rows=7000)
+    assert bounded.table[0]["rows"] == 7000
+    assert "--rows 7000" in bounded.notes[-1]
+    assert "--rows" not in tuning.notes[-1]
+
+
+def test_a_label_of_noise_scores_like_a_constant_on_rows_that_maps_have_not_seen():
+    noise = RNG.normal(size=N)
+    found = tune(TABLE.set_column(3, "y", pa.array(noise)), trials=8)
+    assert found.score < 2.0 * found.error + 0.005
+
+
+def test_a_property_of_groups_is_chance_on_other_groups():
+    groups = np.repeat(np.arange(200), 40)
+    rows = RNG.normal(size=(200, 3))[groups] + 0.1 * X
+    table = pa.table(
+        {
+            **{f"x{i}": rows[:, i] for i in range(3)},
+            "who": [f"p{i}" for i in groups],
+            "y": RNG.normal(size=200)[groups],
+        }
+    )
+    options = {"columns": 64, "trials": 4}
+    random, grouped = tune(table, **options), tune(table, split_by="group:who", **options)
+    assert random.score > 0.2
+    assert grouped.score < 0.1 + 2.0 * grouped.error
+    assert any("--split-by group:who" in note for note in random.notes)
+    assert grouped.config.split_by == "group:who"
+    assert "by group:who" in grouped.yaml
+    assert grouped.error > 3.0 * random.error  # 50 groups say less than 2,000 rows
+
+
+def test_classes_have_log_loss_and_labels_may_be_arrays():
+    labels = np.array(["a", "b", "c"], dtype=object)[np.digitize(Y, [-0.5, 0.5])]
+    found = tune(X, labels)
+    assert found.table[0]["rows"] == N
+    assert 0.0 < -found.score < -0.8 * found.constant_score
+    assert found.figures["log_loss"] == -found.score
+
+
+def test_test_rows_have_no_part_in_it():
+    split = pa.array(np.where(np.arange(N) % 9 == 0, "test", "train"))
+    table = TABLE.append_column("part", split)
+    spoiled = table.set_column(3, "y", pa.array(np.where(np.asarray(split) == "test", 1e6, Y)))
+    first, second = (tune(one, split="part") for one in (table, spoiled))
+    assert first.table[0]["rows"] == N - N // 9 - 1
+    assert first.score == second.score
+    assert first.test_score.value != second.test_score.value
+
+
+def test_more_rows_help_as_the_curve_says(tuning):
+    curve = tuning.learning_curve
+    assert [row["rows"] for row in curve] == [N // 16, N // 8, N // 4, N // 2, N]
+    assert curve[0]["score"] < curve[-1]["score"] == tuning.score
+    low, high = tuning.twice_rows
+    assert tuning.score <= low <= high < 1.0
+    assert any(note.startswith("With half of the rows to learn from, the R² is ") for note in tuning.notes)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.25, 1.0])
+def test_the_range_for_twice_the_rows_holds_a_power_law(power):
+    def trial(n):
+        error = n**-power
+        return Trial(1, DEFAULT, Size(n, 8, 1), Outcome(1.0 - error, (1.0 - error,) * 40, 0.0, 8))
+
+    low, high = with_twice_the_rows([trial(n) for n in (2, 4, 8, 16)], 1.0)
+    assert low == pytest.approx(high) == pytest.approx(1.0 - 32.0**-power)
+
+
+def test_roles_divide_the_rows():
+    numbers = np.arange(100_000)
+    every = Roles(0, 1.0, 1.0, Folds())
+    learned, scored = every.learned(numbers, None), every.scored(numbers, None)
+    assert (learned ^ scored).all()
+    assert abs(scored.mean() - 0.25) < 0.01
+    half, fewer = Roles(0, 1.0, 0.5, Folds()), Roles(0, 0.2, 1.0, Folds())
+    assert (half.scored(numbers, None) == scored).all()
+    assert (half.learned(numbers, None) <= learned).all()
+    assert abs(half.learned(numbers, None).mean() - 0.375) < 0.01
+    assert abs(fewer.learned(numbers, None).mean() - 0.15) < 0.01
+    assert abs(fewer.scored(numbers, None).mean() - 0.05) < 0.01
+
+
+def test_roles_by_keys_keep_groups_and_times_apart():
+    values = np.floor(np.arange(10_000) / 7.0)
+    numbers = np.arange(10_000)
+    for ordered in (False, True):
+        roles = Roles(0, 1.0, 1.0, Folds.by(RowKeys(values, ordered), 4))
+        learned, scored = roles.learned(numbers, values), roles.scored(numbers, values)
+        assert not set(values[learned]) & set(values[scored])
+        assert values[scored].min() > values[learned].max() or not ordered

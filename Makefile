@@ -59,7 +59,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytes
 # every kind, `make test-numpy` everything.
 NUMPY := tests/compiled tests/contract tests/maths/fourier/test_cosines.py tests/maths/fourier/test_sincos.py tests/maths/kernels \
 	tests/samplers/test_fourier.py tests/samplers/test_nystroem.py tests/samplers/test_homogeneous.py \
-	tests/maths/test_sketch_loop.py tests/samplers/test_tensor_sketch.py \
+	tests/maths/test_sketch_loop.py tests/maths/test_content_folds.py tests/samplers/test_tensor_sketch.py tests/samplers/test_trees.py \
 	tests/samplers/test_projection.py \
 	tests/scalers/test_quantile.py tests/scalers/test_power.py
 test: $(VENV)/.installed

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ OPTIONS = {
 TESTS = (
     "contract/test_casts.py", "contract/test_sparse_product.py", "maths/fourier/test_cosines.py",
     "maths/fourier/test_structured_loop.py", "maths/fourier/test_waves.py", "maths/kernels/test_loops.py",
-    "maths/test_sketch_loop.py", "scalers/test_compiled.py",
+    "maths/test_content_folds.py", "maths/test_sketch_loop.py", "samplers/test_trees.py", "scalers/test_compiled.py",
 )  # fmt: skip
 # Next to the number of lanes of each vector, and of a panel of them; a buffer of the core has 256 numbers.
 LANES = (4, 8, 16, 64)
@@ -55,6 +56,7 @@ STEPS: tuple[dict[str, Any], ...] = (
     {"kind": "quantile"},
     {"kind": "quantile", "output": "uniform"},
     {"kind": "power"},
+    {"kind": "trees", "n_trees": 260, "max_leaves": 4, "min_leaf_rows": 1},
 )
 
 
@@ -188,7 +190,11 @@ def fit(step: dict[str, Any], d: int, width: int) -> tuple[Any, int]:
         odd = step["kind"] in ("nystroem", "projection")
         step = {**step, "n_components": width + width % 2 * (not odd)}
     X = np.random.default_rng(d).random((width + 1, d))
-    (fitted,) = kafeat.fit({"dtype": "float64", "fit_rows": "all", "steps": [step]}, X).chain.steps
+    label = X[:, 0] if step["kind"] == "trees" else None
+    config = {"dtype": "float64", "fit_rows": "all", "steps": [step]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # folds of a few rows are uneven
+        (fitted,) = kafeat.fit(config, X, label).chain.steps
     return fitted, fitted.step.n_features_out(fitted.state, d)
 
 

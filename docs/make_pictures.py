@@ -41,6 +41,7 @@ class Shown:
     logarithmic: bool = False
     relative: bool = False
     notes: str = ""
+    label: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 def normal(columns: int = 10) -> np.ndarray:
@@ -187,6 +188,11 @@ SHOWN = {
         widths("text", columns=["c0"], projection="sparse"), numerals, changed, "digits changed, of 15",
         notes="numbers of 15 digits, projection: sparse",
     ),
+    "trees": Shown(
+        {f"D = {D}": [{"kind": "trees", "n_components": D, "scale": D**-0.5}] for D in (4, 16)},
+        lambda: normal(2), lambda: distances(2, 2.5), "‖x − y‖",
+        notes="label: 1 beyond thresholds of either of 2 columns", label=lambda X: np.abs(X).max(axis=1) > 1,
+    ),
     "union": Shown(
         {f"D = {D:,}": union(D) for D in WIDTHS}, normal, distances, "‖x − y‖",
         notes="rbf on five columns, and half of a wider one on five others",
@@ -204,8 +210,10 @@ def draw(kind: str) -> None:
     behind = slice(1, None) if len(at) > POINTS else slice(None)
     by = np.sqrt(rows[behind, 0]) if shown.relative else 1.0
     for hue, (label, steps) in zip(style.hues, shown.recipes.items(), strict=False):
+        sample = shown.sample()
+        target = None if shown.label is None else shown.label(sample)
         maps = [
-            kafeat.fit({"seed": seed, "dtype": "float64", "steps": steps}, shown.sample()) for seed in SEEDS
+            kafeat.fit({"seed": seed, "dtype": "float64", "steps": steps}, sample, target) for seed in SEEDS
         ]
         exact = maps[0].exact_kernel(rows[:1], rows)[0, behind] / by
         features = [fm.transform(rows) for fm in maps]

@@ -16,6 +16,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "projection": {"n_components": 4},
     "nystroem": {"n_components": 4},
     "positive_exponential": {"gamma": 1e-3},
+    "trees": {"n_components": 8, "n_trees": 10, "min_leaf_rows": 2},
 }
 
 

@@ -15,6 +15,7 @@ from kafeat.chain.precision import agree, demanding_rows
 from kafeat.chain.tiles import run_tiles
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
+from kafeat.contract.name_patterns import expand
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, Step, Transform
 from kafeat.contract.tile import TextRows, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
@@ -161,8 +162,11 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
     names = fitted.step.names_out(sample.names, fitted.state)
     coded = dict(zip(sample.names, sample.n_categories or (), strict=False))
     unread = () if fitted.step.inner_chains else sample.names if names is None else names if last else ()
+    own = {
+        name for _, found in expand(fitted.step.traits.coded_columns, filter(None, coded)) for name in found
+    }
     for name in unread:
-        if name is not None and (coded.get(name) or name in sample.times):
+        if name is not None and name not in own and (coded.get(name) or name in sample.times):
             got, reader = ("categories", "one_hot") if coded.get(name) else ("times", "date_parts")
             raise DataError(
                 f"{fitted.step.kind}: column {quoted(name)}: expected plain numbers, got {got}, which only {reader} "

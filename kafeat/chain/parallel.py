@@ -131,6 +131,11 @@ class ParallelChains(Step):
                 dtypes |= {f"{i}.{j}.{name}": dtype for name, dtype in step.state_dtypes.items()}
         return dtypes
 
+    def fit_warnings(self, state: State) -> Iterator[str]:
+        for part, states in self._parts(state):
+            for step, of_step in zip(part.steps, states, strict=True):
+                yield from step.fit_warnings(of_step)
+
     def widths(self, state: State, n_features_in: int) -> list[int]:
         """Return the number of outputs of each map."""
         widths = []

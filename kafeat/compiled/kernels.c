@@ -213,6 +213,7 @@ INLINE double log1p_f64(double x) {
 #define KAFEAT(name) kafeat_##name##_f32
 #include "loops.h"
 #include "sparse.h"
+#include "content.h"
 #undef REAL
 #undef OF
 #undef KAFEAT
@@ -222,6 +223,7 @@ INLINE double log1p_f64(double x) {
 #define KAFEAT(name) kafeat_##name##_f64
 #include "loops.h"
 #include "sparse.h"
+#include "content.h"
 
 #undef REAL
 #undef OF

@@ -16,6 +16,7 @@
 #include "hadamard.h"
 #include "products.h"
 #include "terms.h"
+#include "trees.h"
 #if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"
 #endif
@@ -43,6 +44,7 @@
 #include "hadamard.h"
 #include "products.h"
 #include "terms.h"
+#include "trees.h"
 #if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"
 #endif

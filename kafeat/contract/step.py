@@ -9,7 +9,7 @@ error messages all read that declaration.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, TypeVar
 
@@ -241,6 +241,10 @@ class Step(BaseModel, ABC):
     def width_warning(self, n_features_in: int) -> str | None:
         """Return a sentence about a width of the output that is valid for this input but may be a mistake, or None."""
         return None
+
+    def fit_warnings(self, state: State) -> Iterator[str]:
+        """Yield sentences about what was learned that is valid but may not be what was meant."""
+        yield from ()
 
     def names_out(self, names: Names, state: State) -> Names | None:
         """Return the names of the outputs, or None for a step whose outputs are not input columns.

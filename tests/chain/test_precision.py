@@ -39,8 +39,9 @@ def times() -> np.ndarray:
     return np.column_stack([seconds, seconds + rng.integers(600, size=N), 100 * rng.random(N)])
 
 
-def fit(steps: list[dict], X: object, dtype: str = "float32", **more: object) -> FeatureMap:
-    return kafeat.fit({"seed": 3, "dtype": dtype, "steps": steps, **more}, X)
+def fit(steps: list[dict], X: np.ndarray, dtype: str = "float32", **more: object) -> FeatureMap:
+    label = X[:, 0] if any(step["kind"] == "trees" for step in steps) else None
+    return kafeat.fit({"seed": 3, "dtype": dtype, "steps": steps, **more}, X, label)
 
 
 def both(steps: list[dict], X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

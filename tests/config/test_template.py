@@ -14,7 +14,7 @@ from kafeat.registry import kinds, predictors, samplers, step_class
 
 def first(kind):
     """The scaler that a template puts before kinds that measure rows as a whole."""
-    ignoring = {"homogeneous", "intersection_bins", "product", "skewed", "text", "union"}
+    ignoring = {"homogeneous", "intersection_bins", "product", "skewed", "text", "trees", "union"}
     if kind in predictors():
         return ["standardize", "fourier"]
     return ["standardize"] if kind in {*samplers(), "pca", "metric"} - ignoring else []

@@ -59,6 +59,7 @@ STEPS: dict[str, list[dict[str, Any]]] = {
     "nystroem, preimages": [{"kind": "nystroem", "n_components": 3, "preimages": True}],
     "product": [{"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 2}],
     "product, signs": [{"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 2, "n_components": 3}],
+    "trees, categories": [{**small("trees"), "categories": ["c0"]}],
     "union": [
         {
             "kind": "union",

@@ -335,6 +335,9 @@ class SampledFit:
         options = config.search or SearchOptions()
         steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options, predict)
         chain = Chain.fit(steps, sample, _stream(config.seed, 1), on_step)
+        for fitted in chain.steps:
+            for message in fitted.step.fit_warnings(fitted.state):
+                listener.warn(f"{self.place}: {message}")
         if config.prune is not None:
             listener.phase("pruning outputs")
             chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))

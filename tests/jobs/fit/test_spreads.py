@@ -121,7 +121,7 @@ def test_samplers_need_like_spreads_and_scalers_do_not() -> None:
     def those(kinds: tuple[str, ...], need: bool) -> set[str]:
         return {kind for kind in kinds if (build_step(small(kind)).traits.spreads == "needs") == need}
 
-    alone = {"homogeneous", "intersection_bins", "product", "skewed", "text", "union"}
+    alone = {"homogeneous", "intersection_bins", "product", "skewed", "text", "trees", "union"}
     assert those(samplers(), need=False) == alone
     assert those(scalers(), need=True) == {"metric", "pca"}
 

@@ -1,0 +1,272 @@
+"""Boosted trees that are cross-fitted: the ensemble of a fold learns from the rows of the other folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from kafeat.errors import DataError, UsageError
+from kafeat.maths.content_folds import content_hashes, folds_of, group_hashes
+from kafeat.maths.task import targets_to_learn, task_of
+from kafeat.maths.tree_columns import HIGH, MOST_EDGES, TreeColumns, group_ends
+from kafeat.types import Array, Floats
+
+# Codes of numbers are from 1 to 254; a threshold of 255 sends no row to the right.
+_MOST_BINS, _NEVER = HIGH - 1, HIGH
+# Fills up the edges of a column.
+_NO_EDGE = 3e38
+_MOST_BYTES = 50_000_000
+# Each tree sees these shares of rows and columns (stochastic gradient boosting, Friedman 2002).
+_SHARE = 0.8
+# The mean label of a category counts the mean of all rows as so many.
+_PRIOR_ROWS = 10.0
+
+
+class TreeRecipe(Protocol):
+    """The parameters of trees in a step."""
+
+    @property
+    def n_components(self) -> int: ...
+    @property
+    def n_folds(self) -> int: ...
+    @property
+    def n_trees(self) -> int: ...
+    @property
+    def max_leaves(self) -> int: ...
+    @property
+    def learning_rate(self) -> float: ...
+    @property
+    def min_leaf_rows(self) -> int: ...
+    @property
+    def scale(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """What the trees are to learn: Y (n, k), or classes by number, whose Y are their indicators."""
+
+    Y: Floats
+    classes: Array | None
+
+    @property
+    def outputs(self) -> int:
+        """The number of sums of trees: one for each number or class, but one for two classes."""
+        return 1 if self.classes is not None and self.Y.shape[1] == 2 else self.Y.shape[1]
+
+
+def fit_trees(
+    X: Floats,
+    labels: Array,
+    recipe: TreeRecipe,
+    categories: Mapping[int, int],
+    rng: np.random.Generator,
+    groups: Array | None = None,
+) -> dict[str, Array]:
+    """Return the state of `TreeColumns`, whose columns of rows X (n, d) have mean 0 and the spread `scale`.
+
+    `categories` are the columns that hold codes, with the number of their categories. The fold of a row follows from
+    its content, or from its group (n,), a whole number, if there are groups.
+    """
+    seed = int(rng.integers(1 << 63))
+    folds = folds_of(
+        content_hashes(X, seed) if groups is None else group_hashes(groups, seed), recipe.n_folds
+    )
+    D = recipe.n_components
+    state = {"seed": np.array(seed), "means": np.zeros(D), **_grow(X, labels, folds, recipe, categories, rng)}
+    columns = TreeColumns(state, X.shape[1], np.dtype(np.float64))
+    Z = np.empty((len(X), D))
+    columns.apply_folds(X, folds, Z, columns.scratch(len(X)))
+    spread = Z.std(axis=0)
+    factors = recipe.scale / np.where(spread > 0.0, spread, 1.0)
+    _, outputs, n_trees, _ = state["leaves"].shape
+    sizes = np.diff(group_ends(outputs, n_trees, D), prepend=0)
+    of_trees = np.repeat(factors, sizes).reshape(outputs, n_trees, 1)
+    leaves = (state["leaves"] * of_trees).astype(np.float32)
+    return {**state, "leaves": leaves, "means": Z.mean(axis=0) * factors}
+
+
+def _grow(
+    X: Floats,
+    labels: Array,
+    folds: Array,
+    recipe: TreeRecipe,
+    categories: Mapping[int, int],
+    rng: np.random.Generator,
+) -> dict[str, Array]:
+    """Return the trees and what they compare, before their leaves are scaled."""
+    lightgbm, targets = load_library(), _targets(labels, recipe, rng)
+    shape = (recipe.n_folds, targets.outputs, recipe.n_trees, recipe.max_leaves - 1)
+    _refuse_size(shape, recipe.n_components)
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = X.astype(np.float32)
+    ranks = [_ranks(X[:, j], size, targets.Y, folds, recipe.n_folds) for j, size in categories.items()]
+    columns = [np.arange(categories[j]) if j in categories else X[:, j] for j in range(X.shape[1])]
+    edges = np.stack([_edges(column) for column in columns])
+    features, masks = np.zeros(shape, np.int32), np.full(shape, -1, np.int32)
+    thresholds, leaves = (
+        np.full(shape, _NEVER, np.uint8),
+        np.zeros((*shape[:3], recipe.max_leaves), np.float32),
+    )
+    for fold, stream in enumerate(rng.spawn(recipe.n_folds)):
+        rows = np.flatnonzero(folds != fold)
+        codes = _codes(X[rows], edges, {j: r[fold] for j, r in zip(categories, ranks, strict=True)})
+        for output, i, tree in _grown(lightgbm, codes, targets, rows, recipe, int(stream.integers(1 << 31))):
+            at = fold, output, i
+            _lay_out(tree, features[at], thresholds[at], masks[at], leaves[at])
+    used = np.unique(features // 2)
+    return {
+        "fold_rows": np.bincount(folds, minlength=recipe.n_folds), "columns": used.astype(np.int64),
+        "edges": edges[used], "features": (2 * np.searchsorted(used, features // 2) + features % 2).astype(np.int32),
+        "thresholds": thresholds, "masks": masks, "leaves": leaves,
+        "categorical": np.array(list(categories), np.int64), "sizes": np.array(list(categories.values()), np.int64),
+        "ranks": np.concatenate([*ranks, np.empty((recipe.n_folds, 0), np.int32)], axis=1),
+    }  # fmt: skip
+
+
+def load_library() -> Any:
+    """Return LightGBM, or refuse to fit without it."""
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise UsageError(f"trees: expected lightgbm, got: {error}; pip install 'kafeat[trees]'") from error
+    except OSError as error:
+        raise UsageError(
+            f"trees: expected the OpenMP library of GCC, which lightgbm needs, got: {error}; apt-get install libgomp1"
+        ) from error
+    return lightgbm
+
+
+def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
+    """Refuse more than some megabytes of trees (folds, outputs, trees, nodes), and more columns than trees."""
+    _, outputs, n_trees, nodes = shape
+    if outputs * n_trees < D:
+        raise DataError(
+            f"trees: n_components: expected at most {outputs * n_trees:,}, as there are {n_trees:,} trees for each of "
+            f"{outputs:,} outputs, got {D:,}: raise n_trees"
+        )
+    size = int(np.prod(shape[:3])) * (13 * nodes + 4)
+    if size > _MOST_BYTES:
+        raise DataError(
+            f"trees: expected at most {_MOST_BYTES / 1e6:.0f} MB of trees, got {size / 1e6:,.0f} MB ({shape[0]} folds "
+            f"of {shape[2]:,} trees for each of {shape[1]:,} outputs): lower n_trees, n_folds or max_leaves"
+        )
+
+
+def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
+    """Return at most D outputs. More of them are mixed with random signs, which keeps distances (Achlioptas 2003)."""
+    Y, task, D = targets_to_learn(labels), task_of(labels), recipe.n_components
+    if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):
+        return _Targets(Y, task.numbers(labels))
+    if Y.shape[1] > D:
+        Y = (Y - Y.mean(axis=0)) @ rng.choice([-1.0, 1.0], (Y.shape[1], D))
+        Y /= np.maximum(Y.std(axis=0), np.finfo(float).tiny)
+    return _Targets(Y, None)
+
+
+def _edges(x: Array) -> Array:
+    """Return numbers between those of a column: between any two if they are few, else between quantiles."""
+    values, counts = np.unique(x[~np.isnan(x)].astype(np.float32), return_counts=True)
+    places = np.arange(len(values) - 1)
+    if len(values) > _MOST_BINS:
+        shares = np.arange(1, _MOST_BINS) / _MOST_BINS * counts.sum()
+        places = np.unique(np.searchsorted(np.cumsum(counts), shares))
+        places = places[places < len(values) - 1]
+    edges = np.full(MOST_EDGES, _NO_EDGE, np.float32)
+    if len(places):
+        low, high = values[places], values[places + 1]
+        middle = (low.astype(np.float64) / 2 + high.astype(np.float64) / 2).astype(np.float32)
+        edges[: len(places)] = np.where(middle < high, middle, low)
+    return edges
+
+
+def _ranks(codes: Array, size: int, Y: Floats, folds: Array, n_folds: int) -> Array:
+    """Return the place of each category, (folds, size), in the order of the mean label of the other folds' rows.
+
+    That order has the best split of a number in two (Fisher 1958); of several, their direction of most variance counts.
+    """
+    ranks = np.empty((n_folds, size), np.int32)
+    for fold in range(n_folds):
+        rows = np.flatnonzero((folds != fold) & (codes >= 0))
+        of_row = codes[rows].astype(np.intp)
+        counts = np.bincount(of_row, minlength=size)[:, None]
+        apart = np.zeros((size, Y.shape[1]))
+        np.add.at(apart, of_row, Y[rows] - Y[rows].mean(axis=0))
+        apart /= counts + _PRIOR_ROWS
+        _, axes = np.linalg.eigh(apart.T @ (counts * apart))
+        main = axes[:, -1] * np.sign(axes[np.abs(axes[:, -1]).argmax(), -1])
+        ranks[fold, np.argsort(apart @ main, kind="stable")] = np.arange(size)
+    return ranks
+
+
+def _codes(X: Floats, edges: Array, ranks: Mapping[int, Array]) -> Floats:
+    """Return rows X as codes of numbers and ranks; NaN is missing."""
+    codes = np.empty_like(X)
+    for j, of_column in enumerate(edges):
+        x = X[:, j]
+        if j in ranks:
+            known = (x >= 0) & (x < len(ranks[j]))
+            x = np.where(known, ranks[j][np.where(known, x, 0).astype(np.intp)], np.float32(np.nan))
+        codes[:, j] = np.where(np.isnan(x), np.nan, 1 + np.searchsorted(of_column, x))
+    return codes
+
+
+def _grown(
+    lightgbm: Any, codes: Floats, targets: _Targets, rows: Array, recipe: TreeRecipe, seed: int
+) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+    """Yield the trees of one ensemble, each with its output and its number; none of an output that is constant."""
+    parameters = {
+        "num_leaves": recipe.max_leaves, "learning_rate": recipe.learning_rate,
+        "min_data_in_leaf": recipe.min_leaf_rows, "min_data_in_bin": 1, "max_bin": HIGH,
+        "bin_construct_sample_cnt": max(1, len(codes)), "feature_pre_filter": False,
+        "feature_fraction": _SHARE, "bagging_fraction": _SHARE, "bagging_freq": 1,
+        # one thread and one way through the data: the same trees on every machine
+        "num_threads": 1, "deterministic": True, "force_col_wise": True, "seed": seed, "verbosity": -1,
+    }  # fmt: skip
+    for objective, of_outputs, y in _objectives(targets, rows):
+        if len(np.unique(y)) < 2:
+            continue
+        several = {"num_class": len(of_outputs)} if len(of_outputs) > 1 else {}
+        chosen = {**parameters, **several, "objective": objective}
+        booster = lightgbm.train(chosen, lightgbm.Dataset(codes, y, params=chosen), recipe.n_trees)
+        for i, tree in enumerate(booster.dump_model()["tree_info"]):
+            yield of_outputs[i % len(of_outputs)], i // len(of_outputs), tree["tree_structure"]
+
+
+def _objectives(targets: _Targets, rows: Array) -> Iterator[tuple[str, list[int], Array]]:
+    """Yield the losses to minimize, each with its outputs and labels: only classes that these rows have."""
+    if targets.classes is None:
+        for output in range(targets.outputs):
+            yield "regression", [output], targets.Y[rows, output]
+        return
+    present, y = np.unique(targets.classes[rows], return_inverse=True)
+    if len(present) > 2:
+        yield "multiclass", present.tolist(), y
+    else:
+        yield "binary", [0 if targets.outputs == 1 else int(present[-1])], y
+
+
+def _lay_out(
+    tree: Mapping[str, Any], features: Array, thresholds: Array, masks: Array, leaves: Array
+) -> None:
+    """Write a tree of LightGBM as nodes in any order: the leaves are numbered from left to right."""
+    count = 0
+
+    def place(node: Mapping[str, Any], first: int) -> int:
+        """Number the leaves of a branch from `first` on, and return the number after the last one."""
+        nonlocal count
+        if "left_child" not in node:
+            leaves[first] = node["leaf_value"]
+            return first + 1
+        i, count = count, count + 1
+        # LightGBM takes a missing number for 0 where it has seen none
+        missing_left = node["default_left"] or node["missing_type"] != "NaN"
+        features[i] = 2 * node["split_feature"] + (not missing_left)
+        thresholds[i] = min(node["threshold"], _MOST_BINS)
+        middle = place(node["left_child"], first)
+        masks[i] = ~((1 << middle) - (1 << first))
+        return place(node["right_child"], middle)
+
+    place(tree, 0)

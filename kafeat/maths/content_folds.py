@@ -1,0 +1,76 @@
+"""Folds by content: the fold of a row follows from its own numbers, so a new row has one too, and equal rows share it.
+
+Numbers count as float32, −0 as 0, and every NaN as one: the fold is the same from every format and dtype.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kafeat.compiled.library import ARRAY, SIZE, address, loop
+from kafeat.types import Array, Floats
+
+Hashes = npt.NDArray[np.uint64]
+
+_GAMMA = 0x9E3779B97F4A7C15
+_NAN = np.uint32(0x7FC00000)
+
+
+def content_hashes(X: Floats, seed: int) -> Hashes:
+    """Return a hash (n,) of each row of X (n, d): mix(a₀ + Σ_j a_j·b_j mod 2⁶⁴), where b_j are the 32 bits of x_j.
+
+    The factors a are the numbers that splitmix64 gives for the seed. The high bits of the sum are a strongly universal
+    hash (Lemire & Kaser 2014), and mix is the last part of splitmix64.
+    """
+    X = np.ascontiguousarray(X)
+    n, d = X.shape
+    keys = _mixed(np.uint64(seed) + np.arange(1, d + 2, dtype=np.uint64) * np.uint64(_GAMMA))
+    hashes = np.empty(n, np.uint64)
+    run = loop("content_sums", X.dtype, ARRAY, SIZE, SIZE, ARRAY, ARRAY)
+    if run is not None:
+        run(address(X), n, d, address(keys), address(hashes))
+        return _mixed(hashes)
+    hashes[:] = keys[0]
+    for j in range(d):
+        hashes += _bits(X[:, j]).astype(np.uint64) * keys[j + 1]
+    return _mixed(hashes)
+
+
+def group_hashes(groups: Array, seed: int) -> Hashes:
+    """Return a hash (n,) of the group of each row, a whole number of 64 bits: it takes the place of the content."""
+    with np.errstate(over="ignore"):
+        return _mixed(_mixed(groups.astype(np.int64).view(np.uint64) + np.uint64(_GAMMA)) ^ np.uint64(seed))
+
+
+def folds_of(hashes: Hashes, n_folds: int) -> npt.NDArray[np.intp]:
+    """Return the fold (n,) of each hash, from 0: its high 32 bits as a share of all folds."""
+    return ((hashes >> np.uint64(32)) * np.uint64(n_folds) >> np.uint64(32)).astype(np.intp)
+
+
+def uneven_folds(counts: Array) -> str | None:
+    """Return a sentence if a fold holds less than half or more than twice its share of the rows, or None.
+
+    `counts` are the numbers of rows of the folds.
+    """
+    share, least, most = float(counts.mean()), int(counts.min()), int(counts.max())
+    if 2 * least >= share and most <= 2 * share:
+        return None
+    return (
+        f"expected about {share:,.0f} rows in each of {len(counts)} folds, got from {least:,} to {most:,}: there are "
+        "few different rows, so what is learned from some of them says little about the others"
+    )
+
+
+def _mixed(z: Hashes) -> Hashes:
+    """Return the output function of splitmix64 (Steele, Lea & Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _bits(x: Floats) -> npt.NDArray[np.uint32]:
+    """Return the bits of numbers as float32."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = x.astype(np.float32) + np.float32(0.0)
+    return np.where(np.isnan(narrow), _NAN, narrow.view(np.uint32))

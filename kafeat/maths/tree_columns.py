@@ -1,0 +1,167 @@
+"""Sums of the leaves of boosted trees as columns: each row goes through the ensemble of its own fold.
+
+Numbers are compared as codes, 1 + the number of edges of their column that are below them: a node sends a row to the
+right if its code is above a threshold. A missing number has two codes, 0 and 255, of which a node reads one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kafeat.compiled.library import ARRAY, SIZE, address, aligned, loop, vector_bytes
+from kafeat.contract.checks import check_indices
+from kafeat.contract.step import Transform
+from kafeat.maths.content_folds import content_hashes, folds_of
+from kafeat.types import Array, Floats, Shape, State
+
+MOST_LEAVES = 32
+"""Leaves of a tree: each has a bit of one number."""
+MOST_EDGES = 255
+LOW, HIGH = 0, 255
+"""The codes of a missing number."""
+_LARGEST_LEAF = 1e30
+# Nodes that NumPy compares at a time.
+_NODES_AT_ONCE = 1 << 21
+
+STATE_DTYPES = {
+    "seed": "int64", "fold_rows": "int64", "columns": "int64", "features": "int32", "thresholds": "uint8",
+    "masks": "int32", "categorical": "int64", "sizes": "int64", "ranks": "int32",
+}  # fmt: skip
+
+
+def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: int) -> Mapping[str, Shape]:
+    """Return the shapes of a state: of the trees (folds, outputs, trees, nodes), in order."""
+    outputs = np.shape(state.get("features", 0))[1:2] or (0,)
+    used, coded = np.size(state.get("columns", ())), np.size(state.get("categorical", ()))
+    nodes = (n_folds, *outputs, n_trees, max_leaves - 1)
+    return {
+        "seed": (), "fold_rows": (n_folds,), "columns": (used,), "edges": (used, MOST_EDGES), "features": nodes,
+        "thresholds": nodes, "masks": nodes, "leaves": (*nodes[:3], max_leaves), "means": (D,),
+        "categorical": (coded,), "sizes": (coded,), "ranks": (n_folds, int(np.sum(state.get("sizes", 0)))),
+    }  # fmt: skip
+
+
+def check_trees(state: State, n_features_in: int, D: int) -> None:
+    """ValueError for values that no fit gives, with which a loop would read elsewhere or overflow."""
+    check_indices("state.seed", state["seed"], 1 << 63)
+    check_indices("state.columns", state["columns"], n_features_in)
+    check_indices("state.features", state["features"], 2 * len(state["columns"]))
+    check_indices("state.categorical", state["categorical"], n_features_in)
+    check_indices("state.sizes", state["sizes"], 1 << 24)
+    check_indices("state.ranks", state["ranks"], 1 << 24)
+    outputs, n_trees = state["features"].shape[1:3]
+    if not 1 <= outputs <= D <= outputs * n_trees:
+        raise ValueError(f"state.features: expected trees for {D} columns, got {outputs} times {n_trees}")
+    if (state["masks"] >= 0).any():
+        raise ValueError("state.masks: expected the last leaf in each")
+    if not (np.abs(state["leaves"]) <= _LARGEST_LEAF).all():
+        raise ValueError(f"state.leaves: expected numbers of at most {_LARGEST_LEAF:g}")
+
+
+def group_ends(outputs: int, n_trees: int, D: int) -> Array:
+    """Return after which of the trees (outputs times n_trees) each of D columns ends.
+
+    Each output has D // outputs columns, and the first ones have one more if that leaves some.
+    """
+    sizes = [D // outputs + (c < D % outputs) for c in range(outputs)]
+    return np.concatenate([(np.arange(g) + 1) * n_trees // g + c * n_trees for c, g in enumerate(sizes)])
+
+
+class TreeColumns(Transform):
+    """The columns of fitted trees, less their means: by the compiled loop, or by NumPy with the same bytes."""
+
+    def __init__(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> None:
+        self.n_features_in, self.n_features_out = n_features_in, len(state["means"])
+        n_folds, outputs, n_trees, n_nodes = state["features"].shape
+        self._seed, self._dtype, self._n_nodes = int(state["seed"]), dtype, n_nodes
+        self._columns = state["columns"].astype(np.int32)
+        self._edges = np.ascontiguousarray(state["edges"], dtype=np.float32)
+        nodes = [state[name].astype(np.int32) for name in ("features", "thresholds", "masks")]
+        self._nodes = np.stack(nodes, axis=-1).reshape(n_folds, outputs * n_trees, n_nodes, 3)
+        self._leaves = np.zeros((n_folds, outputs * n_trees, MOST_LEAVES), dtype)
+        leaves = state["leaves"].astype(np.float32)  # one rounding for maps of both dtypes
+        self._leaves[..., : leaves.shape[-1]] = leaves.reshape(n_folds, outputs * n_trees, -1)
+        self._ends = group_ends(outputs, n_trees, self.n_features_out).astype(np.int32)
+        self._means = state["means"].astype(dtype)
+        starts = np.concatenate([[0], np.cumsum(state["sizes"])])
+        self._coded = [
+            (int(j), state["ranks"][:, a:b])
+            for j, a, b in zip(state["categorical"], starts[:-1], starts[1:], strict=True)
+        ]
+        size = vector_bytes()
+        arguments = [ARRAY, SIZE, ARRAY, SIZE, ARRAY, SIZE, ARRAY, ARRAY, SIZE, *[ARRAY] * 3, SIZE]
+        self._run = loop(f"trees_{size}", dtype, *arguments, ARRAY, ARRAY, SIZE, SIZE) if size else None
+
+    def scratch(self, rows: int) -> Array:
+        return aligned(2 * vector_bytes() * len(self._columns), np.dtype(np.int32))
+
+    def apply(self, X: Floats, out: Floats, scratch: Array) -> None:
+        folds = folds_of(content_hashes(X, self._seed), len(self._nodes))
+        self.apply_folds(X, folds, out, scratch)
+
+    def apply_folds(self, X: Floats, folds: Array, out: Floats, scratch: Array) -> None:
+        """Write the columns of rows X (n, d), each by the ensemble of its fold (n,)."""
+        X = np.ascontiguousarray(self._ranked(X, folds))
+        for fold in range(len(self._nodes)):
+            rows = np.flatnonzero(folds == fold).astype(np.int32)
+            if self._run is None:
+                out[rows] = self._sums(X[rows], fold)
+            elif len(rows):
+                by_row, by_output = (step // out.itemsize for step in out.strides)
+                self._run(
+                    address(X), X.shape[1], address(rows), len(rows), address(self._columns), len(self._columns),
+                    address(self._edges), address(self._nodes[fold]), self._n_nodes, address(self._leaves[fold]),
+                    address(self._ends), address(self._means), self.n_features_out, address(scratch),
+                    address(out), by_row, by_output,
+                )  # fmt: skip
+
+    def _ranked(self, X: Floats, folds: Array) -> Floats:
+        """Return rows X with the ranks of categories in the place of their codes; one that is unknown is missing."""
+        if not self._coded:
+            return X
+        X = X.copy()
+        for j, ranks in self._coded:
+            codes = np.nan_to_num(np.rint(X[:, j]), nan=-1.0)
+            known = (codes >= 0.0) & (codes < ranks.shape[1])
+            X[:, j] = np.nan
+            X[known, j] = ranks[folds[known], codes[known].astype(np.intp)]
+        return X
+
+    def _sums(self, X: Floats, fold: int) -> Floats:
+        """Return the columns of rows X by one ensemble, without the compiled loop."""
+        codes, sums = self._codes(X), np.zeros((self.n_features_out, len(X)), self._dtype)
+        nodes, leaves = self._nodes[fold], self._leaves[fold]
+        at_once = max(1, _NODES_AT_ONCE // max(1, len(X) * self._n_nodes))
+        column = np.repeat(np.arange(self.n_features_out), np.diff(self._ends, prepend=0))
+        for start in range(0, len(nodes), at_once):
+            feature, threshold, mask = np.moveaxis(nodes[start : start + at_once], -1, 0)[..., None]
+            cleared = np.where(codes[feature[..., 0]] > threshold, mask, -1)
+            bits = np.bitwise_and.reduce(cleared, axis=1).view(np.uint32).astype(np.int64)
+            leaf = np.frexp((bits & -bits).astype(np.float64))[1] - 1
+            for tree, of_rows in enumerate(leaf, start):
+                sums[column[tree]] += leaves[tree, of_rows]
+        return sums.T - self._means
+
+    def _codes(self, X: Floats) -> Array:
+        """Return both codes of each column that the trees read, (2u, n)."""
+        codes = np.empty((2 * len(self._columns), len(X)), np.int32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            narrow = X.astype(np.float32)
+        for j, (column, edges) in enumerate(zip(self._columns, self._edges, strict=True)):
+            x = narrow[:, column]
+            below = _count_below(edges, x)
+            codes[2 * j] = np.where(np.isnan(x), LOW, below + 1)
+            codes[2 * j + 1] = np.where(np.isnan(x), HIGH, below + 1)
+        return codes
+
+
+def _count_below(edges: Array, x: Array) -> Array:
+    """Return how many edges are below each number, by the steps of the compiled loop: edges may not be in order."""
+    below, half = np.zeros(len(x), np.int32), (MOST_EDGES + 1) // 2
+    while half:
+        below += half * (edges[below + half - 1] < x)
+        half //= 2
+    return below

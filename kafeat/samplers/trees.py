@@ -1,0 +1,93 @@
+"""Columns that boosted trees give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kafeat.chain.chain import own_coordinates
+from kafeat.contract.kernel_inputs import KernelInputs
+from kafeat.contract.name_patterns import ColumnNames, places_of
+from kafeat.contract.step import (
+    Coding,
+    PositiveFloat,
+    Sample,
+    Step,
+    Traits,
+    Transform,
+    Width,
+    parameter,
+)
+from kafeat.maths.boosting import fit_trees
+from kafeat.maths.content_folds import uneven_folds
+from kafeat.maths.tree_columns import MOST_LEAVES, STATE_DTYPES, TreeColumns, check_trees, tree_shapes
+from kafeat.types import Shape, State
+
+
+class Trees(Step):
+    """z_j(x) = (Σ_{t in group j} f_t(x) − m_j)·scale/s_j, where f_t are boosted trees of the ensemble of x's fold.
+
+    Each of `n_folds` ensembles learns the label from the rows of the other folds, and a row goes through that of its
+    own: a linear model behind the columns sees no label twice. The fold follows from a hash of the row's numbers, so a
+    new row has one too. The trees of each class, or number, are cut into groups in the order in which they were grown.
+    Column j is the sum of a group, with the mean m_j and the standard deviation s_j on the fit sample.
+
+    Source: Friedman 2001, algorithms 3 to 6 (boosting), by LightGBM; Wolpert 1992 and Chernozhukov et al. 2018
+    (cross-fitting); Lucchese et al. 2015 (the transform); folds by content: this project.
+    """
+
+    always: ClassVar[Traits] = Traits(missing="fill", spreads="ignores", own_kernel="kind: trees")
+
+    n_components: Width = parameter(16, "D, the number of outputs, over all classes or numbers of the label")
+    n_folds: int = parameter(6, "K, the number of ensembles", ge=2, le=20)
+    n_trees: int = parameter(300, "number of trees for each class or number of the label", ge=1, le=5000)
+    max_leaves: int = parameter(31, "maximum number of leaves of a tree", ge=2, le=MOST_LEAVES)
+    learning_rate: PositiveFloat = parameter(0.05, "factor of each tree", le=1.0)
+    min_leaf_rows: int = parameter(10, "least number of rows in a leaf", ge=1)
+    scale: PositiveFloat = parameter(
+        0.13, "standard deviation of the outputs: 0.13 is three times that of a kernel map of 512 outputs"
+    )
+    categories: ColumnNames = parameter((), "the columns of categories to take, by name or pattern")
+
+    @property
+    def traits(self) -> Traits:
+        traits = super().traits
+        return replace(
+            traits,
+            label_needs={**traits.label_needs, "kind: trees": "to learn from"},
+            coded_columns=dict.fromkeys(self.categories, Coding(lenient=True)),
+        )
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        if sample.label is None:
+            raise TypeError("trees: a config without a label has to be refused before the fit")
+        places, sizes = places_of(self.kind, self.categories, sample.names), sample.n_categories
+        categories = {int(j): 0 if sizes is None else sizes[j] for j in places}
+        return fit_trees(sample.X, sample.label, self, categories, rng)
+
+    def fit_warnings(self, state: State) -> Iterator[str]:
+        uneven = uneven_folds(state["fold_rows"])
+        if uneven is not None:
+            yield f"trees: {uneven}"
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        return tree_shapes(state, self.n_folds, self.n_trees, self.max_leaves, self.n_components)
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return STATE_DTYPES
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        check_trees(state, n_features_in, self.n_components)
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.n_components
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        return TreeColumns(state, n_features_in, dtype)
+
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
+        return own_coordinates(self, state, pair)

@@ -1,0 +1,318 @@
+"""Columns of boosted trees: LightGBM's own predictions, by the ensemble that has not seen the row."""
+
+from __future__ import annotations
+
+import builtins
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.chain.chain import FittedStep
+from kafeat.contract.step import Sample
+from kafeat.errors import DataError, KafeatWarning, UsageError
+from kafeat.maths import boosting, tree_columns
+from kafeat.maths.boosting import fit_trees
+from kafeat.maths.content_folds import content_hashes, folds_of
+from kafeat.maths.tree_columns import TreeColumns, group_ends
+from kafeat.samplers.trees import Trees
+from kafeat.types import Array, Floats, State
+
+SMALL = {"n_trees": 12, "max_leaves": 7, "learning_rate": 0.2, "n_folds": 3}
+
+
+def table(n: int = 900, seed: int = 0) -> tuple[Floats, Array]:
+    """Rows with missing numbers, of which column 3 holds the codes of five categories, and a label of numbers."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    X[:, 3] = rng.integers(0, 5, n)
+    y = X[:, 0] * (X[:, 1] > 0) + np.array([1.0, -2.0, 0.5, 2.0, -1.0])[X[:, 3].astype(int)]
+    X[rng.random(n) < 0.1, 1] = np.nan
+    return X, y + 0.1 * rng.standard_normal(n)
+
+
+def fitted(X: Floats, y: Array, **parameters: object) -> tuple[Trees, State]:
+    step = Trees(**{**SMALL, **parameters})
+    return step, step.fit(Sample(X, y, len(X)), np.random.default_rng(1))
+
+
+def columns(step: Trees, state: State, X: Floats, order: str = "C") -> Floats:
+    transform = step.bind(state, X.shape[1], X.dtype)
+    out = np.full((len(X), step.n_components), np.nan, X.dtype, order=order)
+    transform.apply(X, out, transform.scratch(len(X)))
+    return out
+
+
+def standardized(Z: Floats, scale: float) -> Floats:
+    return (Z - Z.mean(axis=0)) / Z.std(axis=0) * scale
+
+
+@pytest.mark.parametrize("coded", [{}, {3: 5}])
+def test_one_column_is_the_prediction_of_the_library(
+    coded: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Float32 leaves are off by ε/2 each: T of them by T·ε/2 of the largest, at most; 4 is for mean and spread."""
+    made: list[tuple[lightgbm.Booster, Floats]] = []
+    train, codes = lightgbm.train, boosting._codes
+    monkeypatch.setattr(lightgbm, "train", lambda *a: made.append(train(*a)) or made[-1])
+    ranks: list[tuple] = []
+    monkeypatch.setattr(boosting, "_codes", lambda X, e, r: ranks.append((e, r)) or codes(X, e, r))
+    X, y = table()
+    step = Trees(**SMALL, n_components=1)
+    state = fit_trees(X, y, step, coded, np.random.default_rng(1))
+    folds = folds_of(content_hashes(X, int(state["seed"])), 3)
+    expected = np.empty(len(X))
+    for fold, (booster, (edges, of_fold)) in enumerate(zip(made, ranks, strict=True)):
+        rows = folds == fold
+        inputs = codes(X[rows].astype(np.float32), edges, of_fold)
+        expected[rows] = booster.predict(inputs, raw_score=True)
+    largest = np.abs(state["leaves"]).max()
+    tolerance = 4 * SMALL["n_trees"] * np.finfo(np.float32).eps * largest
+    np.testing.assert_allclose(
+        columns(step, state, X)[:, 0], standardized(expected, step.scale), rtol=0, atol=tolerance
+    )
+    assert set(state["features"].ravel() % 2) == {0, 1}, "missing numbers go both ways"
+
+
+def test_the_columns_of_an_output_are_the_groups_of_its_trees_in_order() -> None:
+    X, y = table()
+    (one, whole), (four, parts) = (fitted(X, y, n_components=D) for D in (1, 4))
+    assert group_ends(1, 12, 4).tolist() == [3, 6, 9, 12]
+    assert group_ends(3, 5, 4).tolist() == [2, 5, 10, 15]
+    Z = columns(four, parts, X)
+    np.testing.assert_allclose(Z.mean(axis=0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(Z.std(axis=0), four.scale, rtol=1e-5)
+    # leaves of both fits are those of the same trees, each times the factor of its column
+    factors = (parts["leaves"] / np.where(whole["leaves"] == 0.0, 1.0, whole["leaves"])).max(axis=(0, 1, 3))
+    total = (Z / factors[[0, 3, 6, 9]]).sum(axis=1)
+    np.testing.assert_allclose(total, columns(one, whole, X)[:, 0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_folds", [2, 4, 6, 8])
+@pytest.mark.parametrize("classes", [None, 2, 5])
+def test_labels_of_noise_are_not_predicted_on_the_rows_of_the_fit(n_folds: int, classes: int | None) -> None:
+    """n·R² of D columns is χ²(D) if they know nothing of the label: 5 standard deviations."""
+    rng, n, D = np.random.default_rng(n_folds), 1500, 10
+    X = rng.standard_normal((n, 5))
+    y = rng.standard_normal(n) if classes is None else rng.integers(0, classes, n)
+    step, state = fitted(X, y, n_components=D, n_folds=n_folds)
+    most = (D + 5.0 * np.sqrt(2.0 * D)) / n
+    assert _explained(columns(step, state, X), y) < most
+    # ensembles that have seen the label explain it
+    transform, Z = TreeColumns(state, 5, np.dtype(float)), np.empty((n, D))
+    own = folds_of(content_hashes(X, int(state["seed"])), n_folds)
+    transform.apply_folds(X, (own + 1) % n_folds, Z, transform.scratch(n))
+    assert _explained(Z, y) > 3 * most
+
+
+@pytest.mark.parametrize("scaler", ["standardize", "quantile", "pca"])
+def test_a_row_has_the_fold_of_the_fit_behind_a_scaler_in_float32(scaler: str) -> None:
+    """The bound as above: an ensemble that has seen a row's label would explain it."""
+    rng, n, D = np.random.default_rng(0), 1500, 10
+    X, y = 100.0 + rng.standard_normal((n, 5)), rng.standard_normal(n)
+    step = {"kind": "trees", **SMALL, "n_components": D}
+    for steps in ([scaler, step], [{"kind": "union", "maps": [{"steps": [scaler, step]}]}]):
+        fm = kafeat.fit({"seed": 1, "steps": steps}, X, y)
+        assert fm.dtype == "float32"
+        assert _explained(fm.transform(X).astype(float), y) < (D + 5.0 * np.sqrt(2.0 * D)) / n
+
+
+def _explained(Z: Floats, y: Array) -> float:
+    target = y - y.mean() if y.dtype.kind == "f" else (y == 1) - np.mean(y == 1)
+    Z = Z - Z.mean(axis=0)
+    rest = target - Z @ np.linalg.lstsq(Z, target, rcond=None)[0]
+    return 1.0 - float((rest**2).sum() / (target**2).sum())
+
+
+def test_new_rows_are_predicted() -> None:
+    X, y = table()
+    rows, labels = table(seed=1)
+    step, state = fitted(X, y, n_components=3, n_trees=60)
+    Z, new = (np.column_stack([columns(step, state, part), np.ones(len(part))]) for part in (X, rows))
+    w = np.linalg.lstsq(Z, y, rcond=None)[0]
+    assert np.mean((new @ w - labels) ** 2) < 0.15 * labels.var()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("max_leaves", [2, 32])
+def test_numpy_writes_the_bytes_of_the_compiled_loop(
+    dtype: str, order: str, max_leaves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = table()
+    step = Trees(**{**SMALL, "max_leaves": max_leaves}, n_components=5, min_leaf_rows=2)
+    state = fit_trees(X, np.digitize(y, [-1.0, 1.0]), step, {3: 5}, np.random.default_rng(1))
+    X[:40, 3], X[40:80, 3], X[0, 0], X[1, 0] = -1.0, 7.0, np.inf, -np.inf  # unknown categories
+    X = X.astype(dtype)
+    for rows in (1, 15, 16, 17, 64, 200, len(X)):
+        compiled = columns(step, state, X[:rows], order)
+        with monkeypatch.context() as patch:
+            patch.setattr(tree_columns, "loop", lambda *_, **__: None)
+            assert columns(step, state, X[:rows], order).tobytes() == compiled.tobytes(), rows
+    assert np.isfinite(compiled).all()
+
+
+def test_every_format_and_dtype_gives_the_same_leaves(tmp_path: Path) -> None:
+    X, y = table()
+    X = X[:, [0, 2]] * [1.0, 1e5]
+    names = pa.table({"a": X[:, 0], "b": X[:, 1], "y": y})
+    pq.write_table(names, tmp_path / "t.parquet")
+    np.savetxt(
+        tmp_path / "t.csv", np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="", fmt="%.17g"
+    )
+    steps = {"steps": [{"kind": "trees", **SMALL, "n_components": 4}]}
+    fm = kafeat.fit(steps, tmp_path / "t.csv", "y")
+    assert fm.chain.steps[0].state["masks"].tobytes() == (
+        kafeat.fit(steps, tmp_path / "t.parquet", "y").chain.steps[0].state["masks"].tobytes()
+    )
+    Z = fm.transform(X)
+    assert Z.tobytes() == fm.transform(X.astype(np.float32)).tobytes()
+    for name in ("t.csv", "t.parquet"):
+        kafeat.transform(tmp_path / name, tmp_path / f"{name}.npy", model=fm)
+        assert np.load(tmp_path / f"{name}.npy").tobytes() == Z.tobytes()
+
+
+def test_rows_of_a_group_share_a_fold() -> None:
+    X, y = table()
+    groups = np.arange(len(X)) // 3
+    state = fit_trees(X, y, Trees(**SMALL, n_components=2), {}, np.random.default_rng(1), groups)
+    sizes = state["fold_rows"]
+    assert sizes.sum() == len(X)
+    assert (sizes % 3 == 0).all()
+
+
+def test_few_different_rows_are_told() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (600, 2)).astype(float)
+    maps = [{"steps": [{"kind": "trees", **SMALL, "n_folds": 8, "n_components": 1}]}]
+    for steps in (maps[0]["steps"], [{"kind": "union", "maps": maps}]):
+        with pytest.warns(
+            KafeatWarning, match=r"trees: expected about 75 rows in each of 8 folds, got from 0 "
+        ):
+            kafeat.fit({"steps": steps}, X, X[:, 0] + rng.standard_normal(600))
+
+
+@pytest.mark.parametrize(
+    ("labels", "D", "outputs"),
+    [
+        (np.repeat(["a", "b"], 450).astype(object), 1, 1),
+        (np.arange(900) % 7, 8, 7),
+        (np.arange(900) % 7, 3, 3),  # more classes than columns
+        (np.where(np.arange(900) < 2, 2, np.arange(900) % 2), 4, 3),  # a class that folds may lack
+        (np.arange(900) == 5, 2, 1),  # one row of a class: its fold's ensemble has seen one class only
+        (np.random.default_rng(0).standard_normal((900, 2)), 5, 2),
+        (np.random.default_rng(0).standard_normal((900, 6)), 5, 5),
+    ],
+)
+def test_every_label_has_its_outputs(labels: Array, D: int, outputs: int) -> None:
+    X, _ = table()
+    step, state = fitted(X, labels, n_components=D)
+    assert state["leaves"].shape == (3, outputs, 12, 7)
+    FittedStep.checked(step, state, 4)
+    assert np.isfinite(columns(step, state, X)).all()
+
+
+def test_categories_are_read_by_name_and_unknown_ones_are_missing() -> None:
+    rng = np.random.default_rng(0)
+    towns = rng.choice([f"t{i:02}" for i in range(40)], 2000)
+    worth = {town: rng.standard_normal() for town in sorted(set(towns))}
+    y = np.array([worth[town] for town in towns])
+    data = pa.table({"town": towns, "x": rng.standard_normal(2000), "y": y})
+    step = {"kind": "trees", **SMALL, "n_components": 1, "n_trees": 40, "categories": ["town"]}
+    fm = kafeat.fit({"steps": [step]}, data, "y")
+    Z = fm.transform(data)[:, 0]
+    assert np.corrcoef(Z, y)[0, 1] > 0.95
+    new = pa.table({"town": ["elsewhere", None], "x": [0.0, None]})
+    assert np.isfinite(fm.transform(new)).all()
+    maps = [
+        {"steps": [{"kind": "one_hot", "columns": ["town"]}, {"kind": "standardize"}]},
+        {"steps": [step]},
+    ]
+    both = kafeat.fit({"steps": [{"kind": "union", "maps": maps}]}, data, "y")
+    assert both.n_components == 42
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("features", -1, "state.features: expected whole numbers from 0 to"),
+        ("features", 1 << 20, "state.features: expected whole numbers from 0 to"),
+        ("columns", 4, "state.columns: expected whole numbers from 0 to 3"),
+        ("masks", 1, "state.masks: expected the last leaf in each"),
+        ("leaves", 1e31, "state.leaves: expected numbers of at most 1e\\+30"),
+        ("categorical", 4, "state.categorical: expected whole numbers from 0 to 3"),
+        ("ranks", -1, "state.ranks: expected whole numbers from 0 to"),
+    ],
+)
+def test_a_state_that_no_fit_gives_is_refused(name: str, value: float, told: str) -> None:
+    step, state = _coded()
+    state[name] = state[name].copy()
+    state[name].flat[-1] = value
+    with pytest.raises(ValueError, match=told):
+        FittedStep.checked(step, state, 4)
+
+
+def _coded() -> tuple[Trees, dict[str, Array]]:
+    X, y = table()
+    step = Trees(**SMALL, n_components=2, categories=("c",))
+    return step, dict(fit_trees(X, y, step, {3: 5}, np.random.default_rng(1)))
+
+
+def test_numbers_that_pass_the_checks_do_no_harm() -> None:
+    """Whatever the order of the edges and the leaves that nodes clear, every row comes to a leaf."""
+    step, state = _coded()
+    X, rng = table()[0].astype(np.float32), np.random.default_rng(2)
+    for _ in range(20):
+        state["edges"] = rng.standard_normal(state["edges"].shape).astype(np.float32)
+        state["masks"] = rng.integers(-(1 << 31), 0, state["masks"].shape, np.int32)
+        state["thresholds"] = rng.integers(0, 256, state["thresholds"].shape, np.uint8)
+        state["features"] = rng.integers(0, 2 * len(state["columns"]), state["features"].shape, np.int32)
+        FittedStep.checked(step, state, 4)
+        Z = columns(step, state, X)
+        assert np.isfinite(Z).all()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tree_columns, "loop", lambda *_, **__: None)
+            assert columns(step, state, X).tobytes() == Z.tobytes()
+
+
+def test_too_many_trees_are_refused() -> None:
+    X, y = table()
+    told = r"expected at most 50 MB of trees, got 122 MB \(20 folds of 5,000 trees for each of 3 outputs\)"
+    with pytest.raises(DataError, match=told):
+        fitted(X, np.digitize(y, [-1, 1]), n_folds=20, n_trees=5000, max_leaves=32, n_components=3)
+
+
+def test_more_columns_than_trees_are_refused() -> None:
+    X, y = table()
+    told = "n_components: expected at most 12, as there are 12 trees for each of 1 outputs, got 13: raise n_trees"
+    with pytest.raises(DataError, match=told):
+        fitted(X, y, n_components=13)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ImportError("No module named 'lightgbm'"), r"pip install 'kafeat\[trees\]'"),
+        (OSError("libgomp.so.1: cannot open shared object file"), "apt-get install libgomp1"),
+    ],
+)
+def test_without_the_library_the_error_names_the_remedy(
+    error: Exception, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = builtins.__import__
+
+    def refuse(name: str, *rest: object) -> object:
+        if name == "lightgbm":
+            raise error
+        return plain(name, *rest)
+
+    X, y = table()
+    step, state = fitted(X, y, n_components=2)
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(UsageError, match=told):
+        fitted(X, y, n_components=2)
+    assert np.isfinite(columns(step, state, X)).all(), "a map that is fitted needs no library"

@@ -52,7 +52,9 @@ def checked(name, path, seconds):
     took, search = time.perf_counter() - started, seen[0][0]
     plain, last = tuning.config.to_plain(), tuning.config.predictor.recipe()
     size = search.decided
-    finalists = [trial for _, trial in seen if trial.size == size][:8]
+    best = sorted((trial for _, trial in seen if trial.size == size), key=lambda trial: -trial.outcome.score)
+    chosen = next(trial.candidate for trial in best if str(trial.candidate) == tuning.table[0]["map"])
+    finalists = list(dict.fromkeys([chosen, *(trial.candidate for trial in best)]))[:5]
 
     def error(candidate, width):
         steps = [*search.space.steps(candidate, width, len(search.space.table.labels)), last]
@@ -63,18 +65,16 @@ def checked(name, path, seconds):
             test,
         )
 
-    chosen = next(trial for trial in finalists if str(trial.candidate) == tuning.table[0]["map"]).candidate
     widths = {row["columns"]: error(chosen, row["columns"]) for row in tuning.curve} or {0: float("nan")}
-    shortlist = {str(one.candidate): error(one.candidate, size.width) for one in finalists}
+    shortlist = {one: error(one, size.width) for one in finalists}
     found = tuning.test_score
     apart = abs(found.value - tuning.score) / np.hypot(found.error, tuning.error)
-    best = min(shortlist.values())
     return {
         "table": name, "rows": int((~test).sum()), "score": tuning.score_name, "said": tuning.score,
         "test": found.value, "standard_errors_apart": float(apart), "map": tuning.table[0]["map"],
         "columns": tuning.columns,
         "over_best_width": error(chosen, tuning.columns) / min(widths.values()) - 1.0 if tuning.curve else 0.0,
-        "over_best_map": shortlist[tuning.table[0]["map"]] / best - 1.0, "scored_rows": size.rows, "seconds": took,
+        "over_best_map": shortlist[chosen] / min(shortlist.values()) - 1.0, "scored_rows": size.rows, "seconds": took,
         "twice_rows": tuning.twice_rows,
     }  # fmt: skip
 

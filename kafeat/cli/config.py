@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from kafeat.cli import options
 from kafeat.cli.command import GroupedCommand
+
+if TYPE_CHECKING:
+    from kafeat.io.options import InputOptions
 
 _DEFAULT_KIND = "nystroem"
 
@@ -17,6 +22,7 @@ _DEFAULT_KIND = "nystroem"
 Examples:
   kafeat config > start.yaml
   kafeat config --kind fourier > rbf.yaml
+  kafeat config --for sample_data/rentals.csv --label income > rentals.yaml
   kafeat config --check rbf.yaml
   kafeat config --schema > kafeat.schema.json
 """,
@@ -27,28 +33,51 @@ Examples:
     help="Write a config with a step of this kind (default: nystroem), every key, its default and its accepted values.",
 )  # fmt: skip
 @options.option(
+    "--for", "data", type=options.DATA, metavar="DATA", allow_from_autoenv=False,
+    help="Write a config for a table, with a comment on each column: its type, its values, and what is done with it.",
+)  # fmt: skip
+@options.option(
+    "--label", "labels", type=options.COLUMN, metavar="COL", multiple=True, allow_from_autoenv=False,
+    help="A label of the table of --for, which is no feature; may be repeated.",
+)  # fmt: skip
+@options.option(
     "--check", is_flag=True, allow_from_autoenv=False,
     help="Check the configs and experiments FILE.yaml, and list every mistake in them (exit code 2).",
 )  # fmt: skip
 @options.option(
     "--schema", is_flag=True, allow_from_autoenv=False, help="Write the JSON Schema of configs, for editors."
 )
-def config(files: tuple[str, ...], kind: str | None, check: bool, schema: bool) -> None:
+@options.reading
+def config(
+    files: tuple[str, ...],
+    kind: str | None,
+    data: str | None,
+    labels: tuple[str, ...],
+    check: bool,
+    schema: bool,
+    reading: InputOptions,
+) -> None:
     """Write a starting config to stdout, check configs, or write the JSON Schema of configs.
 
     Without an option, the config has the steps standardize and nystroem.
     """
     from kafeat.errors import UsageError
 
-    if (kind is not None) + check + schema > 1:
+    if (kind is not None) + (data is not None) + check + schema > 1:
         raise UsageError(
-            "config: expected at most one of --kind KIND, --check FILE.yaml and --schema; see --help"
+            "config: expected at most one of --kind KIND, --for DATA, --check FILE.yaml and --schema; see --help"
         )
+    if labels and data is None:
+        raise UsageError("config: expected --for DATA with --label, got none")
     if bool(files) != check:
         got = "one without it" if files else "none"
         raise UsageError(f"config: expected the names of files with --check, got {got}")
     if check:
         _check(files)
+    elif data is not None:
+        from kafeat.study.start import config_for
+
+        click.echo(config_for(data, labels, reading), nl=False)
     elif schema:
         import json
 

@@ -3,16 +3,21 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from threading import Thread
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafeat.config import load_config
 
 ROOT = Path(__file__).parents[2]
+MANY = "one_hot"
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
@@ -77,8 +82,10 @@ def test_check_takes_experiments_too(run, tmp_path, monkeypatch):
         (
             "--kind pca --schema",
             2,
-            "config: expected at most one of --kind KIND, --check FILE.yaml and --schema",
+            "config: expected at most one of --kind KIND, --for DATA, --check FILE.yaml and --schema",
         ),
+        ("--label y", 2, "config: expected --for DATA with --label, got none"),
+        ("--for nope.csv", 5, "nope.csv: "),
         ("--check", 2, "config: expected the names of files with --check, got none"),
         ("--schema x.yaml", 2, "config: expected the names of files with --check, got one without it"),
         ("--kind fuorier", 2, "did you mean 'fourier'?"),
@@ -139,4 +146,54 @@ def test_a_config_from_a_pipe_is_read_once(tmp_path, in_process, words, content)
     writer = Thread(target=(tmp_path / "pipe.yaml").write_text, args=(content,), daemon=True)
     writer.start()
     done = in_process(*words.split(), *([] if "--check" in words else ["-q"]), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, in_process, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 2500
+    words = rng.choice(["red", "green", "blue", "round", "flat", "large"], size=(n, 4))
+    table = pa.table(
+        {
+            "size": pa.array(rng.normal(size=n), mask=np.arange(n) >= 2400),  # no gap in the rows looked at
+            "town": pa.array(rng.choice(["a", "b"], n), mask=rng.random(n) < 0.5),
+            "shop": [f"s{i}" for i in rng.integers(800, size=n)],
+            "note": [" ".join([*one, f"no{i % 1500}"]) for i, one in enumerate(words)],
+            "id": [f"row {i}" for i in range(n)],
+            "when": [f"2024-01-{1 + i % 28:02d}" for i in range(n)],
+            "empty": pa.nulls(n, pa.float64()),
+            "vector": pa.array([[1.0, float(i)] for i in range(n)], pa.list_(pa.float64(), 2)),
+            "y": rng.normal(size=n),
+        }
+    )
+    pq.write_table(table, tmp_path / "x.parquet")
+    text = run("--for", "x.parquet", "--label", "y", cwd=tmp_path).stdout
+    said = " ".join(text.replace("\n#", " ").split())
+    assert "A config to start from for x.parquet, by its first 2,000 rows." in said
+    assert "size: double, 2,000 different -> kept as numbers" in said
+    assert (
+        "id: string, 2,000 different -> left out: 2,000 different values in the first 2,000 rows, few words: an id"
+        in said
+    )
+    assert "empty: double, 0 different, 2,000 missing -> left out: no values" in said
+    assert "y: left out, as it is the label" in said
+    for name, reading in (("town", "one_hot"), ("note", "text"), ("when", "date_parts"), ("shop", MANY)):
+        assert re.search(rf"{name}: string, [\d,]+ different(, [\d,]+ missing)? -> {reading}", said)
+    (tmp_path / "x.yaml").write_text(text)
+    assert run("--check", "x.yaml", cwd=tmp_path).stdout.startswith("x.yaml: valid: union, ")
+    done = in_process("fit", "--config", "x.yaml", "x.parquet", "x.joblib", "--label", "y", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "left out: id (text, in columns.exclude)" in done.stderr
+
+
+def test_a_config_for_few_rows_of_numbers_in_standard_input(run, in_process, tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(40)))
+    content = (tmp_path / "x.csv").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    text = run("--for", "-", "--input-format", "csv", cwd=tmp_path).stdout
+    assert "for -, by its 40 rows" in text
+    (tmp_path / "x.yaml").write_text(text)
+    chain = "standardize -> nystroem, float32"
+    assert run("--check", "x.yaml", cwd=tmp_path).stdout.startswith(f"x.yaml: valid: {chain}")
+    done = in_process("fit", "--config", "x.yaml", "x.csv", "x.joblib", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -22,9 +22,9 @@ from kafeat.maths.row_sample import mixed
 from kafeat.maths.scoring import score_of
 from kafeat.maths.task import PredictionTask, class_numbers, joined
 from kafeat.model.feature_map import FeatureMap
+from kafeat.study.columns import Groups, Recipe, with_columns
 from kafeat.study.inputs import RereadableData
 from kafeat.study.scores import ModelScoring, resampled_scores
-from kafeat.study.tune.input import Groups, Recipe, with_columns
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Score, Size, figures_beside
 from kafeat.types import Array, Floats, Mask
 

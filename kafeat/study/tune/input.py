@@ -1,89 +1,30 @@
-"""Read a table as it comes: the groups of its columns, and the sample of rows that settings are chosen on."""
+"""Read a table as it comes: the sample of rows that settings are chosen on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from kafeat.config import Config
-from kafeat.contract.name_patterns import expand
 from kafeat.contract.step import DOUBLE, Sample
+from kafeat.contract.tile import TextRows
 from kafeat.errors import DataError, UsageError
-from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import Field, require
-from kafeat.io.columns.times import guess_dates
-from kafeat.io.columns.values import text_values
-from kafeat.io.readers.base import Reader
+from kafeat.io.columns.fields import require
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy, refuse_shared
-from kafeat.maths.task import class_numbers
+from kafeat.study.columns import MIN_FREQUENCY, Groups, groups_of, with_columns
 from kafeat.study.inputs import RereadableData
 from kafeat.types import Array
 
-# Rows that are looked at to tell categories from names and times.
-_LOOK = 2000
-# Text with more different values than this share of the rows names the rows, or is prose.
-_MOST_DIFFERENT = 0.5
-MIN_FREQUENCY = 0.01
-"""The share of rows below which categories share an output."""
-# If fewer rows have another category than such a rare one, the column says hardly anything.
-_LEAST_FREQUENT = 0.1
-_LEAST_TIMES = 0.9
-# Ids that repeat have a number of different values between these shares of the rows.
-_IDS = 0.1, 0.9
 # Columns with fewer numbers may have none in a part of the rows.
 _LEAST_VALUES = 10
 # Columns whose spreads differ by less have one unit, as the bins of a histogram have.
 _ONE_UNIT = 100.0
-
-
-Recipe = dict[str, Any]
-
-IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
-
-
-def one_hot(columns: Sequence[str], **more: Any) -> Recipe:
-    """Return the step that codes categories."""
-    return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", **more}
-
-
-def date_parts(columns: Sequence[str]) -> Recipe:
-    """Return the step that makes numbers of times."""
-    return {"kind": "date_parts", "columns": list(columns), "cyclic": True}
-
-
-@dataclass(frozen=True)
-class Groups:
-    """The names of the feature columns by their kind, and the reason for every column that is left out.
-
-    `ids` names columns of text with many values, some of which stand in several rows.
-    """
-
-    numbers: tuple[str, ...]
-    categories: tuple[str, ...]
-    times: tuple[str, ...]
-    left_out: Mapping[str, str]
-    ids: tuple[str, ...] = ()
-
-    @property
-    def mixed(self) -> bool:
-        """True if there are columns other than numbers."""
-        return bool(self.categories or self.times)
-
-    def reading_steps(self) -> list[Recipe]:
-        """Return the steps that read each column as what it is, and accept missing values."""
-        return [
-            *([date_parts(self.times)] if self.times else []),
-            *([one_hot(self.categories)] if self.categories else []),
-            IMPUTE,
-        ]
 
 
 @dataclass(frozen=True)
@@ -104,16 +45,29 @@ class TunedTable:
         return self.sampled.place
 
     @cached_property
+    def without_texts(self) -> Sample:
+        """The sample without its columns of words."""
+        X, sample = self.sample.X, self.sample
+        if not isinstance(X, TextRows):
+            return sample
+        names, n_categories = (
+            None if values is None else tuple(values[j] for j in X.plain)
+            for values in (sample.names, sample.n_categories)
+        )
+        return replace(sample, X=X.numbers, names=names, n_categories=n_categories)
+
+    @cached_property
     def missing(self) -> bool:
         """True if numbers or times of the sample are missing."""
-        coded = np.array(self.sample.n_categories) > 0
-        return bool(np.isnan(self.sample.X[:, ~coded]).any())
+        sample = self.without_texts
+        coded = np.array(sample.n_categories) > 0
+        return bool(np.isnan(sample.X[:, ~coded]).any())
 
     @cached_property
     def histogram(self) -> bool:
         """True if all columns are numbers of at least 0 in one unit, so that chi2 and intersection may suit them."""
-        X = self.sample.X
-        if self.groups.mixed or not np.isfinite(X).all() or X.min() < 0.0:
+        X = self.without_texts.X
+        if self.groups.mixed or self.groups.texts or not np.isfinite(X).all() or X.min() < 0.0:
             return False
         spread = X.std(axis=0)
         spread = spread[spread > 0.0]
@@ -121,9 +75,10 @@ class TunedTable:
 
     @property
     def width(self) -> int:
-        """The number of columns after categories and times are coded, about."""
-        codes = sum(self.sample.n_categories or ())
-        return int(self.sample.X.shape[1] + codes + 9 * len(self.groups.times))
+        """The number of columns after categories and times are coded, about; those of words are not counted."""
+        sample = self.without_texts
+        codes = sum(min(n, int(1.0 / MIN_FREQUENCY)) for n in sample.n_categories or ())
+        return int(sample.X.shape[1] + codes + 9 * len(self.groups.times))
 
 
 def read_table(
@@ -149,17 +104,13 @@ def read_table(
             refuse_shared("--split-by", split_by.column, (*names, split))
             require(source, [split_by.column], "--split-by")
             of_split += [] if split_by.ordered else [split_by.column]
-        groups = _groups(source.settled(), base, [*names, *of_split])
+        groups = groups_of(source.settled(), base, [*names, *of_split])
     table = _sampled(data, base, groups, label, split, listener, weight, counted)
-    empty = _empty(table.sample, groups)
+    empty = _empty(table.without_texts, groups)
     if empty:
-        groups = replace(
-            groups,
-            numbers=tuple(one for one in groups.numbers if one not in empty),
-            left_out={**groups.left_out, **dict.fromkeys(empty, "no values")},
-        )
+        groups = groups.without(empty, "no values")
         table = _sampled(data, base, groups, label, split, SILENT, weight, counted)
-    if not _varies(table.sample):
+    if not groups.texts and not _varies(table.sample):
         raise DataError(
             f"{table.place}: expected a feature column with different values, got only constant ones"
         )
@@ -198,72 +149,6 @@ def _empty(sample: Sample, groups: Groups) -> list[str]:
     return [
         name for name, empty in zip(sample.names or (), few, strict=True) if empty and name in groups.numbers
     ]
-
-
-def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]]) -> Config:
-    """Return the base config with these steps, and without the columns that are left out."""
-    plain = {key: value for key, value in base.to_plain().items() if key not in ("search", "prune")}
-    if groups.left_out and "exclude" in plain["columns"]:
-        plain["columns"] = {"exclude": [*plain["columns"]["exclude"], *groups.left_out]}
-    elif groups.left_out:
-        plain["columns"] = {"include": [*groups.numbers, *groups.categories, *groups.times]}
-    return Config.model_validate({**plain, "steps": [dict(step) for step in steps]})
-
-
-def _groups(source: Reader, base: Config, not_features: Sequence[str]) -> Groups:
-    """Divide the columns by what they hold."""
-    names = [field.name for field in source.fields]
-    excluded = {name for _, found in expand(base.columns.exclude, names) for name in found}
-    included = {name for _, found in expand(base.columns.include, names) for name in found}
-    fields = [
-        field
-        for field in source.fields
-        if field.name not in {*not_features, *excluded, *source.row_names}
-        and (not included or field.name in included)
-    ]
-    numbers = tuple(field.name for field in fields if field.numeric)
-    times = [field.name for field in fields if field.kind in ("date", "timestamp")]
-    categories: list[str] = []
-    left_out: dict[str, str] = {}
-    ids: list[str] = []
-    for name, reading, repeats in _readings(source, [field for field in fields if field.kind == "text"]):
-        ids += [name] if repeats else []
-        if reading == "categories":
-            categories.append(name)
-        elif reading == "times":
-            times.append(name)
-        else:
-            left_out[name] = reading
-    if not (numbers or categories or times):
-        raise DataError(f"{source.location}: expected at least one column to learn from, got none")
-    return Groups(numbers, tuple(categories), tuple(times), left_out, tuple(ids))
-
-
-def _readings(source: Reader, fields: Sequence[Field]) -> list[tuple[str, str, bool]]:
-    """Return for each column of text: categories, times, or the reason to leave it out; and true if it repeats ids."""
-    if not fields:
-        return []
-    names = [field.name for field in fields]
-    first = next(iter(source.coding(names).chunks(Columns((), source.positional, None), names, _LOOK)), None)
-    if first is None or first.passthrough is None:
-        return [(name, "no rows", False) for name in names]
-    readings = []
-    for name in names:
-        values = text_values(first.passthrough.column(name))
-        words, numbers = class_numbers(values[values != np.array(None)])
-        n, counts = len(numbers), np.bincount(numbers)
-        frequent = counts[counts >= MIN_FREQUENCY * n].sum()
-        if len(words) <= 3 and {word.casefold() for word in words} == {"train", "test"}:
-            reading = "train and test, for which there is --split"
-        elif n and guess_dates(words.tolist(), source.asked).share >= _LEAST_TIMES:
-            reading = "times"
-        elif n >= 20 and (len(counts) > _MOST_DIFFERENT * n or frequent < _LEAST_FREQUENT * n):
-            reading = f"{len(counts):,} different texts in {n:,} rows"
-        else:
-            reading = "categories" if n else "no values"
-        few, many = (share * n for share in _IDS)
-        readings.append((name, reading, reading != "times" and n >= 20 and few <= len(counts) <= many))
-    return readings
 
 
 def _varies(sample: Sample) -> bool:

@@ -89,7 +89,7 @@ _ID = re.compile(
 
 def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
     """Name columns that may make rows alike, so that scores of random rows are too good."""
-    groups, sample = table.groups, table.sample
+    groups, sample = table.groups, table.without_texts
     if groups.times:
         yield (
             f"The table has times ({', '.join(groups.times)}). If later rows are to be predicted from earlier ones, "

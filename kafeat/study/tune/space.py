@@ -15,7 +15,8 @@ from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step
-from kafeat.study.tune.input import IMPUTE, MIN_FREQUENCY, Recipe, TunedTable, date_parts, one_hot
+from kafeat.study.columns import IMPUTE, Recipe, date_parts, one_hot, text
+from kafeat.study.tune.input import TunedTable
 
 SCALERS: dict[str, list[Recipe]] = {
     "standardize": [{"kind": "standardize"}],
@@ -45,19 +46,25 @@ OF_HISTOGRAMS = ("chi2", *ADDITIVE)
 # Wider tables make these scalers and metrics slow.
 _MOST_FOR_POWER, _MOST_FOR_ROTATION = 200, 600
 _DRAFT_ROUNDS = 2
+# Shares of the outputs that columns of words may get; most of them suit words that count by themselves.
+_WORDS = 0.5, 0.875, 0.0
 _GAMMAS = (0.3, 1.0, 3.0)
 _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One point of the search space. `union` scales the numbers alone, beside categories and times."""
+    """One point of the search space. `union` scales the numbers alone, beside categories and times.
+
+    `words` is the share of the outputs that columns of words get, if there are any.
+    """
 
     scaler: str
     metric: str
     map: str
     gamma: float | None = 1.0
     union: bool = False
+    words: float = _WORDS[0]
 
     @property
     def learned(self) -> tuple[bool, bool]:
@@ -78,7 +85,8 @@ class Candidate:
         metric = "" if self.metric == "none" else f", {self.metric}"
         name = "fourier, supervised" if self.map == "supervised" else self.map
         scaler = f"{self.scaler} (numbers only)" if self.union else self.scaler
-        return f"{scaler}{metric}, {name}{gamma}"
+        words = "" if self.words == _WORDS[0] else f", {self.words:.3g} of the columns of words"
+        return f"{scaler}{metric}, {name}{gamma}{words}"
 
 
 BASE = Candidate("none", "none", "base", None)
@@ -111,6 +119,19 @@ class SearchSpace:
         """
         if candidate.map == "base":
             return [dict(step) for step in self.base]
+        texts = self.table.groups.texts
+        if not texts:
+            return self.chain(candidate, width, rows, draft)
+        share = 1.0 - self.table.width / width if candidate.map == "raw" else candidate.words
+        each = max(1, int(share * width) // len(texts)) if share else 0
+        if not self.table.groups.without_texts:
+            chain = [] if candidate.map == "raw" else self.chain(candidate, width, rows, draft)
+            return [text(texts, width // len(texts) if candidate.map == "raw" else max(1, each)), *chain]
+        chain = self.chain(candidate, max(2, width - each * len(texts)), rows, draft)
+        return self.table.groups.beside_texts(chain, each)
+
+    def chain(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
+        """Return the steps for all columns but those of words."""
         scaler = SCALERS[candidate.scaler]
         before = self._union(scaler) if candidate.union else [*self._in_line(), *scaler]
         rounds = {"iterations": _DRAFT_ROUNDS} if draft else {}
@@ -131,12 +152,9 @@ class SearchSpace:
 
     def _in_line(self) -> list[Recipe]:
         """Return the steps that make numbers of all columns, one after the other."""
-        times, categories = self.table.groups.times, self.table.groups.categories
         return [
             *self._if_missing({"kind": "missing_indicator"}),
-            *([date_parts(times)] if times else []),
-            *([one_hot(categories, min_frequency=MIN_FREQUENCY)] if categories else []),
-            *self._if_missing(IMPUTE),
+            *self.table.groups.in_line(*self._if_missing(IMPUTE)),
         ]
 
     def _if_missing(self, *steps: Recipe) -> list[Recipe]:
@@ -145,9 +163,10 @@ class SearchSpace:
     def _union(self, scaler: list[Recipe]) -> list[Recipe]:
         """Return a union with a chain for each group of columns; only numbers are scaled."""
         groups = self.table.groups
+        codes = (*groups.categories, *groups.many)
         chains = (
             (groups.numbers, [*self._if_missing({"kind": "missing_indicator"}, IMPUTE), *scaler]),
-            (groups.categories, [one_hot(groups.categories, min_frequency=MIN_FREQUENCY)]),
+            (codes, [one_hot(codes)]),
             (groups.times, [date_parts(groups.times), *self._if_missing(IMPUTE)]),
         )
         maps = [{"columns": list(names), "steps": steps} for names, steps in chains if names]
@@ -168,6 +187,14 @@ class SearchSpace:
     def unions(self) -> list[bool]:
         """True, to scale the numbers alone, is tried where there are other columns."""
         return [False, True] if self.table.groups.mixed and self.table.groups.numbers else [False]
+
+    @property
+    def words(self) -> tuple[float, ...]:
+        """The shares of the outputs for columns of words that suit the table."""
+        groups = self.table.groups
+        if not groups.texts:
+            return _WORDS[:1]
+        return _WORDS if groups.without_texts else _WORDS[:2]
 
     def first(self, width: int) -> Iterator[Candidate]:
         """Yield the candidates that are screened."""
@@ -209,6 +236,8 @@ class SearchSpace:
         """Yield the candidates that differ from the best one in one choice."""
         if best.map in FIXED:
             return
+        for words in self.words:
+            yield replace(best, words=words)
         if best.gamma is not None:
             for factor in (3.0, 1.0 / 3.0, 3.0**0.5, 3.0**-0.5):
                 gamma = float(f"{best.gamma * factor:.2g}")

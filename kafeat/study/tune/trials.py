@@ -30,8 +30,9 @@ from kafeat.jobs.fit.search import SampleSplit, fit_chain, ridge_predictions, su
 from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
 from kafeat.maths.task import PredictionTask
+from kafeat.study.columns import Recipe
 from kafeat.study.scores import resampled_scores
-from kafeat.study.tune.input import Recipe, TunedTable
+from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
 from kafeat.types import Array, Floats
 
@@ -236,15 +237,17 @@ class Score(NamedTuple):
 def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
     """Return the shares, the largest first, from the chosen metric, or else from one weight for each column.
 
-    None if too few rows or no difference among the columns say anything.
+    Columns of words have none. None if too few rows or no difference among the columns say anything.
     """
     if chosen.map == "base":
         chosen = DEFAULT
     metric = DIAGONAL if chosen.metric == "none" else chosen.metric
-    recipes = space.steps(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
-    table = space.table
+    recipes = space.chain(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
+    table, sample = space.table, space.table.without_texts
+    if not sample.X.shape[1]:
+        return None
     rows = np.random.default_rng([seed, 8]).permutation(len(table.labels))[:MOST_ROWS]
-    subset = subset_of(table.sample, rows)
+    subset = subset_of(sample, rows)
     try:
         chain = fit_chain(recipes, subset, np.random.default_rng([seed, 9]))
     except DataError:
@@ -255,7 +258,7 @@ def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[
     sources = sources_of(chain.steps[:-1])
     if sources is None:
         return None
-    names = table.sample.names or tuple(f"column {j}" for j in range(table.sample.X.shape[1]))
+    names = sample.names or tuple(f"column {j}" for j in range(sample.X.shape[1]))
     shares = np.bincount(sources, weights, len(names))
     return {str(names[j]): float(shares[j]) for j in np.argsort(-shares, kind="stable")}
 

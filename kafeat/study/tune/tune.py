@@ -24,11 +24,12 @@ from kafeat.maths.scoring import ScoringName, highest_score, proper_scoring, sco
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
+from kafeat.study.columns import with_columns
 from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows
 from kafeat.study.tune.choice import Choice, choose, first_choice, with_twice_the_rows
-from kafeat.study.tune.input import check_base, read_table, with_columns
+from kafeat.study.tune.input import check_base, read_table
 from kafeat.study.tune.notes import commented, comments, notes
 from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.result import DataArguments, Tuning, curve_of, learning_curve_of, table_of

@@ -1,0 +1,252 @@
+"""What the columns of a table hold, told from its first rows, and the steps that make numbers of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from kafeat.config import Config
+from kafeat.contract.name_patterns import expand
+from kafeat.errors import DataError
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.fields import Field
+from kafeat.io.columns.times import guess_dates
+from kafeat.io.columns.values import numbers_or_text
+from kafeat.io.readers.base import Reader
+from kafeat.maths.task import class_numbers
+from kafeat.registry import build_step
+from kafeat.types import Array
+
+LOOK = 2000
+"""Rows that are looked at to tell categories from words, ids and times."""
+MIN_FREQUENCY = 0.01
+"""The share of rows below which categories share an output."""
+# If more rows than this have a rarer category, one output for all of these says too little.
+_MOST_RARE = 0.1
+# Text with more different values than these shares of the rows is prose if it has words, and else names the rows.
+_MOST_DIFFERENT, _NEARLY_ALL = 0.5, 0.98
+# Fewer rows do not tell an id from a category.
+_LEAST_ROWS = 20
+_LEAST_TIMES = 0.9
+# Ids that repeat have a number of different values between these shares of the rows.
+_IDS = 0.1, 0.9
+
+Recipe = dict[str, Any]
+IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
+Reading = Literal["numbers", "categories", "many", "texts", "times"]
+
+
+def one_hot(columns: Sequence[str]) -> Recipe:
+    """Return the step that codes categories."""
+    return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", "min_frequency": MIN_FREQUENCY}
+
+
+def date_parts(columns: Sequence[str]) -> Recipe:
+    """Return the step that makes numbers of times."""
+    return {"kind": "date_parts", "columns": list(columns), "cyclic": True}
+
+
+def text(columns: Sequence[str], width: int) -> Recipe:
+    """Return the step that makes `width` numbers of each column of text."""
+    return {"kind": "text", "columns": list(columns), "n_components": width}
+
+
+@dataclass(frozen=True)
+class Look:
+    """A feature column in the first rows: `rows` rows have a value, `missing` have none, `distinct` is None of lists.
+
+    One without a `reading` is left out for a `reason`. `repeats` is true for text with many values that stand in
+    several rows.
+    """
+
+    name: str
+    type: str
+    rows: int = 0
+    missing: int = 0
+    distinct: int | None = None
+    reading: Reading | None = "numbers"
+    reason: str = ""
+    repeats: bool = False
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The feature columns by their reading, and those that are left out."""
+
+    looks: tuple[Look, ...]
+
+    def named(self, *readings: Reading) -> tuple[str, ...]:
+        """Return the names of the columns that are read so."""
+        return tuple(look.name for reading in readings for look in self.looks if look.reading == reading)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns of numbers."""
+        return self.named("numbers")
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Columns of categories of which the frequent ones are enough."""
+        return self.named("categories")
+
+    @property
+    def many(self) -> tuple[str, ...]:
+        """Columns of categories of many values, of which rare ones count."""
+        return self.named("many")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Columns of words."""
+        return self.named("texts")
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """Columns of dates and times."""
+        return self.named("times")
+
+    @property
+    def without_texts(self) -> tuple[str, ...]:
+        """All columns but those of words."""
+        return self.named("numbers", "categories", "many", "times")
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The reason for every column that is left out."""
+        return {look.name: look.reason for look in self.looks if look.reading is None}
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Columns of text with many values, some of which stand in several rows."""
+        return tuple(look.name for look in self.looks if look.repeats)
+
+    @property
+    def mixed(self) -> bool:
+        """True if there are columns other than numbers, and than words, which stand beside."""
+        return bool(self.categories or self.many or self.times)
+
+    def without(self, names: Sequence[str], reason: str) -> Groups:
+        """Return the groups without some columns, which are left out for a reason."""
+        return Groups(
+            tuple(
+                replace(look, reading=None, reason=reason) if look.name in names else look
+                for look in self.looks
+            )
+        )
+
+    def reading_steps(self) -> list[Recipe]:
+        """Return the steps that read each column as what it is, and accept missing values."""
+        return [*([text(self.texts, 1)] if self.texts else []), *self.in_line(IMPUTE)]
+
+    def in_line(self, *impute: Recipe) -> list[Recipe]:
+        """Return the steps that make numbers of all columns but words, one after the other."""
+        codes = (*self.categories, *self.many)
+        return [
+            *([date_parts(self.times)] if self.times else []),
+            *([one_hot(codes)] if codes else []),
+            *impute,
+        ]
+
+    def beside_texts(self, chain: list[Recipe], width: int) -> list[Recipe]:
+        """Return the steps with a chain of all other columns, and with `width` numbers of each column of words."""
+        if not self.texts:
+            return chain
+        words = {"columns": list(self.texts), "steps": [text(self.texts, width)]}
+        others = {"columns": list(self.without_texts), "steps": chain}
+        maps = [*([others] if self.without_texts else []), *([words] if width else [])]
+        return [{"kind": "union", "maps": maps}]
+
+
+def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]]) -> Config:
+    """Return the base config with these steps, without columns that are left out and words that no step reads."""
+    plain = {key: value for key, value in base.to_plain().items() if key not in ("search", "prune")}
+    plain["steps"] = [dict(step) for step in steps]
+    read = {name for step in plain["steps"] for name in build_step(step).traits.text_columns}
+    unread = [*groups.left_out, *(name for name in groups.texts if name not in read)]
+    if unread and "exclude" in plain["columns"]:
+        plain["columns"] = {"exclude": [*plain["columns"]["exclude"], *unread]}
+    elif unread:
+        plain["columns"] = {"include": [*groups.without_texts, *(one for one in groups.texts if one in read)]}
+    return Config.model_validate(plain)
+
+
+def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: bool = False) -> Groups:
+    """Divide the columns by what they hold; columns of numbers are looked at if it is asked for `every` column."""
+    names = [field.name for field in source.fields]
+    excluded = {name for _, found in expand(base.columns.exclude, names) for name in found}
+    included = {name for _, found in expand(base.columns.include, names) for name in found}
+    fields = [
+        field
+        for field in source.fields
+        if field.name not in {*not_features, *excluded, *source.row_names}
+        and (not included or field.name in included)
+    ]
+    read = [field for field in fields if field.kind == "text" or (every and field.timed)]
+    values = dict(_first_values(source, [field.name for field in read]))
+    looks = [_look(field, values.get(field.name), source) for field in fields if field.kind != "other"]
+    if all(look.reading is None for look in looks):
+        raise DataError(f"{source.location}: expected at least one column to learn from, got none")
+    return Groups(tuple(looks))
+
+
+def _first_values(source: Reader, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+    """Yield the name and the first values of columns."""
+    chunks = source.coding(names).chunks(Columns((), source.positional, None), names, LOOK)
+    first = next(iter(chunks), None) if names else None
+    if first is not None and first.passthrough is not None:
+        for name in names:
+            yield name, numbers_or_text(first.passthrough.column(name))
+
+
+def _look(field: Field, values: Array | None, source: Reader) -> Look:
+    """Return what a column holds, of which these are the first values, if they were read."""
+    known = field.kind if "(" in field.spelled else field.spelled or field.kind
+    if values is None:
+        return Look(field.name, known, **_plainly(field))
+    present = values[values != np.array(None)] if values.dtype.kind == "O" else values[values == values]
+    words, numbers = class_numbers(present)
+    n, missing = len(present), len(values) - len(present)
+    if field.kind != "text":
+        return Look(field.name, known, n, missing, len(words), **_plainly(field))
+    counts = np.bincount(numbers)
+    reading, reason = _reading(words.tolist(), counts, len(values), source)
+    few, many = (share * n for share in _IDS)
+    repeats = reading not in ("times", "texts") and n >= _LEAST_ROWS and few <= len(counts) <= many
+    return Look(field.name, known, n, missing, len(words), reading, reason, repeats)
+
+
+def _plainly(field: Field) -> dict[str, Any]:
+    """Return the reading of a column that is no text."""
+    if field.kind == "text":
+        return {"reading": None, "reason": "no rows"}
+    return {"reading": "times" if field.kind in ("date", "timestamp") else "numbers"}
+
+
+def _reading(words: list[str], counts: Array, looked: int, source: Reader) -> tuple[Reading | None, str]:
+    """Return how a column of text is read, or None and the reason to leave it out.
+
+    `words` are its different values, which stand in `counts` rows, of all that were `looked` at.
+    """
+    n, k = int(counts.sum()), len(counts)
+    if k <= 3 and {word.casefold() for word in words} == {"train", "test"}:
+        return None, "train and test, for which there is --split"
+    if not n:
+        return None, "no values"
+    if guess_dates(words, source.asked).share >= _LEAST_TIMES:
+        return "times", ""
+    if n < _LEAST_ROWS or counts[counts < MIN_FREQUENCY * n].sum() <= _MOST_RARE * n:
+        return "categories", ""
+    if k > _MOST_DIFFERENT * n and sum(map(_has_words, words)) > k / 2:
+        return "texts", ""
+    if k < _NEARLY_ALL * n:
+        return "many", ""
+    rows = f"{n:,} rows" if looked < LOOK else f"{n:,} of the first {LOOK:,} rows"
+    rows = f"the first {LOOK:,} rows" if n == LOOK else rows
+    return None, f"{k:,} different values in {rows}, few words: an id"
+
+
+def _has_words(value: str) -> bool:
+    """Return true for text of several words with letters."""
+    return sum(any(map(str.isalpha, word)) for word in value.split()) > 1

@@ -53,6 +53,21 @@ Names = tuple[str | None, ...]
 DOUBLE = np.dtype(np.float64)
 
 
+class RowStream(NamedTuple):
+    """All rows to fit on, block by block, for steps that learn from more than the sample.
+
+    `blocks` reads them anew at each call: rows (n, d), as the steps before hand them on, and their labels. `labels` are
+    such that the task of all rows follows from them.
+    """
+
+    labels: Array
+    blocks: Callable[[], Iterator[tuple[Any, Array]]]
+
+    def changed(self, change: Callable[[Any], Any]) -> RowStream:
+        """Return the stream with a function applied to the rows of each block."""
+        return RowStream(self.labels, lambda: ((change(X), labels) for X, labels in self.blocks()))
+
+
 @dataclass(frozen=True)
 class Sample:
     """The rows that a step is fitted on.
@@ -64,7 +79,7 @@ class Sample:
     0 for a plain number. Both are None after a step that does not hand its input columns on. `times` are the names of
     the columns that were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows
     in the input; None counts them in the sample. `keys` are the groups or times by which rows are held out; None holds
-    them out at random.
+    them out at random. `stream` reads all rows; without it, the sample is all that can be learned from.
     """
 
     X: Floats
@@ -77,6 +92,19 @@ class Sample:
     dtype: np.dtype[Any] = DOUBLE
     rows: Array | None = None
     keys: RowKeys | None = None
+    stream: RowStream | None = None
+
+    @property
+    def all_rows(self) -> RowStream:
+        """All rows to fit on; those of the sample if there is no stream."""
+        label = self.label
+        if label is None:
+            raise TypeError("a config without a label has to be refused before the fit")
+        return self.stream or RowStream(label, lambda: iter([(self.X, label)]))
+
+
+MOST_CATEGORIES = 1_000_000
+"""Largest number of categories of a column that a model file holds."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +116,19 @@ class Coding:
         least: None refuses a column of more categories than `most`. Otherwise such a column keeps those that at least
             so many rows of the fit sample have, or that share of them, and all others have the last code together.
         most: The number of categories up to which all of the rows that the fit reads are kept.
+        null: True if a missing category is one of its own.
     """
 
     lenient: bool
     least: int | float | None = None
     most: int = 10_000
+    null: bool = False
+
+    def joined(self, other: Coding) -> Coding:
+        """Return a way to read one column for two steps: it keeps what either needs, and refuses what either does."""
+        least = None if self.least is None or other.least is None else other.least
+        lenient, null = self.lenient and other.lenient, self.null or other.null
+        return Coding(lenient, least, max(self.most, other.most), null)
 
     def least_rows(self, rows: int) -> float:
         """Return the number of rows of a sample of `rows` that a category has to have."""
@@ -116,6 +152,7 @@ class Traits:
         keeps_rows: True if the state holds rows of the data that it was fitted on.
         label_needs: The parameters that make `fit` need a label, by their place in the step, and what it is for.
         uses_label: True if `fit` learns from a label where there is one.
+        learns_all_rows: True if `fit` learns from all rows, by `Sample.all_rows`.
         given_rows: Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array.
         coded_columns: Input columns to read as codes of categories, by name or pattern, and how.
         time_columns: Input columns to read as times, in seconds since 1970, by name or pattern, with the time zone
@@ -137,6 +174,7 @@ class Traits:
     keeps_rows: bool = False
     label_needs: Mapping[str, str] = field(default_factory=dict)
     uses_label: bool = False
+    learns_all_rows: bool = False
     given_rows: Mapping[str, str | Array] = field(default_factory=dict)
     coded_columns: Mapping[str, Coding] = field(default_factory=dict)
     time_columns: Mapping[str, str] = field(default_factory=dict)
@@ -155,6 +193,15 @@ class Traits:
     def reads_columns(self) -> bool:
         """True if there are input columns that are features only through this step."""
         return bool(self.coded_columns or self.time_columns or self.text_columns)
+
+
+def joined_codings(steps: Iterable[Traits]) -> dict[str, Coding]:
+    """Return how the columns that steps read as codes are read for all of them, by name or pattern."""
+    joined: dict[str, Coding] = {}
+    for one in steps:
+        for name, coding in one.coded_columns.items():
+            joined[name] = joined[name].joined(coding) if name in joined else coding
+    return joined
 
 
 class Transform(ABC):

@@ -11,18 +11,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kafeat.chain.chain import Chain
 from kafeat.contract.checks import check_indices
+from kafeat.contract.coding import joined_codings
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
-from kafeat.contract.step import (
-    NestedStep,
-    Sample,
-    Step,
-    Traits,
-    Transform,
-    joined_codings,
-    takes_missing,
-    total_clipped,
-)
+from kafeat.contract.step import NestedStep, Sample, Step, Traits, Transform, takes_missing, total_clipped
 from kafeat.contract.tile import TextRows, contiguous, dense
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Scratch, Shape, State
@@ -195,7 +187,7 @@ def _merged(chains: Sequence[Sequence[Traits]]) -> Traits:
         uses_label=any(one.uses_label for one in every),
         given_rows={name: rows for one in every for name, rows in one.given_rows.items()},
         learns_all_rows=any(one.learns_all_rows for one in every),
-        coded_columns=joined_codings(every),
+        coded_columns=joined_codings(one.coded_columns for one in every),
         text_columns=tuple(name for one in every for name in one.text_columns),
         time_columns={name: zone for one in every for name, zone in one.time_columns.items()},
         unsaved=next((one.unsaved for one in every if one.unsaved), None),

@@ -27,6 +27,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from kafeat.contract.coding import Coding
 from kafeat.contract.describe import Described
 from kafeat.contract.folds import RowKeys
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
@@ -103,39 +104,6 @@ class Sample:
         return self.stream or RowStream(label, lambda: iter([(self.X, label)]))
 
 
-MOST_CATEGORIES = 1_000_000
-"""Largest number of categories of a column that a model file holds."""
-
-
-@dataclass(frozen=True)
-class Coding:
-    """How a column is read as codes of categories, by their place in a vocabulary that the fit learns.
-
-    Attributes:
-        lenient: True if a missing or unknown category passes, as -1.
-        least: None refuses a column of more categories than `most`. Otherwise such a column keeps those that at least
-            so many rows of the fit sample have, or that share of them, and all others have the last code together.
-        most: The number of categories up to which all of the rows that the fit reads are kept.
-        null: True if a missing category is one of its own.
-    """
-
-    lenient: bool
-    least: int | float | None = None
-    most: int = 10_000
-    null: bool = False
-
-    def joined(self, other: Coding) -> Coding:
-        """Return a way to read one column for two steps: it keeps what either needs, and refuses what either does."""
-        least = None if self.least is None or other.least is None else other.least
-        lenient, null = self.lenient and other.lenient, self.null or other.null
-        return Coding(lenient, least, max(self.most, other.most), null)
-
-    def least_rows(self, rows: int) -> float:
-        """Return the number of rows of a sample of `rows` that a category has to have."""
-        least = self.least or 0
-        return least * rows if isinstance(least, float) else least
-
-
 @dataclass(frozen=True)
 class Traits:
     """Properties of a recipe that other code reads. A step of several chains merges those of its steps.
@@ -193,15 +161,6 @@ class Traits:
     def reads_columns(self) -> bool:
         """True if there are input columns that are features only through this step."""
         return bool(self.coded_columns or self.time_columns or self.text_columns)
-
-
-def joined_codings(steps: Iterable[Traits]) -> dict[str, Coding]:
-    """Return how the columns that steps read as codes are read for all of them, by name or pattern."""
-    joined: dict[str, Coding] = {}
-    for one in steps:
-        for name, coding in one.coded_columns.items():
-            joined[name] = joined[name].joined(coding) if name in joined else coding
-    return joined
 
 
 class Transform(ABC):

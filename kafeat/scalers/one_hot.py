@@ -10,8 +10,9 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices
+from kafeat.contract.coding import MOST_CATEGORIES, Coding
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import MOST_CATEGORIES, Coding, PositiveInt, Sample, Traits, Transform, parameter
+from kafeat.contract.step import PositiveInt, Sample, Traits, Transform, parameter
 from kafeat.errors import DataError, quoted
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.types import Array, Floats, Shape, State

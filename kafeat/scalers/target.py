@@ -10,8 +10,9 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices
+from kafeat.contract.coding import MOST_CATEGORIES, Coding
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import MOST_CATEGORIES, Coding, PositiveFloat, Sample, Traits, Transform, parameter
+from kafeat.contract.step import PositiveFloat, Sample, Traits, Transform, parameter
 from kafeat.contract.tile import dense
 from kafeat.errors import DataError
 from kafeat.maths.content_folds import content_hashes, folds_of, uneven_folds

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafeat.contract.step import Coding
+from kafeat.contract.coding import Coding
 from kafeat.errors import DataError
 from kafeat.io.columns.numbers import indices_of, is_text
 from kafeat.types import Array, Floats

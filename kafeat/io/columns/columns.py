@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.contract.coding import MOST_CATEGORIES
 from kafeat.contract.describe import spell
 from kafeat.contract.ngrams import BUCKETS
-from kafeat.contract.step import MOST_CATEGORIES, MOST_FEATURES
+from kafeat.contract.step import MOST_FEATURES
 from kafeat.contract.tile import InputRows, TextRows, numbers_of
 from kafeat.errors import quoted
 from kafeat.io.columns.categories import Categories, Vocabulary

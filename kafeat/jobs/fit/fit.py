@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from kafeat.config import Config, load_config
-from kafeat.contract.step import joined_codings, takes_missing
+from kafeat.contract.coding import joined_codings
+from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
@@ -204,7 +205,7 @@ def columns_of(
         config.columns.include or None,
         [*config.columns.exclude, *others],
         labels,
-        joined_codings(step.traits for step in config.steps),
+        joined_codings(step.traits.coded_columns for step in config.steps),
         missing=takes_missing(step.traits for step in config.map_steps),
         times=times,
         texts=[column for step in config.steps for column in step.traits.text_columns],

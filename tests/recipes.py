@@ -11,6 +11,7 @@ from kafeat.registry import step_class
 NEEDED: dict[str, dict[str, Any]] = {
     "one_hot": {"columns": ["c0"], "unknown": "ignore"},
     "date_parts": {"columns": ["c0"]},
+    "target": {"columns": ["c0"]},
     "union": {"maps": [{"steps": [{"kind": "standardize"}]}]},
     "product": {"maps": [{"steps": [{"kind": "standardize"}]}]},
     "projection": {"n_components": 4},

@@ -136,7 +136,8 @@ def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Gener
         return fitted, sample
     given = {name: _run_given(bound, name, rows) for name, rows in sample.given.items()}
     X = run_tiles(bound, sample.X, DOUBLE)
-    return fitted, replace(sample, X=X, given=given, names=names, n_categories=n_categories)
+    stream = sample.stream and sample.stream.changed(lambda rows: run_tiles(bound, rows, DOUBLE))
+    return fitted, replace(sample, X=X, given=given, names=names, n_categories=n_categories, stream=stream)
 
 
 def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kafeat.chain.chain import Chain
 from kafeat.contract.checks import check_indices
+from kafeat.contract.coding import joined_codings
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import NestedStep, Sample, Step, Traits, Transform, takes_missing, total_clipped
@@ -185,7 +186,8 @@ def _merged(chains: Sequence[Sequence[Traits]]) -> Traits:
         },
         uses_label=any(one.uses_label for one in every),
         given_rows={name: rows for one in every for name, rows in one.given_rows.items()},
-        coded_columns={name: coding for one in every for name, coding in one.coded_columns.items()},
+        learns_all_rows=any(one.learns_all_rows for one in every),
+        coded_columns=joined_codings(one.coded_columns for one in every),
         text_columns=tuple(name for one in every for name in one.text_columns),
         time_columns={name: zone for one in every for name, zone in one.time_columns.items()},
         unsaved=next((one.unsaved for one in every if one.unsaved), None),
@@ -217,6 +219,7 @@ def _subset(sample: Sample, indices: Array) -> Sample:
         given={name: np.ascontiguousarray(rows[:, indices]) for name, rows in sample.given.items()},
         names=pick(sample.names),
         n_categories=pick(sample.n_categories),
+        stream=sample.stream and sample.stream.changed(lambda X: contiguous(_columns(X, indices))),
     )
 
 

@@ -170,6 +170,11 @@ class Config(BaseModel):
         return self.steps if self.predictor is None else self.steps[:-1]
 
     @property
+    def learn_all_rows(self) -> list[Step]:
+        """The steps that learn from all rows, in a pass of their own after the sample is read."""
+        return [step for step in self.steps if step.traits.learns_all_rows]
+
+    @property
     def label_needs(self) -> dict[str, str]:
         """Return the places in the config that need a label, each with its purpose."""
         own = {} if self.prune is None else {"prune": "to predict"}

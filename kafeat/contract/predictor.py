@@ -72,7 +72,7 @@ class Learning(ABC):
 class Predictor(Step):
     """A recipe of a predictor."""
 
-    always: ClassVar[Traits] = Traits(last_only=True, spreads="ignores")
+    always: ClassVar[Traits] = Traits(last_only=True, spreads="ignores", learns_all_rows=True)
     classes_only: ClassVar[bool] = False
     """True if it predicts classes and no numbers."""
 

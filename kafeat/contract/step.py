@@ -27,6 +27,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from kafeat.contract.coding import Coding
 from kafeat.contract.describe import Described
 from kafeat.contract.folds import RowKeys
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
@@ -53,6 +54,21 @@ Names = tuple[str | None, ...]
 DOUBLE = np.dtype(np.float64)
 
 
+class RowStream(NamedTuple):
+    """All rows to fit on, block by block, for steps that learn from more than the sample.
+
+    `blocks` reads them anew at each call: rows (n, d), as the steps before hand them on, and their labels. `labels` are
+    such that the task of all rows follows from them.
+    """
+
+    labels: Array
+    blocks: Callable[[], Iterator[tuple[Any, Array]]]
+
+    def changed(self, change: Callable[[Any], Any]) -> RowStream:
+        """Return the stream with a function applied to the rows of each block."""
+        return RowStream(self.labels, lambda: ((change(X), labels) for X, labels in self.blocks()))
+
+
 @dataclass(frozen=True)
 class Sample:
     """The rows that a step is fitted on.
@@ -64,7 +80,7 @@ class Sample:
     0 for a plain number. Both are None after a step that does not hand its input columns on. `times` are the names of
     the columns that were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows
     in the input; None counts them in the sample. `keys` are the groups or times by which rows are held out; None holds
-    them out at random.
+    them out at random. `stream` reads all rows; without it, the sample is all that can be learned from.
     """
 
     X: Floats
@@ -77,27 +93,15 @@ class Sample:
     dtype: np.dtype[Any] = DOUBLE
     rows: Array | None = None
     keys: RowKeys | None = None
+    stream: RowStream | None = None
 
-
-@dataclass(frozen=True)
-class Coding:
-    """How a column is read as codes of categories, by their place in a vocabulary that the fit learns.
-
-    Attributes:
-        lenient: True if a missing or unknown category passes, as -1.
-        least: None refuses a column of more categories than `most`. Otherwise such a column keeps those that at least
-            so many rows of the fit sample have, or that share of them, and all others have the last code together.
-        most: The number of categories up to which all of the rows that the fit reads are kept.
-    """
-
-    lenient: bool
-    least: int | float | None = None
-    most: int = 10_000
-
-    def least_rows(self, rows: int) -> float:
-        """Return the number of rows of a sample of `rows` that a category has to have."""
-        least = self.least or 0
-        return least * rows if isinstance(least, float) else least
+    @property
+    def all_rows(self) -> RowStream:
+        """All rows to fit on; those of the sample if there is no stream."""
+        label = self.label
+        if label is None:
+            raise TypeError("a config without a label has to be refused before the fit")
+        return self.stream or RowStream(label, lambda: iter([(self.X, label)]))
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ class Traits:
         keeps_rows: True if the state holds rows of the data that it was fitted on.
         label_needs: The parameters that make `fit` need a label, by their place in the step, and what it is for.
         uses_label: True if `fit` learns from a label where there is one.
+        learns_all_rows: True if `fit` learns from all rows, by `Sample.all_rows`.
         given_rows: Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array.
         coded_columns: Input columns to read as codes of categories, by name or pattern, and how.
         time_columns: Input columns to read as times, in seconds since 1970, by name or pattern, with the time zone
@@ -137,6 +142,7 @@ class Traits:
     keeps_rows: bool = False
     label_needs: Mapping[str, str] = field(default_factory=dict)
     uses_label: bool = False
+    learns_all_rows: bool = False
     given_rows: Mapping[str, str | Array] = field(default_factory=dict)
     coded_columns: Mapping[str, Coding] = field(default_factory=dict)
     time_columns: Mapping[str, str] = field(default_factory=dict)

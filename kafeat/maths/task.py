@@ -109,14 +109,19 @@ def count_classes(labels: Array) -> int | None:
     return None if (labels.min(axis=0) != labels.max(axis=0)).all() else 1
 
 
-def targets_to_learn(labels: Array) -> Floats:
-    """Return the targets (n, k) that a step learns from."""
+def task_to_learn(labels: Array) -> PredictionTask:
+    """Return the task of the labels that a step learns from."""
     task = task_of(labels)
     if task.classes is not None and len(task.classes) > MOST_CLASSES:
         raise DataError(
             f"label: expected at most {MOST_CLASSES:,} classes to learn from, got {len(task.classes):,}"
         )
-    return task.targets(labels)
+    return task
+
+
+def targets_to_learn(labels: Array) -> Floats:
+    """Return the targets (n, k) that a step learns from."""
+    return task_to_learn(labels).targets(labels)
 
 
 def _regression(labels: Floats) -> PredictionTask:

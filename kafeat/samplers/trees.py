@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kafeat.chain.chain import own_coordinates
+from kafeat.contract.coding import Coding
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import (
-    Coding,
     PositiveFloat,
     Sample,
     Step,

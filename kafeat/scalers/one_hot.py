@@ -10,8 +10,10 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices
+from kafeat.contract.coding import MOST_CATEGORIES, Coding
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import Coding, PositiveInt, Sample, Traits, Transform, parameter
+from kafeat.contract.step import PositiveInt, Sample, Traits, Transform, parameter
+from kafeat.errors import DataError, quoted
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.types import Array, Floats, Shape, State
 
@@ -54,7 +56,13 @@ class OneHot(ColumnCoder):
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         columns = places_of(self.kind, self.columns, sample.names)
-        sizes = np.array([_size(sample, j) for j in columns], dtype=np.int64)
+        sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
+        for j, size in zip(columns, sizes, strict=True):
+            if size > _MOST_CODES and self.min_frequency is None:
+                raise DataError(
+                    f"one_hot: column {quoted(str(sample.names and sample.names[j]))}: expected at most 10,000 "
+                    f"categories, got {size:,}: min_frequency keeps the frequent ones"
+                )
         state = {"columns": columns, "sizes": sizes}
         if self.min_frequency is None:
             return state
@@ -80,7 +88,7 @@ class OneHot(ColumnCoder):
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
-        check_indices("state.sizes", state["sizes"], _MOST_CODES + 1)
+        check_indices("state.sizes", state["sizes"], MOST_CATEGORIES + 1)
         for outputs in outputs_of(state):
             check_indices("state.outputs", outputs, max(1, len(outputs)))
 
@@ -96,7 +104,8 @@ class OneHot(ColumnCoder):
         return out
 
 
-def _size(sample: Sample, column: int) -> int:
+def size_of(sample: Sample, column: int) -> int:
+    """Return the number of categories of a column of a sample."""
     if sample.n_categories is not None:
         return sample.n_categories[column]
     return int(sample.X[:, column].max(initial=-1.0)) + 1

@@ -25,7 +25,9 @@ from kafeat.errors import ConfigError, DataError, UsageError, quoted
 from kafeat.io.readers.memory import table_of
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
+from kafeat.jobs.fit.labels import LabelSummary
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.predictor import row_streams
 from kafeat.jobs.fit.sample import TrainingData, matrices, rows_numbered
 from kafeat.jobs.fit.search import nested, ridge_predictions
 from kafeat.maths.row_sample import row_hashes
@@ -190,13 +192,21 @@ class ComparedMap:
             rows = TrainingData(
                 source, request.labels, request.split, rows_numbered(held_out), request.weight
             )
-            sampled = read_sample(self.config, rows, listener)
+            all_rows = any(step.traits.learns_all_rows for step in self.config.map_steps)
+            summary = LabelSummary() if all_rows else None
+            sampled = read_sample(self.config, rows, listener, summary)
             predict = (
                 partial(learner.held_out_predictions, penalty=request.penalty)
                 if learner
                 else ridge_predictions
             )
-            learn = partial(sampled.learn, final=False, with_mean=False, predict=predict)
+            learn = partial(
+                sampled.learn,
+                final=False,
+                with_mean=False,
+                predict=predict,
+                all_rows=row_streams(self.config, rows),
+            )
             fitted: list[FeatureMap] = []
             first, again = (
                 timed(lambda: fitted.append(learn(listener))),

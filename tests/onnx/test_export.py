@@ -33,7 +33,7 @@ import kafeat.onnx  # noqa: E402
 from kafeat.onnx import agreement  # noqa: E402
 from kafeat.onnx.chain import convertible  # noqa: E402
 
-CANNOT = frozenset({"text", "trees"})
+CANNOT = frozenset({"target", "text", "trees"})
 """Kinds without an ONNX form. A new kind gets a function in kafeat/onnx/steps, or its name here."""
 Fit = Callable[[str, str], FeatureMap]
 

@@ -12,7 +12,8 @@ import pytest
 from sklearn.preprocessing import OneHotEncoder
 
 import kafeat
-from kafeat.contract.step import Coding, Sample
+from kafeat.contract.coding import Coding
+from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.storage.location import parse_location

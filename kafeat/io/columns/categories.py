@@ -21,13 +21,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafeat.contract.step import Coding
+from kafeat.contract.coding import Coding
 from kafeat.errors import DataError
 from kafeat.io.columns.numbers import indices_of, is_text
 from kafeat.types import Array, Floats
 
-MOST = 1_000_000
-"""Largest number of categories of a column that a model file holds."""
 UNKNOWN = -1.0
 """The code of an unknown or missing category where these are accepted."""
 
@@ -41,7 +39,8 @@ Codes = npt.NDArray[np.float64]
 class Categories:
     """The vocabulary of a column, in the order of its codes. `lenient` accepts unknown and missing categories.
 
-    With `rest`, it holds the frequent ones of many, and any other has the code behind the last one.
+    An empty text among them stands for a missing one. With `rest`, it holds the frequent ones of many, and any other
+    has the code behind the last one.
     """
 
     values: tuple[str, ...]
@@ -126,6 +125,8 @@ class Vocabulary:
         return _codes(values, self._known, self._code)
 
     def _code(self, category: str | None) -> float:
+        if category is None and self._coding.null:
+            category = ""
         if category is None:
             return UNKNOWN if self.lenient else np.nan
         code = self._known.get(category)
@@ -134,8 +135,9 @@ class Vocabulary:
             self._next += 1
             if self._many and self._coding.least is None:
                 raise DataError(
-                    f"{self._where}: expected at most {self._coding.most:,} categories, got more: a quantity needs no "
-                    "one_hot; of many categories, min_frequency keeps the frequent ones"
+                    f"{self._where}: expected at most {self._coding.most:,} categories, got more: a quantity is no "
+                    "category; of many categories, one_hot with min_frequency keeps the frequent ones, and target "
+                    "takes all"
                 )
         return code
 

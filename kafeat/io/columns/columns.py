@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.contract.coding import MOST_CATEGORIES
 from kafeat.contract.describe import spell
 from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.step import MOST_FEATURES
 from kafeat.contract.tile import InputRows, TextRows, numbers_of
 from kafeat.errors import quoted
-from kafeat.io.columns.categories import MOST, Categories, Vocabulary
+from kafeat.io.columns.categories import Categories, Vocabulary
 from kafeat.io.columns.dialect import ISO, KEEP, OLD, USUAL, Dialect
 from kafeat.io.columns.fields import is_harmful
 from kafeat.io.columns.times import check_timezone, time_pattern
@@ -278,10 +279,12 @@ def _categories_from(width: object, values: object, lenient: object, rest: objec
         raise ValueError("columns.features: expected categories of a column without width, and bools")
     if (
         type(values) is not list
-        or not 1 <= len(values) <= MOST
-        or not all(type(v) is str and v for v in values)
+        or not 1 <= len(values) <= MOST_CATEGORIES
+        or not all(type(v) is str for v in values)
     ):
-        raise ValueError(f"columns.features: expected from 1 to {MOST:,} categories, each of them text")
+        raise ValueError(
+            f"columns.features: expected from 1 to {MOST_CATEGORIES:,} categories, each of them text"
+        )
     if len(set(values)) != len(values):
         raise ValueError("columns.features: expected every category once")
     return Categories(tuple(values), lenient, rest)

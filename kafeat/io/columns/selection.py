@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from kafeat.contract.coding import Coding
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.contract.ngrams import BUCKETS
-from kafeat.contract.step import Coding
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafeat.config import Config, load_config
+from kafeat.contract.coding import joined_codings
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
@@ -32,7 +33,13 @@ from kafeat.jobs.fit.labels import (
     label_names,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
-from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor, with_class_weight
+from kafeat.jobs.fit.predictor import (
+    check_rereadable,
+    check_weight,
+    fit_predictor,
+    row_streams,
+    with_class_weight,
+)
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy, refuse_shared, with_split_by
 from kafeat.jobs.options import FitOptions, with_keywords
@@ -120,7 +127,8 @@ def fit_reader(
 ) -> FeatureMap:
     """Fit on a reader, from its first row to its last; `TrainingData` has the meaning of the arguments.
 
-    It is read once for the map, and once more for a predictor, which `jobs` threads fit.
+    It is read once for the map, once more for each step that learns from all rows, and so for a predictor, which `jobs`
+    threads fit.
     """
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
@@ -128,10 +136,12 @@ def fit_reader(
         source = labelled(source, label_names(label))
     data = TrainingData(source, label, split, weight=weight)
     check_weight(config, weight, (*label_names(label), split))
-    summary = None if config.predictor is None else LabelSummary()
+    summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
-    fm = sampled.learn(listener)
-    return fm if summary is None else fit_predictor(fm, data, summary, jobs, listener, sampled.folds)
+    fm = sampled.learn(listener, all_rows=row_streams(config, data, listener))
+    if summary is None or config.predictor is None:
+        return fm
+    return fit_predictor(fm, data, summary, jobs, listener, sampled.folds)
 
 
 def labelled(source: Reader, labels: LabelNames) -> Reader:
@@ -151,11 +161,11 @@ def read_sample(
 ) -> SampledFit:
     """Read the sample of a fit, without the columns in `left_out`, each of which has its reason.
 
-    A predictor of the config is not fitted; the labels of all training rows are added to `summary`, which it needs.
+    The labels of all training rows are added to `summary`, which steps that learn from all of them need.
     """
     check_label(config, data.label)
-    if config.predictor is not None and summary is not None:
-        check_rereadable(data.source, config.predictor)
+    for step in () if summary is None else config.learn_all_rows:
+        check_rereadable(data.source, step)
     names = label_names(data.label)
     check_split(data.split, names)
     roles = ((data.split, "--split"), (data.weight, "--weight"))
@@ -189,14 +199,13 @@ def columns_of(
     config: Config, source: Reader, labels: LabelNames = (), others: Collection[str] = ()
 ) -> Columns:
     """Return the columns that a map of this config reads; the columns `others` are no features."""
-    coded = {column: coding for step in config.steps for column, coding in step.traits.coded_columns.items()}
     times = {column: zone for step in config.steps for column, zone in step.traits.time_columns.items()}
     return choose(
         source,
         config.columns.include or None,
         [*config.columns.exclude, *others],
         labels,
-        coded,
+        joined_codings(step.traits.coded_columns for step in config.steps),
         missing=takes_missing(step.traits for step in config.map_steps),
         times=times,
         texts=[column for step in config.steps for column in step.traits.text_columns],

@@ -298,6 +298,10 @@ class LabelSummary:
             return "number"
         return "boolean" if self._kinds == {"b"} else "integer"
 
+    def seen_with(self, labels: Array) -> Array:
+        """Return these labels, some of all, with all different ones: the task of all labels follows from them."""
+        return labels if labels.ndim > 1 else joined([labels, self.distinct])
+
     @property
     def too_many(self) -> bool:
         """True if there are more different values than classes can be learned."""

@@ -1,9 +1,9 @@
-"""Fit the predictor of a config on all rows, in a second pass over the data, with targets, folds and weights."""
+"""Read all rows again for steps that learn from them, and fit the predictor with targets, folds and weights."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,12 +15,15 @@ from kafeat.chain.program import What
 from kafeat.config import Config
 from kafeat.contract.folds import FOLDS, RANDOM, Folds
 from kafeat.contract.predictor import Learned, Predictor, Targets, TrainingRows
+from kafeat.contract.step import DOUBLE, RowStream, Step
+from kafeat.contract.tile import InputRows, TextRows, dense
 from kafeat.errors import DataError, UsageError, quoted, spell_row
+from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.jobs.fit.labels import LabelReader, LabelSummary, label_names, read_label
-from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.sample import TrainingData
+from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.sample import TrainingData, matrices
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy, refuse_shared
 from kafeat.jobs.options import ClassWeight
 from kafeat.maths.row_sample import RowSample, row_hashes
@@ -55,30 +58,49 @@ def labelled_rows(
     data: TrainingData, fm: FeatureMap, jobs: int, what: What = "features"
 ) -> Iterator[LabelledRows]:
     """Yield the training rows of all chunks in order, with their features or predictions, by `jobs` threads."""
-    labels, split_by = LabelReader(data.label), SplitBy.of(fm.config)
-    key_reader = split_by and KeyReader(split_by, data.source, fm.config.seed)
-    roles = (*label_names(data.label), data.split, data.weight, split_by and split_by.column)
-    keep = list(dict.fromkeys(name for name in roles if name is not None))
-    not_features = [name for name in keep if split_by != SplitBy(True, name)]
-    columns = match(data.source, fm.columns, not_features)
     about: deque[LabelledRows] = deque()
-
-    def chosen() -> Iterator[Chunk]:
-        for chunk in data.source.coding(keep).chunks(columns, keep, fm.chunk_rows):
-            taken = data.train_rows(chunk)
-            weights = None if data.weight is None else _weights(chunk, data.weight, taken)[taken]
-            keys = None if key_reader is None else key_reader.keys(chunk).values[taken]
-            about.append(LabelledRows(chunk, taken, _NONE, labels.read(chunk)[taken], weights, keys))
-            # A test row that the map refuses does no harm, as it is not transformed.
-            yield chunk if taken.all() else chunk.selected(taken)
-
     program = fm.program(what)
     target = NewArrays(program.width, program.dtype)
-    for done in run(program, chosen(), target, jobs):
+    for done in run(program, _chosen(data, fm.config, fm.columns, about), target, jobs):
         yield about.popleft()._replace(results=done.floats)
 
 
 _NONE = np.empty((0, 0))
+
+
+def _chosen(
+    data: TrainingData, config: Config, columns: Columns, about: deque[LabelledRows]
+) -> Iterator[Chunk]:
+    """Yield the training rows of all chunks in order, and append the rest of what is known of them to `about`."""
+    labels, split_by = LabelReader(data.label), SplitBy.of(config)
+    key_reader = split_by and KeyReader(split_by, data.source, config.seed)
+    roles = (*label_names(data.label), data.split, data.weight, split_by and split_by.column)
+    keep = list(dict.fromkeys(name for name in roles if name is not None))
+    not_features = [name for name in keep if split_by != SplitBy(True, name)]
+    matched = match(data.source, columns, not_features)
+    for chunk in data.source.coding(keep).chunks(matched, keep, config.chunk_rows):
+        taken = data.train_rows(chunk)
+        weights = None if data.weight is None else _weights(chunk, data.weight, taken)[taken]
+        keys = None if key_reader is None else key_reader.keys(chunk).values[taken]
+        about.append(LabelledRows(chunk, taken, _NONE, labels.read(chunk)[taken], weights, keys))
+        # A test row that the map refuses does no harm, as it is not transformed.
+        yield chunk if taken.all() else chunk.selected(taken)
+
+
+def row_streams(
+    config: Config, data: TrainingData, listener: Listener = SILENT
+) -> Callable[[Columns, Array], RowStream]:
+    """Return a function of the columns of a map and of labels, which returns the stream of the training rows."""
+
+    def blocks(columns: Columns) -> Iterator[tuple[InputRows, Array]]:
+        about: deque[LabelledRows] = deque()
+        for _, X in matrices(_chosen(data, config, columns, about), DOUBLE):
+            rows = about.popleft()
+            yield X if isinstance(X, TextRows) else dense(X), rows.labels
+            listener.rows(rows.chunk.rows)
+        data.source.check_unchanged()
+
+    return lambda columns, labels: RowStream(labels, lambda: blocks(columns))
 
 
 def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
@@ -190,8 +212,8 @@ def with_class_weight(config: Config, class_weight: ClassWeight | None) -> Confi
     return Config.model_validate(plain)
 
 
-def check_rereadable(source: Reader, step: Predictor) -> None:
-    """Refuse a pipe, as a predictor needs a second pass."""
+def check_rereadable(source: Reader, step: Step) -> None:
+    """Refuse a pipe, as a step that learns from all rows needs a second pass."""
     if not source.rereadable:
         raise UsageError(
             f"{source.location}: expected a file by its name, as {step.kind} is fitted in a second pass over all rows, "

@@ -15,7 +15,7 @@ from kafeat.config import Config
 from kafeat.config.model import SearchOptions
 from kafeat.contract.folds import RANDOM, Folds, RowKeys
 from kafeat.contract.name_patterns import feature_places
-from kafeat.contract.step import DOUBLE, Sample, Step
+from kafeat.contract.step import DOUBLE, RowStream, Sample, Step
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, contiguous, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.io.columns.columns import Columns
@@ -278,16 +278,21 @@ class SampledFit:
         final: bool = True,
         with_mean: bool = True,
         predict: HeldOutPredictions = ridge_predictions,
+        all_rows: Callable[[Columns, Array], RowStream] | None = None,
     ) -> FeatureMap:
         """Fit the map on the sample so far. If not `final`, more rows may be read later.
 
         `with_mean` records the mean of the features, for tests of drift, which takes as long as a transform of the
-        sample. `predict` is the learner that scores values of `validate`.
+        sample. `predict` is the learner that scores values of `validate`. `all_rows` reads all rows, for steps that
+        learn from them; without it they learn from the sample.
         """
         config = self.config
         columns, sample = self.sample(final)
         user_rows, row_origins = read_given_rows(config, columns, self.labels)
-        sample = replace(sample, given=user_rows)
+        stream = None
+        if all_rows is not None and sample.label is not None and self.summary is not None:
+            stream = all_rows(columns, self.summary.seen_with(sample.label))
+        sample = replace(sample, given=user_rows, stream=stream)
         with self._naming_rows(sample, columns), one_blas_thread(linalg=True):
             chain, searches = self._chain(sample, listener, predict)
             mean = _feature_mean(chain, sample.X, config) if with_mean else None

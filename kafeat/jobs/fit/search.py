@@ -103,7 +103,8 @@ def subset_of(sample: Sample, rows: Array) -> Subset:
     # In float64 for every map, so that the choice does not depend on rounding.
     X = contiguous(sample.X[rows])
     numbers = rows if sample.rows is None else sample.rows[rows]
-    return Subset(replace(sample, X=X, label=label, dtype=DOUBLE, rows=numbers, keys=keys), rows)
+    chosen = replace(sample, X=X, label=label, dtype=DOUBLE, rows=numbers, keys=keys, stream=None)
+    return Subset(chosen, rows)
 
 
 # Combinations up to which every one is tried, if the config says nothing.

@@ -272,7 +272,7 @@ def test_plain_and_back():
         {"input_width": -1}, {"input_width": 2.0}, {"more": 1}, {"missing": 0},
         {"features": [["a", None, ["x"]]]}, {"features": [["a", 2, ["x"], True]]},
         {"features": [["a", None, [], True]]}, {"features": [["a", None, ["x", "x"], True]]},
-        {"features": [["a", None, ["x", ""], True]]}, {"features": [["a", None, ["x"], 1]]},
+        {"features": [["a", None, ["", ""], True]]}, {"features": [["a", None, ["x"], 1]]},
         {"features": [["a", None, "xy", True]]}, {"features": [["a", None, [1], True]]},
         {"features": [["a", None, ["x"] * 10_001, True]]},
     ],

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kafeat
-from kafeat.contract.step import Coding
+from kafeat.contract.coding import Coding
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.selection import choose, match

@@ -1,0 +1,176 @@
+"""A column of categories as the mean labels of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from kafeat.contract.checks import check_indices
+from kafeat.contract.coding import MOST_CATEGORIES, Coding
+from kafeat.contract.name_patterns import ColumnNames, places_of
+from kafeat.contract.step import PositiveFloat, Sample, Traits, Transform, parameter
+from kafeat.contract.tile import dense
+from kafeat.errors import DataError
+from kafeat.maths.content_folds import content_hashes, folds_of, uneven_folds
+from kafeat.maths.target_sums import TargetSums
+from kafeat.maths.task import PredictionTask, task_to_learn
+from kafeat.scalers._columns import ColumnCoder, others
+from kafeat.scalers.one_hot import size_of
+from kafeat.types import Array, Floats, Shape, State
+
+_MOST_NUMBERS = 1 << 26
+"""Of all tables of a map: 256 MiB in its file."""
+
+
+class Target(ColumnCoder):
+    """(n ȳ_v + m ȳ)/(n + m) in the place of x_j = v, for n rows of mean label ȳ_v with that value, in the other folds.
+
+    ȳ is the mean of all rows, and the value of a category that is unknown. With m from the variances, a value counts as
+    far as its mean can be told from chance: m = σ²_within/σ²_between, by an analysis of variance, and if the values do
+    not differ more than by chance, all get ȳ. A missing category is a value of its own.
+
+    The fold of a row follows from a hash of its content, the columns that the step sees, so a new row has one too, and
+    equal rows share it. A row never gets a mean that its own label is in. So a model behind the step can be fitted on
+    the same rows. The sums are those of all rows, not of the fit sample alone: a fit reads the data once more.
+
+    Outputs: first every column that is not named, unchanged and in the order of the input. Then come the means of
+    each named column: one for numbers and two classes (the share of the second), one for each class of more, one for
+    each of several labels. It reads input columns by name, so only steps that keep them may come before it.
+
+    Source: Micci-Barreca 2001 (the encoding); Searle, Casella & McCulloch 1992, section 3.6 (the variances); folds by
+    content: this project.
+    """
+
+    columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
+    smooth: Literal["auto"] | PositiveFloat = parameter(
+        "auto",
+        "m, the number of rows that the mean of all counts as; auto: by the variances, for each output",
+    )
+    n_folds: int = parameter(5, "K, the number of folds", ge=2, le=20)
+    frequency: bool = Field(
+        default=False,
+        description="add log(1 + n) of each named column, where n rows of the fit have the value",
+    )
+
+    @property
+    def traits(self) -> Traits:
+        traits, coding = super().traits, Coding(lenient=True, most=MOST_CATEGORIES, null=True)
+        return replace(
+            traits,
+            label_needs={**traits.label_needs, "kind: target": "to learn from"},
+            learns_all_rows=True,
+            coded_columns=dict.fromkeys(self.columns, coding),
+        )
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        columns, stream = places_of(self.kind, self.columns, sample.names), sample.all_rows
+        sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
+        task, seed, n_folds = task_to_learn(stream.labels), int(rng.integers(1 << 63)), self.n_folds
+        outputs = _targets(task, stream.labels[:1]).shape[1]
+        if int(sizes.sum()) * n_folds * outputs > _MOST_NUMBERS:
+            raise DataError(
+                f"target: expected at most {_MOST_NUMBERS:,} sums, got {sizes.sum():,} values in {n_folds} folds for "
+                f"{outputs} outputs: leave columns out, or take fewer n_folds"
+            )
+        sums = [TargetSums(int(size), n_folds, outputs) for size in sizes]
+        whole = TargetSums(1, n_folds, outputs)
+        for rows, labels in stream.blocks():
+            X, Y = dense(rows), _targets(task, labels)
+            folds = folds_of(content_hashes(X, seed), n_folds)
+            whole.add(np.zeros(len(X)), folds, Y)
+            for one, j in zip(sums, columns, strict=True):
+                one.add(X[:, j], folds, Y)
+        means, unit = whole.means, np.atleast_1d(task.unit)
+        smooth = None if self.smooth == "auto" else self.smooth
+        tables = [one.encoded(means, smooth) * unit for one in sums]
+        state = {
+            "columns": columns,
+            "sizes": sizes,
+            "seed": np.array(seed),
+            "fold_rows": whole.counts[0],
+            "means": means * unit + np.atleast_1d(task.centre),
+            "tables": np.concatenate([*tables, np.empty((0, n_folds, outputs))]).astype(np.float32),
+        }
+        if self.frequency:
+            state["counts"] = np.concatenate([*(s.counts.sum(axis=1) for s in sums), np.empty(0, np.int64)])
+        return state
+
+    def fit_warnings(self, state: State) -> Iterator[str]:
+        uneven = uneven_folds(state["fold_rows"])
+        if uneven is not None:
+            yield f"target: {uneven}"
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        k, outputs = np.size(state.get("columns", ())), np.size(state.get("means", ()))
+        values = int(np.sum(state.get("sizes", 0)))
+        shapes: dict[str, Shape] = {
+            "columns": (k,), "sizes": (k,), "seed": (), "fold_rows": (self.n_folds,), "means": (outputs,),
+            "tables": (values, self.n_folds, outputs),
+        }  # fmt: skip
+        return {**shapes, "counts": (values,)} if self.frequency else shapes
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        whole = ("sizes", "seed", "fold_rows", "counts")
+        return {**super().state_dtypes, **dict.fromkeys(whole, "int64"), "tables": "float32"}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        super().check_state(state, n_features_in)
+        check_indices("state.sizes", state["sizes"], MOST_CATEGORIES + 1)
+        check_indices("state.seed", state["seed"], 1 << 63)
+        if self.frequency:
+            check_indices("state.counts", state["counts"], 1 << 62)
+
+    def widths(self, state: State) -> list[int]:
+        return [len(state["means"]) + self.frequency] * len(state["columns"])
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        return _TargetTransform(self, state, n_features_in)
+
+    def scale(self, state: State, X: Floats) -> Floats:
+        out = np.empty((len(X), self.n_features_out(state, X.shape[1])), dtype=X.dtype)
+        _TargetTransform(self, state, X.shape[1]).apply(np.ascontiguousarray(X), out, ())
+        return out
+
+
+def _targets(task: PredictionTask, labels: Array) -> Floats:
+    """Return the targets (n, k) of labels: of two classes, those of the second alone."""
+    targets = task.targets(labels)
+    two = task.classes is not None and len(task.classes) == 2
+    return targets[:, 1:] if two else targets
+
+
+class _TargetTransform(Transform):
+    """Other columns as they are, and the entries of tables for the value and the fold of a row."""
+
+    def __init__(self, step: Target, state: State, n_features: int) -> None:
+        self._columns, self._sizes, self._seed = state["columns"], state["sizes"], int(state["seed"])
+        self._others, self._means = others(state, n_features), state["means"]
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        # The last entry is that of unknown values.
+        tables = state["tables"]
+        self._tables = np.concatenate([tables, np.zeros_like(tables[:1], shape=(1, *tables.shape[1:]))])
+        self._logs = np.log1p(np.append(state["counts"], 0)) if step.frequency else None
+        self.n_features_in = n_features
+        self.n_features_out = step.n_features_out(state, n_features)
+
+    def apply(self, X: Floats, out: Floats, scratch: tuple[()]) -> None:
+        n_folds, outputs = self._tables.shape[1:]
+        folds = folds_of(content_hashes(X, self._seed), n_folds)
+        first = len(self._others)
+        out[:, :first] = X[:, self._others]
+        for column, start, size in zip(self._columns, self._starts, self._sizes, strict=True):
+            codes = np.rint(X[:, column])
+            known = (codes >= 0.0) & (codes < size)
+            places = np.where(known, start + np.where(known, codes, 0.0), len(self._tables) - 1).astype(
+                np.intp
+            )
+            out[:, first : first + outputs] = self._means + self._tables[places, folds]
+            first += outputs
+            if self._logs is not None:
+                out[:, first] = self._logs[places]
+                first += 1

@@ -36,12 +36,19 @@ _IDS = 0.1, 0.9
 
 Recipe = dict[str, Any]
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
+Encoding = Literal["target", "one_hot", "both"]
+"""How categories of many values become numbers: as mean labels, as columns of the frequent ones, or as both."""
 Reading = Literal["numbers", "categories", "many", "texts", "times"]
 
 
 def one_hot(columns: Sequence[str]) -> Recipe:
     """Return the step that codes categories."""
     return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", "min_frequency": MIN_FREQUENCY}
+
+
+def target(columns: Sequence[str]) -> Recipe:
+    """Return the step that makes mean labels of categories of many values."""
+    return {"kind": "target", "columns": list(columns)}
 
 
 def date_parts(columns: Sequence[str]) -> Recipe:
@@ -52,6 +59,14 @@ def date_parts(columns: Sequence[str]) -> Recipe:
 def text(columns: Sequence[str], width: int) -> Recipe:
     """Return the step that makes `width` numbers of each column of text."""
     return {"kind": "text", "columns": list(columns), "n_components": width}
+
+
+def side_by_side(*maps: tuple[Sequence[str], Sequence[Recipe]]) -> Recipe:
+    """Return a union of chains, each of its own columns, if it has any."""
+    return {
+        "kind": "union",
+        "maps": [{"columns": list(columns), "steps": list(steps)} for columns, steps in maps if columns],
+    }
 
 
 @dataclass(frozen=True)
@@ -138,25 +153,30 @@ class Groups:
 
     def reading_steps(self) -> list[Recipe]:
         """Return the steps that read each column as what it is, and accept missing values."""
-        return [*([text(self.texts, 1)] if self.texts else []), *self.in_line(IMPUTE)]
+        return [*([text(self.texts, 1)] if self.texts else []), *self.in_line(gaps=True)]
 
-    def in_line(self, *impute: Recipe) -> list[Recipe]:
-        """Return the steps that make numbers of all columns but words, one after the other."""
-        codes = (*self.categories, *self.many)
+    def in_line(self, gaps: bool, encoding: Encoding = "target") -> list[Recipe]:
+        """Return the steps that make numbers of all columns but words; missing ones are filled if there are `gaps`."""
+        if self.many and encoding == "both":
+            maps = ((self.without_texts, self.in_line(gaps)), (self.many, [one_hot(self.many)]))
+            return [side_by_side(*maps)]
+        many = self.many if encoding == "target" else ()
+        codes = self.categories if many else (*self.categories, *self.many)
         return [
+            # Its folds are by the content of whole rows, so it sees all columns.
+            *([target(many)] if many else []),
+            *([{"kind": "missing_indicator"}] if gaps else []),
             *([date_parts(self.times)] if self.times else []),
             *([one_hot(codes)] if codes else []),
-            *impute,
+            *([IMPUTE] if gaps else []),
         ]
 
     def beside_texts(self, chain: list[Recipe], width: int) -> list[Recipe]:
         """Return the steps with a chain of all other columns, and with `width` numbers of each column of words."""
         if not self.texts:
             return chain
-        words = {"columns": list(self.texts), "steps": [text(self.texts, width)]}
-        others = {"columns": list(self.without_texts), "steps": chain}
-        maps = [*([others] if self.without_texts else []), *([words] if width else [])]
-        return [{"kind": "union", "maps": maps}]
+        words = [text(self.texts, width)] if width else []
+        return [side_by_side((self.without_texts, chain), (self.texts if width else (), words))]
 
 
 def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]]) -> Config:

@@ -9,7 +9,7 @@ from kafeat.errors import counted
 from kafeat.io.columns.fields import require
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
-from kafeat.study.columns import IMPUTE, LOOK, Groups, Look, groups_of, with_columns
+from kafeat.study.columns import LOOK, Encoding, Groups, Look, groups_of, with_columns
 from kafeat.study.inputs import rereadable
 from kafeat.study.tune.notes import commented
 from kafeat.study.tune.space import load_start
@@ -18,7 +18,7 @@ _WIDTH = 512
 _DONE = {
     "numbers": "kept as numbers",
     "categories": "one_hot: a column of each frequent category",
-    "many": "one_hot: a column of each frequent category; most are rare",
+    "many": "target: the mean label of its value",
     "texts": "text: by its words and letters",
     "times": "date_parts: month, weekday, hour and others",
 }
@@ -33,18 +33,18 @@ def config_for(data: Any, labels: Sequence[str], reading: InputOptions | None = 
         groups = groups_of(table, base, labels, every=True)
         empty = [one.name for one in groups.looks if one.reading == "numbers" and one.distinct == 0]
         groups = groups.without(empty, "no values")
-        config = with_columns(base, groups, _steps(groups))
+        encoding: Encoding = "target" if labels else "one_hot"
+        config = with_columns(base, groups, _steps(groups, encoding))
         return commented(config, list(_comments(table, groups, labels)))
 
 
-def _steps(groups: Groups) -> list[dict[str, Any]]:
+def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
     """Return the steps for what the first rows hold; later rows may lack values."""
     rows = max((look.rows + look.missing for look in groups.looks), default=0)
     gaps = rows >= LOOK or any(look.missing for look in groups.looks if look.reading in ("numbers", "times"))
     map_width = _WIDTH if not groups.texts else _WIDTH // 2
     chain: list[dict[str, Any]] = [
-        *([{"kind": "missing_indicator"}] if gaps else []),
-        *groups.in_line(*([IMPUTE] if gaps else [])),
+        *groups.in_line(gaps, encoding),
         {"kind": "standardize"},
         {"kind": "nystroem", "n_components": min(map_width, rows or _WIDTH)},
     ]
@@ -58,14 +58,15 @@ def _comments(table: Reader, groups: Groups, labels: Sequence[str]) -> Iterator[
     yield f"A config to start from for {table.location}, by {of_rows}."
     yield "`kafeat tune` searches for a better one for a label."
     for look in groups.looks:
-        yield f"  {look.name}: {_described(look)}"
+        yield f"  {look.name}: {_described(look, bool(labels))}"
     if labels:
         yield f"  {', '.join(labels)}: left out, as {'it is the label' if len(labels) == 1 else 'they are labels'}"
 
 
-def _described(look: Look) -> str:
+def _described(look: Look, labelled: bool) -> str:
     figures = [look.type]
     if look.distinct is not None:
         figures += [f"{look.distinct:,} different", *([f"{look.missing:,} missing"] if look.missing else [])]
-    done = f"left out: {look.reason}" if look.reading is None else _DONE[look.reading]
+    reading = "categories" if look.reading == "many" and not labelled else look.reading
+    done = f"left out: {look.reason}" if reading is None else _DONE[reading]
     return f"{', '.join(figures)} -> {done}"

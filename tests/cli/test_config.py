@@ -17,7 +17,6 @@ import pytest
 from kafeat.config import load_config
 
 ROOT = Path(__file__).parents[2]
-MANY = "one_hot"
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
@@ -177,7 +176,7 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, in
     )
     assert "empty: double, 0 different, 2,000 missing -> left out: no values" in said
     assert "y: left out, as it is the label" in said
-    for name, reading in (("town", "one_hot"), ("note", "text"), ("when", "date_parts"), ("shop", MANY)):
+    for name, reading in (("town", "one_hot"), ("note", "text"), ("when", "date_parts"), ("shop", "target")):
         assert re.search(rf"{name}: string, [\d,]+ different(, [\d,]+ missing)? -> {reading}", said)
     (tmp_path / "x.yaml").write_text(text)
     assert run("--check", "x.yaml", cwd=tmp_path).stdout.startswith("x.yaml: valid: union, ")

@@ -15,7 +15,7 @@ from kafeat.errors import DataError, quoted
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.jobs.fit.labels import LabelArgument
 from kafeat.jobs.fit.messages import SILENT
-from kafeat.jobs.fit.predictor import fit_predictor, labelled_rows
+from kafeat.jobs.fit.predictor import fit_predictor, labelled_rows, row_streams
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.row_sample import mixed
@@ -150,13 +150,12 @@ class AllRows:
         return {"kind": "ridge", "task": self.task.kind, "class_weight": weight}
 
     def _fitted(self, sampled: SampledFit, roles: Roles) -> FeatureMap:
-        fm, summary = sampled.learn(with_mean=False), self.sampled.summary
+        summary, rows = self.sampled.summary, self._rows(roles.learned)
         if summary is None:
             raise TypeError("a search on all rows counts their labels")
         with self.data.open() as source:
-            return fit_predictor(
-                fm, self._rows(roles.learned)(source), summary, self.jobs, SILENT, sampled.folds
-            )
+            fm = sampled.learn(with_mean=False, all_rows=row_streams(sampled.config, rows(source)))
+            return fit_predictor(fm, rows(source), summary, self.jobs, SILENT, sampled.folds)
 
     def _rows(self, taken: Callable[[Array, Floats | None], Mask]) -> Callable[[Reader], TrainingData]:
         """Return a function of a reader that returns the training rows with one role."""

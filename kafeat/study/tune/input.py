@@ -77,7 +77,8 @@ class TunedTable:
     def width(self) -> int:
         """The number of columns after categories and times are coded, about; those of words are not counted."""
         sample = self.without_texts
-        codes = sum(min(n, int(1.0 / MIN_FREQUENCY)) for n in sample.n_categories or ())
+        few = zip(sample.names or (), sample.n_categories or (), strict=True)
+        codes = sum(min(n, int(1.0 / MIN_FREQUENCY)) for name, n in few if name in self.groups.categories)
         return int(sample.X.shape[1] + codes + 9 * len(self.groups.times))
 
 

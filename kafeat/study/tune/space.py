@@ -15,7 +15,7 @@ from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step
-from kafeat.study.columns import IMPUTE, Recipe, date_parts, one_hot, text
+from kafeat.study.columns import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
 from kafeat.study.tune.input import TunedTable
 
 SCALERS: dict[str, list[Recipe]] = {
@@ -45,9 +45,11 @@ OF_HISTOGRAMS = ("chi2", *ADDITIVE)
 
 # Wider tables make these scalers and metrics slow.
 _MOST_FOR_POWER, _MOST_FOR_ROTATION = 200, 600
+_SPELLED = {"both": "target and one_hot", "one_hot": "one_hot"}
 _DRAFT_ROUNDS = 2
 # Shares of the outputs that columns of words may get; most of them suit words that count by themselves.
 _WORDS = 0.5, 0.875, 0.0
+_ENCODINGS: tuple[Encoding, ...] = ("target", "both", "one_hot")
 _GAMMAS = (0.3, 1.0, 3.0)
 _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
 
@@ -56,7 +58,8 @@ _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
 class Candidate:
     """One point of the search space. `union` scales the numbers alone, beside categories and times.
 
-    `words` is the share of the outputs that columns of words get, if there are any.
+    `words` is the share of the outputs that columns of words get, and `encoding` makes numbers of categories of many
+    values, if there are any.
     """
 
     scaler: str
@@ -65,6 +68,7 @@ class Candidate:
     gamma: float | None = 1.0
     union: bool = False
     words: float = _WORDS[0]
+    encoding: Encoding = _ENCODINGS[0]
 
     @property
     def learned(self) -> tuple[bool, bool]:
@@ -86,7 +90,8 @@ class Candidate:
         name = "fourier, supervised" if self.map == "supervised" else self.map
         scaler = f"{self.scaler} (numbers only)" if self.union else self.scaler
         words = "" if self.words == _WORDS[0] else f", {self.words:.3g} of the columns of words"
-        return f"{scaler}{metric}, {name}{gamma}{words}"
+        many = "" if self.encoding == _ENCODINGS[0] else f", many values by {_SPELLED[self.encoding]}"
+        return f"{scaler}{metric}, {name}{gamma}{words}{many}"
 
 
 BASE = Candidate("none", "none", "base", None)
@@ -133,7 +138,11 @@ class SearchSpace:
     def chain(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
         """Return the steps for all columns but those of words."""
         scaler = SCALERS[candidate.scaler]
-        before = self._union(scaler) if candidate.union else [*self._in_line(), *scaler]
+        before = (
+            self._union(scaler, candidate.encoding)
+            if candidate.union
+            else [*self.table.groups.in_line(self.table.missing, candidate.encoding), *scaler]
+        )
         rounds = {"iterations": _DRAFT_ROUNDS} if draft else {}
         metric = [{**step, **rounds} for step in METRICS[candidate.metric]]
         last = [] if candidate.map == "raw" else [self._map(candidate, width, rows)]
@@ -150,27 +159,25 @@ class SearchSpace:
         gamma = {} if candidate.gamma is None else {"gamma": _rule(candidate.gamma)}
         return {"kind": "nystroem", **KERNELS[candidate.map], **gamma, "n_components": min(width, rows)}
 
-    def _in_line(self) -> list[Recipe]:
-        """Return the steps that make numbers of all columns, one after the other."""
-        return [
-            *self._if_missing({"kind": "missing_indicator"}),
-            *self.table.groups.in_line(*self._if_missing(IMPUTE)),
-        ]
-
     def _if_missing(self, *steps: Recipe) -> list[Recipe]:
         return list(steps) if self.table.missing else []
 
-    def _union(self, scaler: list[Recipe]) -> list[Recipe]:
-        """Return a union with a chain for each group of columns; only numbers are scaled."""
+    def _union(self, scaler: list[Recipe], encoding: Encoding) -> list[Recipe]:
+        """Return a union with a chain for each group of columns; only numbers and mean labels are scaled."""
         groups = self.table.groups
-        codes = (*groups.categories, *groups.many)
-        chains = (
-            (groups.numbers, [*self._if_missing({"kind": "missing_indicator"}, IMPUTE), *scaler]),
-            (codes, [one_hot(codes)]),
-            (groups.times, [date_parts(groups.times), *self._if_missing(IMPUTE)]),
-        )
-        maps = [{"columns": list(names), "steps": steps} for names, steps in chains if names]
-        return [{"kind": "union", "maps": maps}]
+        many = groups.many if encoding != "one_hot" else ()
+        codes = groups.categories if encoding == "target" else (*groups.categories, *groups.many)
+        numbers = [
+            *([target(many)] if many else []),
+            *self._if_missing({"kind": "missing_indicator"}, IMPUTE),
+        ]
+        return [
+            side_by_side(
+                ((*groups.numbers, *many), [*numbers, *scaler]),
+                (codes, [one_hot(codes)]),
+                (groups.times, [date_parts(groups.times), *self._if_missing(IMPUTE)]),
+            )
+        ]
 
     @property
     def scalers(self) -> list[str]:
@@ -238,6 +245,8 @@ class SearchSpace:
             return
         for words in self.words:
             yield replace(best, words=words)
+        for encoding in _ENCODINGS if self.table.groups.many else ():
+            yield replace(best, encoding=encoding)
         if best.gamma is not None:
             for factor in (3.0, 1.0 / 3.0, 3.0**0.5, 3.0**-0.5):
                 gamma = float(f"{best.gamma * factor:.2g}")

@@ -28,14 +28,18 @@ class Coding:
 
     def joined(self, other: Coding) -> Coding:
         """Return a way to read one column for two steps: it keeps what either needs, and refuses what either does."""
-        least = None if self.least is None or other.least is None else other.least
-        lenient, null = self.lenient and other.lenient, self.null or other.null
-        return Coding(lenient, least, max(self.most, other.most), null)
+        whole = [one.most for one in (self, other) if one.least is None]
+        least, most = (None, min(whole)) if whole else (other.least, other.most)
+        return Coding(self.lenient and other.lenient, least, most, self.null or other.null)
 
     def least_rows(self, rows: int) -> float:
         """Return the number of rows of a sample of `rows` that a category has to have."""
         least = self.least or 0
         return least * rows if isinstance(least, float) else least
+
+
+EVERY_VALUE = Coding(lenient=True, most=MOST_CATEGORIES, null=True)
+"""Keeps all categories, of which a missing one is one."""
 
 
 def joined_codings(steps: Iterable[Mapping[str, Coding]]) -> dict[str, Coding]:

@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from kafeat.contract.coding import Coding, joined_codings
 from kafeat.contract.name_patterns import ColumnNames, as_tuple
 from kafeat.contract.predictor import Predictor
 from kafeat.contract.step import PositiveInt, Step, parameter, refuse_parameter
@@ -184,6 +185,11 @@ class Config(BaseModel):
     def map_steps(self) -> tuple[Step, ...]:
         """The steps of the map: all of them but a predictor."""
         return self.steps if self.predictor is None else self.steps[:-1]
+
+    @property
+    def codings(self) -> dict[str, Coding]:
+        """Return how columns of categories are read for the steps, by name or pattern."""
+        return joined_codings(step.traits.coded_columns for step in self.steps)
 
     @property
     def learn_all_rows(self) -> list[Step]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kafeat.chain.chain import own_coordinates
-from kafeat.contract.coding import EVERY_VALUE, Coding
+from kafeat.contract.coding import OF_GROUPS, Coding
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import (
@@ -64,7 +64,7 @@ class Trees(Step):
         return replace(
             traits,
             label_needs={**traits.label_needs, "kind: trees": "to learn from"},
-            coded_columns={**codes, **dict.fromkeys(self._group, EVERY_VALUE)},
+            coded_columns={**codes, **dict.fromkeys(self._group, OF_GROUPS)},
         )
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:

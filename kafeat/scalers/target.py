@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.coding import EVERY_VALUE, MOST_CATEGORIES
+from kafeat.contract.coding import EVERY_VALUE, MOST_CATEGORIES, OF_GROUPS, joined_codings
 from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import GROUP, PositiveFloat, Sample, Traits, Transform, parameter
 from kafeat.contract.tile import dense
@@ -63,7 +63,9 @@ class Target(ColumnCoder):
             traits,
             label_needs={**traits.label_needs, "kind: target": "to learn from"},
             learns_all_rows=True,
-            coded_columns=dict.fromkeys((*self.columns, *self._group), EVERY_VALUE),
+            coded_columns=joined_codings(
+                [dict.fromkeys(self.columns, EVERY_VALUE), dict.fromkeys(self._group, OF_GROUPS)]
+            ),
         )
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:

@@ -18,6 +18,7 @@ from kafeat.errors import DataError, UsageError
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.maths.content_folds import content_hashes, folds_of
 from kafeat.maths.target_sums import TargetSums
+from kafeat.model.load import loads
 from kafeat.scalers.target import Target
 from tests.jobs.files import transform_file
 
@@ -339,8 +340,10 @@ def test_groups_share_a_fold(visits: pa.Table) -> None:
     # equal in all but the numbers
     moved = visits.set_column(0, "x", pa.array(np.zeros(len(visits))))
     np.testing.assert_array_equal(fm.transform(moved)[:, 1], by_group[:, 1])
-    with pytest.raises(DataError, match="expected the column 'patient'"):
-        fm.transform(visits.drop_columns(["patient"]))
+    with pytest.raises(
+        DataError, match=r"the groups by which the model has its folds .*expected the column 'patient'"
+    ):
+        loads(fm.dumps()).transform(visits.drop_columns(["patient"]))
 
 
 def test_groups_in_a_union_and_of_a_group_given(visits: pa.Table) -> None:

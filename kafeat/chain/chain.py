@@ -171,7 +171,8 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
             got, reader = ("categories", "one_hot") if coded.get(name) else ("times", "date_parts")
             raise DataError(
                 f"{fitted.step.kind}: column {quoted(name)}: expected plain numbers, got {got}, which only {reader} "
-                "reads: put it before, or leave the column out of the columns of this map"
+                "reads: put it before, or leave the column out of the columns of this map; if a step needs it as its "
+                "group, put that step into a union beside the rest, with the column among its columns"
             )
     if names is None or sample.n_categories is None:
         return names, None

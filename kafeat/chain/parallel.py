@@ -46,6 +46,16 @@ class ParallelChains(Step):
     def searches(self) -> bool:
         return any(step.searches for step in self._steps)
 
+    def grouped(self, column: str) -> Self:
+        maps = []
+        for part in self.maps:
+            changes: dict[str, Any] = {"steps": tuple(step.grouped(column) for step in part.steps)}
+            coded = joined_codings(step.traits.coded_columns for step in changes["steps"])
+            if part.columns is not None and column in coded and column not in part.columns:
+                changes["columns"] = (*part.columns, column)
+            maps.append(part.model_copy(update=changes))
+        return self.model_copy(update={"maps": tuple(maps)})
+
     def settled(self, sample: Sample) -> Self:
         maps = [
             part.model_copy(update={"steps": tuple(step.settled(sample) for step in part.steps)})

@@ -7,9 +7,18 @@ from collections import Counter
 from hashlib import sha256
 from typing import Annotated, Any, Literal, NoReturn, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
+from kafeat.contract.coding import Coding, joined_codings
 from kafeat.contract.name_patterns import ColumnNames, as_tuple
 from kafeat.contract.predictor import Predictor
 from kafeat.contract.step import PositiveInt, Step, parameter, refuse_parameter
@@ -35,6 +44,12 @@ def _predictor_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 def _refuse(expected: str, got: str) -> NoReturn:
     text = f"expected {expected}, got {got}"
     raise PydanticCustomError("parameter", "{text}", {"expected": expected, "text": text})
+
+
+def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:
+    """Let steps with folds of their own have those of the groups by which rows are held out."""
+    way, _, column = (info.data.get("split_by") or "").partition(":")
+    return tuple(step.grouped(column) for step in steps) if way == "group" else steps
 
 
 def _way_and_column(split_by: str) -> str:
@@ -156,7 +171,9 @@ class Config(BaseModel):
     split_by: Annotated[str, AfterValidator(_way_and_column)] | None = parameter(
         None, "group:COL or time:COL, by which rows are held out; null: at random"
     )
-    steps: Steps = Field(description="the chain, first step first", min_length=1)
+    steps: Annotated[Steps, AfterValidator(_by_group)] = Field(
+        description="the chain, first step first", min_length=1
+    )
 
     @property
     def predictor(self) -> Predictor | None:
@@ -168,6 +185,11 @@ class Config(BaseModel):
     def map_steps(self) -> tuple[Step, ...]:
         """The steps of the map: all of them but a predictor."""
         return self.steps if self.predictor is None else self.steps[:-1]
+
+    @property
+    def codings(self) -> dict[str, Coding]:
+        """Return how columns of categories are read for the steps, by name or pattern."""
+        return joined_codings(step.traits.coded_columns for step in self.steps)
 
     @property
     def learn_all_rows(self) -> list[Step]:

@@ -67,7 +67,8 @@ def places_of(kind: str, columns: Sequence[str], names: Names | None) -> Array:
     if names is None:
         if columns:
             raise DataError(
-                f"{kind}: expected to come first, or after steps that keep the input columns, as it reads them by name"
+                f"{kind}: expected to come first, or after steps that keep the input columns, as it reads them by "
+                "name; in a union it comes first beside the rest"
             )
         names = ()
     found: dict[int, None] = {}
@@ -75,6 +76,7 @@ def places_of(kind: str, columns: Sequence[str], names: Names | None) -> Array:
         if not places:
             meant = near(name, [other for other in names if other is not None])
             hint = "" if meant is None else f" (did you mean {quoted(meant)}?)"
+            hint = hint or "; steps before it may have taken the column, and in a union none come before it"
             raise DataError(f"{kind}: columns: expected names of features, got {quoted(name)}{hint}")
         found |= dict.fromkeys(places)
     return np.array(list(found), dtype=np.int64)

@@ -281,6 +281,10 @@ class Step(BaseModel, ABC):
         """True if a parameter is yet to be chosen from the data; before that, the step cannot be fitted."""
         return bool(self._searches)
 
+    def grouped(self, column: str) -> Self:
+        """The same recipe, with folds by this column of groups if it has folds of its own and names no column."""
+        return self.model_copy(update={"group": column}) if getattr(self, "group", "") is None else self
+
     def settled(self, sample: Sample) -> Self:
         """The recipe to fit and to keep, with choices that depend on the sample made."""
         return self
@@ -427,6 +431,12 @@ def parameter(default: Any, description: str, **bounds: Any) -> Any:
 
 N_COMPONENTS = parameter(512, "D, the number of outputs")
 """The field of a number of outputs: one default for all maps, the width that `tune` searches at."""
+GROUP = Field(
+    default=None,
+    min_length=1,
+    description="column that decides the fold of a row, no feature; null: its content",
+)
+"""The field of the group by which a step with folds of its own is cross-fitted."""
 PositiveFloat = Annotated[float, Field(gt=0)]
 PositiveInt = Annotated[int, Field(ge=1)]
 MOST_FEATURES = 10_000_000

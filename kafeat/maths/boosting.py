@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.content_folds import content_hashes, folds_of, group_hashes
+from kafeat.maths.content_folds import NO_GROUP, row_folds
 from kafeat.maths.task import targets_to_learn, task_of
 from kafeat.maths.tree_columns import HIGH, MOST_EDGES, TreeColumns, group_ends
 from kafeat.types import Array, Floats
@@ -63,19 +63,20 @@ def fit_trees(
     recipe: TreeRecipe,
     categories: Mapping[int, int],
     rng: np.random.Generator,
-    groups: Array | None = None,
+    group: Array = NO_GROUP,
 ) -> dict[str, Array]:
     """Return the state of `TreeColumns`, whose columns of rows X (n, d) have mean 0 and the spread `scale`.
 
     `categories` are the columns that hold codes, with the number of their categories. The fold of a row follows from
-    its content, or from its group (n,), a whole number, if there are groups.
+    its content, or from the code of its group, which is in the column `group` (1,) and no feature.
     """
     seed = int(rng.integers(1 << 63))
-    folds = folds_of(
-        content_hashes(X, seed) if groups is None else group_hashes(groups, seed), recipe.n_folds
-    )
+    folds = row_folds(X, seed, recipe.n_folds, group)
+    X = X.copy()
+    X[:, group] = 0.0  # no tree splits a constant
     D = recipe.n_components
-    state = {"seed": np.array(seed), "means": np.zeros(D), **_grow(X, labels, folds, recipe, categories, rng)}
+    trees = _grow(X, labels, folds, recipe, categories, rng)
+    state = {"seed": np.array(seed), "group": group, "means": np.zeros(D), **trees}
     columns = TreeColumns(state, X.shape[1], np.dtype(np.float64))
     Z = np.empty((len(X), D))
     columns.apply_folds(X, folds, Z, columns.scratch(len(X)))

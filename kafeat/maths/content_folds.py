@@ -13,6 +13,8 @@ from kafeat.types import Array, Floats
 
 Hashes = npt.NDArray[np.uint64]
 
+NO_GROUP = np.empty(0, np.int64)
+"""The place of the column of groups where the content decides."""
 _GAMMA = 0x9E3779B97F4A7C15
 _NAN = np.uint32(0x7FC00000)
 
@@ -46,6 +48,12 @@ def group_hashes(groups: Array, seed: int) -> Hashes:
 def folds_of(hashes: Hashes, n_folds: int) -> npt.NDArray[np.intp]:
     """Return the fold (n,) of each hash, from 0: its high 32 bits as a share of all folds."""
     return ((hashes >> np.uint64(32)) * np.uint64(n_folds) >> np.uint64(32)).astype(np.intp)
+
+
+def row_folds(X: Floats, seed: int, n_folds: int, group: Array) -> npt.NDArray[np.intp]:
+    """Return the fold (n,) of each row of X (n, d), by its content or by the group in the column `group` (1,)."""
+    hashes = group_hashes(np.rint(X[:, group[0]]), seed) if len(group) else content_hashes(X, seed)
+    return folds_of(hashes, n_folds)
 
 
 def uneven_folds(counts: Array) -> str | None:

@@ -14,7 +14,7 @@ import numpy as np
 from kafeat.compiled.library import ARRAY, SIZE, address, aligned, loop, vector_bytes
 from kafeat.contract.checks import check_indices
 from kafeat.contract.step import Transform
-from kafeat.maths.content_folds import content_hashes, folds_of
+from kafeat.maths.content_folds import row_folds
 from kafeat.types import Array, Floats, Shape, State
 
 MOST_LEAVES = 32
@@ -28,7 +28,7 @@ _NODES_AT_ONCE = 1 << 21
 
 STATE_DTYPES = {
     "seed": "int64", "fold_rows": "int64", "columns": "int64", "features": "int32", "thresholds": "uint8",
-    "masks": "int32", "categorical": "int64", "sizes": "int64", "ranks": "int32",
+    "masks": "int32", "categorical": "int64", "group": "int64", "sizes": "int64", "ranks": "int32",
 }  # fmt: skip
 
 
@@ -47,6 +47,7 @@ def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: in
 def check_trees(state: State, n_features_in: int, D: int) -> None:
     """ValueError for values that no fit gives, with which a loop would read elsewhere or overflow."""
     check_indices("state.seed", state["seed"], 1 << 63)
+    check_indices("state.group", state["group"], n_features_in)
     check_indices("state.columns", state["columns"], n_features_in)
     check_indices("state.features", state["features"], 2 * len(state["columns"]))
     check_indices("state.categorical", state["categorical"], n_features_in)
@@ -77,7 +78,7 @@ class TreeColumns(Transform):
         self.n_features_in, self.n_features_out = n_features_in, len(state["means"])
         n_folds, outputs, n_trees, n_nodes = state["features"].shape
         self._seed, self._dtype, self._n_nodes = int(state["seed"]), dtype, n_nodes
-        self._columns = state["columns"].astype(np.int32)
+        self._columns, self._group = state["columns"].astype(np.int32), state["group"]
         self._edges = np.ascontiguousarray(state["edges"], dtype=np.float32)
         nodes = [state[name].astype(np.int32) for name in ("features", "thresholds", "masks")]
         self._nodes = np.stack(nodes, axis=-1).reshape(n_folds, outputs * n_trees, n_nodes, 3)
@@ -99,7 +100,7 @@ class TreeColumns(Transform):
         return aligned(2 * vector_bytes() * len(self._columns), np.dtype(np.int32))
 
     def apply(self, X: Floats, out: Floats, scratch: Array) -> None:
-        folds = folds_of(content_hashes(X, self._seed), len(self._nodes))
+        folds = row_folds(X, self._seed, len(self._nodes), self._group)
         self.apply_folds(X, folds, out, scratch)
 
     def apply_folds(self, X: Floats, folds: Array, out: Floats, scratch: Array) -> None:

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kafeat.chain.chain import own_coordinates
-from kafeat.contract.coding import Coding
+from kafeat.contract.coding import OF_GROUPS, Coding
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import (
+    GROUP,
     PositiveFloat,
     Sample,
     Step,
@@ -51,22 +52,28 @@ class Trees(Step):
         0.13, "standard deviation of the outputs: 0.13 is three times that of a kernel map of 512 outputs"
     )
     categories: ColumnNames = parameter((), "the columns of categories to take, by name or pattern")
+    group: str | None = GROUP
+
+    @property
+    def _group(self) -> tuple[str, ...]:
+        return () if self.group is None else (self.group,)
 
     @property
     def traits(self) -> Traits:
-        traits = super().traits
+        traits, codes = super().traits, dict.fromkeys(self.categories, Coding(lenient=True))
         return replace(
             traits,
             label_needs={**traits.label_needs, "kind: trees": "to learn from"},
-            coded_columns=dict.fromkeys(self.categories, Coding(lenient=True)),
+            coded_columns={**codes, **dict.fromkeys(self._group, OF_GROUPS)},
         )
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         if sample.label is None:
             raise TypeError("trees: a config without a label has to be refused before the fit")
         places, sizes = places_of(self.kind, self.categories, sample.names), sample.n_categories
-        categories = {int(j): 0 if sizes is None else sizes[j] for j in places}
-        return fit_trees(sample.X, sample.label, self, categories, rng)
+        group = places_of(self.kind, self._group, sample.names)
+        categories = {int(j): 0 if sizes is None else sizes[j] for j in places if j not in group}
+        return fit_trees(sample.X, sample.label, self, categories, rng, group)
 
     def fit_warnings(self, state: State) -> Iterator[str]:
         uneven = uneven_folds(state["fold_rows"])
@@ -74,7 +81,8 @@ class Trees(Step):
             yield f"trees: {uneven}"
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return tree_shapes(state, self.n_folds, self.n_trees, self.max_leaves, self.n_components)
+        shapes = tree_shapes(state, self.n_folds, self.n_trees, self.max_leaves, self.n_components)
+        return {**shapes, "group": (len(self._group),)}
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:

@@ -71,12 +71,12 @@ class ColumnCoder(Scaler):
         return np.concatenate([others(state, n_features_in), coded])
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
-        return n_features_in - len(state["columns"]) + sum(self.widths(state))
+        return len(others(state, n_features_in)) + sum(self.widths(state))
 
 
 def others(state: State, n_features_in: int) -> Array:
-    """Return the columns that are not named, by place."""
-    return np.setdiff1d(np.arange(n_features_in), state["columns"])
+    """Return the columns that are not named, and are not the group, by place."""
+    return np.setdiff1d(np.arange(n_features_in), np.append(state["columns"], state.get("group", ())))
 
 
 def widths(low: Floats, high: Floats, dtype: np.dtype[Any]) -> Floats:

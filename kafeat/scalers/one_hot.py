@@ -13,12 +13,8 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import MOST_CATEGORIES, Coding
 from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import PositiveInt, Sample, Traits, Transform, parameter
-from kafeat.errors import DataError, quoted
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.types import Array, Floats, Shape, State
-
-_MOST_CODES = 10_001
-"""Of 10,000 categories, and of all others together."""
 
 
 class OneHot(ColumnCoder):
@@ -57,12 +53,6 @@ class OneHot(ColumnCoder):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         columns = places_of(self.kind, self.columns, sample.names)
         sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
-        for j, size in zip(columns, sizes, strict=True):
-            if size > _MOST_CODES and self.min_frequency is None:
-                raise DataError(
-                    f"one_hot: column {quoted(str(sample.names and sample.names[j]))}: expected at most 10,000 "
-                    f"categories, got {size:,}: min_frequency keeps the frequent ones"
-                )
         state = {"columns": columns, "sizes": sizes}
         if self.min_frequency is None:
             return state

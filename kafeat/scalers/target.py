@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.coding import MOST_CATEGORIES, Coding
+from kafeat.contract.coding import EVERY_VALUE, MOST_CATEGORIES, OF_GROUPS, joined_codings
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import PositiveFloat, Sample, Traits, Transform, parameter
+from kafeat.contract.step import GROUP, PositiveFloat, Sample, Traits, Transform, parameter
 from kafeat.contract.tile import dense
 from kafeat.errors import DataError
-from kafeat.maths.content_folds import content_hashes, folds_of, uneven_folds
+from kafeat.maths.content_folds import row_folds, uneven_folds
 from kafeat.maths.target_sums import TargetSums
 from kafeat.maths.task import PredictionTask, task_to_learn
 from kafeat.scalers._columns import ColumnCoder, others
@@ -29,13 +28,12 @@ _MOST_NUMBERS = 1 << 26
 class Target(ColumnCoder):
     """(n ȳ_v + m ȳ)/(n + m) in the place of x_j = v, for n rows of mean label ȳ_v with that value, in the other folds.
 
-    ȳ is the mean of all rows, and the value of a category that is unknown. With m from the variances, a value counts as
-    far as its mean can be told from chance: m = σ²_within/σ²_between, by an analysis of variance, and if the values do
-    not differ more than by chance, all get ȳ. A missing category is a value of its own.
+    ȳ is the mean of all rows, which unknown categories get. A missing one is a value of its own. By default m follows
+    from the variances, σ²_within/σ²_between, and if values do not differ more than by chance, all get ȳ. The sums are
+    those of all rows, and not of the fit sample alone: a fit reads the data once more.
 
-    The fold of a row follows from a hash of its content, the columns that the step sees, so a new row has one too, and
-    equal rows share it. A row never gets a mean that its own label is in. So a model behind the step can be fitted on
-    the same rows. The sums are those of all rows, not of the fit sample alone: a fit reads the data once more.
+    The fold of a row follows from a hash of its content, the columns that the step sees, or from its `group`. So a new
+    row has one too, equal rows share it, and a model behind the step sees no label twice.
 
     Outputs: first every column that is not named, unchanged and in the order of the input. Then come the means of
     each named column: one for numbers and two classes (the share of the second), one for each class of more, one for
@@ -51,23 +49,28 @@ class Target(ColumnCoder):
         "m, the number of rows that the mean of all counts as; auto: by the variances, for each output",
     )
     n_folds: int = parameter(5, "K, the number of folds", ge=2, le=20)
-    frequency: bool = Field(
-        default=False,
-        description="add log(1 + n) of each named column, where n rows of the fit have the value",
-    )
+    frequency: bool = parameter(False, "add log(1 + n) of each named column, where n rows have the value")
+    group: str | None = GROUP
+
+    @property
+    def _group(self) -> tuple[str, ...]:
+        return () if self.group is None else (self.group,)
 
     @property
     def traits(self) -> Traits:
-        traits, coding = super().traits, Coding(lenient=True, most=MOST_CATEGORIES, null=True)
+        traits = super().traits
         return replace(
             traits,
             label_needs={**traits.label_needs, "kind: target": "to learn from"},
             learns_all_rows=True,
-            coded_columns=dict.fromkeys(self.columns, coding),
+            coded_columns=joined_codings(
+                [dict.fromkeys(self.columns, EVERY_VALUE), dict.fromkeys(self._group, OF_GROUPS)]
+            ),
         )
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        columns, stream = places_of(self.kind, self.columns, sample.names), sample.all_rows
+        columns, group = (places_of(self.kind, asked, sample.names) for asked in (self.columns, self._group))
+        stream = sample.all_rows
         sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
         task, seed, n_folds = task_to_learn(stream.labels), int(rng.integers(1 << 63)), self.n_folds
         outputs = _targets(task, stream.labels[:1]).shape[1]
@@ -76,22 +79,21 @@ class Target(ColumnCoder):
                 f"target: expected at most {_MOST_NUMBERS:,} sums, got {sizes.sum():,} values in {n_folds} folds for "
                 f"{outputs} outputs: leave columns out, or take fewer n_folds"
             )
-        sums = [TargetSums(int(size), n_folds, outputs) for size in sizes]
-        whole = TargetSums(1, n_folds, outputs)
+        # The first is a column of one value: its sums are those of all rows.
+        every, *sums = [TargetSums(int(size), n_folds, outputs) for size in (1, *sizes)]
         for rows, labels in stream.blocks():
             X, Y = dense(rows), _targets(task, labels)
-            folds = folds_of(content_hashes(X, seed), n_folds)
-            whole.add(np.zeros(len(X)), folds, Y)
-            for one, j in zip(sums, columns, strict=True):
-                one.add(X[:, j], folds, Y)
-        means, unit = whole.means, np.atleast_1d(task.unit)
-        smooth = None if self.smooth == "auto" else self.smooth
-        tables = [one.encoded(means, smooth) * unit for one in sums]
+            folds = row_folds(X, seed, n_folds, group)
+            for one, codes in zip((every, *sums), (np.zeros(len(X)), *X[:, columns].T), strict=True):
+                one.add(codes, folds, Y)
+        means, unit = every.means, np.atleast_1d(task.unit)
+        tables = [one.encoded(means, None if self.smooth == "auto" else self.smooth) * unit for one in sums]
         state = {
             "columns": columns,
+            "group": group,
             "sizes": sizes,
             "seed": np.array(seed),
-            "fold_rows": whole.counts[0],
+            "fold_rows": every.counts[0],
             "means": means * unit + np.atleast_1d(task.centre),
             "tables": np.concatenate([*tables, np.empty((0, n_folds, outputs))]).astype(np.float32),
         }
@@ -109,19 +111,20 @@ class Target(ColumnCoder):
         values = int(np.sum(state.get("sizes", 0)))
         shapes: dict[str, Shape] = {
             "columns": (k,), "sizes": (k,), "seed": (), "fold_rows": (self.n_folds,), "means": (outputs,),
-            "tables": (values, self.n_folds, outputs),
+            "tables": (values, self.n_folds, outputs), "group": (len(self._group),),
         }  # fmt: skip
         return {**shapes, "counts": (values,)} if self.frequency else shapes
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
-        whole = ("sizes", "seed", "fold_rows", "counts")
+        whole = ("group", "sizes", "seed", "fold_rows", "counts")
         return {**super().state_dtypes, **dict.fromkeys(whole, "int64"), "tables": "float32"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
         check_indices("state.sizes", state["sizes"], MOST_CATEGORIES + 1)
         check_indices("state.seed", state["seed"], 1 << 63)
+        check_indices("state.group", state["group"], n_features_in)
         if self.frequency:
             check_indices("state.counts", state["counts"], 1 << 62)
 
@@ -149,7 +152,7 @@ class _TargetTransform(Transform):
 
     def __init__(self, step: Target, state: State, n_features: int) -> None:
         self._columns, self._sizes, self._seed = state["columns"], state["sizes"], int(state["seed"])
-        self._others, self._means = others(state, n_features), state["means"]
+        self._others, self._means, self._group = others(state, n_features), state["means"], state["group"]
         self._starts = np.cumsum(self._sizes) - self._sizes
         # The last entry is that of unknown values.
         tables = state["tables"]
@@ -160,7 +163,7 @@ class _TargetTransform(Transform):
 
     def apply(self, X: Floats, out: Floats, scratch: tuple[()]) -> None:
         n_folds, outputs = self._tables.shape[1:]
-        folds = folds_of(content_hashes(X, self._seed), n_folds)
+        folds = row_folds(X, self._seed, n_folds, self._group)
         first = len(self._others)
         out[:, :first] = X[:, self._others]
         for column, start, size in zip(self._columns, self._starts, self._sizes, strict=True):

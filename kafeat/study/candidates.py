@@ -200,13 +200,8 @@ class ComparedMap:
                 if learner
                 else ridge_predictions
             )
-            learn = partial(
-                sampled.learn,
-                final=False,
-                with_mean=False,
-                predict=predict,
-                all_rows=row_streams(self.config, rows),
-            )
+            streams = row_streams(self.config, rows)
+            learn = partial(sampled.learn, final=False, with_mean=False, predict=predict, all_rows=streams)
             fitted: list[FeatureMap] = []
             first, again = (
                 timed(lambda: fitted.append(learn(listener))),

@@ -178,11 +178,43 @@ def test_every_format_and_dtype_gives_the_same_leaves(tmp_path: Path) -> None:
 
 def test_rows_of_a_group_share_a_fold() -> None:
     X, y = table()
-    groups = np.arange(len(X)) // 3
-    state = fit_trees(X, y, Trees(**SMALL, n_components=2), {}, np.random.default_rng(1), groups)
+    X = np.column_stack([X, np.arange(len(X)) // 3])
+    state = fit_trees(X, y, Trees(**SMALL, n_components=2), {}, np.random.default_rng(1), np.array([4]))
     sizes = state["fold_rows"]
     assert sizes.sum() == len(X)
     assert (sizes % 3 == 0).all()
+    assert 4 not in state["columns"]
+
+
+def test_near_copies_tell_nothing_if_a_group_says_so() -> None:
+    """Labels of noise, each of ten rows that nearly are one: by content the ensembles of other folds know them."""
+    rng, patient = np.random.default_rng(0), np.repeat(np.arange(200), 10)
+    table = pa.table(
+        {
+            **{name: rng.normal(size=200)[patient] + 1e-3 * rng.normal(size=2000) for name in "ab"},
+            "patient": pa.array([f"p{i}" for i in patient]),
+        }
+    )
+    y = rng.normal(size=200)[patient]
+    step = {"kind": "trees", **SMALL, "n_components": 1}
+    maps = [{"columns": ["a", "b"], "steps": [step]}, {"columns": ["a"], "steps": ["standardize"]}]
+    plain = {"columns": {"include": ["a", "b"]}, "steps": [step]}
+    found = {}
+    for split_by in (None, "group:patient"):
+        for name, steps in (("alone", [step]), ("union", [{"kind": "union", "maps": maps}])):
+            fm = kafeat.fit({**plain, "split_by": split_by, "steps": steps}, table, y)
+            found[split_by, name] = abs(np.corrcoef(fm.transform(table)[:, 0], y)[0, 1])
+    assert min(found[None, "alone"], found[None, "union"]) > 0.5
+    # 200 labels that are not known: three standard errors of a correlation
+    assert max(found["group:patient", "alone"], found["group:patient", "union"]) < 3 / np.sqrt(200)
+    behind = {**plain, "split_by": "group:patient", "steps": ["standardize", step]}
+    with pytest.raises(DataError, match=r"'patient': expected plain numbers, got categories.*union"):
+        kafeat.fit(behind, table, y)
+    taken = {"kind": "target", "columns": ["b"]}
+    with pytest.raises(
+        DataError, match=r"trees: columns: expected names of features, got 'patient'; .* union"
+    ):
+        kafeat.fit({**plain, "split_by": "group:patient", "steps": [taken, step]}, table, y)
 
 
 def test_few_different_rows_are_told() -> None:

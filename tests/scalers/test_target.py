@@ -18,6 +18,7 @@ from kafeat.errors import DataError, UsageError
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.maths.content_folds import content_hashes, folds_of
 from kafeat.maths.target_sums import TargetSums
+from kafeat.model.load import loads
 from kafeat.scalers.target import Target
 from tests.jobs.files import transform_file
 
@@ -303,3 +304,55 @@ def test_few_different_rows_are_warned_of(shops: pa.Table) -> None:
         kafeat.errors.KafeatWarning, match="target: expected about 100 rows in each of 5 folds"
     ):
         kafeat.fit({"steps": [{"kind": "target", "columns": ["code"]}]}, few, label="y")
+
+
+PATIENTS = 150
+
+
+@pytest.fixture(scope="module")
+def visits() -> pa.Table:
+    """Near copies: each of the patients has ten rows of nearly the same numbers, and labels that are all their own."""
+    rng = np.random.default_rng(4)
+    patient = np.repeat(np.arange(PATIENTS), 10)
+    return pa.table(
+        {
+            "x": rng.normal(size=PATIENTS)[patient] + 1e-3 * rng.normal(size=len(patient)),
+            "ward": pa.array([f"w{i}" for i in rng.integers(0, 1000, PATIENTS)[patient]]),
+            "patient": pa.array([f"p{i}" for i in patient]),
+            "y": rng.normal(size=PATIENTS)[patient],
+        }
+    )
+
+
+def test_groups_share_a_fold(visits: pa.Table) -> None:
+    """A ward is all but a patient: by content, their own label comes back; by group it cannot."""
+    y, steps = visits["y"].to_numpy(), [{"kind": "target", "columns": ["ward"]}]
+    plain = {"dtype": "float64", "columns": {"include": ["x", "ward"]}, "steps": steps}
+    by_content = kafeat.fit(plain, visits, label="y").transform(visits)
+    fm = kafeat.fit({**plain, "split_by": "group:patient"}, visits, label="y")
+    assert fm.config.steps[0].group == "patient"
+    assert fm.config.to_plain()["steps"][0]["group"] == "patient"
+    by_group = fm.transform(visits)
+    assert by_group.shape == by_content.shape == (10 * PATIENTS, 2)
+    # With a tenth of the labels unseen, a correlation of ±3/√150 is chance.
+    assert np.corrcoef(by_content[:, 1], y)[0, 1] > 0.9
+    assert np.corrcoef(by_group[:, 1], y)[0, 1] < 3 / np.sqrt(PATIENTS) + 0.2
+    # equal in all but the numbers
+    moved = visits.set_column(0, "x", pa.array(np.zeros(len(visits))))
+    np.testing.assert_array_equal(fm.transform(moved)[:, 1], by_group[:, 1])
+    with pytest.raises(
+        DataError, match=r"the groups by which the model has its folds .*expected the column 'patient'"
+    ):
+        loads(fm.dumps()).transform(visits.drop_columns(["patient"]))
+
+
+def test_groups_in_a_union_and_of_a_group_given(visits: pa.Table) -> None:
+    maps = [{"columns": ["x"], "steps": ["standardize"]}, {"columns": ["x", "ward"], "steps": [
+        {"kind": "target", "columns": ["ward"]}]}]  # fmt: skip
+    plain = {"dtype": "float64", "columns": {"include": ["x", "ward"]}, "split_by": "group:patient"}
+    fm = kafeat.fit({**plain, "steps": [{"kind": "union", "maps": maps}]}, visits, label="y")
+    assert fm.config.steps[0].maps[1].columns == ("x", "ward", "patient")
+    assert fm.transform(visits).shape == (10 * PATIENTS, 3)
+    other = kafeat.Config(**{**plain, "steps": [{"kind": "target", "columns": ["ward"], "group": "x"}]})
+    assert other.steps[0].group == "x"
+    assert kafeat.Config(**{**plain, "split_by": "time:x", "steps": ["standardize"]}).steps[0] is not None

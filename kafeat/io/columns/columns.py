@@ -59,6 +59,8 @@ class Columns:
     positional: bool
     input_width: int | None
     missing: bool = False
+    groups: frozenset[str] = frozenset()
+    """Those that decide the folds of rows, for messages."""
 
     @property
     def n_features(self) -> int:

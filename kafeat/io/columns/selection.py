@@ -318,6 +318,8 @@ def _by_name(table: Table, columns: Columns) -> Columns:
     absent = [column.name for column in columns.features if column.name not in known]
     if absent:
         table.expect(absent)
+        why = "the groups by which the model has its folds (group, split_by)"
+        require(table, [name for name in absent if name in columns.groups], why)
     fields = fields_of(table, (column.name for column in columns.features))
     for column, field in zip(columns.features, fields, strict=True):
         if column.special:

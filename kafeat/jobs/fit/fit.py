@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from kafeat.config import Config, load_config
-from kafeat.contract.coding import joined_codings
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
@@ -200,12 +199,17 @@ def columns_of(
 ) -> Columns:
     """Return the columns that a map of this config reads; the columns `others` are no features."""
     times = {column: zone for step in config.steps for column, zone in step.traits.time_columns.items()}
+    coded, split_by = config.codings, SplitBy.of(config)
+    include, left_out = config.columns.include, [*config.columns.exclude, *others]
+    if split_by is not None and split_by.column in coded:  # a step reads the groups of the rows
+        include = include and tuple(dict.fromkeys((*include, split_by.column)))
+        left_out = [name for name in left_out if name != split_by.column]
     return choose(
         source,
-        config.columns.include or None,
-        [*config.columns.exclude, *others],
+        include or None,
+        left_out,
         labels,
-        joined_codings(step.traits.coded_columns for step in config.steps),
+        coded,
         missing=takes_missing(step.traits for step in config.map_steps),
         times=times,
         texts=[column for step in config.steps for column in step.traits.text_columns],

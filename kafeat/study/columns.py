@@ -36,8 +36,12 @@ _IDS = 0.1, 0.9
 
 Recipe = dict[str, Any]
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
-Encoding = Literal["target", "one_hot", "both"]
-"""How categories of many values become numbers: as mean labels, as columns of the frequent ones, or as both."""
+Encoding = Literal["target", "fine target", "both", "one_hot"]
+"""How categories of many values become numbers: as mean labels, as columns of the frequent ones, or as both.
+
+With finer folds a mean is of more rows, and tells more of the label of the row itself, which is not in it.
+"""
+_FINE_FOLDS = 20
 Reading = Literal["numbers", "categories", "many", "texts", "times"]
 
 
@@ -46,9 +50,12 @@ def one_hot(columns: Sequence[str]) -> Recipe:
     return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", "min_frequency": MIN_FREQUENCY}
 
 
-def target(columns: Sequence[str]) -> Recipe:
-    """Return the step that makes mean labels of categories of many values."""
-    return {"kind": "target", "columns": list(columns)}
+def target(columns: Sequence[str], encoding: Encoding) -> list[Recipe]:
+    """Return the step that makes mean labels of categories of many values, if there are any and they are asked for."""
+    if not columns or encoding == "one_hot":
+        return []
+    folds = {"n_folds": _FINE_FOLDS} if encoding == "fine target" else {}
+    return [{"kind": "target", "columns": list(columns), **folds}]
 
 
 def date_parts(columns: Sequence[str]) -> Recipe:
@@ -160,11 +167,11 @@ class Groups:
         if self.many and encoding == "both":
             maps = ((self.without_texts, self.in_line(gaps)), (self.many, [one_hot(self.many)]))
             return [side_by_side(*maps)]
-        many = self.many if encoding == "target" else ()
-        codes = self.categories if many else (*self.categories, *self.many)
+        means = target(self.many, encoding)
+        codes = self.categories if means else (*self.categories, *self.many)
         return [
             # Its folds are by the content of whole rows, so it sees all columns.
-            *([target(many)] if many else []),
+            *means,
             *([{"kind": "missing_indicator"}] if gaps else []),
             *([date_parts(self.times)] if self.times else []),
             *([one_hot(codes)] if codes else []),

@@ -45,11 +45,11 @@ OF_HISTOGRAMS = ("chi2", *ADDITIVE)
 
 # Wider tables make these scalers and metrics slow.
 _MOST_FOR_POWER, _MOST_FOR_ROTATION = 200, 600
-_SPELLED = {"both": "target and one_hot", "one_hot": "one_hot"}
+_SPELLED = {"fine target": "target in 20 folds", "both": "target and one_hot", "one_hot": "one_hot"}
 _DRAFT_ROUNDS = 2
 # Shares of the outputs that columns of words may get; most of them suit words that count by themselves.
 _WORDS = 0.5, 0.875, 0.0
-_ENCODINGS: tuple[Encoding, ...] = ("target", "both", "one_hot")
+_ENCODINGS: tuple[Encoding, ...] = ("target", "fine target", "both", "one_hot")
 _GAMMAS = (0.3, 1.0, 3.0)
 _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
 
@@ -165,12 +165,10 @@ class SearchSpace:
     def _union(self, scaler: list[Recipe], encoding: Encoding) -> list[Recipe]:
         """Return a union with a chain for each group of columns; only numbers and mean labels are scaled."""
         groups = self.table.groups
-        many = groups.many if encoding != "one_hot" else ()
-        codes = groups.categories if encoding == "target" else (*groups.categories, *groups.many)
-        numbers = [
-            *([target(many)] if many else []),
-            *self._if_missing({"kind": "missing_indicator"}, IMPUTE),
-        ]
+        means = target(groups.many, encoding)
+        many = groups.many if means else ()
+        codes = (*groups.categories, *(groups.many if encoding in ("both", "one_hot") else ()))
+        numbers = [*means, *self._if_missing({"kind": "missing_indicator"}, IMPUTE)]
         return [
             side_by_side(
                 ((*groups.numbers, *many), [*numbers, *scaler]),

@@ -637,3 +637,48 @@ def test_words_take_part_in_the_last_stage_on_all_rows_and_in_a_split():
     tuning = quick(table, "y", columns=32, trials=3, split="split", seeds=1)
     assert tuning.test_score.rows == 1000
     assert tuning.test_score.value > 0.5
+
+
+def _shops(n=3000):
+    """A table whose label is the effect of one of many shops and a number; some shops are missing."""
+    rng = np.random.default_rng(3)
+    shop, effects, x = rng.integers(300, size=n), rng.normal(size=300), rng.normal(size=n)
+    names = pa.array([f"s{i}" for i in shop], mask=rng.random(n) < 0.05)
+    noise = [f"n{i}" for i in rng.integers(500, size=n)]
+    return pa.table({"x": x, "shop": names, "noise": noise, "y": effects[shop] + np.sin(x)})
+
+
+def test_categories_of_many_values_are_encoded_by_their_labels(tmp_path):
+    table = _shops()
+    tuning = quick(table, "y", columns=32, trials=60)
+    assert tuning.score > 0.6
+    assert "target" in tuning.yaml
+    assert tuning.fit().n_components == 32
+    without = quick(table.drop_columns(["noise"]), "y", columns=32, trials=60)
+    assert without.score - tuning.score < 2.0 * tuning.error
+    pc.write_csv(table, tmp_path / "x.csv")
+    first, second = (
+        quick(data, "y", columns=32, trials=5).config for data in (table, str(tmp_path / "x.csv"))
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize("encoding", ["target", "fine target", "both", "one_hot"])
+@pytest.mark.parametrize("union", [False, True])
+def test_every_encoding_is_a_config_that_fits(encoding, union):
+    table = _shops(600)
+    space = SearchSpace(_table_of(table, split=None))
+    assert space.table.groups.many == ("shop", "noise")
+    candidate = Candidate("standardize", "none", "rbf", union=union, encoding=encoding)
+    steps = [*space.steps(candidate, 16, 500), {"kind": "ridge"}]
+    fm = kafeat.fit({"steps": steps}, table, "y")
+    used = str(steps)
+    assert ("target" in used, "one_hot" in used) == (encoding != "one_hot", encoding in ("both", "one_hot"))
+    assert np.isfinite(fm.predict(table)).all()
+
+
+def test_categories_of_many_values_in_the_last_stage_on_all_rows():
+    """All rows have ten times as many of each value as the sample, so that the means tell more."""
+    tuning = quick(_shops(60_000).drop_columns(["noise"]), "y", columns=16, trials=2, seeds=1)
+    assert tuning.table[0]["rows"] == 60_000
+    assert tuning.score > 0.8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -70,10 +70,8 @@ def text(columns: Sequence[str], width: int) -> Recipe:
 
 def side_by_side(*maps: tuple[Sequence[str], Sequence[Recipe]]) -> Recipe:
     """Return a union of chains, each of its own columns, if it has any."""
-    return {
-        "kind": "union",
-        "maps": [{"columns": list(columns), "steps": list(steps)} for columns, steps in maps if columns],
-    }
+    parts = [{"columns": list(columns), "steps": list(steps)} for columns, steps in maps if columns]
+    return {"kind": "union", "maps": parts}
 
 
 @dataclass(frozen=True)
@@ -130,6 +128,11 @@ class Groups:
         return self.named("times")
 
     @property
+    def rows(self) -> int:
+        """The number of rows that were looked at."""
+        return max((look.rows + look.missing for look in self.looks), default=0)
+
+    @property
     def without_texts(self) -> tuple[str, ...]:
         """All columns but those of words."""
         return self.named("numbers", "categories", "many", "times")
@@ -151,12 +154,8 @@ class Groups:
 
     def without(self, names: Sequence[str], reason: str) -> Groups:
         """Return the groups without some columns, which are left out for a reason."""
-        return Groups(
-            tuple(
-                replace(look, reading=None, reason=reason) if look.name in names else look
-                for look in self.looks
-            )
-        )
+        out = (replace(one, reading=None, reason=reason) if one.name in names else one for one in self.looks)
+        return Groups(tuple(out))
 
     def reading_steps(self) -> list[Recipe]:
         """Return the steps that read each column as what it is, and accept missing values."""
@@ -210,28 +209,32 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
         if field.name not in {*not_features, *excluded, *source.row_names}
         and (not included or field.name in included)
     ]
-    read = [field for field in fields if field.kind == "text" or (every and field.timed)]
-    values = dict(_first_values(source, [field.name for field in read]))
-    looks = [_look(field, values.get(field.name), source) for field in fields if field.kind != "other"]
+    fields = [field for field in fields if every or field.kind != "other"]
+    first = _first_rows(source, [field.name for field in fields if every or field.kind == "text"])
+    looks = [_look(field, None if first is None else first.get(field.name), source) for field in fields]
     if all(look.reading is None for look in looks):
         raise DataError(f"{source.location}: expected at least one column to learn from, got none")
     return Groups(tuple(looks))
 
 
-def _first_values(source: Reader, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
-    """Yield the name and the first values of columns."""
+def _first_rows(source: Reader, names: Sequence[str]) -> dict[str, Any] | None:
+    """Return the first values of columns by their names, or None without any."""
     chunks = source.coding(names).chunks(Columns((), source.positional, None), names, LOOK)
     first = next(iter(chunks), None) if names else None
-    if first is not None and first.passthrough is not None:
-        for name in names:
-            yield name, numbers_or_text(first.passthrough.column(name))
+    if first is None or first.passthrough is None:
+        return None
+    return {name: first.passthrough.column(name) for name in names}
 
 
-def _look(field: Field, values: Array | None, source: Reader) -> Look:
+def _look(field: Field, column: Any, source: Reader) -> Look:
     """Return what a column holds, of which these are the first values, if they were read."""
-    known = field.kind if "(" in field.spelled else field.spelled or field.kind
-    if values is None:
+    known = field.kind if "(" in field.spelled else (field.spelled or field.kind).split("<")[0]
+    if column is None:
         return Look(field.name, known, **_plainly(field))
+    missing = column.null_count
+    if field.kind in ("list", "other"):
+        return Look(field.name, known, len(column) - missing, missing, **_plainly(field))
+    values = numbers_or_text(column)
     present = values[values != np.array(None)] if values.dtype.kind == "O" else values[values == values]
     words, numbers = class_numbers(present)
     n, missing = len(present), len(values) - len(present)
@@ -248,6 +251,8 @@ def _plainly(field: Field) -> dict[str, Any]:
     """Return the reading of a column that is no text."""
     if field.kind == "text":
         return {"reading": None, "reason": "no rows"}
+    if field.kind == "other":
+        return {"reading": None, "reason": "neither numbers, text nor times"}
     return {"reading": "times" if field.kind in ("date", "timestamp") else "numbers"}
 
 
@@ -263,7 +268,7 @@ def _reading(words: list[str], counts: Array, looked: int, source: Reader) -> tu
         return None, "no values"
     if guess_dates(words, source.asked).share >= _LEAST_TIMES:
         return "times", ""
-    if n < _LEAST_ROWS or counts[counts < MIN_FREQUENCY * n].sum() <= _MOST_RARE * n:
+    if n < _LEAST_ROWS or counts[counts < max(MIN_FREQUENCY * n, 2.0)].sum() <= _MOST_RARE * n:
         return "categories", ""
     if k > _MOST_DIFFERENT * n and sum(map(_has_words, words)) > k / 2:
         return "texts", ""

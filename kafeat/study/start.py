@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kafeat.errors import counted
+from kafeat.errors import DataError, counted
 from kafeat.io.columns.fields import require
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
@@ -31,6 +31,8 @@ def config_for(data: Any, labels: Sequence[str], reading: InputOptions | None = 
         table = first.settled()
         base = load_start({"columns": {"exclude": list(labels)}})[0]
         groups = groups_of(table, base, labels, every=True)
+        if not groups.rows:
+            raise DataError(f"{table.location}: expected at least one row, got none")
         empty = [one.name for one in groups.looks if one.reading == "numbers" and one.distinct == 0]
         groups = groups.without(empty, "no values")
         encoding: Encoding = "target" if labels else "one_hot"
@@ -40,21 +42,19 @@ def config_for(data: Any, labels: Sequence[str], reading: InputOptions | None = 
 
 def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
     """Return the steps for what the first rows hold; later rows may lack values."""
-    rows = max((look.rows + look.missing for look in groups.looks), default=0)
-    gaps = rows >= LOOK or any(look.missing for look in groups.looks if look.reading in ("numbers", "times"))
-    map_width = _WIDTH if not groups.texts else _WIDTH // 2
+    gaps = groups.rows >= LOOK or any(look.missing for look in groups.looks)
+    width = _WIDTH if not groups.texts else _WIDTH // 2
     chain: list[dict[str, Any]] = [
         *groups.in_line(gaps, encoding),
         {"kind": "standardize"},
-        {"kind": "nystroem", "n_components": min(map_width, rows or _WIDTH)},
+        {"kind": "nystroem", "n_components": min(width, groups.rows)},
     ]
     return groups.beside_texts(chain, _WIDTH // 2 // max(1, len(groups.texts)))
 
 
 def _comments(table: Reader, groups: Groups, labels: Sequence[str]) -> Iterator[str]:
     """Yield what each column is, and how to go on."""
-    rows = max((look.rows + look.missing for look in groups.looks), default=0)
-    of_rows = f"its first {LOOK:,} rows" if rows >= LOOK else f"its {counted(rows, 'row')}"
+    of_rows = f"its first {LOOK:,} rows" if groups.rows >= LOOK else f"its {counted(groups.rows, 'row')}"
     yield f"A config to start from for {table.location}, by {of_rows}."
     yield "`kafeat tune` searches for a better one for a label."
     for look in groups.looks:

@@ -162,6 +162,7 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, in
             "when": [f"2024-01-{1 + i % 28:02d}" for i in range(n)],
             "empty": pa.nulls(n, pa.float64()),
             "vector": pa.array([[1.0, float(i)] for i in range(n)], pa.list_(pa.float64(), 2)),
+            "bytes": pa.array([b"x"] * n),
             "y": rng.normal(size=n),
         }
     )
@@ -175,6 +176,8 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, in
         in said
     )
     assert "empty: double, 0 different, 2,000 missing -> left out: no values" in said
+    assert "vector: fixed_size_list -> kept as numbers" in said
+    assert "bytes: binary -> left out: neither numbers, text nor times" in said
     assert "y: left out, as it is the label" in said
     for name, reading in (("town", "one_hot"), ("note", "text"), ("when", "date_parts"), ("shop", "target")):
         assert re.search(rf"{name}: string, [\d,]+ different(, [\d,]+ missing)? -> {reading}", said)
@@ -183,6 +186,22 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, in
     done = in_process("fit", "--config", "x.yaml", "x.parquet", "x.joblib", "--label", "y", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "left out: id (text, in columns.exclude)" in done.stderr
+
+
+def test_a_config_for_no_rows_is_refused(run, tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n")
+    assert "x.csv: expected at least one row, got none" in run("--for", "x.csv", cwd=tmp_path, code=3).stderr
+
+
+def test_a_config_for_few_rows_of_lists_and_of_words_fits(run, in_process, tmp_path):
+    lists = pa.table({"v": pa.array([[1.0, float(i)] for i in range(60)], pa.list_(pa.float64(), 2))})
+    words = pa.table({"t": [f"red ball{i} blue" for i in range(60)]})
+    for table, kind in ((lists, "standardize"), (words, "union")):
+        pq.write_table(table, tmp_path / "x.parquet")
+        (tmp_path / "x.yaml").write_text(run("--for", "x.parquet", cwd=tmp_path).stdout)
+        assert run("--check", "x.yaml", cwd=tmp_path).stdout.startswith(f"x.yaml: valid: {kind}")
+        done = in_process("fit", "--config", "x.yaml", "x.parquet", "x.joblib", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_config_for_few_rows_of_numbers_in_standard_input(run, in_process, tmp_path, monkeypatch):

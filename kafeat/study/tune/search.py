@@ -143,7 +143,9 @@ class Search:
                 break
             self._try(candidate, size)
         reached = [
-            size for size in self.sizes if any(one.candidate not in STARTS for one in self._ranked(size))
+            size
+            for size in self.sizes
+            if any(one.candidate.as_usual not in STARTS for one in self._ranked(size))
         ]
         if reached and reached[-1] != self.sizes[-1]:  # what led at a smaller size when the search was over
             leaders = _promoted(self._ranked(reached[-1]))
@@ -264,10 +266,13 @@ class Search:
             yield RAW, last
         if self.space.base:
             yield BASE, last
+        for candidate in self.space.readings(DEFAULT):
+            yield candidate, last
+        like = self._best_map() or DEFAULT
         if self.most_trials is not None and self.most_trials < _LEAST_TO_SCREEN:
-            for candidate in self.space.first(last.width):
+            for candidate in self.space.first(last.width, like):
                 yield candidate, last
-        for candidate in self.space.first(small.width):
+        for candidate in self.space.first(small.width, like):
             yield candidate, small
         ranked = [trial.candidate for trial in self._ranked(small)]
         trained = [candidate for candidate in ranked if candidate.map == "supervised"][:_TRAINED]

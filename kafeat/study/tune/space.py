@@ -76,6 +76,11 @@ class Candidate:
         return self.metric != "none", self.map == "supervised"
 
     @property
+    def as_usual(self) -> Candidate:
+        """The candidate with words and categories of many values read as in the first trial."""
+        return replace(self, words=_WORDS[0], encoding=_ENCODINGS[0])
+
+    @property
     def complexity(self) -> int:
         """The number of parts beyond a scaler and a map of a kernel."""
         return sum(self.learned)
@@ -193,6 +198,13 @@ class SearchSpace:
         """True, to scale the numbers alone, is tried where there are other columns."""
         return [False, True] if self.table.groups.mixed and self.table.groups.numbers else [False]
 
+    def readings(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield the candidate with other shares for words, and other encodings of categories of many values."""
+        for words in self.words:
+            yield replace(candidate, words=words)
+        for encoding in _ENCODINGS if self.table.groups.many else ():
+            yield replace(candidate, encoding=encoding)
+
     @property
     def words(self) -> tuple[float, ...]:
         """The shares of the outputs for columns of words that suit the table."""
@@ -201,8 +213,12 @@ class SearchSpace:
             return _WORDS[:1]
         return _WORDS if groups.without_texts else _WORDS[:2]
 
-    def first(self, width: int) -> Iterator[Candidate]:
-        """Yield the candidates that are screened."""
+    def first(self, width: int, like: Candidate = DEFAULT) -> Iterator[Candidate]:
+        """Yield the candidates that are screened, which read words and categories as a candidate does."""
+        for candidate in self._first(width):
+            yield replace(candidate, words=like.words, encoding=like.encoding)
+
+    def _first(self, width: int) -> Iterator[Candidate]:
         for union in self.unions:
             for scaler in self.scalers:
                 for kernel in ("rbf", "matern 1/2", "laplacian"):
@@ -241,10 +257,7 @@ class SearchSpace:
         """Yield the candidates that differ from the best one in one choice."""
         if best.map in FIXED:
             return
-        for words in self.words:
-            yield replace(best, words=words)
-        for encoding in _ENCODINGS if self.table.groups.many else ():
-            yield replace(best, encoding=encoding)
+        yield from self.readings(best)
         if best.gamma is not None:
             for factor in (3.0, 1.0 / 3.0, 3.0**0.5, 3.0**-0.5):
                 gamma = float(f"{best.gamma * factor:.2g}")

@@ -48,7 +48,7 @@ class Target(ColumnCoder):
         "auto",
         "m, the number of rows that the mean of all counts as; auto: by the variances, for each output",
     )
-    n_folds: int = parameter(5, "K, the number of folds", ge=2, le=20)
+    n_folds: int = parameter(10, "K, the number of folds", ge=2, le=20)
     frequency: bool = parameter(False, "add log(1 + n) of each named column, where n rows have the value")
     group: str | None = GROUP
 

@@ -22,7 +22,7 @@ from kafeat.model.load import loads
 from kafeat.scalers.target import Target
 from tests.jobs.files import transform_file
 
-ROWS, VALUES, FOLDS = 3000, 200, 5
+ROWS, VALUES, FOLDS = 3000, 200, 10
 
 
 @pytest.fixture(scope="module")
@@ -292,7 +292,7 @@ def test_too_many_sums_are_refused() -> None:
         X, (X[:, 1] % 900).astype(str).astype(object), 2000, names=("a", "b"), n_categories=(99_999, 0)
     )
     with pytest.raises(
-        DataError, match=r"at most 67,108,864 sums, got 99,999 values in 5 folds for 900 outputs"
+        DataError, match=r"at most 67,108,864 sums, got 99,999 values in 10 folds for 900 outputs"
     ):
         Target(columns=("a",)).fit(many, np.random.default_rng(0))
 
@@ -301,7 +301,7 @@ def test_few_different_rows_are_warned_of(shops: pa.Table) -> None:
     few = shops.select(["code", "y"]).slice(0, 500)
     few = few.set_column(0, "code", pa.array(np.arange(500) % 3))
     with pytest.warns(
-        kafeat.errors.KafeatWarning, match="target: expected about 100 rows in each of 5 folds"
+        kafeat.errors.KafeatWarning, match="target: expected about 50 rows in each of 10 folds"
     ):
         kafeat.fit({"steps": [{"kind": "target", "columns": ["code"]}]}, few, label="y")
 

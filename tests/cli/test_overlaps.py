@@ -41,7 +41,7 @@ GIVEN = {
     "verify": {"model": "m.joblib", "source": "x.parquet", "target": "z.csv", "stats": "s.json"},
     "diff": {"a": "m.joblib", "b": "m.joblib"},
     "inspect": {"model": "m.joblib"},
-    "config": {"files": "c.yaml"},
+    "config": {"files": "c.yaml", "data": "x.parquet"},
     "demo": {"folder": "new"},
     "tune": {"data": "x.parquet", "config": "new.yaml", "base": "c.yaml", "json": "r.json", "report": "pages"},
 }  # fmt: skip

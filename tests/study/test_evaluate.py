@@ -812,9 +812,9 @@ def test_recipes_are_not_fitted_on_the_rows_to_choose_by(monkeypatch):
     table, held = pa.table({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0]}), []
     inner = candidates.read_sample
 
-    def watched(config, rows, listener):
+    def watched(config, rows, *others):
         held.append(rows.held_out(SimpleNamespace(start=0, rows=200)))
-        return inner(config, rows, listener)
+        return inner(config, rows, *others)
 
     monkeypatch.setattr(candidates, "read_sample", watched)
     config = {"steps": [{"kind": "fourier", "frequencies": "iid", "n_components": 4}]}

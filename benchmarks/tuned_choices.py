@@ -1,4 +1,4 @@
-"""Whether `tune` says the truth: its score, its number of columns and its choice of a map, on test rows.
+"""Check on test rows the score that `tune` prints, its number of columns and its choice of a map.
 
     python benchmarks/tuned_choices.py DATA_FOLDER [--tables letter,usps] [--time 60s] [--out choices.json]
 
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import kafeat
+from kafeat.errors import KafeatError
 from kafeat.maths.scoring import figure_of
 from kafeat.maths.task import task_of
 from kafeat.study.tune.input import with_columns
@@ -97,7 +98,7 @@ def main():
             continue
         try:
             rows.append(checked(name, paths[name], asked.time))
-        except Exception as error:
+        except KafeatError as error:
             print(f"{name}: {type(error).__name__}: {error}", flush=True)
             continue
         row = rows[-1]

@@ -1,4 +1,4 @@
-"""How columns of categories are read as codes."""
+"""Columns of categories, and the rules by which they are read as codes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_CATEGORIES = 1_000_000
 
 @dataclass(frozen=True)
 class Coding:
-    """How a column is read as codes of categories, by their place in a vocabulary that the fit learns.
+    """Rules for reading a column as codes of categories: places in a vocabulary that the fit learns.
 
     Attributes:
         lenient: True if a missing or unknown category passes, as -1.

@@ -46,7 +46,7 @@ class TreeRecipe(Protocol):
 
 @dataclass(frozen=True)
 class _Targets:
-    """What the trees are to learn: Y (n, k), or classes by number, whose Y are their indicators."""
+    """Targets of the trees: numbers Y (n, k), or classes by number with their indicators as Y."""
 
     Y: Floats
     classes: Array | None

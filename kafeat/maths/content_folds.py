@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kafeat.compiled.library import ARRAY, SIZE, address, loop
+from kafeat.maths.row_sample import GAMMA, Hashes, splitmix64
 from kafeat.types import Array, Floats
-
-Hashes = npt.NDArray[np.uint64]
 
 NO_GROUP = np.empty(0, np.int64)
 """The place of the column of groups where the content decides."""
-_GAMMA = 0x9E3779B97F4A7C15
 _NAN = np.uint32(0x7FC00000)
 
 
@@ -27,22 +25,24 @@ def content_hashes(X: Floats, seed: int) -> Hashes:
     """
     X = np.ascontiguousarray(X)
     n, d = X.shape
-    keys = _mixed(np.uint64(seed) + np.arange(1, d + 2, dtype=np.uint64) * np.uint64(_GAMMA))
+    keys = splitmix64(np.uint64(seed) + np.arange(1, d + 2, dtype=np.uint64) * np.uint64(GAMMA))
     hashes = np.empty(n, np.uint64)
     run = loop("content_sums", X.dtype, ARRAY, SIZE, SIZE, ARRAY, ARRAY)
     if run is not None:
         run(address(X), n, d, address(keys), address(hashes))
-        return _mixed(hashes)
+        return splitmix64(hashes)
     hashes[:] = keys[0]
     for j in range(d):
         hashes += _bits(X[:, j]).astype(np.uint64) * keys[j + 1]
-    return _mixed(hashes)
+    return splitmix64(hashes)
 
 
 def group_hashes(groups: Array, seed: int) -> Hashes:
     """Return a hash (n,) of the group of each row, a whole number of 64 bits: it takes the place of the content."""
     with np.errstate(over="ignore"):
-        return _mixed(_mixed(groups.astype(np.int64).view(np.uint64) + np.uint64(_GAMMA)) ^ np.uint64(seed))
+        return splitmix64(
+            splitmix64(groups.astype(np.int64).view(np.uint64) + np.uint64(GAMMA)) ^ np.uint64(seed)
+        )
 
 
 def folds_of(hashes: Hashes, n_folds: int) -> npt.NDArray[np.intp]:
@@ -68,13 +68,6 @@ def uneven_folds(counts: Array) -> str | None:
         f"expected about {share:,.0f} rows in each of {len(counts)} folds, got from {least:,} to {most:,}: there are "
         "few different rows, so what is learned from some of them says little about the others"
     )
-
-
-def _mixed(z: Hashes) -> Hashes:
-    """Return the output function of splitmix64 (Steele, Lea & Flood 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def _bits(x: Floats) -> npt.NDArray[np.uint32]:

@@ -29,9 +29,17 @@ def mixed(seed: int, numbers: Hashes) -> Hashes:
     """Return a hash of each number, as `row_hashes` does of row numbers."""
     key = np.random.SeedSequence(seed, spawn_key=(0,)).generate_state(1, np.uint64)[0]
     with np.errstate(over="ignore"):
-        z = (numbers + key) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return splitmix64((numbers + key) * np.uint64(GAMMA))
+
+
+GAMMA = 0x9E3779B97F4A7C15
+"""The step from a state of splitmix64 to the next."""
+
+
+def splitmix64(z: Hashes) -> Hashes:
+    """Return the output of splitmix64 for each state (Steele, Lea & Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -83,11 +83,6 @@ class FeatureMap:
     predictor: FittedPredictor | None = None
     format: int = serialize.FORMAT
     device: Device | None = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        groups = frozenset(name for name, coding in self.config.codings.items() if coding.group)
-        if groups != self.columns.groups:
-            object.__setattr__(self, "columns", replace(self.columns, groups=groups))
 
     dumps = serialize.dumps
     _repr_html_ = notebook.table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -147,6 +148,8 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     if "dialect" not in content["columns"]:
         _set_utc(content["config"])
         _set_utc(content["steps"])
+    config = load_config(content["config"] if isinstance(content["config"], dict) else {})
+    groups = frozenset(name for name, coding in config.codings.items() if coding.group)
     width, outputs = columns.n_features, content.get("outputs")
     chain = _read_chain(content["steps"], width, outputs, content.get("cast_after", 0))
     D = chain.n_components
@@ -157,10 +160,10 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
             predictor = FittedPredictor.from_plain(content["predictor"], D)
     return {
         "chain": chain,
-        "columns": columns,
+        "columns": replace(columns, groups=groups),
         "dtype": content["dtype"],
         "chunk_rows": content["chunk_rows"],
-        "config": load_config(content["config"] if isinstance(content["config"], dict) else {}),
+        "config": config,
         "provenance": Provenance.model_validate(content["provenance"]),
         "version": content["kafeat"],
         "column_ranges": ColumnRanges.from_plain(seen, width) if "seen" in content else None,

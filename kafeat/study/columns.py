@@ -1,4 +1,4 @@
-"""What the columns of a table hold, told from its first rows, and the steps that make numbers of them."""
+"""Tell columns of numbers, categories, words and times by their first rows, and make the steps that read them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _IDS = 0.1, 0.9
 Recipe = dict[str, Any]
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
 Encoding = Literal["target", "fine target", "both", "one_hot"]
-"""How categories of many values become numbers: as mean labels, as columns of the frequent ones, or as both.
+"""Ways to make numbers of categories of many values: mean labels, columns of the frequent ones, or both.
 
 With finer folds a mean is of more rows, and tells more of the label of the row itself, which is not in it.
 """

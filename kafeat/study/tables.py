@@ -42,7 +42,7 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Row:
-    """What was scored, as `SCORED` names it, its name, the width of its input, and the summary that has its figures."""
+    """A row of the table of scores: a key of `SCORED`, a name, the width of the input, and a summary of figures."""
 
     which: str
     name: str

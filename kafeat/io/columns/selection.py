@@ -68,7 +68,8 @@ def choose(
         else _feature(table, field, coded, timed)
         for field in fields
     )
-    chosen = Columns(features, table.positional, _width(table), missing)
+    groups = frozenset(name for name, coding in coded.items() if coding.group)
+    chosen = Columns(features, table.positional, _width(table), missing, groups)
     _refuse_one_name(table, chosen)
     return chosen
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafeat.config import Config, load_config
+from kafeat.contract.folds import Folds
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
@@ -140,7 +141,7 @@ def fit_reader(
     fm = sampled.learn(listener, all_rows=row_streams(config, data, listener))
     if summary is None or config.predictor is None:
         return fm
-    return fit_predictor(fm, data, summary, jobs, listener, sampled.folds)
+    return fit_predictor(fm, data, summary, jobs, listener, Folds.by(sampled.keys))
 
 
 def labelled(source: Reader, labels: LabelNames) -> Reader:

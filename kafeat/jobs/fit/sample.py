@@ -13,7 +13,7 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain
 from kafeat.config import Config
 from kafeat.config.model import SearchOptions
-from kafeat.contract.folds import RANDOM, Folds, RowKeys
+from kafeat.contract.folds import RowKeys
 from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import DOUBLE, RowStream, Sample, Step
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, contiguous, dense
@@ -250,7 +250,6 @@ class SampledFit:
             column = "" if self.split is None else f"split {quoted(self.split)}: "
             raise DataError(f"{self.place}: {column}expected at least one {kind}, got none")
         rows, X, about = self.chosen.result()
-        split_by = SplitBy.of(self.config)
         # `settled` reorders the codes of categories in place.
         X = contiguous(X) if final else X.copy()
         columns = self.columns.settled(X)
@@ -263,13 +262,14 @@ class SampledFit:
             times=columns.times,
             dtype=np.dtype(self.config.dtype),
             rows=rows,
-            keys=None if split_by is None else RowKeys(about["keys"], split_by.ordered),
+            keys=self.keys,
         )
 
     @property
-    def folds(self) -> Folds:
-        """The folds of the rows by the keys of the sample."""
-        return Folds.by(self.sample(final=False)[1].keys) if self.config.split_by else RANDOM
+    def keys(self) -> RowKeys | None:
+        """The groups or times of the rows of the sample; None if rows are held out at random."""
+        split_by = SplitBy.of(self.config)
+        return None if split_by is None else RowKeys(self.chosen.result()[2]["keys"], split_by.ordered)
 
     def learn(
         self,

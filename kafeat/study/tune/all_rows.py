@@ -115,7 +115,7 @@ class AllRows:
         started, seed = time.perf_counter(), self.start.seed
         config = with_columns(self.start, self.groups, [*recipes, self._ridge])
         sampled = replace(self.sampled, config=config)
-        folds = Folds.by(sampled.sample(final=False)[1].keys, _PARTS)
+        folds = Folds.by(sampled.keys, _PARTS)
         roles = Roles(seed, min(1.0, size.rows / self.count), size.share, folds)
         for_map = replace(roles, share=min(size.share, _MOST_MAP_ROWS / len(sampled.chosen)))
         fm = self._fitted(sampled.of_rows(for_map.learned), roles)
@@ -155,7 +155,7 @@ class AllRows:
             raise TypeError("a search on all rows counts their labels")
         with self.data.open() as source:
             fm = sampled.learn(with_mean=False, all_rows=row_streams(sampled.config, rows(source)))
-            return fit_predictor(fm, rows(source), summary, self.jobs, SILENT, sampled.folds)
+            return fit_predictor(fm, rows(source), summary, self.jobs, SILENT, Folds.by(sampled.keys))
 
     def _rows(self, taken: Callable[[Array, Floats | None], Mask]) -> Callable[[Reader], TrainingData]:
         """Return a function of a reader that returns the training rows with one role."""

@@ -161,10 +161,13 @@ class Search:
         if self.all_rows <= last.rows or not ranked:
             return
         plain = [one for one in ranked if one in (RAW, DEFAULT)]
-        finalists = list(dict.fromkeys([ranked[0], *plain, *ranked[1:_FINALISTS]]))
+        finalists = list(dict.fromkeys([*ranked[:_FINALISTS], *plain]))
         size = Size(self.all_rows, last.width, 1)
-        while size.rows > 2 * last.rows and self._too_slow(finalists, size):
-            size = size._replace(rows=size.rows // 2)
+        while self._too_slow(finalists, size) and (len(finalists) > 2 or size.rows > 2 * last.rows):
+            if len(finalists) > 2:
+                finalists.pop()
+            else:
+                size = size._replace(rows=size.rows // 2)
         if self._too_slow(finalists, size):
             self.ended_early = True
             return

@@ -454,7 +454,9 @@ def test_a_search_keeps_its_time(monkeypatch, seconds, learned):
     planned = sizes(4000, 256, 2)
 
     def run(candidate, size):
-        score = np.random.default_rng([*str((candidate, size)).encode()]).random()
+        # Fields of candidates that are not tried here do not change the draws.
+        name = str((candidate, size)).replace(", words=0.5, encoding='target'", "")
+        score = np.random.default_rng([*name.encode()]).random()
         took = (
             2.0 * size.width * size.rows / planned[-1].rows / 256 * (learned if candidate.complexity else 1.0)
         )
@@ -475,8 +477,7 @@ def test_a_search_keeps_its_time(monkeypatch, seconds, learned):
     choose(search, predicts=True, with_curve=True)
     slack = 0.0 if learned <= 3.0 else 2.0 * (learned - 3.0)  # a first trial of its kind is guessed
     assert clock[0] <= max(2.1, seconds) + slack
-    # a trial that is not begun would have taken as much
-    assert seconds < 40.0 or clock[0] + slack >= 0.4 * seconds or not search.ended_early
+    assert seconds < 40.0 or clock[0] >= 0.4 * seconds or not search.ended_early
 
 
 def imbalanced(n=600):

@@ -18,7 +18,7 @@ from textwrap import dedent, indent
 import click
 from pydantic.fields import FieldInfo
 
-from kafeat.cli.command import Context, settings
+from kafeat.cli.command import Context
 from kafeat.cli.main import kafeat
 from kafeat.config.model import ColumnSelection, Config, Prune, SearchOptions
 from kafeat.config.schema import config_schema
@@ -173,7 +173,7 @@ SEARCHES = """A mapping with one of these keys can stand in the place of a value
 
 
 def config() -> str:
-    """The keys of a config, then those of every kind."""
+    """The keys of a config outside of its steps; those of a kind are on the page of the kind."""
     parts = [
         MADE,
         "# The keys of a config",
@@ -184,47 +184,59 @@ def config() -> str:
     ]
     for title, model in (("`columns`", ColumnSelection), ("`prune`", Prune), ("`search`", SearchOptions)):
         parts += [f"## {title}", prose(headline(model)), table(model.model_fields, accepted)]
-    parts += ["## Values that the fit chooses", SEARCHES]
+    parts += ["## Values that the fit chooses", SEARCHES, "## Steps", "The page of a kind has its keys."]
     for title, kinds in (("Scalers", scalers()), ("Samplers", samplers()), ("Predictors", predictors())):
-        parts.append(f"## {title}")
-        for kind in kinds:
-            about = f"[About {kind}](../kinds/{kind}.md)."
-            parts += [f"### `kind: {kind}`", about, parameters(kind)]
+        parts.append(f"- {title}: {', '.join(f'[{kind}](../kinds/{kind}.md#parameters)' for kind in kinds)}.")
     parts += [
-        "#### Entries of `maps`",
-        prose(headline(UnionMember)),
+        "## Entries of `maps`",
+        f"For `union`; `product` has no `weight`. {prose(headline(UnionMember))}",
         table(UnionMember.model_fields, accepted),
     ]
     return "\n\n".join(parts) + "\n"
 
 
+VARIABLES = """`kafeat fit` also reads `--label` from the environment variable `KAFEAT_FIT_LABEL`, or else from
+`KAFEAT_LABEL`, and so for other options ([more](../shell.md#environment-variables)). An option that several commands
+have is explained at the first of them."""
+
+
 def cli() -> str:
-    """A section for every command."""
+    """A section for every command; an option is described where it comes first."""
     whole = Context(kafeat, info_name="kafeat", **kafeat.context_settings)
-    parts = [MADE, "# The commands", *described(kafeat, whole)]
+    known: dict[tuple[str, str], str] = {}
+    parts = [MADE, "# The commands", *described(kafeat, whole, known), VARIABLES]
     for name in kafeat.list_commands(whole):
         command = kafeat.get_command(whole, name)
         if command is not None:
             context = Context(command, parent=whole, info_name=name)
-            parts += [f"## kafeat {name}", *described(command, context)]
+            parts += [f"## kafeat {name}", *described(command, context, known)]
     return "\n\n".join(parts) + "\n"
 
 
-def described(command: click.Command, context: click.Context) -> Iterator[str]:
-    """Usage, help, options and what stands below them."""
+def described(
+    command: click.Command, context: click.Context, known: dict[tuple[str, str], str]
+) -> Iterator[str]:
+    """Usage, help, options and what stands below them; `known` has the command that describes an option."""
     usage = " ".join(command.collect_usage_pieces(context))
     yield f"```text\n{context.command_path} {usage}\n```"
     yield from blocks(command.help or "")
-    variables = {option.name: option.envvar for option in settings(command)}
-    records = []
+    records, elsewhere = [], dict[str, list[str]]()
     for option in command.get_params(context):
         record = option.get_help_record(context) if isinstance(option, click.Option) else None
-        if record:
-            names = ", ".join(f"`{name}`" for name in variables.get(option.name) or ())
+        if record and record in known:
+            elsewhere.setdefault(known[record], []).append(f"`{max(option.opts, key=len)}`")
+        elif record:
+            known[record] = context.command_path
             # an entity, as a backslash would be shown within code
-            records.append((f"<code>{record[0].replace('|', '&#124;')}</code>", cell(record[1]), names))
-    yield markdown(("option", "meaning", "variables"), records)
-    yield from blocks(command.epilog or "")
+            records.append((f"<code>{record[0].replace('|', '&#124;')}</code>", cell(record[1])))
+    if records:
+        yield markdown(("option", "meaning"), records)
+    for path, names in elsewhere.items():
+        if path != "kafeat":
+            yield f"As in [{path}](#{path.replace(' ', '-')}): {', '.join(names)}."
+    yield from (
+        text for text in blocks(command.epilog or "") if not text.startswith("Environment variables set")
+    )
 
 
 def blocks(text: str) -> Iterator[str]:

@@ -244,10 +244,12 @@ def test_what_is_made_from_the_code_is_up_to_date():
 
 def test_the_references_leave_nothing_out():
     config, cli = ((DOCS / f"reference/{name}.md").read_text() for name in ("config", "cli"))
+    kinds = "".join((DOCS / f"kinds/{kind}.md").read_text() for kind in KINDS)
     schema = config_schema()
     for part in [schema, *schema["$defs"].values()]:
         for key in set(part.get("properties", ())) - {"kind", "given"}:
-            assert f"| `{key}` |" in config, key
+            assert f"| `{key}` |" in (kinds if "kind" in part["properties"] else config), key
+    assert all(f"(../kinds/{kind}.md#parameters)" in config for kind in KINDS)
     for name in COMMANDS:
         assert f"\n## kafeat {name}\n" in cli
         for option in whole.get_command(Context(whole), name).params:

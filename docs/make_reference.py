@@ -110,8 +110,9 @@ def default(field: FieldInfo) -> str:
 def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table."""
     names = list(head)
-    lines = [names, ["---"] * len(names), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    lines = [names, *rows]
+    head, *body = (f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join([head, "|" + "---|" * len(names), *body])
 
 
 def cell(text: str) -> str:

@@ -110,9 +110,8 @@ def default(field: FieldInfo) -> str:
 def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table."""
     names = list(head)
-    lines = [names, *rows]
-    head, *body = (f"| {' | '.join(line)} |" for line in lines)
-    return "\n".join([head, "|" + "---|" * len(names), *body])
+    top, *body = (f"| {' | '.join(line)} |" for line in [names, *rows])
+    return "\n".join([top, "|" + "---|" * len(names), *body])
 
 
 def cell(text: str) -> str:

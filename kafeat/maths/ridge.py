@@ -76,19 +76,20 @@ def fit_held_out_ridge(
     """
     middle, level = Z.mean(axis=0), Y.mean(axis=0)
     A, B = Z - middle, Y - level
+    del Z
     wide = A.shape[1] > len(A)
     values, vectors = np.linalg.eigh(A @ A.T if wide else A.T @ A)
     values = np.maximum(values, 0.0)
     unit = float(values.mean()) or 1.0
     turned = vectors.T @ (B if wide else A.T @ B)
-    held = (held_Z - middle) @ (A.T @ vectors if wide else vectors)
+    back = A.T @ vectors if wide else vectors
+    del A  # as large as the features
+    held = (held_Z - middle) @ back
     residual = held_Y - level
     penalties = HELD_OUT_PENALTIES[least_penalty <= HELD_OUT_PENALTIES] * unit
     errors = [((held @ (turned / (values + p)[:, None]) - residual) ** 2).sum(axis=1) for p in penalties]
     best = int(np.argmin([e.mean() for e in errors]))
-    weights = vectors @ (turned / (values + penalties[best])[:, None])
-    if wide:
-        weights = A.T @ weights
+    weights = back @ (turned / (values + penalties[best])[:, None])
     return HeldOutRidge(weights, level - middle @ weights, float(penalties[best]), errors[best])
 
 

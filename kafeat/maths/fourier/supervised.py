@@ -71,13 +71,19 @@ class _Data:
 
     def fit(self, frequencies: Floats, amplitudes: Floats, least_penalty: float = 0.0) -> _Model:
         """Fit the linear model of the features of these frequencies."""
-        Z = waves(self.X[: self.ridge_rows(len(frequencies))], frequencies, self.phases)
-        held_Z = waves(self.held_rows, frequencies, self.phases)
-        sizes = np.tile(amplitudes, Z.shape[1] // len(frequencies))
+        n = self.ridge_rows(len(frequencies))
         ridge = fit_held_out_ridge(
-            Z * sizes, self.Y[: len(Z)], held_Z * sizes, self.held_targets, least_penalty
+            self._features(self.X[:n], frequencies, amplitudes),
+            self.Y[:n],
+            self._features(self.held_rows, frequencies, amplitudes),
+            self.held_targets,
+            least_penalty,
         )
         return _Model(frequencies, amplitudes, ridge)
+
+    def _features(self, X: Floats, frequencies: Floats, amplitudes: Floats) -> Floats:
+        Z = waves(X, frequencies, self.phases)
+        return Z * np.tile(amplitudes, Z.shape[1] // len(frequencies))
 
     def ridge_rows(self, m: int) -> int:
         """Return the number of rows that the model of m frequencies is fitted to."""

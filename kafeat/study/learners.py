@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +26,26 @@ from kafeat.types import Array, Floats, Mask
 _TEST_SHARE = 0.2
 
 
+class Tested(NamedTuple):
+    """Predictions of rows, their labels, and their groups if whole groups were held out."""
+
+    predicted: Floats
+    labels: Array
+    groups: Floats | None = None
+
+
 @dataclass(frozen=True)
 class Truth:
-    """The task, the labels (n,) and the folds (n,) of all rows."""
+    """The task, the labels (n,) and the folds (n,) of all rows, and their groups (n,) if whole groups are held out."""
 
     task: PredictionTask
     labels: Array
     folds: Array
+    groups: Floats | None = None
+
+    def tested(self, rows: Array, predicted: Floats) -> Tested:
+        """Return predictions of these rows beside what is known of them."""
+        return Tested(predicted, self.labels[rows], None if self.groups is None else self.groups[rows])
 
     def answers(self, rows: Array) -> Array:
         """Return the class numbers (r,) of these rows, or their scaled numbers, of the first label."""

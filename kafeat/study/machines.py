@@ -22,6 +22,7 @@ from kafeat.study.learners import (
     Predict,
     Ridge,
     Split,
+    Tested,
     Training,
     Truth,
     predictions,
@@ -79,7 +80,7 @@ class Learned:
 
     trained: Trained
     scores: dict[str, float | None]
-    tested: tuple[Floats, Array]
+    tested: Tested
     making_seconds: float
     predict_seconds: float
     matrix_bytes: int
@@ -216,21 +217,21 @@ class Machines:
         """
         key = subject.raw_key
         if key not in self._raw_validated:
-            self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, validation))
+            self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, validation)[:2])
         tested = self._tested(subject.features, validation)
         scores = {
             "rows_validation": int(validation.sum()),
             "score_raw_validation": self._raw_validated[key],
-            "score_map_validation": self.scoring.score(*tested),
+            "score_map_validation": self.scoring.score(*tested[:2]),
         }
-        uncertainty = self.scoring.uncertainty(*tested)
+        uncertainty = self.scoring.uncertainty(tested)
         return scores if uncertainty is None else {**scores, "score_uncertainty_map_validation": uncertainty}
 
-    def _tested(self, inputs: Inputs, validation: Mask) -> tuple[Floats, Array]:
+    def _tested(self, inputs: Inputs, validation: Mask) -> Tested:
         """Return the predictions and the labels of the rows that maps are chosen on."""
         model = self._learner.linear(inputs, ~self._split.held_out, self.truth, self._penalty)
         rows, predicted = predictions(model, inputs, validation)
-        return predicted, self.truth.labels[rows]
+        return self.truth.tested(rows, predicted)
 
     def _learned(self, inputs: TimedInputs, itemsize: int, train_rows: Mask) -> Learned:
         """Learn from these rows."""
@@ -263,13 +264,13 @@ class Machines:
 
     def _scored(
         self, scoring: Scoring, model: Predict, inputs: Inputs, train: Mask
-    ) -> tuple[dict[str, float | None], tuple[Floats, Array]]:
+    ) -> tuple[dict[str, float | None], Tested]:
         """Return the scores, and the predictions and labels of the test rows."""
         some = np.zeros(len(train), dtype=bool)
         some[self._split.some(train, _MOST_TRAINING)] = True
         rows, predicted = predictions(model, inputs, self._split.test)
         seen, answers = predictions(model, inputs, some)
-        tested, known = (predicted, self.truth.labels[rows]), (answers, self.truth.labels[seen])
+        tested, known = self.truth.tested(rows, predicted), self.truth.tested(seen, answers)
         return scoring.every(tested, known), tested
 
     def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: Floats) -> Learned:
@@ -291,8 +292,8 @@ class Machines:
             peak = max(kernel_bytes or 0, K.nbytes + (trained.peak_bytes or 0))
             trained = replace(trained, peak_bytes=peak)
             test_rows, predicted, predicting = self._predicted(subject, trained.model, X)
-            tested = predicted, self.truth.labels[test_rows]
-            scores = self.scoring.every(tested, (trained.model(K), self.truth.labels[rows]))
+            tested = self.truth.tested(test_rows, predicted)
+            scores = self.scoring.every(tested, self.truth.tested(rows, trained.model(K)))
             self._exact[key] = Learned(trained, scores, tested, seconds, predicting, K.nbytes)
         return self._exact[key]
 
@@ -314,7 +315,7 @@ class Machines:
     def learning_figures(self, subject: EvaluatedMap, of: Compared) -> LearningFigures:
         """Return the data of the figures of the learner."""
         learned = {"raw": of.raw, "map": of.features, "exact": of.exact}
-        curves = {which: self.scoring.curve(*one.tested) for which, one in learned.items()}
+        curves = {which: self.scoring.curve(*one.tested[:2]) for which, one in learned.items()}
         rates = {which: curve for which, curve in curves.items() if curve is not None}
         _, train = subject.select_rows(self._split.some(self._split.train, self._exact_rows))
         raw, of_features, of_kernel = (one.trained.model for one in learned.values())

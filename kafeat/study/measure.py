@@ -64,8 +64,11 @@ def choose_rows(
     if labels is None:
         return divided
     task = data.task_of(labels, request.task)
+    groups = None if keys is None or keys.ordered else keys.values
     return [
-        replace(one, validation=_validation_rows(one, candidates), truth=Truth(task, labels, one.folds))
+        replace(
+            one, validation=_validation_rows(one, candidates), truth=Truth(task, labels, one.folds, groups)
+        )
         for one in divided
     ]
 

@@ -34,7 +34,7 @@ from kafeat.model.predictor import FittedPredictor, PredictedLabels
 from kafeat.model.provenance import printable
 from kafeat.pictures.figure_data import Curve, ModelFigures
 from kafeat.study.inputs import EvaluatedMap, RereadableData, rereadable
-from kafeat.study.learners import Truth, equivalent_predictor
+from kafeat.study.learners import Tested, Truth, equivalent_predictor
 from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
 
@@ -96,14 +96,14 @@ class Scoring:
             for name in figure_names(self.task.kind)
         }
 
-    def every(self, tested: tuple[Floats, Array], known: tuple[Floats, Array]) -> dict[str, float | None]:
-        """Return all scores of the test rows, predictions and labels, and `training_score` of the `known` rows."""
-        uncertainty = self.uncertainty(*tested)
+    def every(self, tested: Tested, known: Tested) -> dict[str, float | None]:
+        """Return all scores of the test rows, and `training_score` of the `known` rows."""
+        uncertainty = self.uncertainty(tested)
         return {
-            "score": self.score(*tested),
+            "score": self.score(*tested[:2]),
             **({} if uncertainty is None else {"score_uncertainty": uncertainty}),
-            "training_score": self.score(*known),
-            **self.figures(*tested),
+            "training_score": self.score(*known[:2]),
+            **self.figures(*tested[:2]),
         }
 
     def of_constant(self, known: Array, labels: Array) -> dict[str, float]:
@@ -114,11 +114,12 @@ class Scoring:
         figures = {f"{name}_constant": stated(name, score) for name, score in scores.items()}
         return {"score_constant": scores[self.first], **figures}
 
-    def uncertainty(self, predicted: Floats, labels: Array) -> float | None:
-        """Return the standard error of the score, from resampled rows; None for scores that have a formula of it."""
-        if self.first in ("accuracy", "error_rate", "r2"):
+    def uncertainty(self, tested: Tested) -> float | None:
+        """Return the standard error of the score, from resampled rows or groups; None if it has a formula."""
+        predicted, labels, groups = tested
+        if groups is None and self.first in ("accuracy", "error_rate", "r2"):
             return None
-        scores = resampled_scores(self.first, self.task, predicted, labels, _RESAMPLES)
+        scores = resampled_scores(self.first, self.task, predicted, labels, _RESAMPLES, groups=groups)
         known = [one for one in scores if np.isfinite(one)]
         return float(np.std(known)) if len(known) > 1 else None
 
@@ -188,12 +189,12 @@ class ModelScoring:
         classes, numbers = class_numbers(labels)
         return np.array([self.model.name_of(one) for one in classes.tolist()], dtype=object)[numbers]
 
-    def figures(self, outputs: Floats, labels: Array, deciding: str) -> dict[str, float | None]:
+    def figures(self, tested: Tested, deciding: str) -> dict[str, float | None]:
         """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
-        predicted, labels = self.predicted(outputs), self.named(labels)
+        predicted, labels = self.predicted(tested.predicted), self.named(tested.labels)
         scoring = Scoring(self.task, deciding, probabilities=True)
         figures = {"score": scoring.score(predicted, labels), **scoring.figures(predicted, labels)}
-        uncertainty = scoring.uncertainty(predicted, labels)
+        uncertainty = scoring.uncertainty(Tested(predicted, labels, tested.groups))
         figures |= {} if uncertainty is None else {"score_uncertainty": uncertainty}
         if self.task.classes is not None:
             figures["calibration_error"] = reliability(predicted, self.task.numbers(labels)).error
@@ -228,11 +229,11 @@ def score_model(
         return None
     scoring = ModelScoring.of(truth.task, predictor.labels)
     rows, outputs = subject.predictions(fm, test)
-    outputs, labels = outputs[:, order] if predictor.labels.classes is None else outputs, truth.labels[rows]
-    figures = scoring.figures(outputs, labels, deciding)
+    tested = truth.tested(rows, outputs[:, order] if predictor.labels.classes is None else outputs)
+    figures = scoring.figures(tested, deciding)
     keys: dict[str, Any] = {f"{key}_model": value for key, value in figures.items()}
     keys |= {"equivalent_model": equivalent_predictor(predictor)}
-    return ScoredModel(keys, scoring.drawn(outputs, labels))
+    return ScoredModel(keys, scoring.drawn(*tested[:2]))
 
 
 def _order(predictor: FittedPredictor, labels: Sequence[str]) -> list[int] | None:

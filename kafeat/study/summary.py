@@ -176,15 +176,17 @@ def noise_of(summary: Summary, key: str, rows: str = "rows_test") -> float:
 
 
 def _of_rows(summary: Summary, score: float, rows: int, key: str) -> float:
-    """Return the standard error of a score on so many rows."""
+    """Return the standard error of a score on so many rows: from resamples if there are any, else by a formula."""
+    known = summary.get(key.replace("score_", "score_uncertainty_", 1))
+    if known is not None:
+        return known["mean"] or 0.0
     scoring, share = scoring_of(summary), min(max(abs(score), 0.0), 1.0)
     if scoring in ("accuracy", "error_rate"):
         return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
     if scoring == "r2":
         share = share if score > 0.0 else 0.0
         return float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share))
-    known = summary.get(key.replace("score_", "score_uncertainty_", 1))
-    return 0.0 if known is None else known["mean"] or 0.0
+    return 0.0
 
 
 def scoring_of(summary: Summary) -> str:

@@ -36,6 +36,17 @@ def test_a_property_of_groups_is_not_learned_from_other_groups():
     assert evaluate({**CONFIG, "split_by": "group:who"})["score_map"] == grouped["score_map"]
 
 
+def test_the_noise_of_a_score_is_that_of_the_groups():
+    sides = RNG.integers(0, 2, 50)
+    table = TABLE.append_column("side", pa.array(np.where(sides[OF], "left", "right")))
+    found = kafeat.evaluate(data=table, label="side", config=CONFIG, jobs=1, split_by="group:who")
+    # The rows of a group are right or wrong together, so 10 groups of 12 rows count as 10 coins, or a few more.
+    p, n = found["score_map"], found["rows_test"]
+    noise, of_rows = found["score_uncertainty_map"], np.sqrt(p * (1 - p) / n)
+    assert 1.5 * of_rows < noise < 2.0 * np.sqrt(12) * of_rows
+    assert "score_uncertainty_map" not in kafeat.evaluate(data=table, label="side", config=CONFIG, jobs=1)
+
+
 def test_maps_are_chosen_on_other_groups_too():
     found = evaluate(split_by="group:who", sweep={"n_components": [16, 64]})
     assert all(entry["score_map_validation"]["mean"] < 0.3 for entry in found["summary"])

@@ -38,8 +38,14 @@ KINDS = registry.kinds()
 # tests/cli, import-sklearn in tests/scikit.
 RUNS_NOT = re.compile(r"\bDATA\b|\[|://|import-sklearn|COMMAND|\bKIND\b")
 RUN_ELSEWHERE = {"docs/reference/cli.md", "CHANGELOG.md"}
-# That of README and onnx.md is tested beside their parts.
-PYTHON_RUN = {"docs/start.md", "docs/python.md", "docs/recipes.md", "docs/model_behind_the_map.md"}
+# That of onnx.md is tested beside its parts.
+PYTHON_RUN = {
+    "README.md",
+    "docs/tutorial.md",
+    "docs/python.md",
+    "docs/recipes.md",
+    "docs/model_behind_the_map.md",
+}
 # They are large to install, or take seconds to start; tests/engines has Spark.
 PYTHON_NOT_RUN = {"airflow", "pyspark"}
 

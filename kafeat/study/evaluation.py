@@ -20,7 +20,7 @@ PlotOver = Literal["columns", "seconds"]
 class Evaluation(dict[str, Any]):
     """The result of `kafeat.evaluate`: a dict, with a table for notebooks, a data frame, and a plot.
 
-    `docs/evaluate.md` lists its keys. It is an ordinary dict for `json.dump`.
+    `docs/reference/json.md` lists its keys. It is an ordinary dict for `json.dump`.
     """
 
     def to_pandas(self) -> Any:

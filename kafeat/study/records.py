@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 from kafeat.errors import UsageError
 
 Record = dict[str, Any]
-"""The evaluation of one map with one setting, one seed and one split of the rows. `docs/evaluate.md` has every key.
+"""The evaluation of one map with one setting, one seed and one split of the rows. docs/reference/json.md has every key.
 
 A key is absent where it has no meaning.
 """

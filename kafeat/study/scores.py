@@ -285,7 +285,7 @@ def score_predictions(
     jobs: int | None = None,
     drop_unlabelled: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return a record with the scores of every model, which ends in a predictor; docs/evaluate.md has its keys.
+    """Return a record with the scores of every model, which ends in a predictor; docs/reference/json.md has its keys.
 
     Without `label` it is the one that the model was fitted with. `scoring` names the score that decides.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -99,24 +100,37 @@ _MOST_KNOWN = 16
 
 
 class FitCache:
-    """Fits that chains on one sample have made lately, by the recipes of their steps."""
+    """Fits that chains on one sample have used lately, by the recipes of their steps and their place in the chain."""
 
     def __init__(self, most: int = _MOST_KNOWN) -> None:
-        self._most, self._known = most, dict[str, Fit]()
+        self._most, self._known, self._place = most, dict[str, Fit](), ""
+
+    def within(self, steps: Sequence[Step], place: str = "") -> FitCache:
+        """Return the cache of chains inside of a step, at a place in it, after these steps; it shares the fits."""
+        inner = copy.copy(self)
+        inner._place = self._name(steps) + place
+        return inner
+
+    @property
+    def inner(self) -> bool:
+        """True for chains inside of a step."""
+        return self._place != ""
 
     def find(self, steps: Sequence[Step]) -> Fit | None:
         """Return the fit of the last of these steps, or None."""
-        return self._known.get(_recipes(steps))
+        known = self._known.pop(self._name(steps), None)
+        if known is not None:
+            self._known[self._name(steps)] = known
+        return known
 
     def keep(self, steps: Sequence[Step], fit: Fit) -> None:
-        """Keep the fit of the last of these steps, and drop the oldest of many."""
+        """Keep the fit of the last of these steps, and drop the one of many that was not used for longest."""
         if len(self._known) >= self._most:
             del self._known[next(iter(self._known))]
-        self._known[_recipes(steps)] = fit
+        self._known[self._name(steps)] = fit
 
-
-def _recipes(steps: Sequence[Step]) -> str:
-    return json.dumps([step.recipe() for step in steps])
+    def _name(self, steps: Sequence[Step]) -> str:
+        return self._place + json.dumps([step.recipe() for step in steps])
 
 
 def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Generator) -> Fit:
@@ -229,12 +243,13 @@ class Chain:
                 if begins is not None:
                     begins(i, before.X)
                 known = None if cache is None else cache.find(steps[: i + 1])
+                inside = replace(before, cache=None if cache is None else cache.within(steps[:i]))
                 try:
-                    one, before = known or fit_step(steps, i, before, stream)
+                    one, before = known or fit_step(steps, i, inside, stream)
                 except InvalidValueError as refused:
                     raise after(refused, steps[:i]) from None
                 fitted.append(one)
-                if cache is not None and i + 1 < len(steps):
+                if cache is not None and (cache.inner or i + 1 < len(steps)):
                     cache.keep(steps[: i + 1], (one, before))
             return cls(tuple(fitted), cast_after=leading_scalers(steps))._with_enough_precision(sample)
 

@@ -86,8 +86,9 @@ class ParallelChains(Step):
             if part.columns is not None:
                 indices = _indices(self.kind, part.columns, sample.names, i)
                 state[f"{i}.columns"] = indices
+            cache = sample.cache and sample.cache.within((), f"maps[{i}] of {part.columns}")
             try:
-                chain = Chain.fit(part.steps, _subset(sample, indices), stream)
+                chain = Chain.fit(part.steps, _subset(sample, indices), stream, cache=cache)
             except InvalidValueError as refused:
                 raise of_whole(refused, indices) from None
             state[f"{i}.cast_after"] = np.array(chain.cast_after)

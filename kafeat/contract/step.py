@@ -80,7 +80,9 @@ class Sample:
     0 for a plain number. Both are None after a step that does not hand its input columns on. `times` are the names of
     the columns that were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows
     in the input; None counts them in the sample. `keys` are the groups or times by which rows are held out; None holds
-    them out at random. `stream` reads all rows; without it, the sample is all that can be learned from.
+    them out at random. `stream` reads all rows; without it, the sample is all that can be learned from. `jobs` is the
+    number of threads that may share the work, which never changes what is learned. `cache` holds what other chains
+    have learned from the same sample.
     """
 
     X: Floats
@@ -94,6 +96,8 @@ class Sample:
     rows: Array | None = None
     keys: RowKeys | None = None
     stream: RowStream | None = None
+    jobs: int = 1
+    cache: Any = None
 
     @property
     def all_rows(self) -> RowStream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -64,18 +65,20 @@ def fit_trees(
     categories: Mapping[int, int],
     rng: np.random.Generator,
     group: Array = NO_GROUP,
+    jobs: int = 1,
 ) -> dict[str, Array]:
     """Return the state of `TreeColumns`, whose columns of rows X (n, d) have mean 0 and the spread `scale`.
 
     `categories` are the columns that hold codes, with the number of their categories. The fold of a row follows from
-    its content, or from the code of its group, which is in the column `group` (1,) and no feature.
+    its content, or from the code of its group, which is in the column `group` (1,) and no feature. So many `jobs` grow
+    the ensembles.
     """
     seed = int(rng.integers(1 << 63))
     folds = row_folds(X, seed, recipe.n_folds, group)
     X = X.copy()
     X[:, group] = 0.0  # no tree splits a constant
     D = recipe.n_components
-    trees = _grow(X, labels, folds, recipe, categories, rng)
+    trees = _grow(X, labels, folds, recipe, categories, rng, jobs)
     state = {"seed": np.array(seed), "group": group, "means": np.zeros(D), **trees}
     columns = TreeColumns(state, X.shape[1], np.dtype(np.float64))
     Z = np.empty((len(X), D))
@@ -96,6 +99,7 @@ def _grow(
     recipe: TreeRecipe,
     categories: Mapping[int, int],
     rng: np.random.Generator,
+    jobs: int,
 ) -> dict[str, Array]:
     """Return the trees and what they compare, before their leaves are scaled."""
     lightgbm, targets = load_library(), _targets(labels, recipe, rng)
@@ -111,12 +115,16 @@ def _grow(
         np.full(shape, _NEVER, np.uint8),
         np.zeros((*shape[:3], recipe.max_leaves), np.float32),
     )
-    for fold, stream in enumerate(rng.spawn(recipe.n_folds)):
+
+    def grow(fold: int, stream: np.random.Generator) -> None:
         rows = np.flatnonzero(folds != fold)
         codes = _codes(X[rows], edges, {j: r[fold] for j, r in zip(categories, ranks, strict=True)})
         for output, i, tree in _grown(lightgbm, codes, targets, rows, recipe, int(stream.integers(1 << 31))):
             at = fold, output, i
             _lay_out(tree, features[at], thresholds[at], masks[at], leaves[at])
+
+    with ThreadPoolExecutor(min(jobs, recipe.n_folds)) as pool:
+        list(pool.map(grow, range(recipe.n_folds), rng.spawn(recipe.n_folds)))
     used = np.unique(features // 2)
     return {
         "fold_rows": np.bincount(folds, minlength=recipe.n_folds), "columns": used.astype(np.int64),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kafeat.chain.chain import own_coordinates
-from kafeat.contract.coding import OF_GROUPS, Coding
+from kafeat.contract.coding import MOST_CATEGORIES, OF_GROUPS, Coding
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import (
@@ -26,6 +26,8 @@ from kafeat.maths.boosting import fit_trees
 from kafeat.maths.content_folds import uneven_folds
 from kafeat.maths.tree_columns import MOST_LEAVES, STATE_DTYPES, TreeColumns, check_trees, tree_shapes
 from kafeat.types import Shape, State
+
+_AS_RANKS = Coding(lenient=True, most=MOST_CATEGORIES)
 
 
 class Trees(Step):
@@ -60,7 +62,7 @@ class Trees(Step):
 
     @property
     def traits(self) -> Traits:
-        traits, codes = super().traits, dict.fromkeys(self.categories, Coding(lenient=True))
+        traits, codes = super().traits, dict.fromkeys(self.categories, _AS_RANKS)
         return replace(
             traits,
             label_needs={**traits.label_needs, "kind: trees": "to learn from"},
@@ -73,7 +75,7 @@ class Trees(Step):
         places, sizes = places_of(self.kind, self.categories, sample.names), sample.n_categories
         group = places_of(self.kind, self._group, sample.names)
         categories = {int(j): 0 if sizes is None else sizes[j] for j in places if j not in group}
-        return fit_trees(sample.X, sample.label, self, categories, rng, group)
+        return fit_trees(sample.X, sample.label, self, categories, rng, group, sample.jobs)
 
     def fit_warnings(self, state: State) -> Iterator[str]:
         uneven = uneven_folds(state["fold_rows"])

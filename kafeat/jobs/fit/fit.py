@@ -44,6 +44,7 @@ from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy, refuse_shared, with_split_by
 from kafeat.jobs.options import FitOptions, with_keywords
 from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.environment import count_jobs
 
 
 @with_keywords(FitOptions)
@@ -138,7 +139,7 @@ def fit_reader(
     check_weight(config, weight, (*label_names(label), split))
     summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
-    fm = sampled.learn(listener, all_rows=row_streams(config, data, listener))
+    fm = sampled.learn(listener, all_rows=row_streams(config, data, listener), jobs=count_jobs(jobs))
     if summary is None or config.predictor is None:
         return fm
     return fit_predictor(fm, data, summary, jobs, listener, Folds.by(sampled.keys))

@@ -279,8 +279,9 @@ class SampledFit:
         with_mean: bool = True,
         predict: HeldOutPredictions = ridge_predictions,
         all_rows: Callable[[Columns, Array], RowStream] | None = None,
+        jobs: int = 1,
     ) -> FeatureMap:
-        """Fit the map on the sample so far. If not `final`, more rows may be read later.
+        """Fit the map on the sample so far, by `jobs` threads. If not `final`, more rows may be read later.
 
         `with_mean` records the mean of the features, for tests of drift, which takes as long as a transform of the
         sample. `predict` is the learner that scores values of `validate`. `all_rows` reads all rows, for steps that
@@ -292,7 +293,7 @@ class SampledFit:
         stream = None
         if all_rows is not None and sample.label is not None and self.summary is not None:
             stream = all_rows(columns, self.summary.seen_with(sample.label))
-        sample = replace(sample, given=user_rows, stream=stream)
+        sample = replace(sample, given=user_rows, stream=stream, jobs=jobs)
         with self._naming_rows(sample, columns), one_blas_thread(linalg=True):
             chain, searches = self._chain(sample, listener, predict)
             mean = _feature_mean(chain, sample.X, config) if with_mean else None

@@ -25,7 +25,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.study.columns import Groups, Recipe, with_columns
 from kafeat.study.inputs import RereadableData
 from kafeat.study.scores import ModelScoring, resampled_scores
-from kafeat.study.tune.trials import RESAMPLES, Outcome, Score, Size, figures_beside
+from kafeat.study.tune.trials import MOST_MAP_ROWS, RESAMPLES, Outcome, Score, Size, figures_beside
 from kafeat.types import Array, Floats, Mask
 
 # The share of the rows that is scored on, one of as many parts by groups or times.
@@ -33,8 +33,6 @@ _PARTS = 4
 _TEST_SHARE = 1.0 / _PARTS
 _TEST_RESAMPLES = 100
 _TIMED_ROWS = 2048
-# Rows that a map is fitted on, so that memory stays below a bound that the rows of the sample do not set.
-_MOST_MAP_ROWS = 40_000
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class AllRows:
         sampled = replace(self.sampled, config=config)
         folds = Folds.by(sampled.keys, _PARTS)
         roles = Roles(seed, min(1.0, size.rows / self.count), size.share, folds)
-        for_map = replace(roles, share=min(size.share, _MOST_MAP_ROWS / len(sampled.chosen)))
+        for_map = replace(roles, share=min(size.share, MOST_MAP_ROWS / len(sampled.chosen)))
         fm = self._fitted(sampled.of_rows(for_map.learned), roles)
         scored = self.scored(fm, self._rows(roles.scored))
         score, resampled = scored.score(self.scoring, RESAMPLES, np.random.default_rng([seed, 10]))
@@ -154,7 +152,9 @@ class AllRows:
         if summary is None:
             raise TypeError("a search on all rows counts their labels")
         with self.data.open() as source:
-            fm = sampled.learn(with_mean=False, all_rows=row_streams(sampled.config, rows(source)))
+            fm = sampled.learn(
+                with_mean=False, all_rows=row_streams(sampled.config, rows(source)), jobs=self.jobs
+            )
             return fit_predictor(fm, rows(source), summary, self.jobs, SILENT, Folds.by(sampled.keys))
 
     def _rows(self, taken: Callable[[Array, Floats | None], Mask]) -> Callable[[Reader], TrainingData]:

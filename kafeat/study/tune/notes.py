@@ -42,6 +42,8 @@ def notes(
     table, best = search.space.table, choice.chosen.outcome
     for name, reason in table.groups.left_out.items():
         yield f"Left out: {name} ({reason})."
+    if search.space.without_library is not None:
+        yield f"No columns of trees were tried: {search.space.without_library}."
     if goal.classes is None and "task" not in asked and _may_be_classes(table.labels):
         yield (
             f"The label has {len(np.unique(table.labels))} different whole numbers, which are predicted as numbers: "

@@ -10,8 +10,8 @@ import numpy as np
 
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.scoring import stated
-from kafeat.study.tune.space import BASE, DEFAULT, FIXED, RAW, STARTS, Candidate, SearchSpace
-from kafeat.study.tune.trials import Outcome, Size, deciding
+from kafeat.study.tune.space import BASE, DEFAULT, FIXED, NO_TREES, RAW, STARTS, Candidate, SearchSpace
+from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, deciding
 
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
@@ -236,8 +236,9 @@ class Search:
         last, own = self.sizes[-1], self._made(candidate, self.sizes[-1])
         if size.rows > last.rows and own is not None:
             rows = size.share * size.rows * (size.width / last.width) ** 1.5
-            return own.outcome.seconds + _ROW * own.outcome.row_seconds * rows
-        plain = {one: self._slowest(one, (False, False)) for one in self.sizes}
+            grown = self.space.tree_seconds(candidate, min(size.rows, MOST_MAP_ROWS))
+            return own.outcome.seconds + _ROW * own.outcome.row_seconds * rows + grown
+        plain = {one: self._slowest(one, (False, False, 0)) for one in self.sizes}
         usual = plain.get(size) or max(plain.values()) * max(1.0, size.width / self.sizes[-1].width)
         alike = self._slowest(size, candidate.learned)
         if alike:
@@ -245,9 +246,10 @@ class Search:
         others = [
             self._slowest(one, candidate.learned) * usual / plain[one] for one in self.sizes if plain[one]
         ]
-        return max(others, default=0.0) or _UNKNOWN * usual
+        grown = size.splits * self.space.tree_seconds(candidate, size.rows) if candidate.complexity else 0.0
+        return max(others, default=0.0) or _UNKNOWN * usual + grown
 
-    def _slowest(self, size: Size, learned: tuple[bool, bool]) -> float:
+    def _slowest(self, size: Size, learned: tuple[bool, bool, int]) -> float:
         """Return the most seconds of the trials of a size whose maps have the same learned parts, 0 without any."""
         made = (trial for trial in (*self.trials, *self.later) if trial.size == size)
         return max((one.outcome.seconds for one in made if one.candidate.learned == learned), default=0.0)
@@ -287,6 +289,9 @@ class Search:
             yield candidate, last
         for candidate in self._plain_neighbours():  # cheap, so first
             yield candidate, last
+        best = self._best_map()
+        for candidate in self.space.with_trees(best) if best is not None else ():
+            yield candidate, last
         for _ in range(_MOST_ROUNDS):
             before = self._best_map()
             if before is None:
@@ -299,7 +304,7 @@ class Search:
     def _best_map(self) -> Candidate | None:
         """Return the best map that has neighbours."""
         ranked = (trial.candidate for trial in self._ranked(self.sizes[-1]))
-        return next((candidate for candidate in ranked if candidate.map not in FIXED), None)
+        return next((one for one in ranked if one.map not in FIXED or one.trees != NO_TREES), None)
 
     def _plain_neighbours(self) -> list[Candidate]:
         """Return the neighbours of the best map without learned parts that have none either."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field
@@ -13,7 +15,8 @@ from pydantic import Field
 from kafeat.config import Config, load_config
 from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.task import PredictionTask, TaskKind
+from kafeat.maths.boosting import load_library
+from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.registry import build_step
 from kafeat.study.columns import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
 from kafeat.study.tune.input import TunedTable
@@ -51,6 +54,20 @@ _DRAFT_ROUNDS = 2
 _WORDS = 0.5, 0.875, 0.0
 _ENCODINGS: tuple[Encoding, ...] = ("target", "fine target", "both", "one_hot")
 _GAMMAS = (0.3, 1.0, 3.0)
+GROWTHS: dict[str, list[Recipe]] = {
+    "6 folds": [{"n_folds": 6}],
+    "twice 6 folds": [{"n_folds": 6}, {"n_folds": 6}],
+    "12 folds": [{"n_folds": 12}],
+}
+"""Ways to grow trees: the parameters of each step, which get the same number of columns."""
+NO_TREES = "none"
+# The size of columns of trees, as a multiple of that of the columns of a kernel; the first is tried first.
+_FACTORS = (3.0, 1.0, 10.0)
+_TREE_COLUMNS = 16
+# Trees for each sum, seconds to grow one, and seconds for each number of its rows.
+_TREES, _TREE, _NUMBER = 300, 1e-3, 5e-9
+# Trees are not tried on fewer rows, or on more columns.
+_LEAST_ROWS_FOR_TREES, _MOST_FOR_TREES = 100, 1000
 _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
 
 
@@ -59,7 +76,8 @@ class Candidate:
     """One point of the search space. `union` scales the numbers alone, beside categories and times.
 
     `words` is the share of the outputs that columns of words get, and `encoding` makes numbers of categories of many
-    values, if there are any.
+    values, if there are any. `trees` says how trees are grown beside the map, for `tree_columns` of the outputs, which
+    are `factor` times as large as those of the map.
     """
 
     scaler: str
@@ -69,11 +87,20 @@ class Candidate:
     union: bool = False
     words: float = _WORDS[0]
     encoding: Encoding = _ENCODINGS[0]
+    trees: str = NO_TREES
+    tree_columns: int = _TREE_COLUMNS
+    factor: float = _FACTORS[0]
 
     @property
-    def learned(self) -> tuple[bool, bool]:
-        """True for a metric, and for a map, that is learned from the label."""
-        return self.metric != "none", self.map == "supervised"
+    def learned(self) -> tuple[bool, bool, int]:
+        """True for a metric, and for a map, that is learned from the label; and the number of ensembles of trees."""
+        ensembles = sum(one["n_folds"] for one in GROWTHS.get(self.trees, ()))
+        return self.metric != "none", self.map == "supervised", ensembles
+
+    @property
+    def without_trees(self) -> Candidate:
+        """The candidate without trees."""
+        return replace(self, trees=NO_TREES, tree_columns=_TREE_COLUMNS, factor=_FACTORS[0])
 
     @property
     def as_usual(self) -> Candidate:
@@ -83,11 +110,17 @@ class Candidate:
     @property
     def complexity(self) -> int:
         """The number of parts beyond a scaler and a map of a kernel."""
-        return sum(self.learned)
+        return sum(map(bool, self.learned))
 
     def __str__(self) -> str:
         if self.map == "base":
             return "the config to start from"
+        if self.trees != NO_TREES:
+            size = (
+                "" if self.factor == _FACTORS[0] or self.map in FIXED else f", {self.factor:g} times as large"
+            )
+            trees = f"{self.tree_columns} columns of trees ({self.trees}{size})"
+            return trees if self.map == "trees" else f"{self.without_trees} + {trees}"
         if self.map == "raw":
             return f"raw columns, {self.scaler}"
         gamma = "" if self.gamma is None else f", γ = {_rule(self.gamma)}"
@@ -107,7 +140,7 @@ RAW = Candidate("standardize", "none", "raw", None)
 """The columns themselves, which a map has to beat."""
 STARTS = (DEFAULT, RAW, BASE)
 """The candidates that are tried first, at the wanted size."""
-FIXED = ("base", "raw")
+FIXED = ("base", "raw", "trees")
 """Maps whose width is given, and that have no neighbours."""
 
 
@@ -129,6 +162,8 @@ class SearchSpace:
         """
         if candidate.map == "base":
             return [dict(step) for step in self.base]
+        if candidate.trees != NO_TREES:
+            return self._with_trees(candidate, width, rows)
         texts = self.table.groups.texts
         if not texts:
             return self.chain(candidate, width, rows, draft)
@@ -139,6 +174,90 @@ class SearchSpace:
             return [text(texts, width // len(texts) if candidate.map == "raw" else max(1, each)), *chain]
         chain = self.chain(candidate, max(2, width - each * len(texts)), rows, draft)
         return self.table.groups.beside_texts(chain, each)
+
+    def _with_trees(self, candidate: Candidate, width: int, rows: int) -> list[Recipe]:
+        """Return a union of columns of trees and the steps of the candidate without them."""
+        growths = GROWTHS[candidate.trees]
+        each = max(1, min(candidate.tree_columns, width // 2) // len(growths))
+        members = [self._trees({**growth, "n_components": each}, candidate, width) for growth in growths]
+        if candidate.map != "trees":
+            rest = self.steps(candidate.without_trees, width - each * len(growths), rows)
+            parts = rest[0]["maps"] if len(rest) == 1 and rest[0]["kind"] == "union" else [{"steps": rest}]
+            members = [*parts, *members]
+        return members[0]["steps"] if len(members) == 1 else [{"kind": "union", "maps": members}]
+
+    def _trees(self, growth: Recipe, candidate: Candidate, width: int) -> dict[str, Any]:
+        """Return a member of a union: trees of all columns but words, which need no scaler and accept gaps."""
+        groups = self.table.groups
+        step = {
+            "kind": "trees",
+            "n_trees": _TREES,
+            **growth,
+            "scale": float(f"{_FACTORS[0] / math.sqrt(width):.2g}"),
+        }
+        if groups.categories or groups.many:
+            step["categories"] = [*groups.categories, *groups.many]
+        times = [{**date_parts(groups.times), "cyclic": False}] if groups.times else []
+        # A weight, and not another scale, so that the same trees serve all factors.
+        weight = {} if candidate.factor == _FACTORS[0] else {"weight": (candidate.factor / _FACTORS[0]) ** 2}
+        columns = {"columns": list(groups.without_texts)} if groups.texts else {}
+        return {**columns, "steps": [*times, step], **weight}
+
+    @cached_property
+    def without_library(self) -> str | None:
+        """The reason why no trees can be grown, or None."""
+        try:
+            load_library()
+        except UsageError as error:
+            return str(error)
+        return None
+
+    @property
+    def tries_trees(self) -> bool:
+        """True if trees suit the table, and the library that grows them is there."""
+        rows, width = len(self.table.labels), self.table.width
+        suits = rows >= _LEAST_ROWS_FOR_TREES and 0 < width <= _MOST_FOR_TREES
+        return suits and self.without_library is None
+
+    def tree_seconds(self, candidate: Candidate, rows: int) -> float:
+        """Return about the seconds in which one thread grows the trees of a candidate on some rows."""
+        if candidate.trees == NO_TREES:
+            return 0.0
+        each = _TREE + _NUMBER * rows * self.table.width
+        return candidate.learned[-1] * _TREES * self._tree_outputs * each
+
+    @cached_property
+    def _tree_outputs(self) -> int:
+        """The number of sums of trees: one for two classes."""
+        labels = self.table.labels
+        classes = task_of(labels).classes
+        return labels[:1].size if classes is None else max(1, len(classes) - (len(classes) == 2))
+
+    def with_trees(self, best: Candidate) -> Iterator[Candidate]:
+        """Yield the best candidate beside trees, raw columns beside trees, and trees alone."""
+        if self.tries_trees:
+            grown = replace(best, trees=next(iter(GROWTHS)), tree_columns=self._tree_columns)
+            yield grown
+            yield replace(RAW, trees=grown.trees, tree_columns=grown.tree_columns)
+            yield replace(grown, scaler="none", metric="none", map="trees", gamma=None, union=False)
+
+    def _neighbours_of_trees(self, best: Candidate) -> Iterator[Candidate]:
+        """Yield the candidate with trees that differ in one choice, or with the usual ones if it has none."""
+        if best.trees == NO_TREES:
+            yield from itertools.islice(self.with_trees(best), 1)
+            return
+        for growth in GROWTHS:
+            yield replace(best, trees=growth)
+        if best.map != "trees":
+            for factor in _FACTORS:
+                yield replace(best, factor=factor)
+        for columns in (self._tree_columns, 4 * self._tree_columns):
+            yield replace(best, tree_columns=columns)
+
+    @property
+    def _tree_columns(self) -> int:
+        """The number of columns of trees that is tried first, at least two for each sum."""
+        return max(_TREE_COLUMNS, 2 * self._tree_outputs)
 
     def chain(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
         """Return the steps for all columns but those of words."""
@@ -255,6 +374,7 @@ class SearchSpace:
 
     def neighbours(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the candidates that differ from the best one in one choice."""
+        yield from self._neighbours_of_trees(best)
         if best.map in FIXED:
             return
         yield from self.readings(best)

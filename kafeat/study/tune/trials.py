@@ -42,6 +42,8 @@ _MOST_HELD_OUT = 2000
 RESAMPLES = 40
 MOST_ROWS = 6000
 """Rows of a trial in memory."""
+MOST_MAP_ROWS = 40_000
+"""Rows that a map is fitted on, so that memory stays below a bound that the rows of the sample do not set."""
 # Numbers that the samples between the steps of chains may hold for one split.
 _MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
 
@@ -172,7 +174,9 @@ class Scorer:
         )
 
     def _split_rows(self, rows: int, n: int, share: float) -> list[SampleSplit]:
-        return [_split(self._space.table, rows, number, self._seed, share) for number in range(n)]
+        table = self._space.table
+        table = replace(table, sample=replace(table.sample, jobs=max(1, self._jobs // n)))
+        return [_split(table, rows, number, self._seed, share) for number in range(n)]
 
 
 def figures_beside(

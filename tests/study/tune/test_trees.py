@@ -1,0 +1,172 @@
+"""Columns of trees beside a map: one budget of columns, the same choice for any jobs, and a search without LightGBM."""
+
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.chain.chain import Chain, FitCache
+from kafeat.contract.step import Sample
+from kafeat.registry import build_step
+from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace
+from tests.study.tune.test_tune import _shops, _table_of, _texts, mixed
+
+pytest.importorskip("lightgbm")
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    """Tests need no more trees than these."""
+    monkeypatch.setattr("kafeat.study.tune.space._TREES", 60)
+
+
+def thresholds(n=600, classes=0):
+    """Rows whose label is a sum of steps of single columns, or the class of that sum."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1.0, 1.0, (n, 6))
+    steps = ((rows[:, :4] > [0.1, -0.3, 0.2, 0.5]) * [1.0, 2.0, 3.0, 4.0]).sum(axis=1)
+    return rows, steps % classes if classes else steps + 0.1 * rng.normal(size=n)
+
+
+def grown(like=DEFAULT, **fields):
+    """A candidate with trees."""
+    return Candidate(**{**vars(like), "trees": "6 folds", **fields})
+
+
+def union_of(steps):
+    (union,) = steps
+    return union["maps"]
+
+
+def test_thresholds_get_columns_of_trees_whatever_the_jobs():
+    rows, labels = thresholds()
+    first, second = (kafeat.tune(rows, labels, 64, trials=60, jobs=jobs, seeds=1) for jobs in (1, 2))
+    assert first.yaml == second.yaml
+    assert "kind: trees" in first.yaml
+    alone = max(row["score"] for row in first.table if "trees" not in row["map"])
+    assert first.score > alone + 2.0 * first.error
+    fm = first.fit()
+    assert fm.n_components == first.columns <= 64
+    test, truth = thresholds(5000)
+    predicted = kafeat.fit({"steps": [*first.config.to_plain()["steps"], {"kind": "ridge"}]}, rows, labels)
+    error = ((predicted.predict(test) - truth) ** 2).mean() / truth.var()
+    assert 1.0 - error > alone
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize("width", [16, 64])
+def test_the_columns_of_all_parts_are_those_that_were_asked_for(growth, width):
+    """A union has as many columns as the map alone, and trees have no more than half of them."""
+    rows, labels = thresholds()
+    space = SearchSpace(_table_of(_as_table(rows, labels), split=None))
+    for columns in (16, 64):
+        steps = space.steps(grown(trees=growth, tree_columns=columns), width, 500)
+        assert kafeat.fit({"steps": steps}, _as_table(rows, labels), "y").n_components == width
+        trees = [part["steps"][-1] for part in union_of(steps)[1:]]
+        assert sum(one["n_components"] for one in trees) == min(columns, width // 2)
+
+
+def _as_table(rows, labels):
+    return pa.table({**{f"x{j}": x for j, x in enumerate(rows.T)}, "y": labels})
+
+
+def test_the_factor_is_the_size_of_the_columns_of_trees_to_that_of_a_kernel():
+    """A kernel map of D columns with k(x, x) = 1 has the mean square 1/D, which trees have times factor²."""
+    rows, labels = thresholds()
+    table = _as_table(rows, labels)
+    space, width = SearchSpace(_table_of(table, split=None)), 64
+    for factor in (1.0, 3.0, 10.0):
+        steps = space.steps(grown(factor=factor), width, len(rows))
+        Z = np.asarray(kafeat.fit({"steps": steps, "dtype": "float64"}, table, "y").transform(table))
+        size = np.sqrt((Z[:, -16:] ** 2).mean())
+        # The scale is written with two digits, so it is off by at most a twentieth.
+        assert size * np.sqrt(width) == pytest.approx(factor, rel=0.05)
+
+
+def test_trees_read_categories_times_and_gaps_beside_every_map():
+    table = mixed().drop_columns(["id"])
+    space = SearchSpace(_table_of(table))
+    maps = [RAW, Candidate("quantile", "none", "rbf"), Candidate("quantile", "none", "rbf", union=True)]
+    for like in (*maps, Candidate("none", "none", "trees", None)):
+        steps = space.steps(grown(like), 32, 200)
+        fm = kafeat.fit({"steps": [*steps, {"kind": "ridge"}]}, table, "y", "split")
+        assert np.isfinite(fm.predict(table)).all()
+        assert "'categories': ['town']" in str(steps)
+        assert "'cyclic': False" in str(steps)
+
+
+@pytest.mark.parametrize("encoding", ["target", "both", "one_hot"])
+def test_trees_read_categories_of_many_values(encoding):
+    table = _shops(600)
+    space = SearchSpace(_table_of(table, split=None))
+    steps = space.steps(grown(encoding=encoding), 16, 500)
+    assert np.isfinite(kafeat.fit({"steps": [*steps, {"kind": "ridge"}]}, table, "y").predict(table)).all()
+
+
+def test_trees_stand_beside_words_and_read_none():
+    table = _texts()
+    space = SearchSpace(_table_of(table, split=None))
+    parts = union_of(space.steps(grown(), 64, 300))
+    assert [part["columns"] for part in parts] == [["x"], ["text"], ["x"]]
+    assert kafeat.fit({"steps": space.steps(grown(), 64, 300)}, table, "y").n_components == 64
+
+
+def test_two_columns_for_each_class_are_tried_and_one_for_each_sum_at_least():
+    rows, labels = thresholds(classes=10)
+    space = SearchSpace(_table_of(_as_table(rows, labels), split=None))
+    first, raw, alone = space.with_trees(DEFAULT)
+    assert (first.tree_columns, raw.map, alone.map) == (20, "raw", "trees")
+    assert {one.tree_columns for one in space.neighbours(first)} == {20, 80}
+    assert {one.factor for one in space.neighbours(first)} == {1.0, 3.0, 10.0}
+    assert first in space.neighbours(DEFAULT)
+
+
+@pytest.mark.parametrize("failure", [None, OSError("libgomp.so.1: cannot open shared object file")])
+def test_without_the_library_trees_are_left_out_and_a_note_says_so(monkeypatch, failure):
+    class Broken:
+        def find_spec(self, name, *_):
+            if name == "lightgbm":
+                raise failure
+
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    if failure is not None:
+        monkeypatch.delitem(sys.modules, "lightgbm")
+        monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    rows, labels = thresholds(300)
+    tuning = kafeat.tune(rows, labels, 16, trials=70, jobs=1)
+    assert not any("trees" in row["map"] for row in tuning.table)
+    (note,) = [note for note in tuning.notes if "trees" in note]
+    expected = "pip install 'kafeat[trees]'" if failure is None else "apt-get install libgomp1"
+    assert note.startswith("No columns of trees were tried: trees: expected ")
+    assert expected in note
+
+
+def test_a_label_of_noise_gets_no_trees():
+    rows = np.random.default_rng(1).normal(size=(400, 4))
+    tuning = kafeat.tune(rows, np.random.default_rng(2).normal(size=400), 32, trials=70, jobs=1, seeds=1)
+    assert any("trees" in row["map"] for row in tuning.table)
+    assert "kind: trees" not in tuning.yaml
+
+
+def test_parts_of_a_union_are_fitted_once_for_all_unions_that_share_them(monkeypatch):
+    """What a chain takes from the cache is what it would learn itself."""
+    rows, labels = thresholds(300)
+    made = []
+    step_class = type(build_step({"kind": "trees"}))
+    fit = step_class.fit
+    monkeypatch.setattr(step_class, "fit", lambda *given: made.append(1) or fit(*given))
+
+    def steps(weight, gamma):
+        kernel = [{"kind": "standardize"}, {"kind": "nystroem", "n_components": 8, "gamma": gamma}]
+        trees = {"steps": [{"kind": "trees", "n_components": 4, "n_trees": 20}], "weight": weight}
+        return [build_step({"kind": "union", "maps": [{"steps": kernel}, trees]})]
+
+    sample, cache = Sample(rows, labels, len(rows)), FitCache()
+    for given in ((1.0, 0.1), (9.0, 0.1), (9.0, 1.0)):
+        shared, own = (
+            Chain.fit(steps(*given), sample, np.random.default_rng(0), cache=one) for one in (cache, None)
+        )
+        assert np.array_equal(shared.transform(rows), own.transform(rows))
+    assert len(made) == 4  # one for all chains with the cache

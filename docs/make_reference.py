@@ -58,9 +58,12 @@ def explanation(kind: str) -> str:
 
 
 def script(name: str) -> str:
-    """A script of `examples/`, without its docstring."""
-    text = (HERE.parent / f"examples/{name}.py").read_text(encoding="utf-8")
-    return f"```python\n{text.split(chr(34) * 3, 2)[2].strip()}\n```"
+    """A script of `examples/`, without its docstring and what draws the picture."""
+    text = (HERE.parent / f"examples/{name}.py").read_text(encoding="utf-8").split('"""', 2)[2]
+    text = re.sub(r"^(import matplotlib|from matplotlib .*|matplotlib\.use.*)\n", "", text, flags=re.M)
+    text = re.sub(r"^(figure, axes = |found\.plot).*", "", text, flags=re.M | re.S).strip()
+    text = re.sub(r"\n\n\n(?=import|[A-Z])", "\n\n", text)
+    return f"```python\n{text}\n```"
 
 
 SUBSCRIPT = re.compile(r"((?<![^\W\d_]|\\)[^\W\d_]|[²)])\\_(\{[^}]*\}|[0-9A-Za-z]{1,2}(?![0-9A-Za-z]))")
@@ -78,25 +81,27 @@ def _lowered(part: re.Match[str]) -> str:
 
 
 def parameters(kind: str) -> str:
-    """A table of the keys that YAML has for a kind."""
+    """The keys that YAML has for a kind."""
     fields = step_class(kind).model_fields
     if not fields:
         return "It has no parameters."
-    return table(fields, lambda name, field: accepted(name, field))
+    return keys(fields)
 
 
-def table(fields: dict[str, FieldInfo], accepts) -> str:  # type: ignore[no-untyped-def]
-    """Key, what it may be, default, meaning."""
-    rows = [
-        (
-            f"`{name}`",
-            cell(field.description or ""),
-            cell(accepts(name, field)),
-            "required" if field.is_required() else f"`{default(field)}`",
+def keys(fields: dict[str, FieldInfo]) -> str:
+    """A list of keys: what each means and may be, and its default."""
+    entries = []
+    for name, field in fields.items():
+        values = prose(accepted(name, field)).replace(CHOSEN_BY_ERROR, f", or [target\\_error]({CHOSEN})")
+        value = "Required." if field.is_required() else f"Default: `{default(field)}`."
+        entries.append(
+            f"- `{name}`: {prose(field.description or '')}. {values[0].upper()}{values[1:]}. {value}"
         )
-        for name, field in fields.items()
-    ]
-    return markdown(("key", "meaning", "accepts", "default"), rows)
+    return "\n".join(entries)
+
+
+CHOSEN = "../reference/config.md#values-that-the-fit-chooses"
+CHOSEN_BY_ERROR = r", or {target\_error: a number above 0 and below 1}"
 
 
 def default(field: FieldInfo) -> str:
@@ -166,10 +171,8 @@ def kernels() -> str:
 
 SEARCHES = """A mapping with one of these keys can stand in the place of a value.
 
-| key | parameters | the fit takes |
-| --- | --- | --- |
-| `validate` | any parameter of any step | the value of the list whose features predict the label best (see `search`) |
-| `target_error` | `n_components` | the smallest width with at most this relative error against the exact kernel |"""
+- `validate`: of any parameter of any step, the value of the list whose features predict the label best (see `search`).
+- `target_error`: of `n_components`, the smallest width with at most this relative error against the exact kernel."""
 
 
 def config() -> str:
@@ -180,17 +183,17 @@ def config() -> str:
         "`kafeat config --schema` writes the same as JSON Schema, for editors; `kafeat config --kind KIND` starts a "
         "config that has every key; `kafeat config --check FILE.yaml` says what is wrong in one.",
         "## At the top",
-        table(Config.model_fields, accepted),
+        keys(Config.model_fields),
     ]
     for title, model in (("`columns`", ColumnSelection), ("`prune`", Prune), ("`search`", SearchOptions)):
-        parts += [f"## {title}", prose(headline(model)), table(model.model_fields, accepted)]
+        parts += [f"## {title}", prose(headline(model)), keys(model.model_fields)]
     parts += ["## Values that the fit chooses", SEARCHES, "## Steps", "The page of a kind has its keys."]
     for title, kinds in (("Scalers", scalers()), ("Samplers", samplers()), ("Predictors", predictors())):
         parts.append(f"- {title}: {', '.join(f'[{kind}](../kinds/{kind}.md#parameters)' for kind in kinds)}.")
     parts += [
         "## Entries of `maps`",
         f"For `union`; `product` has no `weight`. {prose(headline(UnionMember))}",
-        table(UnionMember.model_fields, accepted),
+        keys(UnionMember.model_fields),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -227,10 +230,9 @@ def described(
             elsewhere.setdefault(known[record], []).append(f"`{max(option.opts, key=len)}`")
         elif record:
             known[record] = context.command_path
-            # an entity, as a backslash would be shown within code
-            records.append((f"<code>{record[0].replace('|', '&#124;')}</code>", cell(record[1])))
+            records.append(f"- `{record[0]}`: {prose(' '.join(record[1].split()))}")
     if records:
-        yield markdown(("option", "meaning"), records)
+        yield "\n".join(records)
     for path, names in elsewhere.items():
         if path != "kafeat":
             yield f"As in [{path}](#{path.replace(' ', '-')}): {', '.join(names)}."

@@ -199,8 +199,8 @@ def config() -> str:
 
 
 VARIABLES = """`kafeat fit` also reads `--label` from the environment variable `KAFEAT_FIT_LABEL`, or else from
-`KAFEAT_LABEL`, and so for other options ([more](../shell.md#environment-variables)). An option that several commands
-have is explained at the first of them."""
+`KAFEAT_LABEL`, and so for other options ([more](../shell.md#environment-variables)). All commands have the same
+[exit codes](../shell.md#exit-codes). An option that several commands have is explained at the first of them."""
 
 
 def cli() -> str:
@@ -236,9 +236,10 @@ def described(
     for path, names in elsewhere.items():
         if path != "kafeat":
             yield f"As in [{path}](#{path.replace(' ', '-')}): {', '.join(names)}."
-    yield from (
-        text for text in blocks(command.epilog or "") if not text.startswith("Environment variables set")
-    )
+    if command is not kafeat:  # those of all commands are on the page of the shell
+        yield from (
+            text for text in blocks(command.epilog or "") if not text.startswith("Environment variables set")
+        )
 
 
 def blocks(text: str) -> Iterator[str]:

@@ -115,10 +115,10 @@ def test_a_penalty_is_used_for_all_and_nothing_is_searched(rings):
 
 
 def documented_keys():
-    """The keys in the first column of the tables of docs/reference/json.md; … stands for what was scored."""
+    """The keys in the list of docs/reference/json.md; … stands for what was scored."""
     page = (Path(__file__).parents[2] / "docs/reference/json.md").read_text()
-    section = page.split("| key of a record |")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    section = page.split("**Keys of a record**")[1].split("\n## ")[0]
+    rows = re.findall(r"^- (`.*?): ", section, re.MULTILINE)
     keys = {key for row in rows for key in re.findall(r"`(\w+…?)`", row)} - {"_model"}
     of_linear = {f"{key}_boosting" for key in ("nonzero", "penalty", "converged")}
     of_constant = {f"{name}_constant" for name in figure_names("classification")}

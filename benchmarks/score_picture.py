@@ -1,6 +1,6 @@
 """The picture of README: test errors over columns, from the records of benchmarks/scores.py.
 
-    python benchmarks/score_picture.py RECORDS.json docs/pictures/scores.svg --tables letter,eeg,california
+    python benchmarks/score_picture.py RECORDS.json docs/pictures/scores.svg --tables letter,eeg,covtype20k
 
 The records need the sides RBFSampler, Nystroem, tune and boosting, as benchmarks/results/scores_over_columns.json has.
 """

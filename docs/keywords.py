@@ -1,24 +1,31 @@
-"""The keywords of `kafeat.transform` for the page of functions: they are made at its import, and not in the source."""
+"""The keywords of functions of options, for the page of functions: they are made at import, not in the source."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import Parameter, getdoc, signature
 from typing import Any
 
 import griffe
 
-from kafeat.jobs.dataset.api import transform
+from kafeat.jobs.dataset.api import predict, transform
+from kafeat.jobs.fit.fit import fit
+from kafeat.study.evaluate import evaluate
+from kafeat.study.tune.tune import tune
+
+FUNCTIONS: tuple[Callable[..., Any], ...] = (tune, fit, evaluate, transform, predict)
 
 
 class Keywords(griffe.Extension):
-    """Describe that function as Python sees it, and not as its source does."""
+    """Describe these functions as Python sees them, and not as their sources do."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Take signature and docstring of the function that the decorator gives."""
+        """Take signatures and docstrings of the functions that the decorator gives."""
         if pkg.path == "kafeat":
-            read = pkg["jobs.dataset.api.transform"]
-            read.parameters = griffe.Parameters(*map(shown, signature(transform).parameters.values()))
-            read.docstring.value = getdoc(transform)
+            for function in FUNCTIONS:
+                read = pkg[f"{function.__module__.removeprefix('kafeat.')}.{function.__name__}"]
+                read.parameters = griffe.Parameters(*map(shown, signature(function).parameters.values()))
+                read.docstring.value = getdoc(function)
 
 
 def shown(one: Parameter) -> griffe.Parameter:

@@ -202,6 +202,32 @@ def test_configs_of_the_pages_are_sound(tmp_path):
         load(str(tmp_path / "page.yaml"))
 
 
+# Scores, shares of errors, speeds, and what a job took.
+MEASURED = re.compile(
+    r"(?:R² of|accuracy of|accuracy|had|have|has) 0\.\d|\b0\.\d+ of (?:the|its|that)\b[^.]*\berror|geometric mean|"
+    r"\d times as (?:fast|long|many|much|slowly)|\btook \d|% (?:more|less) error|"
+    r"\d (?:MB|GB) (?:per second|a second)|\d (?:s|seconds) (?:on|for)\b"
+)
+SOURCE = re.compile(r"benchmarks/(?:results/)?\w+\.(?:py|md)|`make \w+`|^ {4}make bench", flags=re.M)
+COMMAND = re.compile(
+    r"^ {4}(?:kafeat|python) |^kafeat |```python|"
+    r"\((?:\.\./|docs/)*(?:accuracy|performance|kernel_errors|experiments)\.md",
+    flags=re.M,
+)
+CLAIMS = [page for page in PAGES if not re.match("CHANGELOG|CONTRIBUTING|DESIGN|docs/reference", page)]
+
+
+@pytest.mark.parametrize("page", CLAIMS)
+def test_every_measured_figure_stands_beside_the_command_that_makes_it(page):
+    """Or beside the file of results, or the page that names it. The first lines of a page may name it for all of it."""
+    text = (ROOT / page).read_text()
+    first, *others = [text] if "decisions" in page else re.split(r"^## ", text, flags=re.M)
+    for section in (first, *others):
+        found = MEASURED.search(re.sub(r"^```.*?^```$", "", section, flags=re.M | re.S))
+        named = SOURCE.search(first) or SOURCE.search(section) or COMMAND.search(section)
+        assert not found or named, f"{page}: {found[0]}"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_page(kind):
     page = DOCS / f"kinds/{kind}.md"

@@ -1,14 +1,15 @@
 """Test scores of a linear model on raw columns, on features of scikit-learn and of kafeat, and of other machines.
 
     python benchmarks/scores.py DATA_FOLDER [--tables letter,usps] [--widths 128,512,1024] [--seeds 5] [--rows 6000]
-        [--sides "raw; Nystroem"] [--out scores.json] [--page docs/accuracy.md]
+        [--sides "raw; Nystroem"] [--trials N] [--out scores.json] [--page docs/accuracy.md]
 
 DATA_FOLDER holds NAME.parquet and tabular/NAME.parquet, with a target (`label` or `medianHouseValue`) and `split`.
 Every side gets the same rows: text is one-hot, missing numbers are medians. γ (a multiple of the median rule), the
 penalty of ridge and every other choice are made on a fifth of the training rows, or in five folds where there are fewer
 than 2,000, and the test rows are used once. The error is the error rate for classes, and RMSE/σ for numbers. Writes
 every figure to --out, which a later run goes on with, and prints the table; --page puts it into docs/accuracy.md, whose
-figures are in benchmarks/results/scores.json.
+figures are in benchmarks/results/scores.json. With the sides `tune` and `boosting`, the ratios of their errors are
+printed, too. `tune` takes two minutes, or --trials, which give the same on every machine.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
 
 import kafeat
 
@@ -86,6 +88,10 @@ class Problem:
         if self.numbers:
             return float(np.sqrt(((predicted[:, 0] - self.y[rows]) ** 2).mean()))
         return float((predicted.argmax(axis=1) != self.y[rows]).mean())
+
+    def log_loss(self, probabilities, rows):
+        """Mean of -log of the probability (n, k) of the right class."""
+        return float(-np.log(np.clip(probabilities[np.arange(len(rows)), self.y[rows]], 1e-15, 1.0)).mean())
 
     def median_gamma(self):
         pairs = np.random.default_rng(self.seed).choice(self.train, (4000, 2))
@@ -201,17 +207,23 @@ def chosen(problem, width):
     return with_ridge(problem, [choice([scaler, *last]) for scaler in scalers for last in lasts])
 
 
+# None searches for two minutes.
+TRIALS = None
+
+
 def tuned(problem, width):
-    """The config that `kafeat tune` chooses in two minutes on the training rows, by the score that is compared here."""
+    """The model of the config with ridge that `kafeat tune` chooses on the training rows, by what is compared here."""
     rows, scoring = problem.train, "r2" if problem.numbers else "accuracy"
-    chosen = kafeat.tune(problem.raw[rows], problem.labels[rows], width, time=120.0, scoring=scoring)
-    steps = chosen.config.to_plain()["steps"]
-
-    def fit(rows):
-        fm = fitted(problem, {"steps": steps}, rows)
-        return lambda wanted: fm.transform(problem.raw[wanted])
-
-    return with_ridge(problem, [fit])
+    limit = {"time": 120.0} if TRIALS is None else {"trials": TRIALS}
+    options = {"scoring": scoring, "predictor": "ridge", **limit}
+    chosen = kafeat.tune(problem.raw[rows], problem.labels[rows], width, **options)
+    model = fitted(problem, {"steps": chosen.config.to_plain()["steps"]}, rows)
+    print(f"  {chosen.trials} trials: {chosen.table[0]['map']}", flush=True)
+    test = problem.raw[problem.test]
+    if problem.numbers:
+        return problem.error(np.asarray(model.predict(test)).reshape(-1, 1), problem.test)
+    chances = model.predict_proba(test)
+    return problem.error(chances, problem.test), problem.log_loss(chances, problem.test)
 
 
 def exact(problem, width):
@@ -237,14 +249,24 @@ def kernel_path(problem, multiple, rows, wanted):
         yield between @ np.linalg.solve(K + penalty * np.eye(len(K)), problem.Y[rows] - level) + level
 
 
-def boosting(problem, width):
-    del width
-    cls = HistGradientBoostingRegressor if problem.numbers else HistGradientBoostingClassifier
-    model = cls(random_state=problem.seed).fit(problem.raw[problem.train], problem.y[problem.train])
-    predicted = model.predict(problem.raw[problem.test])
-    return problem.error(
-        predicted[:, None] if problem.numbers else np.eye(problem.Y.shape[1])[predicted], problem.test
-    )
+def boosting(**options):
+    def side(problem, width):
+        del width
+        cls = HistGradientBoostingRegressor if problem.numbers else HistGradientBoostingClassifier
+        model = cls(random_state=problem.seed, **options)
+        # Its threads wait for each other in every loop, for minutes if cores are busy.
+        with threadpool_limits(1, user_api="openmp"):
+            rows = problem.train
+            if options and not problem.numbers:  # early stopping refuses classes of one row
+                rows = rows[np.bincount(problem.y[rows])[problem.y[rows]] > 1]
+            model.fit(problem.raw[rows], problem.y[rows])
+            if problem.numbers:
+                return problem.error(model.predict(problem.raw[problem.test])[:, None], problem.test)
+            chances = np.zeros((len(problem.test), problem.Y.shape[1]))
+            chances[:, model.classes_] = model.predict_proba(problem.raw[problem.test])
+        return problem.error(chances, problem.test), problem.log_loss(chances, problem.test)
+
+    return side
 
 
 def xrfm(problem, width):
@@ -296,10 +318,11 @@ SIDES = {
     "chosen": chosen,
     "tune": tuned,
     "exact rbf": exact,
-    "boosting": boosting,
+    "boosting": boosting(),
+    "boosting, 600": boosting(max_iter=600, learning_rate=0.05, early_stopping=True, n_iter_no_change=20),
     "xRFM": xrfm,
 }
-WITHOUT_WIDTH = ("raw", "exact rbf", "boosting", "xRFM")
+WITHOUT_WIDTH = ("raw", "exact rbf", "boosting", "boosting, 600", "xRFM")
 PEERS = ("RBFSampler", "Nystroem")
 
 
@@ -327,6 +350,49 @@ def table_of(records, sides):
 
 # Of a thousand test rows, a share of errors below this is none.
 LEAST = 1e-3
+
+
+# Tables on which one side is far ahead.
+EXTREME = ("texture", "gas", "robot")
+
+
+def ratios_of(records):
+    """Errors of `tune` and of boosting at each width, and their ratios over the tables: means over the seeds."""
+    boosted, lines = ("boosting", "boosting, 600"), []
+    for width in sorted({r["width"] for r in records if r["side"] == "tune"}):
+        lines += [
+            f"| table, D = {width} | tune | boosting | 600 rounds | ratio | log loss | boosting | 600 rounds |"
+        ]
+        lines += ["|---" * 8 + "|"]
+        ratios, best = {}, {}
+        for name in sorted({r["table"] for r in records if (r["side"], r["width"]) == ("tune", width)}):
+            found = {}
+            for side in ("tune", *boosted):
+                own = [
+                    r for r in records if (r["table"], r["side"]) == (name, side) and r["width"] in (0, width)
+                ]
+                for kind in ("error", "log_loss"):
+                    values = [r[kind] for r in own if r.get(kind) is not None]
+                    found[side, kind] = float(np.mean(values)) if values else np.nan
+            tune, *others = (max(found[side, "error"], LEAST) for side in ("tune", *boosted))
+            ratios[name], best[name] = tune / others[0], tune / np.nanmin(others)
+            errors, losses = (
+                [f"{found[side, kind]:.4f}" for side in ("tune", *boosted)] for kind in ("error", "log_loss")
+            )
+            lines.append(
+                f"| {' | '.join([name, *errors, f'{ratios[name]:.2f}', *losses])} |".replace("nan", "")
+            )
+        for said, chosen in (
+            ("default boosting", ratios),
+            ("it, without texture, gas, robot", {n: r for n, r in ratios.items() if n not in EXTREME}),
+            ("the better of both", best),
+        ):
+            r = np.array(list(chosen.values()))
+            lines.append(
+                f"\nRatio to {said}: geometric mean {np.exp(np.log(r).mean()):.3f}, median {np.median(r):.3f}, "
+                f"ahead on {(r < 1.0).sum()} of {len(r)}, behind by more than 5 % on {(r > 1.05).sum()}."
+            )
+    return "\n".join(lines)
 
 
 def cell(errors):
@@ -363,9 +429,12 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=6000)
     parser.add_argument("--sides", default="; ".join(side for side in SIDES if side != "xRFM"))
+    parser.add_argument("--trials", type=int, help="trials of the side tune, instead of two minutes")
     parser.add_argument("--out", type=Path, default=Path("scores.json"))
     parser.add_argument("--page", type=Path, help="a page with <!-- made: scores --> to put the table in")
     args = parser.parse_args()
+    global TRIALS  # an option of one of many sides
+    TRIALS = args.trials
     warnings.simplefilter("ignore")
     paths = {
         path.stem: path
@@ -384,7 +453,7 @@ def main():
                     if (name, side, width, seed) in done:
                         continue
                     started = time.perf_counter()
-                    error = SIDES[side](problem, width)
+                    error, *loss = np.atleast_1d(SIDES[side](problem, width)).tolist()
                     seconds = round(time.perf_counter() - started, 2)
                     records.append(
                         {
@@ -393,6 +462,7 @@ def main():
                             "width": width,
                             "seed": seed,
                             "error": error,
+                            **({"log_loss": loss[0]} if loss else {}),
                             "seconds": seconds,
                         }
                     )
@@ -402,6 +472,8 @@ def main():
                     write_records(args.out, records)
     table = table_of(records, sides)
     print(table)
+    if {"tune", "boosting"} <= set(sides):
+        print(ratios_of([r for r in records if r["table"] in names]))
     if args.page:
         write_page(args.page, short(table))
 

@@ -285,13 +285,17 @@ class Search:
         more = self.space.with_metrics(plain[0], next(iter(trained), None)) if plain else ()
         for candidate in (*plain, *trained, *more):
             yield candidate, middle
-        for candidate in _promoted(self._ranked(middle)):
-            yield candidate, last
-        for candidate in self._plain_neighbours():  # cheap, so first
+        promoted = _promoted(self._ranked(middle))
+        # Those without learned parts take little time, so that a search that ends soon has one of them.
+        for candidate in [one for one in promoted if not one.complexity]:
             yield candidate, last
         best = self._best_map()
         for candidate in self.space.with_trees(best) if best is not None else ():
             yield candidate, last
+        for candidate in self._cheap_neighbours():
+            yield candidate, last
+        for candidate in [one for one in promoted if one.complexity]:
+            yield candidate.beside_trees_of(self._best_map() or DEFAULT), last
         for _ in range(_MOST_ROUNDS):
             before = self._best_map()
             if before is None:
@@ -306,15 +310,11 @@ class Search:
         ranked = (trial.candidate for trial in self._ranked(self.sizes[-1]))
         return next((one for one in ranked if one.map not in FIXED or one.trees != NO_TREES), None)
 
-    def _plain_neighbours(self) -> list[Candidate]:
-        """Return the neighbours of the best map without learned parts that have none either."""
-        plain = [
-            t.candidate
-            for t in self._ranked(self.sizes[-1])
-            if not t.candidate.complexity and t.candidate.map not in FIXED
-        ]
-        near = self.space.neighbours(plain[0]) if plain else ()
-        return [candidate for candidate in near if not candidate.complexity]
+    def _cheap_neighbours(self) -> list[Candidate]:
+        """Return the neighbours of the best map with no part to learn anew, as trees are grown once for all maps."""
+        best = self._best_map()
+        near = () if best is None or any(best.learned[:2]) else self.space.neighbours(best)
+        return [candidate for candidate in near if best is not None and candidate.learned == best.learned]
 
     def _ranked(self, size: Size) -> list[Trial]:
         """Return the trials of a size that have a score and are within the budget, best first."""
@@ -377,5 +377,4 @@ def _promoted(ranked: Sequence[Trial]) -> list[Candidate]:
     every = (trial.candidate for trial in ranked)
     order = {candidate: place for place, candidate in enumerate(every)}
     best = dict.fromkeys([*kinds.values(), *order])
-    # Those without learned parts take little time, so that a search that ends soon has one of them.
     return sorted(list(best)[:_LAST], key=lambda one: (one.complexity > 0, order[one]))

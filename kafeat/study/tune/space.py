@@ -64,8 +64,12 @@ NO_TREES = "none"
 # The size of columns of trees, as a multiple of that of the columns of a kernel; the first is tried first.
 _FACTORS = (3.0, 1.0, 10.0)
 _TREE_COLUMNS = 16
-# Trees for each sum, seconds to grow one, and seconds for each number of its rows.
-_TREES, _TREE, _NUMBER = 300, 1e-3, 5e-9
+# Trees for each sum: of several sums fewer, as they take long, with a rate by which they learn as much together.
+_TREES, _ALL_TREES, _LEAST_TREES, _LEARNED = 300, 600, 100, 15.0
+# With more classes than these the trees learn random mixtures of them.
+_MOST_SUMS = 32
+# Seconds to grow a tree, and those for each number of its rows.
+_TREE, _NUMBER = 1e-3, 5e-9
 # Trees are not tried on fewer rows, or on more columns.
 _LEAST_ROWS_FOR_TREES, _MOST_FOR_TREES = 100, 1000
 _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
@@ -97,10 +101,14 @@ class Candidate:
         ensembles = sum(one["n_folds"] for one in GROWTHS.get(self.trees, ()))
         return self.metric != "none", self.map == "supervised", ensembles
 
+    def beside_trees_of(self, other: Candidate) -> Candidate:
+        """Return the candidate with the trees of another one, or without if that has none."""
+        return replace(self, trees=other.trees, tree_columns=other.tree_columns, factor=other.factor)
+
     @property
     def without_trees(self) -> Candidate:
         """The candidate without trees."""
-        return replace(self, trees=NO_TREES, tree_columns=_TREE_COLUMNS, factor=_FACTORS[0])
+        return self.beside_trees_of(DEFAULT)
 
     @property
     def as_usual(self) -> Candidate:
@@ -191,7 +199,8 @@ class SearchSpace:
         groups = self.table.groups
         step = {
             "kind": "trees",
-            "n_trees": _TREES,
+            "n_trees": self._trees_of_sum,
+            "learning_rate": float(f"{_LEARNED / self._trees_of_sum:.2g}"),
             **growth,
             "scale": float(f"{_FACTORS[0] / math.sqrt(width):.2g}"),
         }
@@ -224,14 +233,19 @@ class SearchSpace:
         if candidate.trees == NO_TREES:
             return 0.0
         each = _TREE + _NUMBER * rows * self.table.width
-        return candidate.learned[-1] * _TREES * self._tree_outputs * each
+        return candidate.learned[-1] * self._trees_of_sum * min(self._sums, _MOST_SUMS) * each
 
     @cached_property
-    def _tree_outputs(self) -> int:
-        """The number of sums of trees: one for two classes."""
+    def _sums(self) -> int:
+        """The number of sums of trees: one for two classes, and else one for each."""
         labels = self.table.labels
         classes = task_of(labels).classes
         return labels[:1].size if classes is None else max(1, len(classes) - (len(classes) == 2))
+
+    @property
+    def _trees_of_sum(self) -> int:
+        """The number of trees for each sum."""
+        return min(_TREES, max(_LEAST_TREES, _ALL_TREES // self._sums))
 
     def with_trees(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the best candidate beside trees, raw columns beside trees, and trees alone."""
@@ -246,18 +260,20 @@ class SearchSpace:
         if best.trees == NO_TREES:
             yield from itertools.islice(self.with_trees(best), 1)
             return
+        if best.map != "trees":
+            yield best.without_trees
         for growth in GROWTHS:
             yield replace(best, trees=growth)
         if best.map != "trees":
             for factor in _FACTORS:
                 yield replace(best, factor=factor)
-        for columns in (self._tree_columns, 4 * self._tree_columns):
-            yield replace(best, tree_columns=columns)
+        yield replace(best, tree_columns=self._tree_columns * (1 if self._sums > _MOST_SUMS else 4))
+        yield replace(best, tree_columns=self._tree_columns)
 
     @property
     def _tree_columns(self) -> int:
         """The number of columns of trees that is tried first, at least two for each sum."""
-        return max(_TREE_COLUMNS, 2 * self._tree_outputs)
+        return _MOST_SUMS if self._sums > _MOST_SUMS else max(_TREE_COLUMNS, 2 * self._sums)
 
     def chain(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
         """Return the steps for all columns but those of words."""

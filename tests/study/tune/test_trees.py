@@ -20,6 +20,7 @@ pytest.importorskip("lightgbm")
 def few_trees(monkeypatch):
     """Tests need no more trees than these."""
     monkeypatch.setattr("kafeat.study.tune.space._TREES", 60)
+    monkeypatch.setattr("kafeat.study.tune.space._LEARNED", 3.0)
 
 
 def thresholds(n=600, classes=0):
@@ -118,9 +119,27 @@ def test_two_columns_for_each_class_are_tried_and_one_for_each_sum_at_least():
     space = SearchSpace(_table_of(_as_table(rows, labels), split=None))
     first, raw, alone = space.with_trees(DEFAULT)
     assert (first.tree_columns, raw.map, alone.map) == (20, "raw", "trees")
-    assert {one.tree_columns for one in space.neighbours(first)} == {20, 80}
-    assert {one.factor for one in space.neighbours(first)} == {1.0, 3.0, 10.0}
+    near = list(space.neighbours(first))
+    assert {one.tree_columns for one in near if one.trees != "none"} == {20, 80}
+    assert {one.factor for one in near} == {1.0, 3.0, 10.0}
+    assert DEFAULT in near
     assert first in space.neighbours(DEFAULT)
+
+
+@pytest.mark.parametrize(("classes", "trees"), [(2, 300), (4, 150), (26, 100), (60, 100)])
+def test_many_classes_get_fewer_trees_each_and_very_many_are_mixed(monkeypatch, classes, trees):
+    monkeypatch.setattr("kafeat.study.tune.space._TREES", 300)
+    monkeypatch.setattr("kafeat.study.tune.space._LEARNED", 15.0)
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    table = _as_table(rows, [f"c{i % classes}" for i in range(300)])
+    space = SearchSpace(_table_of(table, split=None))
+    first = next(space.with_trees(DEFAULT))
+    step = union_of(space.steps(first, 512, 300))[-1]["steps"][-1]
+    assert step["n_trees"] == trees
+    assert step["learning_rate"] == pytest.approx(15.0 / trees)
+    fm = kafeat.fit({"steps": [{**step, "n_trees": 16, "n_folds": 2}]}, table, "y")
+    outputs = fm.chain.steps[0].state["features"].shape[1]
+    assert outputs == {2: 1, 4: 4, 26: 26, 60: 32}[classes]
 
 
 @pytest.mark.parametrize("failure", [None, OSError("libgomp.so.1: cannot open shared object file")])

@@ -5,10 +5,13 @@ Numbers count as float32, −0 as 0, and every NaN as one: the fold is the same 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from kafeat.compiled.library import ARRAY, SIZE, address, loop
+from kafeat.contract.tile import SparseRows
 from kafeat.maths.row_sample import GAMMA, Hashes, splitmix64
 from kafeat.types import Array, Floats
 
@@ -25,7 +28,7 @@ def content_hashes(X: Floats, seed: int) -> Hashes:
     """
     X = np.ascontiguousarray(X)
     n, d = X.shape
-    keys = splitmix64(np.uint64(seed) + np.arange(1, d + 2, dtype=np.uint64) * np.uint64(GAMMA))
+    keys = _keys(seed, d)
     hashes = np.empty(n, np.uint64)
     run = loop("content_sums", X.dtype, ARRAY, SIZE, SIZE, ARRAY, ARRAY)
     if run is not None:
@@ -35,6 +38,23 @@ def content_hashes(X: Floats, seed: int) -> Hashes:
     for j in range(d):
         hashes += _bits(X[:, j]).astype(np.uint64) * keys[j + 1]
     return splitmix64(hashes)
+
+
+def sparse_hashes(parts: Sequence[SparseRows], seed: int) -> Hashes:
+    """Return the hash (n,) of each row that stands in several parts side by side: zeros add nothing to the sum."""
+    keys = _keys(seed, sum(part.width for part in parts))
+    hashes, first = np.full(len(parts[0]), keys[0]), 1
+    for part in parts:
+        products = _bits(part.values).astype(np.uint64) * keys[first:][part.columns]
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products)])
+        hashes += sums[part.starts[1:]] - sums[part.starts[:-1]]
+        first += part.width
+    return splitmix64(hashes)
+
+
+def _keys(seed: int, d: int) -> Hashes:
+    """Return the factors of a sum of d numbers, the constant first."""
+    return splitmix64(np.uint64(seed) + np.arange(1, d + 2, dtype=np.uint64) * np.uint64(GAMMA))
 
 
 def group_hashes(groups: Array, seed: int) -> Hashes:

@@ -37,6 +37,11 @@ class PredictionTask:
             return scaled[:, None] if scaled.ndim == 1 else scaled
         return np.eye(len(self.classes))[self.numbers(labels)]
 
+    def outputs(self, labels: Array) -> Floats:
+        """Return the targets (n, k), but of two classes those of the second alone."""
+        targets = self.targets(labels)
+        return targets[:, 1:] if self.classes is not None and len(self.classes) == 2 else targets
+
     def _scaled(self, labels: Array) -> Floats:
         # Penalties and tolerances are absolute, so the units of a label are removed.
         return (labels.astype(np.float64) / self.unit) - self.centre / self.unit

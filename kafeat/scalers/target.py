@@ -16,10 +16,10 @@ from kafeat.contract.tile import dense
 from kafeat.errors import DataError
 from kafeat.maths.content_folds import row_folds, uneven_folds
 from kafeat.maths.target_sums import TargetSums
-from kafeat.maths.task import PredictionTask, task_to_learn
+from kafeat.maths.task import task_to_learn
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.scalers.one_hot import size_of
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Floats, Shape, State
 
 _MOST_NUMBERS = 1 << 26
 """Of all tables of a map: 256 MiB in its file."""
@@ -73,7 +73,7 @@ class Target(ColumnCoder):
         stream = sample.all_rows
         sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
         task, seed, n_folds = task_to_learn(stream.labels), int(rng.integers(1 << 63)), self.n_folds
-        outputs = _targets(task, stream.labels[:1]).shape[1]
+        outputs = task.outputs(stream.labels[:1]).shape[1]
         if int(sizes.sum()) * n_folds * outputs > _MOST_NUMBERS:
             raise DataError(
                 f"target: expected at most {_MOST_NUMBERS:,} sums, got {sizes.sum():,} values in {n_folds} folds for "
@@ -82,7 +82,7 @@ class Target(ColumnCoder):
         # The first is a column of one value: its sums are those of all rows.
         every, *sums = [TargetSums(int(size), n_folds, outputs) for size in (1, *sizes)]
         for rows, labels in stream.blocks():
-            X, Y = dense(rows), _targets(task, labels)
+            X, Y = dense(rows), task.outputs(labels)
             folds = row_folds(X, seed, n_folds, group)
             for one, codes in zip((every, *sums), (np.zeros(len(X)), *X[:, columns].T), strict=True):
                 one.add(codes, folds, Y)
@@ -138,13 +138,6 @@ class Target(ColumnCoder):
         out = np.empty((len(X), self.n_features_out(state, X.shape[1])), dtype=X.dtype)
         _TargetTransform(self, state, X.shape[1]).apply(np.ascontiguousarray(X), out, ())
         return out
-
-
-def _targets(task: PredictionTask, labels: Array) -> Floats:
-    """Return the targets (n, k) of labels: of two classes, those of the second alone."""
-    targets = task.targets(labels)
-    two = task.classes is not None and len(task.classes) == 2
-    return targets[:, 1:] if two else targets
 
 
 class _TargetTransform(Transform):

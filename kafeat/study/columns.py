@@ -63,9 +63,10 @@ def date_parts(columns: Sequence[str]) -> Recipe:
     return {"kind": "date_parts", "columns": list(columns), "cyclic": True}
 
 
-def text(columns: Sequence[str], width: int) -> Recipe:
-    """Return the step that makes `width` numbers of each column of text."""
-    return {"kind": "text", "columns": list(columns), "n_components": width}
+def text(columns: Sequence[str], width: int, labelled: bool = True) -> Recipe:
+    """Return the step that makes `width` numbers of each column of text, by the label if there is one."""
+    by_label = {"projection": "label"} if labelled else {}
+    return {"kind": "text", "columns": list(columns), "n_components": width, **by_label}
 
 
 def side_by_side(*maps: tuple[Sequence[str], Sequence[Recipe]]) -> Recipe:
@@ -159,7 +160,7 @@ class Groups:
 
     def reading_steps(self) -> list[Recipe]:
         """Return the steps that read each column as what it is, and accept missing values."""
-        return [*([text(self.texts, 1)] if self.texts else []), *self.in_line(gaps=True)]
+        return [*([text(self.texts, 1, labelled=False)] if self.texts else []), *self.in_line(gaps=True)]
 
     def in_line(self, gaps: bool, encoding: Encoding = "target") -> list[Recipe]:
         """Return the steps that make numbers of all columns but words; missing ones are filled if there are `gaps`."""
@@ -177,11 +178,11 @@ class Groups:
             *([IMPUTE] if gaps else []),
         ]
 
-    def beside_texts(self, chain: list[Recipe], width: int) -> list[Recipe]:
+    def beside_texts(self, chain: list[Recipe], width: int, labelled: bool = True) -> list[Recipe]:
         """Return the steps with a chain of all other columns, and with `width` numbers of each column of words."""
         if not self.texts:
             return chain
-        words = [text(self.texts, width)] if width else []
+        words = [text(self.texts, width, labelled)] if width else []
         return [side_by_side((self.without_texts, chain), (self.texts if width else (), words))]
 
 

@@ -49,7 +49,8 @@ def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
         {"kind": "standardize"},
         {"kind": "nystroem", "n_components": min(width, groups.rows)},
     ]
-    return groups.beside_texts(chain, _WIDTH // 2 // max(1, len(groups.texts)))
+    each = _WIDTH // 2 // max(1, len(groups.texts))
+    return groups.beside_texts(chain, each, labelled=encoding == "target")
 
 
 def _comments(table: Reader, groups: Groups, labels: Sequence[str]) -> Iterator[str]:

@@ -10,9 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from kafeat.contract.tile import SparseRows
 from kafeat.io.readers.memory import reader_of
 from kafeat.maths import content_folds
-from kafeat.maths.content_folds import content_hashes, folds_of, group_hashes, uneven_folds
+from kafeat.maths.content_folds import (
+    content_hashes,
+    folds_of,
+    group_hashes,
+    sparse_hashes,
+    uneven_folds,
+)
 from tests.io.tables import every_format, read
 
 ROWS = hnp.arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(1, 6)), elements=st.floats())
@@ -49,6 +56,16 @@ def test_numpy_gives_the_hashes_of_the_compiled_loop(X: np.ndarray) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(content_folds, "loop", lambda *_, **__: None)
         np.testing.assert_array_equal(content_hashes(X, 5), compiled)
+
+
+@given(ROWS, st.integers(0, 2**63 - 1))
+def test_sparse_parts_have_the_hashes_of_their_rows(X: np.ndarray, seed: int) -> None:
+    parts = []
+    for part in np.array_split(X, min(2, X.shape[1]), axis=1):
+        rows, columns = np.nonzero(part)
+        starts = np.searchsorted(rows, np.arange(len(X) + 1))
+        parts.append(SparseRows(part[rows, columns], columns, starts, part.shape[1]))
+    np.testing.assert_array_equal(sparse_hashes(parts, seed), content_hashes(X, seed))
 
 
 def test_zeros_of_both_signs_and_all_nans_are_one_content() -> None:

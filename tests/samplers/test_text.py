@@ -20,6 +20,7 @@ from kafeat.chain.tiles import LEAST_ROWS
 from kafeat.contract.ngrams import BUCKETS, count_ngrams
 from kafeat.contract.tile import SparseRows, TextRows, dense
 from kafeat.errors import ConfigError, DataError, UsageError
+from kafeat.maths.content_folds import folds_of, sparse_hashes
 from kafeat.samplers.text import Text
 from tests.contract.test_ngrams import HOSTILE
 from tests.jobs.files import transform_file
@@ -79,6 +80,77 @@ def test_svd_is_as_near_as_any_map_of_that_width(table: pa.Table) -> None:
     everything = kafeat.fit(config(n=ROWS), texts).transform(texts)
     # the directions are stored in float32
     np.testing.assert_allclose(everything @ everything.T, u @ u.T, rtol=0, atol=2e-5)
+
+
+def by_label(texts: list[str | None], label: np.ndarray, n: int = 6, **keys: object) -> kafeat.FeatureMap:
+    return kafeat.fit(config(("t",), n, projection="label", **keys), pa.table({"t": texts}), label=label)
+
+
+def test_the_models_of_a_label_solve_the_equations_of_ridge_without_their_fold() -> None:
+    texts = sentences(400, seed=2)
+    u = oracle(texts, texts)
+    used = u.any(axis=0)
+    u = u[:, used]
+    y = u @ np.random.default_rng(3).normal(size=used.sum())
+    state = by_label(texts, y, 2).chain.steps[0].state
+    counts = SparseRows(*count_ngrams([text or "" for text in texts]), BUCKETS)
+    folds = folds_of(sparse_hashes([counts], int(state["seed"])), 10)
+    np.testing.assert_array_equal(np.bincount(folds, minlength=10), state["fold_rows"])
+    scaled = (y - y.mean()) / y.std()
+    predicted = np.zeros(len(y))
+    for fold in range(10):
+        own, others = folds == fold, folds != fold
+        # rows of unit length, so that a penalty of one row is 1 for each that is not empty
+        penalty = (np.linalg.norm(u, axis=1) > 0).mean()
+        target = scaled[others] - scaled[others].mean()
+        w = np.linalg.solve(u[others] @ u[others].T + penalty * np.eye(others.sum()), target) @ u[others]
+        found = state["models"][0, fold, used, 1].astype(np.float64)
+        size = found @ w / (w @ w)
+        rest = u[others].T @ (u[others] @ found / size - target) + penalty * found / size
+        # conjugate gradients stop at a residual of 1e-3, and float32 has 7 digits
+        assert np.linalg.norm(rest) <= 1.1e-3 * np.linalg.norm(u[others].T @ target)
+        predicted[own] = u[own] @ found
+    assert abs(predicted.std() - 0.13) < 1e-4
+
+
+def test_a_label_of_noise_says_nothing_on_the_rows_of_the_fit_either() -> None:
+    texts = sentences(3000, seed=4)
+    noise = np.random.default_rng(5).normal(size=3000)
+    Z = by_label(texts, noise, 2).transform(pa.table({"t": texts}))
+    # correlations of independent numbers have a standard error of 1/√n
+    assert (np.abs([np.corrcoef(z, noise)[0, 1] for z in Z.T]) < 4 / np.sqrt(3000)).all()
+    truth = [len((text or "").split()) + 0.1 * one for text, one in zip(texts, noise, strict=True)]
+    Z = by_label(texts, np.array(truth), 2).transform(pa.table({"t": texts}))
+    # unit rows hide the number of words
+    raw, unit = (np.corrcoef(z, truth)[0, 1] ** 2 for z in Z.T)
+    assert 1.0 - raw < 0.5 * (1.0 - unit)
+
+
+@pytest.mark.parametrize("n", [1, 3, 7, 12])
+def test_each_class_has_two_models_as_far_as_there_are_outputs(n: int) -> None:
+    texts = sentences(300, seed=6)
+    classes = np.array(["few", "some", "many"])[[min(len((text or "").split()) // 2, 2) for text in texts]]
+    fm = by_label(texts, classes, n)
+    state = fm.chain.steps[0].state
+    assert state["models"].shape == (1, 10, BUCKETS, min(n, 6))
+    assert state["directions"].shape == (1, BUCKETS, max(0, n - 6))
+    assert fm.transform(pa.table({"t": texts})).shape == (300, n)
+
+
+def test_the_label_is_needed_and_its_kernel_is_that_of_the_features(table: pa.Table) -> None:
+    with pytest.raises(UsageError, match="projection: label"):
+        kafeat.fit(config(projection="label"), table)
+    texts = table["review"].to_pylist()
+    fm = by_label(texts, np.random.default_rng(7).normal(size=ROWS))
+    rows = pa.table({"t": texts[:20]})
+    Z = fm.transform(rows)
+    np.testing.assert_allclose(fm.exact_kernel(rows), Z @ Z.T, rtol=0, atol=1e-12)
+
+
+def test_few_different_texts_are_told() -> None:
+    texts = ["good", "bad"] * 100
+    with pytest.warns(kafeat.errors.KafeatWarning, match="text: expected about 20 rows in each of 10 folds"):
+        by_label(texts, np.arange(200.0))
 
 
 def test_random_signs_are_right_on_average(table: pa.Table) -> None:
@@ -148,14 +220,15 @@ def test_numbers_are_spelled_as_text_files_spell_them() -> None:
     assert fm.transform(np.array([[7.0], [-3.0], [2.5], [1e20]])).tobytes() == want[:4].tobytes()
 
 
-@pytest.mark.parametrize("projection", ["svd", "sparse"])
+@pytest.mark.parametrize("projection", ["svd", "sparse", "label"])
 def test_bytes_do_not_depend_on_chunks_tiles_and_jobs(
     table: pa.Table, projection: str, tmp_path: Path
 ) -> None:
     recipe = {**config(projection=projection), "dtype": "float32", "fit_rows": 300}
-    want = kafeat.fit({**recipe, "chunk_rows": 8192}, table).transform(table)
+    label = np.random.default_rng(9).normal(size=ROWS)
+    want = kafeat.fit({**recipe, "chunk_rows": 8192}, table, label=label).transform(table)
     for rows in (1, 13, LEAST_ROWS, 300):
-        fm = kafeat.fit({**recipe, "chunk_rows": rows}, table)
+        fm = kafeat.fit({**recipe, "chunk_rows": rows}, table, label=label)
         for jobs in (1, 3):
             assert fm.transform(table, jobs).tobytes() == want.tobytes()
     some = np.random.default_rng(0).permutation(ROWS)[:99]

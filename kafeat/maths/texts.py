@@ -1,0 +1,97 @@
+"""Counts of n-grams as weighted rows, and the directions of these rows that hold most of them or predict a label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kafeat.contract.ngrams import BUCKETS
+from kafeat.contract.tile import SparseRows
+from kafeat.types import Array, Floats
+
+# Rows that an SVD is of, its rounds and its spare directions.
+_MOST_ROWS, _ROUNDS, _SPARE = 20_000, 2, 16
+# Rows that a model learns from.
+_MOST_LEARNED = 40_000
+# The penalty of ridge, in rows of the mean square length, and when conjugate gradients stop.
+_PENALTY, _MOST_STEPS, _ENOUGH = 1.0, 200, 1e-3
+
+
+def weighted(counts: SparseRows, weights: Floats) -> SparseRows:
+    """Return rows of logarithms of counts, times the weights of the buckets."""
+    size = np.abs(counts.values)
+    # counts of rows that are no texts may lie between 0 and 1
+    values = np.sign(counts.values) * np.where(size < 1.0, size, 1.0 + np.log(np.maximum(size, 1.0)))
+    values *= weights[counts.columns]
+    return SparseRows(values, counts.columns, counts.starts, BUCKETS)
+
+
+def unit_rows(rows: SparseRows) -> SparseRows:
+    """Return the rows with length 1."""
+    norms = np.sqrt(np.bincount(rows.row_of, rows.values * rows.values, len(rows)))
+    return SparseRows(rows.values / norms[rows.row_of], rows.columns, rows.starts, BUCKETS)
+
+
+def inverse_frequencies(counts: SparseRows) -> Floats:
+    """Return log(e(1 + n)/(1 + n_b)) of each bucket b, (BUCKETS,), which n_b of n rows have."""
+    rows = np.bincount(counts.columns, minlength=BUCKETS)
+    weights: Floats = np.log((1.0 + len(counts)) / (1.0 + rows)) + 1.0
+    return weights
+
+
+def some_rows(n: int, rng: np.random.Generator) -> Array:
+    """Return the numbers of at most so many of n rows as directions are learned from, ascending."""
+    return np.sort(rng.choice(n, _MOST_ROWS, replace=False)) if n > _MOST_ROWS else np.arange(n)
+
+
+def main_directions(u: SparseRows, width: int, rng: np.random.Generator) -> Floats:
+    """Return the first right singular vectors of u (BUCKETS, width), by iterations of a random subspace."""
+    U, basis = u.csr, rng.standard_normal((BUCKETS, min(width + _SPARE, BUCKETS)))
+    for _ in range(_ROUNDS):
+        basis, _ = np.linalg.qr(U.T @ (U @ basis))
+    image = U @ basis
+    _, vectors = np.linalg.eigh(image.T @ image)
+    directions: Floats = basis @ vectors[:, ::-1][:, :width]
+    return directions
+
+
+def label_directions(
+    several: Sequence[SparseRows], Y: Floats, folds: Array, n_folds: int, spread: float
+) -> Floats:
+    """Return the ridge coefficients (K, BUCKETS, k·len(several)) of Y (n, k), by the rows of the other folds than each.
+
+    For each target there are models of several ways to weigh the rows. Their predictions have the standard deviation
+    `spread`.
+    """
+    found = np.zeros((n_folds, BUCKETS, Y.shape[1], len(several)))
+    for i, rows in enumerate(several):
+        U, predicted = rows.csr, np.zeros(Y.shape)
+        penalty = _PENALTY * float(rows.values @ rows.values) / max(len(rows), 1)
+        for fold in range(n_folds):
+            own, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+            others = others[:: -(-len(others) // _MOST_LEARNED) or 1]
+            if len(others):
+                found[fold, :, :, i] = _ridge(U[others], Y[others] - Y[others].mean(axis=0), penalty)
+                predicted[own] = U[own] @ found[fold, :, :, i]
+        sizes = predicted.std(axis=0)
+        found[..., i] *= spread / np.where(sizes > 0.0, sizes, np.inf)
+    return found.reshape(n_folds, BUCKETS, -1)
+
+
+def _ridge(U: Any, Y: Floats, penalty: float) -> Floats:
+    """Return (UᵀU + λ)⁻¹UᵀY, by conjugate gradients for each column (Hestenes & Stiefel 1952)."""
+    tiny = np.finfo(float).tiny
+    R = U.T @ Y
+    W, P, size = np.zeros_like(R), R.copy(), (R * R).sum(axis=0)
+    enough = _ENOUGH**2 * size
+    for _ in range(_MOST_STEPS):
+        if (size <= enough).all():
+            break
+        Q = U.T @ (U @ P) + penalty * P
+        step = size / np.maximum((P * Q).sum(axis=0), tiny)
+        W, R = W + step * P, R - step * Q
+        last, size = size, (R * R).sum(axis=0)
+        P = R + size / np.maximum(last, tiny) * P
+    return W

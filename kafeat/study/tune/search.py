@@ -24,6 +24,8 @@ _LEAST_TO_SCREEN = 4
 _MOST_RAW = 2048
 # Number of the best candidates that are scored on all rows.
 _FINALISTS = 3
+# Multiple of the rows of the last size from which on trials on all rows are made.
+_MORE_ROWS = 1.15
 # Time to learn from a row and score it, as a multiple of that to make its features; and that of the learning curve.
 _ROW, _OF_LEARNING = 2.0, 2.0
 # Share of the time that is kept at most for other numbers of columns and the last fit.
@@ -158,7 +160,7 @@ class Search:
         """Score the best candidates, raw columns and the default map on all rows, or as many as there is time for."""
         last = self.sizes[-1]
         ranked = [trial.candidate for trial in self._ranked(last)]
-        if self.all_rows <= last.rows or not ranked:
+        if not self._has_more_rows or not ranked:
             return
         plain = [one for one in ranked if one in (RAW, DEFAULT)]
         finalists = list(dict.fromkeys([*ranked[:_FINALISTS], *plain]))
@@ -169,10 +171,16 @@ class Search:
             else:
                 size = size._replace(rows=size.rows // 2)
         if self._too_slow(finalists, size):
-            self.ended_early = True
+            self.all_rows = 0
+            self.search()  # there is no use for the time that was kept
             return
         for candidate in finalists:
             self.later_trial(candidate, size)
+
+    @property
+    def _has_more_rows(self) -> bool:
+        """True if trials on all rows say more than those of the last size."""
+        return self.all_rows > _MORE_ROWS * self.sizes[-1].rows
 
     def _too_slow(self, finalists: Sequence[Candidate], size: Size) -> bool:
         """Return true if there is no time for trials of these candidates, and of the best one at other widths."""
@@ -217,7 +225,8 @@ class Search:
             if len(self.trials) + more > self.most_trials:
                 return True
         more_seconds = 0.0 if size == last else self._expected(candidate, last)
-        return self._late(candidate, size, more_seconds + self._kept(self.reserved + self.last_fit))
+        later = self.reserved + self.last_fit + (_FINALISTS + _OF_LEARNING) * self._has_more_rows
+        return self._late(candidate, size, more_seconds + self._kept(later))
 
     def _late(self, candidate: Candidate, size: Size, kept: float = 0.0) -> bool:
         """Return true if this trial would end later than the time, of which so many seconds are kept for others.
@@ -258,9 +267,8 @@ class Search:
         """Return the seconds to keep for this multiple of the slowest trial so far of the last size."""
         last = [trial.outcome for trial in self._ranked(self.sizes[-1])]
         slowest = max((one.seconds for one in last), default=0.0)
-        if trials and self.all_rows > self.sizes[-1].rows:
-            rows = max((one.row_seconds for one in last), default=0.0) * self.all_rows
-            trials, slowest = trials + _FINALISTS + _OF_LEARNING, slowest + _ROW * rows
+        if self._has_more_rows:
+            slowest += _ROW * max((one.row_seconds for one in last), default=0.0) * self.all_rows
         return min(trials * slowest, _MOST_SHARE_KEPT * (self.seconds or 0.0))
 
     def _plan(self) -> Iterator[tuple[Candidate, Size]]:

@@ -1,8 +1,7 @@
 """Write what the pages say of the code, and the schema of configs: `make reference` runs it, and a test compares.
 
 `reference/cli.md` comes from the help, `reference/config.md` from the schema's declarations; in `kinds/*.md` the lines
-between `<!-- made: … -->` and `<!-- end -->` come from the docstring and the parameters of the kind, in `gallery/*.md`
-from the scripts of `examples/`.
+between `<!-- made: … -->` and `<!-- end -->` come from the docstring and the parameters of the kind.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from textwrap import dedent, indent
@@ -42,28 +40,17 @@ def files() -> Iterator[tuple[Path, str]]:
     for kind in (*scalers(), *samplers(), *predictors()):
         path = HERE / f"kinds/{kind}.md"
         yield path, MARK.sub(lambda part, kind=kind: filled(part, kind), path.read_text(encoding="utf-8"))
-    for path in sorted((HERE / "gallery").glob("*.md")):
-        yield path, MARK.sub(partial(filled, kind=path.stem), path.read_text(encoding="utf-8"))
 
 
 def filled(part: re.Match[str], kind: str) -> str:
-    """A made part of the page of a kind or of a script, between its marks."""
-    text = {"explanation": explanation, "parameters": parameters, "script": script}[part[2]](kind)
+    """A made part of the page of a kind, between its marks."""
+    text = {"explanation": explanation, "parameters": parameters}[part[2]](kind)
     return f"{part[1]}\n{text}\n\n{part[3]}"
 
 
 def explanation(kind: str) -> str:
     """The docstring without its first paragraph, whose formula is set on the page itself."""
     return raised(prose(cleandoc(step_class(kind).__doc__ or "").partition("\n\n")[2]))
-
-
-def script(name: str) -> str:
-    """A script of `examples/`, without its docstring and what draws the picture."""
-    text = (HERE.parent / f"examples/{name}.py").read_text(encoding="utf-8").split('"""', 2)[2]
-    text = re.sub(r"^(import matplotlib|from matplotlib .*|matplotlib\.use.*)\n", "", text, flags=re.M)
-    text = re.sub(r"^(figure, axes = |found\.plot).*", "", text, flags=re.M | re.S).strip()
-    text = re.sub(r"\n\n\n(?=import|[A-Z])", "\n\n", text)
-    return f"```python\n{text}\n```"
 
 
 SUBSCRIPT = re.compile(r"((?<![^\W\d_]|\\)[^\W\d_]|[²)])\\_(\{[^}]*\}|[0-9A-Za-z]{1,2}(?![0-9A-Za-z]))")

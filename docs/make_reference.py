@@ -79,7 +79,8 @@ def keys(fields: dict[str, FieldInfo]) -> str:
     """A list of keys: what each means and may be, and its default."""
     entries = []
     for name, field in fields.items():
-        values = prose(accepted(name, field)).replace(CHOSEN_BY_ERROR, f", or [target\\_error]({CHOSEN})")
+        values = accepted(name, field).removeprefix("a whole number from ")
+        values = prose(values).replace(CHOSEN_BY_ERROR, f", or [target\\_error]({CHOSEN})")
         value = "Required." if field.is_required() else f"Default: `{default(field)}`."
         entries.append(
             f"- `{name}`: {prose(field.description or '')}. {values[0].upper()}{values[1:]}. {value}"
@@ -187,7 +188,8 @@ def config() -> str:
 
 VARIABLES = """`kafeat fit` also reads `--label` from the environment variable `KAFEAT_FIT_LABEL`, or else from
 `KAFEAT_LABEL`, and so for other options ([more](../shell.md#environment-variables)). All commands have the same
-[exit codes](../shell.md#exit-codes). An option that several commands have is explained at the first of them."""
+[exit codes](../shell.md#exit-codes). `--help` has examples. An option that several commands have is explained at the
+first of them."""
 
 
 def cli() -> str:
@@ -206,7 +208,7 @@ def cli() -> str:
 def described(
     command: click.Command, context: click.Context, known: dict[tuple[str, str], str]
 ) -> Iterator[str]:
-    """Usage, help, options and what stands below them; `known` has the command that describes an option."""
+    """Usage, help and options; `known` has the command that describes an option."""
     usage = " ".join(command.collect_usage_pieces(context))
     yield f"```text\n{context.command_path} {usage}\n```"
     yield from blocks(command.help or "")
@@ -223,10 +225,6 @@ def described(
     for path, names in elsewhere.items():
         if path != "kafeat":
             yield f"As in [{path}](#{path.replace(' ', '-')}): {', '.join(names)}."
-    if command is not kafeat:  # those of all commands are on the page of the shell
-        yield from (
-            text for text in blocks(command.epilog or "") if not text.startswith("Environment variables set")
-        )
 
 
 def blocks(text: str) -> Iterator[str]:

@@ -238,7 +238,6 @@ def test_every_kind_has_a_page(kind):
         "made: explanation",
         "## Use it when\n",
         "## Use something else when\n",
-        "## Try it\n",
         "made: parameters",
     ):
         assert part in text, part

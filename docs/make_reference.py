@@ -1,15 +1,19 @@
 """Write what the pages say of the code, and the schema of configs: `make reference` runs it, and a test compares.
 
-`reference/cli.md` comes from the help, `reference/config.md` from the schema's declarations; in `kinds/*.md` the lines
-between `<!-- made: … -->` and `<!-- end -->` come from the docstring and the parameters of the kind.
+`reference/cli.md` comes from the help, `reference/config.md` from the schema's declarations; in `kinds/*.md` the line
+below the title comes from the docstring of the file, the lines between `<!-- made: … -->` and `<!-- end -->` from the
+docstring of the class and its parameters.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Iterator
-from inspect import cleandoc
+from dataclasses import is_dataclass
+from importlib import import_module
+from inspect import cleandoc, signature
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -20,12 +24,14 @@ from kafeat.cli.command import Context
 from kafeat.cli.main import kafeat
 from kafeat.config.model import ColumnSelection, Config, Prune, SearchOptions
 from kafeat.config.schema import config_schema
-from kafeat.contract.describe import headline, spell
+from kafeat.contract.describe import headline, purpose, spell
 from kafeat.maths.kernels import find_kernel, kernel_names
+from kafeat.model.serialize import WITH_PREDICTOR
 from kafeat.registry import accepted, predictors, samplers, scalers, step_class
 from kafeat.samplers.union import UnionMember
 
 HERE = Path(__file__).parent
+STABLE = HERE.parent / "tests/stable.txt"
 MADE = "<!-- made by `make reference`: change the code and not this page -->"
 MARK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
 
@@ -39,7 +45,10 @@ def files() -> Iterator[tuple[Path, str]]:
     yield HERE.parent / "configs/kafeat.schema.json", f"{schema}\n"
     for kind in (*scalers(), *samplers(), *predictors()):
         path = HERE / f"kinds/{kind}.md"
-        yield path, MARK.sub(lambda part, kind=kind: filled(part, kind), path.read_text(encoding="utf-8"))
+        title, _, rest = path.read_text(encoding="utf-8").split("\n\n", 2)
+        text = f"{title}\n\n{prose(purpose(step_class(kind)))}\n\n{rest}"
+        yield path, MARK.sub(lambda part, kind=kind: filled(part, kind), text)
+    yield STABLE, "\n".join(sorted({*STABLE.read_text(encoding="utf-8").splitlines(), *promised()})) + "\n"
 
 
 def filled(part: re.Match[str], kind: str) -> str:
@@ -238,6 +247,82 @@ def blocks(text: str) -> Iterator[str]:
         if heading.endswith(":"):
             yield f"**{heading[:-1]}**"
         yield indent(dedent(lines.rstrip()), "    ")
+
+
+def promised() -> Iterator[str]:
+    """Every name that the page on stability promises, one a line; `tests/stable.txt` has those of earlier versions."""
+    whole = Context(kafeat, info_name="kafeat")
+    for name in ("", *kafeat.list_commands(whole)):
+        command = (kafeat.get_command(whole, name) if name else None) or kafeat
+        path = f"command: {f'kafeat {name}'.strip()}"
+        yield path
+        context = Context(command, info_name=name)
+        for one in command.params:
+            names = (
+                [*one.opts, *one.secondary_opts]
+                if isinstance(one, click.Option)
+                else [one.make_metavar(context)]
+            )
+            yield from (f"{path} {word}" for word in names)
+            if isinstance(one.type, click.Choice):
+                yield from (f"{path} {max(names, key=len)} {value}" for value in one.type.choices)
+    yield from (f"exit code: {code}" for code in re.findall(r"^  (\d+) ", kafeat.epilog or "", flags=re.M))
+    yield from (f"config: {line}" for line in keys_of("", config_schema()))
+    for section in (HERE / "reference/json.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+        title, *lines = section.splitlines()
+        told = [line.split("|")[1] for line in lines if line.startswith("| `")]
+        yield from (f"json: {title}: {key}" for one in told for key in re.findall(r"`([^`]+)`", one))
+    yield from (f"model file: format {number}" for number in range(1, WITH_PREDICTOR + 1))
+    yield from (f"python: {name}" for name in python_names())
+
+
+def keys_of(path: str, schema: object) -> Iterator[str]:
+    """The keys of a JSON Schema, each with the words that it takes."""
+    if isinstance(schema, list):
+        for one in schema:
+            yield from keys_of(path, one)
+    elif isinstance(schema, dict):
+        words = [*schema.get("enum", ()), schema.get("const")]
+        yield from (f"{path}: {word}" for word in words if isinstance(word, str))
+        for name, inner in {**schema.get("$defs", {}), **schema.get("properties", {})}.items():
+            key = f"{path}.{name}".lstrip(".")
+            yield key
+            yield from keys_of(key, inner)
+        for name in ("anyOf", "oneOf", "allOf", "items", "additionalProperties"):
+            yield from keys_of(path, schema.get(name))
+
+
+def python_names() -> Iterator[str]:
+    """The names of the public modules and of the page of Python, and their parameters."""
+    for module in ("kafeat", "kafeat.sklearn", "kafeat.onnx"):
+        found = import_module(module)
+        for name in found.__all__:
+            yield from with_parameters(f"{module}.{name}", getattr(found, name))
+    page = (HERE / "reference/python.md").read_text(encoding="utf-8")
+    for path, members in re.findall(r"^::: (\S+)\n(?:    .*\n)*?      members: \[(.*)\]", page, flags=re.M):
+        room, *_, name = path.split(".")[1:] * 2
+        of = (
+            import_module(path) if name == "errors" else getattr(import_module(path.rpartition(".")[0]), name)
+        )
+        public = f"kafeat.sklearn.{name}" if room == "sklearn" else f"kafeat.{name}"
+        for member in members.split(", "):
+            yield from with_parameters(f"{public}.{member}", getattr(of, member, None))
+    for module in ("dask", "spark"):  # Spark is not everywhere
+        tree = ast.parse((HERE.parent / f"kafeat/{module}.py").read_text(encoding="utf-8"))
+        for one in tree.body:
+            if isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
+                yield f"kafeat.{module}.{one.name}"
+                arguments = (*one.args.args, *one.args.kwonlyargs)
+                yield from (f"kafeat.{module}.{one.name} {argument.arg}" for argument in arguments)
+
+
+def with_parameters(path: str, thing: object) -> Iterator[str]:
+    """A name, and those of its parameters, unless kafeat alone makes such objects."""
+    yield path
+    if callable(thing) and not (is_dataclass(thing) or path.startswith("kafeat.errors.")):
+        yield from (
+            f"{path} {name}" for name in signature(thing).parameters if name not in ("self", "kwargs")
+        )
 
 
 if __name__ == "__main__":

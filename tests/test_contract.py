@@ -17,6 +17,7 @@ from kafeat.chain import tiles
 from kafeat.chain.chain import Chain, FittedStep
 from kafeat.chain.tiles import LEAST_ROWS, MOST_ROWS, TileLoop
 from kafeat.config import Config, load_config
+from kafeat.contract.describe import purpose
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample, Step, Transform
 from kafeat.contract.tile import Rows, SparseRows
@@ -144,6 +145,9 @@ def test_is_documented(kind: str) -> None:
     assert any(sign in formula for sign in ("≈", "=", "/", "√")), (
         f"{kind}: expected a formula, got {formula!r}"
     )
+    words = purpose(cls)
+    assert 20 < len(words) <= 110, f"{kind}: expected a docstring of the file that says what the kind is for"
+    assert not set("≈=ΣΠ") & set(words), f"{kind}: expected words, got the formula {words!r}"
     if kind in samplers():
         assert "Source: " in text, f"{kind}: expected the source of the method"
     for name, field in cls.model_fields.items():

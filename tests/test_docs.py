@@ -262,15 +262,29 @@ def test_no_page_is_of_a_kind_that_is_gone():
     assert {page.stem for page in (DOCS / "pictures/kinds").iterdir()} == set(registry.samplers())
 
 
-def test_what_is_made_from_the_code_is_up_to_date():
+@pytest.fixture(scope="module")
+def made():
     # in a process of its own: click remembers the help option of a command that a test has called by itself
     program = (
-        f"import json, runpy; made = runpy.run_path({str(DOCS / 'make_reference.py')!r})['files'](); "
-        "print(json.dumps([[str(path), text] for path, text in made]))"
+        f"import json, runpy; of = runpy.run_path({str(DOCS / 'make_reference.py')!r}); "
+        "files = [[str(path), text] for path, text in of['files']()]; "
+        "print(json.dumps({'files': files, 'names': [*of['promised']()]}))"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
-    for path, text in json.loads(told.stdout):
+    return json.loads(told.stdout)
+
+
+def test_what_is_made_from_the_code_is_up_to_date(made):
+    for path, text in made["files"]:
         assert Path(path).read_text() == text, f"{path}: run `make reference`"
+
+
+def test_no_promised_name_is_gone(made):
+    gone = sorted({*(ROOT / "tests/stable.txt").read_text().splitlines()} - {*made["names"]})
+    assert not gone, (
+        f"docs/stability.md promises {'; '.join(gone)}: keep what is promised, beside a new name if there is one. Only "
+        "a new major version may remove it: then delete the lines from tests/stable.txt, and say so in CHANGELOG.md"
+    )
 
 
 def test_the_references_leave_nothing_out():

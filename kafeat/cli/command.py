@@ -168,6 +168,14 @@ _HELP_ALL = GroupedOption(
 )  # fmt: skip
 
 
+_FROM = {
+    "config": "`kafeat tune` chooses a config for a label, and `kafeat config --for DATA` starts one.",
+    "model": "`kafeat fit` makes a model.",
+    "label": "It names the column to predict.",
+}
+"""Where the value of a required option comes from."""
+
+
 class GroupedCommand(click.Command):
     """A command whose help lists many options in groups: its own ones first, then those that commands share.
 
@@ -190,6 +198,9 @@ class GroupedCommand(click.Command):
             raise click.NoSuchOption(
                 error.option_name, f"No such option '{error.option_name}': it belongs to {place}.", ctx=ctx
             ) from None
+        except click.MissingParameter as error:
+            source = _FROM.get(error.param.name or "") if isinstance(error.param, click.Option) else None
+            raise click.MissingParameter(source, ctx, error.param) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from kafeat.io.options import GROUPS  # only the help of a command needs them

@@ -9,7 +9,7 @@ import click
 from kafeat.cli import options
 from kafeat.cli.command import GroupedCommand
 
-# Columns whose importance is shown.
+# Columns whose importance is shown, and values of a search without -v.
 _MOST_SHOWN = 8
 
 
@@ -23,8 +23,14 @@ Example:
 )
 @click.argument("model", type=options.MODEL)
 @options.option("--json", "as_json", is_flag=True, help="Write JSON to stdout.")
-def inspect(model: str, as_json: bool) -> None:
-    """Show the content of MODEL: steps, parameters, columns, sizes and training data."""
+@options.option(
+    "--verbose",
+    "-v",
+    is_flag=True,
+    help="Show hashes, arrays, searches and parameters that have their default, too.",
+)
+def inspect(model: str, as_json: bool, verbose: bool) -> None:
+    """Show the content of MODEL: columns, steps, and the data that it was fitted on."""
     import json
 
     from kafeat.errors import without_secrets
@@ -34,17 +40,18 @@ def inspect(model: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(content, indent=2))
         return
+    what = "map" if content["predictor"] is None else "model"
+    inside = f", format {content['format']}, sha256 {content['sha256']}" if verbose else ""
     click.echo(
-        f"{without_secrets(model)}: kafeat {content['kafeat']} map, format {content['format']}, "
-        f"{content['bytes']:,} bytes, sha256 {content['sha256']}"
+        f"{without_secrets(model)}: a {what} of kafeat {content['kafeat']}, {content['bytes']:,} bytes{inside}"
     )
+    inside = f", chunks of {content['chunk_rows']:,} rows, seed {content['seed']}" if verbose else ""
     click.echo(
-        f"{content['n_features_in']} inputs -> {content['n_components']} features, {content['dtype']}, "
-        f"chunks of {content['chunk_rows']:,} rows, seed {content['seed']}"
+        f"{content['n_features_in']} inputs -> {content['n_components']} features, {content['dtype']}{inside}"
     )
     _show_columns(content)
-    _show_steps(content)
-    _show_origin(content["fitted_from"])
+    _show_steps(content, verbose)
+    _show_origin(content["fitted_from"], verbose)
     rows = "yes: landmarks are rows of the data" if content["contains_training_rows"] else "no"
     click.echo(f"contains training rows: {rows}")
     if content["reference"]:
@@ -68,24 +75,24 @@ def _show_columns(content: dict[str, Any]) -> None:
         click.echo(f"decimal commas in CSV: {listed(content['dialect']['decimal_commas'])}")
 
 
-def _show_steps(content: dict[str, Any]) -> None:
+def _show_steps(content: dict[str, Any], verbose: bool) -> None:
     for i, step in enumerate(content["steps"]):
-        _show_step(i, step)
+        _show_step(i, step, verbose)
     if content["unit_scale"] is not None:
         click.echo(f"for features of unit variance: times {content['unit_scale']:.10g}")
     if content["predictor"] is not None:
-        _show_predictor(len(content["steps"]), content["predictor"], content["fitted_from"])
+        _show_predictor(len(content["steps"]), content["predictor"], content["fitted_from"], verbose)
     if content["dtype"] == "float32" and content["float64_steps"]:
         click.echo(f"computed in float64: {_spelled(content['float64_steps'], len(content['steps']))}")
     if content["pruned_from"]:
         click.echo(f"pruned: {content['n_components']:,} of {content['pruned_from']:,} outputs are kept")
 
 
-def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, Any]) -> None:
+def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, Any], verbose: bool) -> None:
     from kafeat.io.columns.fields import listed
 
     own = ("labels", "type", "classes")
-    _show_step(number, {name: value for name, value in predictor.items() if name not in own})
+    _show_step(number, {name: value for name, value in predictor.items() if name not in own}, verbose)
     classes = predictor["classes"]
     what = (
         "numbers"
@@ -96,21 +103,23 @@ def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, An
     click.echo(f"    predicts {what}, fitted on {origin['rows_learned']:,} rows{weight}")
 
 
-def _show_origin(origin: dict[str, Any]) -> None:
+def _show_origin(origin: dict[str, Any], verbose: bool) -> None:
     imported = origin.get("imported")
     if imported:
         click.echo(f"imported from {imported}")
     for source in origin["sources"]:
         rows = f"fitted on {origin['rows_fitted']:,} of {source['rows']:,} rows of {source['name']}"
         click.echo(f"  {source['name']}" if imported else rows)
-        click.echo(f"  sha256 {source['sha256']}")
+        if verbose:
+            click.echo(f"  sha256 {source['sha256']}")
     for search in origin.get("searches", []):
-        _show_search(search)
+        _show_search(search, verbose)
     if origin.get("split"):
         click.echo(f"split: {origin['split']} (fitted on its rows of train alone)")
     label = origin["label"]
     click.echo(f"labels: {', '.join(label)}" if isinstance(label, list) else f"label: {label or 'none'}")
-    click.echo(f"config sha256: {origin['config_sha256']}")
+    if verbose:
+        click.echo(f"config sha256: {origin['config_sha256']}")
 
 
 def _spelled(wide: int, steps: int) -> str:
@@ -119,21 +128,25 @@ def _spelled(wide: int, steps: int) -> str:
     return f"steps[0]{f' to steps[{wide - 1}]' if wide > 1 else ''}; then values are cast to float32"
 
 
-def _show_step(i: int, step: dict[str, Any]) -> None:
-    plain = (
-        "kind",
-        "n_features_in",
-        "fitted",
-        "arrays",
-        "importance",
-        "directions",
-        "contains_training_rows",
-    )
-    parameters = ", ".join(f"{name}: {value}" for name, value in step.items() if name not in plain)
-    click.echo(f"steps[{i}] {step['kind']}" + (f" ({parameters})" if parameters else ""))
+def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
+    from pydantic_core import to_jsonable_python
+
+    from kafeat.registry import step_class
+
+    # Without -v, what the config chose and what the fit made of a rule such as `gamma: median`.
+    shown = [
+        f"{name}: {step[name]}"
+        for name, field in step_class(step["kind"]).model_fields.items()
+        if verbose
+        or name == "kernel"
+        or name in step["fitted"]
+        or step[name] != to_jsonable_python(field.default)
+    ]
+    click.echo(f"steps[{i}] {step['kind']}" + (f" ({', '.join(shown)})" if shown else ""))
     for name, value in step["fitted"].items():
-        click.echo(f"    {name} = {value:.10g}")
-    for name, array in step["arrays"].items():
+        if verbose or name in step:
+            click.echo(f"    {name} = {value:.10g}")
+    for name, array in step["arrays"].items() if verbose else ():
         shape = " x ".join(map(str, array["shape"]))
         click.echo(f"    {name}: {shape} {array['dtype']}, {array['bytes']:,} bytes")
     if "importance" in step:
@@ -152,15 +165,16 @@ def _heaviest(importance: dict[str, float]) -> str:
     return f"{shares} and {more} more" if more else shares
 
 
-def _show_search(search: dict[str, Any]) -> None:
+def _show_search(search: dict[str, Any], verbose: bool) -> None:
     if "scores" in search:
         curve = zip(search["values"], search["scores"], strict=True)
         how = "by validation score"
     else:
         curve = zip(search["widths"], search["errors"], strict=True)
         how = f"for an error of {search['target_error']:g}"
-    tried = ", ".join(f"{_value(value)}: {figure:.4g}" for value, figure in curve)
-    click.echo(f"{search['parameter']}: {_value(search['chosen'])} chosen {how} ({tried})")
+    tried = [f"{_value(value)}: {figure:.4g}" for value, figure in curve]
+    more = f" ({', '.join(tried)})" if verbose or len(tried) <= _MOST_SHOWN else f", of {len(tried)} values"
+    click.echo(f"{search['parameter']}: {_value(search['chosen'])} chosen {how}{more}")
 
 
 def _value(value: Any) -> str:

@@ -22,7 +22,7 @@ Examples:
 )
 @click.argument("kind", type=options.KIND, required=False)
 def kinds(kind: str | None) -> None:
-    """List the kinds of steps, or show one KIND: its formula and its parameters with bounds and defaults."""
+    """List what each kind of step is for, or show one KIND: formula, and parameters with bounds and defaults."""
     from kafeat import registry
 
     if kind is None:
@@ -34,7 +34,7 @@ def kinds(kind: str | None) -> None:
 
 def _list() -> None:
     from kafeat import registry
-    from kafeat.contract.describe import headline
+    from kafeat.contract.describe import purpose
 
     width = max(map(len, registry.kinds()))
     for title, kinds in (
@@ -44,9 +44,9 @@ def _list() -> None:
     ):
         click.echo(f"{title}:")
         for kind in sorted(kinds, key=_rank):
-            click.echo(f"  {kind:<{width}}  {headline(registry.step_class(kind))}")
+            click.echo(f"  {kind:<{width}}  {purpose(registry.step_class(kind))}")
     click.echo(
-        "\nThe kinds that most tables need stand first. `kafeat kinds KIND` shows the parameters of one."
+        "\nThe kinds that most tables need stand first. `kafeat kinds KIND` shows formula and parameters of one."
     )
 
 
@@ -57,10 +57,11 @@ def _rank(kind: str) -> tuple[int, str]:
 def _show(kind: str) -> None:
     from inspect import getdoc
 
+    from kafeat.contract.describe import purpose
     from kafeat.registry import accepted, step_class
 
     step = step_class(kind)
-    click.echo(f"kind: {kind}\n\n{getdoc(step)}\n")
+    click.echo(f"{kind}: {purpose(step)}\n\n{getdoc(step)}\n")
     if not step.model_fields:
         click.echo("It has no parameters.")
         return

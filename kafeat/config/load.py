@@ -54,7 +54,8 @@ def read_yaml(name: str, root: type[M], key: str) -> M:
         raise _refusal(name, mistakes or [empty])
     other, remedy = _OTHER[key]
     if not isinstance(node.value, dict):
-        got = Mistake(f"expected a mapping with the key '{key}', got {spell(node.value)}", at=node.at)
+        hint = ": `kafeat config --for DATA` starts one" if key == "steps" else ""
+        got = Mistake(f"expected a mapping with the key '{key}', got {spell(node.value)}{hint}", at=node.at)
         raise _refusal(name, [*mistakes, got])
     if other in node.value and key not in node.value:
         raise _refusal(name, [*mistakes, Mistake(f"expected the key '{key}', got {remedy}", at=node.at)])

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from kafeat.config.model import Config
 from kafeat.config.yaml_reader import resolve
-from kafeat.contract.describe import Declaration, expected, headline
+from kafeat.contract.describe import Declaration, expected, purpose
 from kafeat.contract.step import Step
 from kafeat.registry import accepted, build_step, step_class
 
@@ -34,7 +34,7 @@ def starting_config(kind: str) -> str:
         "`kafeat kinds` lists the kinds of steps, and `kafeat config --check FILE.yaml` checks the result. "
         f"`kafeat config --schema > {SCHEMA_FILE}` enables completion in editors."
     )
-    lines = [MODELINE, *_comment(f"{kind}: {headline(step)}"), "#", *_comment(help_text)]
+    lines = [MODELINE, *_comment(f"{kind}: {purpose(step)}"), "#", *_comment(help_text)]
     before = (build_step({"kind": _EVENING}),) if step.always.last_only else ()
     plain = Config(steps=(*before, _example(step))).to_plain()
     for name, field in Config.model_fields.items():  # the steps are the last one

@@ -150,7 +150,8 @@ def decode(content: bytes) -> str:
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8-sig", "replace")
         got = f"the byte 0x{content[error.start]:02x}"
-        raise UnreadableConfigError(f"expected text in UTF-8, got {got}", _end_of(before)) from None
+        problem = f"expected text in UTF-8, got {got}: save the config so, if it is one"
+        raise UnreadableConfigError(problem, _end_of(before)) from None
 
 
 def _end_of(text: str) -> Place:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import NoneType, UnionType
+from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -68,9 +69,14 @@ class Declaration(NamedTuple):
         return next((bound for bound in bounds if bound is not None), None)
 
 
-def headline(documented: type) -> str:
+def headline(documented: type | ModuleType) -> str:
     """The first paragraph of a docstring, on one line."""
     return " ".join((documented.__doc__ or "").split("\n\n")[0].split())
+
+
+def purpose(kind: type) -> str:
+    """The words that say what a kind is for: the docstring of its file. The docstring of its class has the formula."""
+    return headline(sys.modules[kind.__module__])
 
 
 def expected(field: FieldInfo) -> str:

@@ -106,6 +106,11 @@ def format_of(location: Location, given: str | None = None, option: str = "--out
     suffix = suffix_of(location)
     if suffix:
         return _SUFFIXES[suffix]
+    if location.path.lower().endswith((".xlsx", ".xls", ".ods")):
+        remedy = "save its sheet as CSV" if option == "--input-format" else "name a .csv file, which it opens"
+        raise UsageError(
+            f"{location}: expected a table in CSV or Parquet, got the file of a spreadsheet: {remedy}"
+        )
     # Compressed ones are listed for CSV only, as they are many.
     known = [
         suffix for one in FORMATS.values() for suffix in (one.suffixes if one.delimited else one.endings)

@@ -36,7 +36,8 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
     """Return the content of a model file; raise `ArtifactError` for anything else."""
     if len(data) < _TRAILER or data[-_TRAILER:-32] != _MAGIC:
         raise ArtifactError(
-            f"{place}: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model"
+            f"{place}: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model "
+            "(`kafeat fit` makes one)"
         )
     payload = data[:-_TRAILER]
     if hashlib.sha256(payload).digest() != data[-32:]:

@@ -1,4 +1,4 @@
-"""Multinomial logistic regression on the features."""
+"""Probabilities of classes: logistic regression on the features, as the last step of a config."""
 
 from __future__ import annotations
 

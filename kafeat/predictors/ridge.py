@@ -1,4 +1,4 @@
-"""Ridge regression on the features."""
+"""Numbers or classes: a linear model of the label on the features, as the last step of a config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random ReLU features of arc-cosine kernels."""
+"""Angles between rows: an infinitely wide layer of random steps or rectified linear units."""
 
 from __future__ import annotations
 

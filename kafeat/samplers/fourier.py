@@ -1,4 +1,4 @@
-"""Random Fourier features."""
+"""Random Fourier features of rbf, laplacian, matern and the like: many features, fast, or trained for a label."""
 
 from __future__ import annotations
 

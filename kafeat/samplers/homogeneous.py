@@ -1,4 +1,4 @@
-"""Explicit maps of homogeneous additive kernels."""
+"""Histograms and counts: the chi2, intersection, hellinger and jensen_shannon kernels. Nothing is random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maji and Berg's piecewise linear encoding of the intersection kernel."""
+"""Histograms: every entry becomes a bar of ones. A simple alternative to homogeneous, for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nyström features."""
+"""Any kernel, by comparing a row with some rows of the data: the first map to try on most tables."""
 
 from __future__ import annotations
 

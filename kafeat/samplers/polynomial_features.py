@@ -1,4 +1,4 @@
-"""The exact expansion of a polynomial kernel: every monomial."""
+"""Products of a few columns: every monomial, so that dot products are the polynomial kernel exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positive random features of the exponential dot-product kernel."""
+"""The exponential kernel, that of softmax attention, by outputs that are never negative."""
 
 from __future__ import annotations
 

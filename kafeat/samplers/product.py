@@ -1,4 +1,4 @@
-"""Products of the kernels of maps."""
+"""Maps multiplied: the product of their kernels, each on columns of its own if wanted."""
 
 from __future__ import annotations
 

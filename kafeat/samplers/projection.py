@@ -1,4 +1,4 @@
-"""Random projections."""
+"""Fewer columns, with dot products and distances kept on average. No kernel but the linear one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random Maclaurin features of dot-product kernels."""
+"""Random products of columns for kernels of dot products: polynomial and exponential."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random features of kernels over sets of columns."""
+"""Random products of different columns: the ANOVA and all-subsets kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random features of the skewed kernels."""
+"""Histograms: random features of kernels that are products over the columns, for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorSketch of polynomial kernels."""
+"""The polynomial kernel of low degree: random sums of products of columns, by count sketches and an FFT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor products of randomised Hadamard sketches, for polynomial kernels."""
+"""The polynomial kernel of high degree: random sums of products of columns, by Hadamard transforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts by their words and n-grams of characters."""
+"""Short texts as columns: titles, names, comments, and codes with typing errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns that boosted trees give."""
+"""Thresholds of single columns: the columns that boosted trees give, for a linear model beside a kernel map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps side by side."""
+"""Maps side by side: the weighted sum of their kernels, each on columns of its own if wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extreme values to the quantiles of the fit sample."""
+"""Outliers: extreme values become the quantiles of the fit sample."""
 
 from __future__ import annotations
 

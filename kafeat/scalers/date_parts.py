@@ -1,4 +1,4 @@
-"""Times as numbers: year, month, weekday, hour, ..."""
+"""Times as numbers: year, month, weekday, hour and others, on circles if wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers in the place of missing ones."""
+"""Missing numbers: filled by the mean or the median of the column, or by a constant."""
 
 from __future__ import annotations
 

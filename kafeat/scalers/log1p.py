@@ -1,4 +1,4 @@
-"""Logarithms of counts."""
+"""The logarithm of 1 + x: counts of any size become comparable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A metric learned from the label."""
+"""Distances that count what the label depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The range of the fit sample to [0, 1]."""
+"""Every column to [0, 1] by its range in the fit sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows scaled to unit norm."""
+"""Every row to length 1, in one of four norms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A column of categories as columns of zeros and ones."""
+"""Categories of few values as columns of zeros and ones."""
 
 from __future__ import annotations
 

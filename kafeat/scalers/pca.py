@@ -1,4 +1,4 @@
-"""Principal components."""
+"""The directions of largest variance. After a map it is approximate kernel PCA."""
 
 from __future__ import annotations
 

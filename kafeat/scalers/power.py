@@ -1,4 +1,4 @@
-"""The Yeo–Johnson transformation, fitted so that columns are as near to normal as they can be."""
+"""Skewed columns become nearly normal, by one exponent a column."""
 
 from __future__ import annotations
 

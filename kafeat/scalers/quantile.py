@@ -1,4 +1,4 @@
-"""Values to their ranks in the fit sample, normal or uniform."""
+"""Values to their ranks: heavy tails and odd scales no longer matter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zero median and unit interquartile range."""
+"""Every column with median 0 and interquartile range 1: outliers do not count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A column of categories as the mean labels of its values."""
+"""Categories of many values as the mean labels of their values. No row sees its own label."""
 
 from __future__ import annotations
 

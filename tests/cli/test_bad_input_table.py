@@ -486,7 +486,7 @@ bad("output: an unknown suffix", text(), 2, out="out.xyz",
 bad("output: no suffix", text(), 2, out="out",
     says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson, .libsvm, .svmlight, .svm, .npz; else name the format with --output-format")
 bad("output: no such folder", text(), 5, out="no/such/out.npy",
-    says="no/such/out.npy: No such file or directory")
+    says="no/such/out.npy: expected a folder no/such, got none: make it first (mkdir -p)")
 bad("output: a folder", text(), 5, out="folder.npy",
     says="folder.npy: expected a file, got a directory")
 bad("output: the input", text(), 2, out="in.csv",
@@ -516,15 +516,15 @@ bad("rejects: the output", text(), 2, "--rejects", "out.npy", "--on-bad-rows", "
 bad("stats: the output", text(), 2, "--stats", "out.npy",
     says="out.npy: expected an output apart from --stats, got the same file")
 bad("stats: no such folder", text(), 5, "--stats", "no/such/stats.json",
-    says="no/such/stats.json: No such file or directory")
+    says="no/such/stats.json: expected a folder no/such, got none: make it first (mkdir -p)")
 bad("float16 that overflows", text("1,1e20,3"), 3, "--output-dtype", "float16", model="linear",
     says="in.csv: row 13 (index 12): expected features that float16 can hold, got 5.7735e+19: choose a wider --output-dtype, or scale the input; --on-bad-rows drop")
 bad("model: no such file", text(), 5, model="none",
     says="none.joblib: No such file or directory")
 bad("model: a CSV", text(), 4, model="text",
-    says="text.joblib: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model")
+    says="text.joblib: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model (`kafeat fit` makes one)")
 bad("model: a pickle", text(), 4, model="pickle",
-    says="pickle.joblib: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model")
+    says="pickle.joblib: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model (`kafeat fit` makes one)")
 # fmt: on
 
 

@@ -104,14 +104,14 @@ def test_every_help_has_examples_that_work_as_printed(run, folder, command):
 
 
 def test_version(folder):
-    assert run_apart("--version", cwd=folder).stdout == b"kafeat 0.1.0\n"
+    assert run_apart("--version", cwd=folder).stdout == b"kafeat 1.0.0\n"
 
 
 @pytest.mark.parametrize("words", [("--version", "-v"), ("-v", "--version")])
 def test_the_verbose_version_tells_which_core_computes(folder, words, monkeypatch):
     monkeypatch.setenv("KAFEAT_COMPILED", "0")
     first, *_, last = run_apart(*words, cwd=folder).stdout.decode().splitlines()
-    assert (first, last) == ("kafeat 0.1.0", "core: NumPy (KAFEAT_COMPILED=0)")
+    assert (first, last) == ("kafeat 1.0.0", "core: NumPy (KAFEAT_COMPILED=0)")
 
 
 def test_help_names_every_exit_code(run, folder):
@@ -148,7 +148,17 @@ def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the
         ("transform --model map.joblib nope.csv out.npy", 5, "nope.csv: No such file or directory"),
         ("transform --model nope.joblib sample_data/digits.csv out.npy", 5, "nope.joblib: No such file"),
         ("transform --model sample_data/digits.npy sample_data/digits.csv out.npy", 4, "expected a kafeat model"),
-        ("transform --model map.joblib sample_data/digits.csv nope/out.npy", 5, "No such file or directory"),
+        ("transform --model map.joblib sample_data/digits.csv nope/out.npy", 5, "nope, got none: make it first"),
+        ("fit --config configs/fourier.yaml sample_data/digits.csv nope/m.joblib", 5, "nope, got none: make it first"),
+        ("fit sample_data/digits.csv m.joblib", 2, "Missing option '--config'. `kafeat tune` chooses a config"),
+        ("fit sample_data/digits.csv m.joblib", 2, "`kafeat config --for DATA` starts one."),
+        ("transform sample_data/digits.csv out.npy", 2, "Missing option '--model'. `kafeat fit` makes a model."),
+        ("tune sample_data/digits.csv best.yaml", 2, "Missing option '--label'. It names the column to predict."),
+        ("tune mine.xlsx best.yaml --label y", 2, "got the file of a spreadsheet: save its sheet as CSV"),
+        ("transform --model map.joblib sample_data/digits.csv a.XLS", 2, "name a .csv file, which it opens"),
+        ("fit --config map.joblib sample_data/digits.csv m.joblib", 2, "save the config so, if it is one"),
+        ("fit --config sample_data/digits.csv sample_data/digits.csv m.joblib", 2, "--for DATA` starts one"),
+        ("inspect sample_data/digits.csv", 4, "or no model (`kafeat fit` makes one)"),
         ("transform --model map.joblib --keep nope sample_data/digits.csv out.csv", 3, "nope"),
         ("transform --model map.joblib --keep label sample_data/digits.csv out.npy", 2, "passthrough"),
         ("transform --model map.joblib --jobs 0 sample_data/digits.csv out.npy", 2, "jobs"),

@@ -95,13 +95,17 @@ def test_a_variable_that_sets_nothing_is_told(in_process, name, meant):
 @pytest.mark.parametrize("command", ["transform", "predict", "verify"])
 def test_a_command_that_needs_a_model_asks_for_it(in_process, command):
     done = in_process(command, "in.csv", "out.csv")
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "Error: Missing option '--model'.")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        "Error: Missing option '--model'. `kafeat fit` makes a model.",
+    )
 
 
 def test_a_misspelt_variable_is_told_beside_the_error_that_it_causes_and_not_with_quiet(in_process):
     done = in_process("transform", "in.csv", "out.csv", KAFEAT_MODLE="map.joblib")
     assert done.stderr.endswith(
-        f"Error: Missing option '--model'.\nnote: KAFEAT_MODLE: {NOBODY}; did you mean KAFEAT_MODEL?\n"
+        "Error: Missing option '--model'. `kafeat fit` makes a model.\n"
+        f"note: KAFEAT_MODLE: {NOBODY}; did you mean KAFEAT_MODEL?\n"
     )
     words = ("transform", "--model", "none.joblib", "in.csv", "out.csv", "--quiet")
     assert "note:" not in in_process(*words, KAFEAT_MODLE="map.joblib").stderr

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import kafeat
 from kafeat.cli.main import kafeat as command
+from kafeat.jobs.inspect import inspect
 
 CONFIG = {"steps": [{"kind": "one_hot", "columns": ["town", "size"]}, {"kind": "standardize"}]}
 
@@ -63,3 +64,20 @@ def test_the_split_of_a_fit_is_shown(tmp_path: Path) -> None:
     )
     assert "fitted on 2 of 3 rows of " in found
     assert "\nsplit: part (fitted on its rows of train alone)\n" in found
+
+
+def test_internals_and_defaults_are_shown_only_with_verbose(tmp_path: Path) -> None:
+    steps = [{"kind": "standardize"}, {"kind": "nystroem", "n_components": 3, "landmarks": "uniform"}]
+    table = pa.table({"x": [float(i) for i in range(9)]})
+    kafeat.fit({"steps": steps}, table).save(tmp_path / "m.joblib")
+    plain, every = (
+        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib"), *more]).stdout
+        for more in ((), ("--verbose",))
+    )
+    gamma = f"    gamma = {inspect(tmp_path / 'm.joblib')['steps'][1]['fitted']['gamma']:.10g}"
+    shown = "steps[1] nystroem (kernel: rbf, gamma: median, n_components: 3, landmarks: uniform)"
+    assert plain.splitlines()[3:6] == ["steps[0] standardize", shown, gamma]
+    assert "contains training rows: yes" in plain
+    for inside in ("sha256", "float64, ", "rank = ", "rcond", "chunks of ", "format "):
+        assert inside not in plain
+        assert inside in every

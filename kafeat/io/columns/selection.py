@@ -108,7 +108,7 @@ def _special(
             raise table.refusal(
                 names[0],
                 f"expected a feature, as {kind} names it, got a column that is left out, or is the label, the weight "
-                "or the split",
+                "or the split: take it out of the columns of the step",
             )
         special |= dict.fromkeys(features, requested[request])
     return special

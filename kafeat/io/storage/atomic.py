@@ -106,9 +106,13 @@ def check_place(location: Location, clobber: bool) -> int | None:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        if os.path.isdir(os.path.dirname(os.path.realpath(path))):
+        folder = os.path.dirname(os.path.realpath(path))
+        if os.path.isdir(folder):
             return None
-        raise
+        folder = os.path.dirname(path) if not os.path.islink(path) else folder
+        raise SystemRefusedError(
+            f"{path}: expected a folder {folder}, got none: make it first (mkdir -p)"
+        ) from None
     if stat.S_ISDIR(mode):
         raise SystemRefusedError(f"{path}: expected a file, got a directory")
     if stat.S_ISREG(mode) and path.startswith(_OF_OPEN_FILES):

@@ -27,7 +27,7 @@ from kafeat.config.schema import config_schema
 from kafeat.contract.describe import headline, purpose, spell
 from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.model.serialize import WITH_PREDICTOR
-from kafeat.registry import accepted, predictors, samplers, scalers, step_class
+from kafeat.registry import accepted, kinds, predictors, samplers, scalers, step_class
 from kafeat.samplers.union import UnionMember
 
 HERE = Path(__file__).parent
@@ -185,8 +185,8 @@ def config() -> str:
     for title, model in (("`columns`", ColumnSelection), ("`prune`", Prune), ("`search`", SearchOptions)):
         parts += [f"## {title}", prose(headline(model)), keys(model.model_fields)]
     parts += ["## Values that the fit chooses", SEARCHES, "## Steps", "The page of a kind has its keys."]
-    for title, kinds in (("Scalers", scalers()), ("Samplers", samplers()), ("Predictors", predictors())):
-        parts.append(f"- {title}: {', '.join(f'[{kind}](../kinds/{kind}.md#parameters)' for kind in kinds)}.")
+    for title, names in (("Scalers", scalers()), ("Samplers", samplers()), ("Predictors", predictors())):
+        parts.append(f"- {title}: {', '.join(f'[{kind}](../kinds/{kind}.md#parameters)' for kind in names)}.")
     parts += [
         "## Entries of `maps`",
         f"For `union`; `product` has no `weight`. {prose(headline(UnionMember))}",
@@ -269,9 +269,9 @@ def promised() -> Iterator[str]:
     yield from (f"exit code: {code}" for code in re.findall(r"^  (\d+) ", kafeat.epilog or "", flags=re.M))
     yield from (f"config: {line}" for line in keys_of("", config_schema()))
     for section in (HERE / "reference/json.md").read_text(encoding="utf-8").split("\n## ")[1:]:
-        title, *lines = section.splitlines()
-        told = [line.split("|")[1] for line in lines if line.startswith("| `")]
-        yield from (f"json: {title}: {key}" for one in told for key in re.findall(r"`([^`]+)`", one))
+        title, _, told = section.partition("\n")
+        keys = {*re.findall(r"`([a-z_0-9…]+)`", told)} - {"null", *kinds()}
+        yield from (f"json: {title.replace('`', '')}: {key}" for key in keys)
     yield from (f"model file: format {number}" for number in range(1, WITH_PREDICTOR + 1))
     yield from (f"python: {name}" for name in python_names())
 

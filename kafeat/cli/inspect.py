@@ -133,15 +133,14 @@ def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
 
     from kafeat.registry import step_class
 
+    fields = step_class(step["kind"]).model_fields
+    defaults = {
+        name: to_jsonable_python(one.default) for name, one in fields.items() if not one.is_required()
+    }
     # Without -v, what the config chose and what the fit made of a rule such as `gamma: median`.
-    shown = [
-        f"{name}: {step[name]}"
-        for name, field in step_class(step["kind"]).model_fields.items()
-        if verbose
-        or name == "kernel"
-        or name in step["fitted"]
-        or step[name] != to_jsonable_python(field.default)
-    ]
+    always = {"kernel", *(fields if verbose else step["fitted"])}
+    told = [name for name in fields if name in always or step[name] != defaults.get(name)]
+    shown = [f"{name}: {step[name]}" for name in told]
     click.echo(f"steps[{i}] {step['kind']}" + (f" ({', '.join(shown)})" if shown else ""))
     for name, value in step["fitted"].items():
         if verbose or name in step:

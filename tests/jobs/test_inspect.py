@@ -10,8 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 import kafeat
+from kafeat.cli.inspect import _show_step
 from kafeat.cli.main import kafeat as command
 from kafeat.jobs.inspect import inspect
+from kafeat.registry import build_step, kinds
+from tests.recipes import NEEDED
 
 CONFIG = {"steps": [{"kind": "one_hot", "columns": ["town", "size"]}, {"kind": "standardize"}]}
 
@@ -81,3 +84,20 @@ def test_internals_and_defaults_are_shown_only_with_verbose(tmp_path: Path) -> N
     for inside in ("sha256", "float64, ", "rank = ", "rcond", "chunks of ", "format "):
         assert inside not in plain
         assert inside in every
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_a_step_of_every_kind_is_shown_and_its_defaults_are_not(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = build_step({"kind": kind, **NEEDED.get(kind, {})}).recipe()
+    for verbose in (False, True):
+        _show_step(0, {**recipe, "fitted": {}, "arrays": {}}, verbose)
+    plain, every = capsys.readouterr().out.splitlines()
+    assert every == f"steps[0] {kind}" + (f" ({inside(recipe)})" if len(recipe) > 1 else "")
+    given = {name: value for name, value in recipe.items() if name in {"kernel", *NEEDED.get(kind, {})}}
+    assert plain == f"steps[0] {kind}" + (f" ({inside(given)})" if given else "")
+
+
+def inside(recipe: dict[str, object]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in recipe.items() if name != "kind")

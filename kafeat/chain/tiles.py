@@ -123,8 +123,7 @@ class TileLoop:
     def _thin(self, X: SparseRows) -> Mask:
         if not self._transform.takes_sparse or X.width < LEAST_SPARSE:
             return np.zeros(len(X), dtype=bool)
-        thin: Mask = X.counts * THIN <= X.width
-        return thin
+        return X.counts * THIN <= X.width
 
     def _run(self, X: InputRows, out: Floats) -> None:
         if isinstance(X, SparseRows):

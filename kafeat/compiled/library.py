@@ -44,8 +44,7 @@ def function(name: str, *arguments: type[Any], result: type[Any] | None = None) 
 
 def address(array: Array) -> int:
     """Return the place of the first number; the caller keeps the array while it is in use."""
-    place: int = array.__array_interface__["data"][0]
-    return place
+    return array.__array_interface__["data"][0]
 
 
 def vector_bytes() -> int:

@@ -21,8 +21,7 @@ def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"])
     # Imported here: a transform needs no exact kernel, and SciPy would be half of its start.
     from scipy.spatial.distance import cdist
 
-    result: Floats = cdist(x, y, metric)
-    return result
+    return cdist(x, y, metric)
 
 
 # With this many columns a matrix product is several times as fast as differences.

@@ -60,8 +60,7 @@ class PredictionTask:
         """Return the weight of each row with which every class counts the same."""
         numbers = self.numbers(labels)
         counts = np.bincount(numbers)
-        weights: Floats = len(labels) / (np.count_nonzero(counts) * counts[numbers])
-        return weights
+        return len(labels) / (np.count_nonzero(counts) * counts[numbers])
 
     def score(self, predicted: Floats, labels: Array) -> float:
         """Return the accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predicted targets (n, k).

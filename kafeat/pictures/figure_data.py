@@ -158,13 +158,11 @@ def _in_order(K: Floats, rng: np.random.Generator) -> Array:
     some = np.sort(rng.choice(len(K), min(len(K), _GRAM_ROWS), replace=False))
     part = K[np.ix_(some, some)]
     centred = part - part.mean(axis=0) - part.mean(axis=1)[:, None] + part.mean()
-    order: Array = some[np.argsort(np.linalg.eigh(centred)[1][:, -1])]
-    return order
+    return some[np.argsort(np.linalg.eigh(centred)[1][:, -1])]
 
 
 def _eigenvalues(G: Floats) -> Floats:
-    values: Floats = np.maximum(np.linalg.eigvalsh(G)[::-1], 0.0)
-    return values
+    return np.maximum(np.linalg.eigvalsh(G)[::-1], 0.0)
 
 
 def _line(chain: Chain, dtype: np.dtype[Any], X: Floats, K: Floats) -> tuple[Floats, Floats, Floats] | None:

@@ -228,5 +228,4 @@ def _distortion(axes: Axes, style: Style, curves: SignatureCurves) -> None:
 
 def _mirrored(values: Floats, sign: float = 1.0) -> Floats:
     """Return the values of an even function on both sides of 0; of an odd one with a sign of −1."""
-    both: Floats = np.concatenate([sign * values[:0:-1], values])
-    return both
+    return np.concatenate([sign * values[:0:-1], values])

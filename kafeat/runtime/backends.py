@@ -137,8 +137,7 @@ def _ray(engine: Engine) -> Iterator[Pool]:
     remote = cache(ray.remote(max_retries=0))  # one for each function, which is then sent only once
 
     def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
-        future: Future[Any] = remote(work).remote(item).future()
-        return future
+        return remote(work).remote(item).future()
 
     try:
         yield Pool(submit, engine.jobs or _at_once(int(ray.cluster_resources().get("CPU", 1))))

@@ -222,8 +222,7 @@ def _done(
 def _total(features: Floats | SparseRows) -> Array:
     if isinstance(features, SparseRows):
         return np.bincount(features.columns, features.values.astype(np.float64), features.width)
-    total: Array = features.sum(axis=0, dtype=np.float64)
-    return total
+    return features.sum(axis=0, dtype=np.float64)
 
 
 def _good(rows: int, bad: list[int]) -> Mask:

@@ -145,8 +145,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         source = self._source(X, fm.config, reset=False)
         with as_value_errors():
             if self.sparse_output:
-                features: Floats = fm.transform_sparse(source)
-                return features
+                return fm.transform_sparse(source)
             return fm.transform(source, jobs=joblib.effective_n_jobs(self.n_jobs))
 
     def inverse_transform(self, X: Any) -> Floats:

@@ -137,8 +137,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _labels(self, y: Any, config: Config) -> Array | None:
         """Return the labels that a fit of this config uses."""
-        labels: Array | None = y
-        return labels
+        return y
 
     @property
     def feature_map_(self) -> FittedMap:

@@ -150,8 +150,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return the features z(X), (n, n_components)."""
         check_is_fitted(self)
         self._checked(X, reset=False)
-        features: Floats = self._map.set_params(n_jobs=self.n_jobs).transform(X)
-        return features
+        return self._map.set_params(n_jobs=self.n_jobs).transform(X)
 
     @property
     def feature_map_(self) -> FittedMap:

@@ -238,8 +238,7 @@ def refused(values: pa.Array, width: int | None, numbers: Floats, dialect: Diale
 
         # A list that is null is missing as a whole; a list of another length is invalid.
         length = pc.fill_null(pc.list_value_length(values), width).to_numpy(zero_copy_only=False)
-        wrong: Mask = infinite | (length != width)[:, None]
-        return wrong
+        return infinite | (length != width)[:, None]
     plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
     if not is_text(plain.type):
         return infinite
@@ -247,5 +246,4 @@ def refused(values: pa.Array, width: int | None, numbers: Floats, dialect: Diale
     rows = np.flatnonzero(bad[:, 0])
     for row, value in zip(rows, plain.take(pa.array(rows)).to_pylist(), strict=True):
         bad[row] = value is not None and not dialect.is_missing(value)
-    result: Mask = infinite | bad
-    return result
+    return infinite | bad

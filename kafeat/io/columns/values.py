@@ -78,30 +78,25 @@ def _numbers(column: pa.ChunkedArray) -> Array:
     if pa.types.is_float32(column.type):  # the number that text has: 0.1, not 0.10000000149
         column = column.cast(pa.string()).cast(pa.float64())
     if not pa.types.is_decimal(column.type):
-        values: Array = column.to_numpy()
-        return values
+        return column.to_numpy()
     for kind in (pa.int64(), pa.uint64()) if column.type.scale <= 0 else ():
         with suppress(pa.ArrowInvalid):
-            values = column.cast(kind).to_numpy()
-            return values
+            return column.cast(kind).to_numpy()
     return np.concatenate([np.empty(0), *map(to_doubles, column.chunks)])
 
 
 def null_rows(column: pa.ChunkedArray, values: Array) -> Array:
     """Return true for the rows of a column with these values that are null."""
     if values.dtype.kind == "O":
-        missing: Array = values == np.array(None)
-        return missing
-    nulls: Array = decoded(column).is_null().to_numpy()
-    return nulls
+        return values == np.array(None)
+    return decoded(column).is_null().to_numpy()
 
 
 def missing_rows(column: pa.ChunkedArray) -> Array:
     """Return true for the rows of a column that are null, NaN or blank text."""
     values = column_values(column)
     if values is None:
-        nulls: Array = decoded(column).is_null().to_numpy()
-        return nulls
+        return decoded(column).is_null().to_numpy()
     missing = null_rows(column, values)
     if values.dtype.kind == "f":
         return missing | np.isnan(values)

@@ -170,8 +170,7 @@ class LibsvmChunk(SparseChunk):
 
 def _whole(labels: Array) -> Mask:
     """Return a mask of the labels that are exact whole numbers."""
-    exact: Mask = (np.abs(labels) < EXACT) & (labels == np.rint(labels))
-    return exact
+    return (np.abs(labels) < EXACT) & (labels == np.rint(labels))
 
 
 def _lost(written: str, label: np.float64) -> bool:

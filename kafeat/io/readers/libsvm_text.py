@@ -93,8 +93,7 @@ def parsed(lines: bytes) -> LabelledEntries:
 
 def label_of(lines: bytes, row: int) -> str:
     """Return the text of the label of a row."""
-    label: str = _TOKEN.findall(lines.split(b"\n", row + 1)[row].decode("utf-8", errors="replace"))[0]
-    return label
+    return _TOKEN.findall(lines.split(b"\n", row + 1)[row].decode("utf-8", errors="replace"))[0]
 
 
 def _plain(lines: bytes) -> LabelledEntries:

@@ -84,8 +84,7 @@ class KeyReader:
 
     def _groups(self, values: Array) -> Floats:
         numbers = self._of_text(values) if values.dtype.kind == "O" else _bits(values)
-        shares: Floats = mixed(self._seed, numbers) / 2.0**64
-        return shares
+        return mixed(self._seed, numbers) / 2.0**64
 
     def _of_text(self, words: Array) -> Array:
         known = self._known

@@ -166,8 +166,7 @@ def _sparse_differences(expected: SparseRows, got: SparseRows, dtype: np.dtype[A
 def _largest_of_rows(rows: Rows) -> Floats:
     """Return the largest size of a number in each row, NaN if there is one."""
     if not isinstance(rows, SparseRows):
-        most: Floats = np.abs(rows).max(axis=1)
-        return most
+        return np.abs(rows).max(axis=1)
     largest = np.zeros(len(rows))
     np.maximum.at(largest, rows.row_of, np.abs(rows.values).astype(np.float64))
     return largest
@@ -183,8 +182,7 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
             f"{made.location}: expected features of one floating type, got {', '.join(sorted(spelled))}"
         )
     name = spelled.pop()
-    dtype: np.dtype[Any] = np.dtype(_OF_ARROW.get(name, name))
-    return dtype
+    return np.dtype(_OF_ARROW.get(name, name))
 
 
 def _numbers(made: Reader, outputs: Outputs) -> list[Field]:

@@ -236,6 +236,9 @@ class Step(BaseModel, ABC):
     always: ClassVar[Traits] = Traits()
     """The traits of every recipe of the kind."""
 
+    dtypes: ClassVar[Mapping[str, str]] = {}
+    """The dtypes of those arrays of a state that hold no floats, by name."""
+
     @property
     def traits(self) -> Traits:
         """The traits of this recipe; a kind whose traits depend on parameters replaces some here."""
@@ -315,8 +318,8 @@ class Step(BaseModel, ABC):
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
-        """The dtypes of those arrays of a state that hold no floats, by name."""
-        return {}
+        """`dtypes`, but for a kind whose arrays depend on parameters."""
+        return self.dtypes
 
     def check_state(self, state: State, n_features_in: int) -> None:
         """Raise ValueError for values that no fit gives, where using them would do harm: indices, for example."""

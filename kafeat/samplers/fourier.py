@@ -73,6 +73,7 @@ class Fourier(Step):
     """
 
     always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO)
+    dtypes: ClassVar[Mapping[str, str]] = STRUCTURED_DTYPES
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")
     gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")
@@ -139,10 +140,6 @@ class Fourier(Step):
             "gamma": (),
             **random_feature_shapes(state, n_features_in, self),
         }
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return STRUCTURED_DTYPES
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

@@ -42,6 +42,12 @@ class Projection(Step):
     """
 
     always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
+    dtypes: ClassVar[Mapping[str, str]] = {
+        "signs": "int8",
+        "rows": "int64",
+        "columns": "int64",
+        "starts": "int64",
+    }
 
     matrix: Literal["gaussian", "sparse", "srht"] = parameter("gaussian", "the law of the matrix")
     n_components: Width | Literal["auto"] = parameter("auto", "D, or from eps and the number of rows")
@@ -104,10 +110,6 @@ class Projection(Step):
             return {"signs": (count_blocks(D, n_features_in), n_features_in), "rows": (D,)}
         entries = (count_rows(state, "values"),)
         return {"values": entries, "columns": entries, "starts": (D + 1,)}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"signs": "int8", "rows": "int64", "columns": "int64", "starts": "int64"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         if self.matrix == "srht":

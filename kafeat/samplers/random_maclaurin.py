@@ -51,6 +51,7 @@ class RandomMaclaurin(Step):
     """
 
     always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
+    dtypes: ClassVar[Mapping[str, str]] = {"degrees": "int64", "signs": "int8", "linear": "bool"}
 
     kernel: Literal["polynomial", "exponential", "series"] = parameter(
         "polynomial", "the kernel to approximate; series: the one with these coefficients"
@@ -136,10 +137,6 @@ class RandomMaclaurin(Step):
         m = self.n_components - self._constant - (n_features_in if linear else 0)
         of_signs = (count_rows(state, "signs"), n_features_in)
         return {"degrees": (m,), "weights": (m,), "signs": of_signs, "linear": (), "gamma": ()}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"degrees": "int64", "signs": "int8", "linear": "bool"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

@@ -42,6 +42,7 @@ class RandomSubsets(Step):
     """
 
     always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO)
+    dtypes: ClassVar[Mapping[str, str]] = {"signs": "int8", "linear": "bool"}
 
     kernel: Literal["anova", "all_subsets"] = parameter(
         "anova", "sets of `degree` columns, or sets of any size"
@@ -99,10 +100,6 @@ class RandomSubsets(Step):
         linear = bool(state["linear"].any()) if "linear" in state else False
         drawn = max(0, self._drawn(linear, n_features_in))
         return {"signs": (drawn, n_features_in), "linear": (), "gamma": ()}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"signs": "int8", "linear": "bool"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

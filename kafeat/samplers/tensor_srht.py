@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -39,6 +39,8 @@ class TensorSrht(PolynomialSketch):
     Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
     """
 
+    dtypes: ClassVar[Mapping[str, str]] = {"turns": "int8", "rows": "int64", "linear": "bool"}
+
     complex_to_real: bool = parameter(True, "complex signs, half as many products: a lower variance")
 
     @model_validator(mode="after")
@@ -68,10 +70,6 @@ class TensorSrht(PolynomialSketch):
         # maps of the first formats carry nothing
         carried: dict[str, Shape] = {"linear": ()} if "linear" in state else {}
         return {"turns": of_turns, "rows": of_rows, "gamma": (), **carried}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"turns": "int8", "rows": "int64", "linear": "bool"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

@@ -68,6 +68,9 @@ class Text(Step):
     """
 
     always: ClassVar[Traits] = Traits(missing="pass", spreads="ignores")
+    dtypes: ClassVar[Mapping[str, str]] = dict.fromkeys(("columns", "outputs", "seed", "fold_rows"), "int64") | {
+        "signs": "int8", "models": "float32"
+    }  # fmt: skip
 
     columns: ColumnNames = parameter((), "the columns of text, by name or pattern")
     n_components: Width = N_COMPONENTS
@@ -145,11 +148,6 @@ class Text(Step):
             shapes |= {"models": (k, _FOLDS, BUCKETS, c), "seed": (), "fold_rows": (_FOLDS,)}
             return {**shapes, "directions": (k, BUCKETS, self.n_components - c)}
         return {**shapes, "outputs": (k, BUCKETS, each), "signs": (k, BUCKETS, each)}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        whole = dict.fromkeys(("columns", "outputs", "seed", "fold_rows"), "int64")
-        return {**whole, "signs": "int8", "models": "float32"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         starts = np.sort(state["columns"])

@@ -43,6 +43,7 @@ class Trees(Step):
     """
 
     always: ClassVar[Traits] = Traits(missing="fill", spreads="ignores", own_kernel="kind: trees")
+    dtypes: ClassVar[Mapping[str, str]] = STATE_DTYPES
 
     n_components: Width = parameter(16, "D, the number of outputs, over all classes or numbers of the label")
     n_folds: int = parameter(6, "K, the number of ensembles", ge=2, le=20)
@@ -85,10 +86,6 @@ class Trees(Step):
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         shapes = tree_shapes(state, self.n_folds, self.n_trees, self.max_leaves, self.n_components)
         return {**shapes, "group": (len(self._group),)}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return STATE_DTYPES
 
     def check_state(self, state: State, n_features_in: int) -> None:
         check_trees(state, n_features_in, self.n_components)

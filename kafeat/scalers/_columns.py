@@ -47,16 +47,13 @@ class ColumnCoder(Scaler):
     """
 
     always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
+    dtypes: ClassVar[Mapping[str, str]] = {"columns": "int64"}
 
     columns: ColumnNames
 
     @abstractmethod
     def widths(self, state: State) -> Sequence[int]:
         """Return the number of outputs of each named column."""
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"columns": "int64"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         check_indices("state.columns", state["columns"], n_features_in)

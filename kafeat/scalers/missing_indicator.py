@@ -23,6 +23,7 @@ class MissingIndicator(Scaler):
     """
 
     always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
+    dtypes: ClassVar[Mapping[str, str]] = {"columns": "int64"}
 
     columns: Literal["missing", "all"] = parameter(
         "missing", "the columns with an indicator: those with a missing number in the fit sample, or all"
@@ -38,10 +39,6 @@ class MissingIndicator(Scaler):
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"columns": (np.size(state.get("columns", ())),)}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"columns": "int64"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         check_indices("state.columns", state["columns"], n_features_in)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -32,6 +32,8 @@ class OneHot(ColumnCoder):
     text is a rare one, seen or not.
     It reads input columns by name, so only steps that keep them may come before it.
     """
+
+    dtypes: ClassVar[Mapping[str, str]] = {**ColumnCoder.dtypes, "sizes": "int64", "outputs": "int64"}
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
     unknown: Literal["error", "ignore"] = parameter(
@@ -71,10 +73,6 @@ class OneHot(ColumnCoder):
         if self.min_frequency is not None:
             shapes["outputs"] = (int(np.sum(state.get("sizes", 0))),)
         return shapes
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {**super().state_dtypes, "sizes": "int64", "outputs": "int64"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

@@ -30,9 +30,9 @@ import pyarrow.parquet as pq
 
 import kafeat
 from kafeat.io.storage.location import parse_location
+from kafeat.jobs.dataset.api import transform_parts
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.runtime.engine import Engine
 
 FOURIER = {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}

@@ -15,7 +15,7 @@ from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
-from kafeat.onnx.columns import coded, numbers_of
+from kafeat.onnx.chain import coded, numbers_of
 from kafeat.onnx.model import INPUT
 from kafeat.runtime.run import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask

@@ -1,7 +1,13 @@
-"""Steps to operators, one after the other; the operators of each kind are a function in `steps/`."""
+"""Steps to operators, one after the other, and the inputs before them.
+
+The operators of each kind are a function in `steps/`. Plain numbers are inputs as they are, categories as numbers that
+become their codes: a column whose categories are all whole numbers takes these, and any other takes the place of the
+category in the list that the metadata hold.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -14,10 +20,96 @@ import kafeat.onnx.steps
 from kafeat.chain.chain import Chain, FittedStep
 from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
-from kafeat.onnx.graph import Value
+from kafeat.io.columns.categories import Categories
+from kafeat.io.columns.columns import Columns
+from kafeat.onnx.graph import Value, beside, where
+from kafeat.types import Array
+
+_WHOLE = re.compile(r"-?[0-9]+")
+# Whole numbers beyond that are not all numbers of float32.
+_LARGEST = 1 << 24
 
 Emit = Callable[[FittedStep, Value], Value]
 """Adds the operators of one fitted step that turn x (n, d) into its image; it refuses what no operator computes."""
+
+
+def coded(columns: Columns) -> dict[int, Categories]:
+    """The features that are codes of categories, by place."""
+    categories, at = {}, 0
+    for column in columns.features:
+        if isinstance(column.categories, Categories):
+            categories[at] = column.categories
+        at += column.n_features
+    return categories
+
+
+def takes_numbers(categories: Categories) -> bool:
+    """Return True if the graph takes the categories themselves, and not their codes."""
+    whole = [int(value) for value in categories.values if _WHOLE.fullmatch(value)]
+    return len(set(whole)) == len(categories.values) and max(map(abs, whole)) <= _LARGEST
+
+
+def numbers_of(categories: Categories) -> Array:
+    """Return the graph's input for each category, in the order of their codes."""
+    if takes_numbers(categories):
+        return np.array([float(value) for value in categories.values])
+    return np.arange(len(categories.values), dtype=np.float64)
+
+
+def category_metadata(columns: Columns) -> dict[str, Any]:
+    """Per column of categories: the list of them, and whether the input is the number itself or its place in it."""
+    names = columns.names
+    return {
+        names[j]: {
+            "categories": list(column.values),
+            "input": "number" if takes_numbers(column) else "code",
+            "unknown": "rare" if column.rest else "zeros" if column.lenient else "refused",
+        }
+        for j, column in coded(columns).items()
+    }
+
+
+def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
+    """The rows as the first step sees them, in `dtype`; those that a reader refuses are refused."""
+    categories, graph = coded(columns), x.graph
+    with graph.computing_in(dtype), graph.inside("columns"):
+        bad = ~_finite(x)
+        if columns.missing:
+            bad = bad & ~x.op("IsNaN")
+        if not categories:
+            graph.refuse(bad)
+            return x
+        plain = np.array([j not in categories for j in range(columns.n_features)])
+        graph.refuse(bad & plain[None, :])
+        parts, start = [], 0
+        for j, column in [*categories.items(), (columns.n_features, None)]:
+            if start < j:
+                parts.append(x.span(start, j))
+            if column is not None:
+                parts.append(_code(x.span(j, j + 1), column))
+            start = j + 1
+        return beside(parts)
+
+
+def _code(x: Value, categories: Categories) -> Value:
+    """The code of each number (n, 1); −1 of an unknown or a missing one, which is refused unless it is let through."""
+    numbers, graph = numbers_of(categories), x.graph
+    # A one in the place of the category, times the places from 1 on.
+    hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)
+    code = hits.matmul(np.arange(1.0, len(numbers) + 1)[:, None]) - 1.0
+    if categories.rest:
+        code = where((code < 0.0) & _finite(x), float(len(numbers)), code)
+    if not categories.lenient:
+        graph.refuse(code < 0.0)
+        return code
+    known = x.op("Equal", x.op("Round")) & _finite(x)
+    graph.refuse(~(x.op("IsNaN") | known))
+    return code
+
+
+def _finite(x: Value) -> Value:
+    """Return True where an entry is a finite number."""
+    return abs(x) <= float(np.finfo(x.graph.dtype).max)
 
 
 def convertible() -> tuple[str, ...]:

@@ -16,8 +16,7 @@ from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.onnx.chain import emit_chain
-from kafeat.onnx.columns import category_metadata, emit_columns
+from kafeat.onnx.chain import category_metadata, emit_chain, emit_columns
 from kafeat.onnx.elementary import product
 from kafeat.onnx.graph import Graph, Value
 

@@ -31,9 +31,16 @@ from kafeat.maths.dot_products import COEFFICIENTS, Coefficients, check_series
 from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, spelled_out
 from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.maths.kernels.column_sets import degree_warning
-from kafeat.maths.nystroem.kernel import FunctionKernel, LandmarkKernel, NamedKernel
+from kafeat.maths.nystroem.kernel import (
+    NO_EXACT,
+    FunctionKernel,
+    LandmarkKernel,
+    NamedKernel,
+    PrecomputedKernel,
+    check_parameters,
+    check_square,
+)
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, WITH_TOLERANCE, Given, select
-from kafeat.maths.nystroem.precomputed import NO_EXACT, PrecomputedKernel, check_parameters, check_square
 from kafeat.maths.nystroem.projection import factor, fitted, leading, learn_preimages, padded
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
 from kafeat.maths.task import MOST_CLASSES, count_classes

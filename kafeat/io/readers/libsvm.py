@@ -1,10 +1,15 @@
-"""Reader of LIBSVM (SVMlight), compressed or not, from a file or from standard input: sparse rows with a label."""
+"""Reader of LIBSVM (SVMlight), compressed or not, from a file or from standard input: sparse rows with a label.
+
+Lines are `label index:value index:value ...`, with ascending indices from 1. The tokens of all lines are parsed at
+once. Only if that fails, each line is checked.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
@@ -12,23 +17,174 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.errors import DataError, InvalidValueError, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
+from kafeat.io.columns.numbers import stored
 from kafeat.io.readers.base import Chunk
-from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
 from kafeat.io.readers.sparse_matrix import Entries, SparseChunk, features_field, refuse_to_copy
 from kafeat.io.readers.text_stream import LOOK, DecompressedStream, TextInput, TextReader, whole_lines
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.types import Array, Mask
 
+MOST_INDEX = 2**31 - 1
+
+_BLANKS = b" \t\r\v\f\n"
+_MARKS, _COLON = _BLANKS + b":", ord(":")
+_APART = bytes(char in _MARKS for char in range(256))
+_POWERS = 10.0 ** np.arange(11)
+_NEWLINE = ord("\n")
+
+_COMMENT, _QID = re.compile(rb"#[^\n]*"), re.compile(rb"(?<=[ \t])qid:[^ \t\r\n]*")
+_EMPTY = re.compile(rb"^[ \t\r\v\f]*\n", re.MULTILINE)
+_TOKEN = re.compile(r"[^ \t\r\v\f\n]+")  # str.split() accepts more blanks than LIBSVM
+_INDEX = re.compile(r"(0|[1-9][0-9]{0,17})\Z", re.ASCII)
+_NUMBER = re.compile(
+    r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\Z", re.ASCII | re.IGNORECASE
+)
+
 LABEL = "label"
 BLOCK = 4 << 20
 EXACT = 2.0**53
 """Labels are read as doubles: from this number on, two whole numbers may have the same double."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledEntries:
+    """Entries with the label of each row, which is NaN for an invalid row."""
+
+    entries: Entries
+    labels: npt.NDArray[np.float64]
+
+
+class _NotPlain(Exception):
+    """A line breaks the format."""
+
+
+def tidied(lines: bytes) -> bytes:
+    """Remove comments, `qid:` and empty lines, so that each remaining line is a row."""
+    if b"#" in lines:
+        lines = _COMMENT.sub(b"", lines)
+    if b"qid:" in lines:
+        lines = _QID.sub(b"", lines)
+    text = np.frombuffer(lines, np.uint8)
+    firsts = text[np.append(0, _newlines(text)[:-1] + 1)] if len(text) else text
+    return _EMPTY.sub(b"", lines) if np.isin(firsts, list(_BLANKS)).any() else lines
+
+
+def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
+    """Yield the lines of the pieces, `height` at a time, and their number. The last may be fewer."""
+    waiting: list[bytes] = []
+    have = 0
+    for piece in pieces:
+        ends = _newlines(np.frombuffer(piece, np.uint8)) + 1
+        at = row = 0
+        while have + len(ends) - row >= height:
+            row += height - have
+            stop = int(ends[row - 1])
+            yield b"".join([*waiting, piece[at:stop]]), height
+            waiting, have, at = [], 0, stop
+        if at < len(piece):
+            waiting.append(piece[at:])
+            have += len(ends) - row
+    if have:
+        yield b"".join(waiting), have
+
+
+def parsed(lines: bytes) -> LabelledEntries:
+    """Parse tidied lines."""
+    try:
+        return _plain(lines)
+    except (_NotPlain, pa.ArrowInvalid):
+        pass
+    rows = lines.decode("utf-8", errors="replace").split("\n")[:-1]
+    problems = ((row, _problem(line)) for row, line in enumerate(rows))
+    broken = {row: (problem, rows[row]) for row, problem in problems if problem is not None}
+    valid = _plain("".join("0\n" if row in broken else f"{line}\n" for row, line in enumerate(rows)).encode())
+    valid.labels[list(broken)] = np.nan
+    entries = valid.entries
+    return LabelledEntries(Entries(entries.values, entries.columns, entries.starts, broken), valid.labels)
+
+
+def label_of(lines: bytes, row: int) -> str:
+    """Return the text of the label of a row."""
+    return _TOKEN.findall(lines.split(b"\n", row + 1)[row].decode("utf-8", errors="replace"))[0]
+
+
+def _plain(lines: bytes) -> LabelledEntries:
+    text = np.frombuffer(lines, np.uint8)
+    marks = np.flatnonzero(np.frombuffer(lines.translate(_APART), bool))
+    before_mark = np.append(-1, marks[:-1])
+    after_token = marks - before_mark > 1
+    begins, ends = before_mark[after_token] + 1, marks[after_token]
+    before = np.searchsorted(begins, _newlines(text))
+    counts = np.diff(before, prepend=0)
+    if not (counts & 1).all():  # a label, and pairs
+        raise _NotPlain
+    first = before - counts
+    in_pair = np.ones(len(begins), bool)
+    in_pair[first] = False
+    pairs = np.flatnonzero(in_pair)
+    indices, values = pairs[0::2], pairs[1::2]
+    colons = (text[ends[indices]] == _COLON) & (begins[values] == ends[indices] + 1)
+    if not colons.all() or lines.count(b":") != len(indices):
+        raise _NotPlain
+    numbers = _numbers(lines.translate(None, _MARKS), ends - begins)
+    starts = np.append(0, np.cumsum(counts >> 1))
+    columns = _columns(numbers[indices], starts, (ends - begins)[indices], text[ends[indices] - 2])
+    return LabelledEntries(Entries(numbers[values], columns, starts), numbers[first])
+
+
+def _numbers(tokens: bytes, lengths: Array) -> npt.NDArray[np.float64]:
+    """Parse adjacent tokens as numbers."""
+    offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
+    spelled = pa.LargeStringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(tokens))
+    return stored(spelled.cast(pa.float64()))
+
+
+def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array) -> Array:
+    """Return columns, from 0, for indices. They must ascend in each row and be written in digits only."""
+    if not len(indices):
+        return np.empty(0, np.int64)
+    ascending = np.diff(indices) > 0
+    turns = starts[1:-1]
+    ascending[turns[(turns > 0) & (turns < len(indices))] - 1] = True
+    # A number written in digits has as many characters as digits. Only 1e2 also has, without being digits.
+    digits = lengths == np.searchsorted(_POWERS, indices, side="right")
+    digits &= (lengths < 3) | ((last_but_one >= ord("0")) & (last_but_one <= ord("9")))
+    if not (indices.min() >= 1 and indices.max() <= MOST_INDEX and ascending.all() and digits.all()):
+        raise _NotPlain
+    return indices.astype(np.int64) - 1
+
+
+def _newlines(text: Array) -> Array:
+    return np.flatnonzero(text == _NEWLINE)
+
+
+def _problem(line: str) -> str | None:
+    """Return the problem of a line, or None for a valid one."""
+    label, *pairs = _TOKEN.findall(line) or [""]
+    if not _NUMBER.match(label):
+        several = "expected one label" if "," in label else "expected a number as the label"
+        return f"{several}, got {label[:60]!r}"
+    last = 0
+    for pair in pairs:
+        index, colon, value = pair.partition(":")
+        if not colon or not _INDEX.match(index) or not value:
+            return f"expected index:value, got {pair[:60]!r}"
+        if not _NUMBER.match(value):
+            return f"expected a number after the index {index}, got {value[:60]!r}"
+        number = int(index)
+        if not 1 <= number <= MOST_INDEX:
+            return f"expected an index from 1 to {MOST_INDEX:,}, got {index}"
+        if number <= last:
+            return f"expected ascending indices, got {number} after {last}"
+        last = number
+    return None
 
 
 class LibsvmReader(TextReader):

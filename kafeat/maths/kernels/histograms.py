@@ -15,8 +15,7 @@ import numpy as np
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.kernel import KernelParameters, TiledKernel, as_coordinates, unit_gram
-from kafeat.maths.kernel_loops import profile_loop, sums_loop
-from kafeat.maths.kernel_tiles import HarmonicTile, KernelTile, Landmarks
+from kafeat.maths.kernel_tiles import HarmonicTile, KernelTile, Landmarks, profile_loop, sums_loop
 from kafeat.types import Floats
 
 # Rows at a time, so that the numbers between two passes stay in the cache.

@@ -7,8 +7,7 @@ import numpy as np
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, TiledKernel, unit_gram
-from kafeat.maths.kernel_loops import Profile
-from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks
+from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks, Profile
 from kafeat.types import Floats
 
 # Bessel functions of higher orders are no numbers of float64 at arguments that matter.

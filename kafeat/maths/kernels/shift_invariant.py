@@ -21,8 +21,7 @@ from kafeat.maths.kernel import (
     as_coordinates,
     unit_gram,
 )
-from kafeat.maths.kernel_loops import profile_loop, sums_loop
-from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks
+from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks, profile_loop, sums_loop
 from kafeat.types import Floats
 
 

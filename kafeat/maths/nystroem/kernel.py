@@ -1,6 +1,6 @@
 """The kernel of a Nyström map in the forms that its fit and its transform need.
 
-A kernel given as a matrix is in `precomputed.py`.
+Of a kernel given as a matrix, a row holds k(x, every training row), and landmarks are numbers of its columns.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from kafeat.contract.casts import all_finite
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
-from kafeat.contract.step import DOUBLE, Sample
-from kafeat.errors import DataError
+from kafeat.contract.step import DOUBLE, Sample, refuse_parameter
+from kafeat.errors import DataError, UsageError
 from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel
-from kafeat.maths.kernel_tiles import FunctionTile, KernelTile, Landmarks, call_kernel
+from kafeat.maths.kernel_tiles import ColumnTile, FunctionTile, KernelTile, Landmarks, call_kernel
 from kafeat.maths.kernels import find_kernel
-from kafeat.maths.nystroem.landmarks import FitSample, Indices, Profile
+from kafeat.maths.nystroem.landmarks import POINTS, FitSample, Given, Indices, Profile
 from kafeat.types import Array, Floats
 
 # Beyond that, a kernel matrix is not symmetric, or an eigenvalue negative, by more than rounding.
@@ -28,6 +28,11 @@ CLEARLY = 1e-6
 _BLOCK = 1024
 # Rows whose median is taken for that of all.
 _FEW = 4096
+
+NO_EXACT = (
+    "nystroem: kernel precomputed: there is no exact kernel beyond the given columns; `kafeat evaluate --config` takes "
+    "a recipe with this as its first step, and the square kernel matrix of all rows"
+)
 
 
 class LandmarkKernel(ABC):
@@ -196,3 +201,50 @@ def _refuse_not_finite(values: Floats, name: str) -> None:
         raise DataError(
             f"{name}: expected kernel values that {values.dtype} can hold, got {bad[0]:g}: {remedy(values.dtype)}"
         )
+
+
+class PrecomputedKernel(LandmarkKernel):
+    """The given columns."""
+
+    def __init__(self) -> None:
+        super().__init__("precomputed")
+
+    def tile(
+        self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
+    ) -> KernelTile:
+        return ColumnTile(landmarks, scale, dtype)
+
+    def gram(self, pair: KernelInputs) -> Gram:
+        raise UsageError(NO_EXACT)
+
+    def norms(self, X: Floats) -> Floats:
+        return self.diagonal(X, np.arange(len(X)))
+
+    def rows(self, X: Floats, chosen: Indices) -> Array:
+        return chosen
+
+    def diagonal(self, X: Floats, rows: Indices) -> Floats:
+        return X[rows, rows].astype(np.float64)
+
+    def among(self, landmarks: Array, X: Floats) -> Floats:
+        return X[np.ix_(landmarks, landmarks)].astype(np.float64)
+
+
+def check_square(X: Floats) -> None:
+    """Refuse rows to fit on that are no kernel matrix of all training rows."""
+    if X.shape[0] != X.shape[1]:
+        raise DataError(
+            f"nystroem: kernel precomputed: expected the square kernel matrix of the training rows, got "
+            f"{X.shape[0]} rows and {X.shape[1]} columns: fit on all of them (fit_rows: all), with no other columns"
+        )
+
+
+def check_parameters(landmarks: str | Given, weights: str, preimages: bool) -> None:
+    """Refuse parameters that need the coordinates of rows."""
+    name = landmarks.key if isinstance(landmarks, Given) else landmarks
+    if isinstance(landmarks, Given) or name in POINTS:
+        refuse_parameter("landmarks", "landmarks that are columns of the input", name)
+    if weights == "fitted":
+        refuse_parameter("weights", "exact, for a precomputed kernel", weights)
+    if preimages:
+        refuse_parameter("preimages", "false, for a precomputed kernel", preimages)

@@ -19,8 +19,8 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 import kafeat
 from kafeat.contract.tile import SparseRows
 from kafeat.errors import DataError, UsageError
-from kafeat.io.readers import libsvm_text
-from kafeat.io.readers.libsvm_text import cut, parsed, tidied
+from kafeat.io.readers import libsvm
+from kafeat.io.readers.libsvm import cut, parsed, tidied
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
@@ -340,7 +340,7 @@ def test_refusals(tmp_path):
         UsageError, match="expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npz: it cannot"
     ):
         open_reader(parse_location("-"), "npz")
-    assert libsvm_text.MOST_INDEX == 2**31 - 1
+    assert libsvm.MOST_INDEX == 2**31 - 1
 
 
 def test_a_matrix_in_no_order_stays_as_it_was():

@@ -141,7 +141,7 @@ def test_a_changed_part_whose_new_input_is_bad_stays(go: Go) -> None:
 
 def test_folders_that_were_there_stay_when_a_run_fails(go: Go, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("mine/empty").mkdir(parents=True)
-    monkeypatch.setattr("kafeat.jobs.dataset.transform.remove_stale_below", lambda _: 1 / 0)
+    monkeypatch.setattr("kafeat.jobs.dataset.api.remove_stale_below", lambda _: 1 / 0)
     for out in ("mine", "new"):
         with pytest.raises(ZeroDivisionError, match="division"):
             transform_parts("map.joblib", "in", out)

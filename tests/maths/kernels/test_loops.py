@@ -8,8 +8,7 @@ import pytest
 
 from kafeat.compiled.library import describe
 from kafeat.maths.kernel import KernelParameters, TiledKernel
-from kafeat.maths.kernel_loops import profile_loop, sums_loop
-from kafeat.maths.kernel_tiles import Landmarks
+from kafeat.maths.kernel_tiles import Landmarks, profile_loop, sums_loop
 from kafeat.maths.kernels import find_kernel
 from kafeat.types import Floats
 

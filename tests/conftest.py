@@ -127,7 +127,7 @@ def in_process(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
             for name, value in {"NO_COLOR": "", "FORCE_COLOR": "", **variables}.items():
                 patch.setenv(name, value)
             patch.setattr(sys, "argv", ["kafeat", *map(str, words)])
-            patch.setattr(log, "_json", False)
+            patch.setattr(log, "settings", log.Settings())
             patch.setattr(main, "listen", lambda: None)  # the signals are pytest's
             patch.setattr(main, "os", SimpleNamespace(**{**vars(os), "_exit": sys.exit}))
             with pytest.raises(SystemExit, match=r"^\d+$") as end:

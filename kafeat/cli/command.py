@@ -90,8 +90,7 @@ def _checked(command: click.Command) -> Callable[..., Any]:
 
     @wraps(run)
     def checked(**values: Any) -> Any:
-        if not values.get("quiet"):
-            warn_of_unknown_variables(click.get_current_context().find_root().command)
+        warn_of_unknown_variables(click.get_current_context().find_root().command)
         refuse_overlaps_of(command, values)
         return run(**values)
 

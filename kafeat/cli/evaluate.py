@@ -64,7 +64,6 @@ def evaluate(
     max_error: float | None,
     min_score: float | None,
     json_file: str | None,
-    quiet: bool,
     **values: Any,
 ) -> None:
     """Test a map or a model on held-out rows of DATA: fitted models, and recipes with every setting and seed.
@@ -81,7 +80,7 @@ def evaluate(
     check_json(json_file)
     _drop_idle_defaults(values, experiment)
     source, models = {"data": without_secrets(data)}, values["model"]
-    shown = json_file != "-" and not quiet
+    shown = json_file != "-" and not log.settings.quiet
     if all_rows:
         records = _score(data, values)
         write_json(json_file, {**source, "records": records})
@@ -94,7 +93,7 @@ def evaluate(
     elif len(models) == 1 and not values["config"]:
         source = {"model": without_secrets(models[0]), **source}
     _refuse_idle(values["label"], values["learner"], min_score)
-    report = _evaluate(data, experiment, quiet, values)
+    report = _evaluate(data, experiment, values)
     write_json(json_file, {**source, **report})
     if shown:
         show(report, values["scoring"], details or max_error is not None)
@@ -120,7 +119,7 @@ def _score(data: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
     )
 
 
-def _evaluate(data: str, experiment: str | None, quiet: bool, values: dict[str, Any]) -> Report:
+def _evaluate(data: str, experiment: str | None, values: dict[str, Any]) -> Report:
     """Evaluate models, the recipes of --config and those of the experiment."""
     from kafeat.cli.progress import steps_of
     from kafeat.study.evaluate import evaluate as job
@@ -130,8 +129,8 @@ def _evaluate(data: str, experiment: str | None, quiet: bool, values: dict[str, 
         raise UsageError(
             "evaluate: expected --model MODEL, --config CONFIG.yaml or --experiment NAME, got none of them"
         )
-    with steps_of(quiet) as say, expected:
-        results = job(data=data, config=recipes, say=say, listener=log.listener(quiet), **values)
+    with steps_of() as say, expected:
+        results = job(data=data, config=recipes, say=say, listener=log.listener(), **values)
     return cast("Report", results)
 
 

@@ -35,9 +35,7 @@ Examples:
 @options.log_format
 @options.quiet
 @options.verbose
-def export(
-    model: str, out: str, opset: int, check: bool, overwrite: bool, fsync: bool, quiet: bool, verbose: bool
-) -> None:
+def export(model: str, out: str, opset: int, check: bool, overwrite: bool, fsync: bool) -> None:
     """Write the map MODEL as an ONNX graph with input X, float32 (N, d), and output Z, (N, D).
 
     A model that ends in a predictor has the output P, too: float64 (N, k), predicted numbers or probabilities.
@@ -60,4 +58,4 @@ def export(
         else f"{agreement.rows:,} rows differ by at most {agreement.largest:.1e}, "
         f"rounding explains {agreement.allowed:.1e}"
     )
-    log.summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}", quiet, verbose)
+    log.summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}")

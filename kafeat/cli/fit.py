@@ -48,8 +48,6 @@ def fit(
     overwrite: bool,
     reading: InputOptions,
     fsync: bool,
-    quiet: bool,
-    verbose: bool,
     class_weight: ClassWeight | None,
     split_by: str | None,
     **values: Any,
@@ -69,14 +67,12 @@ def fit(
     from kafeat.jobs.fit.split_by import with_split_by
 
     recipe = with_split_by(with_class_weight(load_config(config), class_weight), split_by)
-    with reading.open(located(data)) as source, progress("reading rows", quiet) as announce:
-        listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
+    with reading.open(located(data)) as source, progress("reading rows") as announce:
+        listener = replace(log.listener(), rows=announce(source.rows), phase=announce.phase)
         fm = fit_reader(recipe, source, listener=listener, **values)
     fm.save(model, overwrite, fsync=fsync)
     learned = "" if fm.predictor is None else f"; predictor fitted on {fm.provenance.rows_learned:,} rows"
     log.summarize(
         f"{model}: {len(fm.columns.inputs)} inputs -> {fm.n_components} features, fitted on "
         f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows{learned}",
-        quiet,
-        verbose,
     )

@@ -33,9 +33,7 @@ Example:
 @options.log_format
 @options.quiet
 @options.verbose
-def import_sklearn(
-    fitted: str, model: str, dtype: DType, overwrite: bool, fsync: bool, quiet: bool, verbose: bool
-) -> None:
+def import_sklearn(fitted: str, model: str, dtype: DType, overwrite: bool, fsync: bool) -> None:
     """Convert a fitted scikit-learn estimator to the kafeat map MODEL, with the same output columns.
 
     Write FITTED.skops with `skops.io.dump(estimator, "FITTED.skops")`. Supported estimators are RBFSampler, Nystroem,
@@ -54,6 +52,4 @@ def import_sklearn(
     fm.save(model, overwrite, fsync=fsync)
     log.summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, imported from {fm.provenance.imported}",
-        quiet,
-        verbose,
     )

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -24,18 +25,28 @@ if TYPE_CHECKING:
 
     from kafeat.jobs.fit.messages import Listener
 
-_json = False
+
+@dataclass
+class Settings:
+    """The options of the running command that say what is written to stderr; they bear the names of the options."""
+
+    log_format: str = "text"
+    """"json": lines are JSON objects with `time` (UTC), `level` and `message`."""
+    quiet: bool = False
+    verbose: bool = False
 
 
-def use_json(chosen: bool) -> None:
-    """Write lines as JSON objects with `time` (UTC), `level` and `message`, or as text."""
-    global _json
-    _json = chosen
+settings = Settings()
 
 
 def as_json() -> bool:
     """Return True if lines are JSON objects."""
-    return _json
+    return settings.log_format == "json"
+
+
+def live() -> bool:
+    """Return True if a line on stderr may change while a command runs."""
+    return not (settings.quiet or as_json()) and sys.stderr.isatty()
 
 
 def say(message: str) -> None:
@@ -44,39 +55,38 @@ def say(message: str) -> None:
 
 
 def event(message: str, **more: object) -> None:
-    """Write a JSON line with these keys."""
-    _put_json("info", message, **more)
+    """Write a line that has these keys in JSON."""
+    _put("info", message, **more)
 
 
 def warn(message: str) -> None:
     """Write a line about something that may be unintended."""
     message = without_secrets(message)
-    _put("warning", message if _json else f"note: {message}")
+    _put("warning", message if as_json() else f"note: {message}")
 
 
-def summarize(line: str, quiet: bool, verbose: bool) -> None:
+def summarize(line: str) -> None:
     """Write the summary of a command on a terminal or with -v, but not in cron jobs; -v adds versions and machine."""
-    if quiet or not (verbose or _json or sys.stderr.isatty()):
-        return
-    say(line)
-    if verbose:
+    if settings.verbose or as_json() or sys.stderr.isatty():
+        say(line)
+    if settings.verbose:
         from kafeat.runtime.environment import describe
 
         for more in describe():
             say(more)
 
 
-def listener(quiet: bool) -> Listener:
-    """Return a listener that writes the messages of a fit, or a silent one."""
-    from kafeat.jobs.fit.messages import SILENT, Listener
+def listener() -> Listener:
+    """Return a listener that writes the messages of a fit."""
+    from kafeat.jobs.fit.messages import Listener
 
-    return SILENT if quiet else Listener(inform=say, warn=warn)
+    return Listener(inform=say, warn=warn)
 
 
 def error(message: str, code: int) -> None:
     """Write the lines of an error that ends the command with this exit code."""
     message = without_secrets(message)
-    if _json:
+    if as_json():
         _put("error", message, exit_code=code)
         return
     colours = wants_color(sys.stderr)
@@ -87,17 +97,17 @@ def error(message: str, code: int) -> None:
 
 def failed_parts(parts: PartsError) -> None:
     """Write which parts failed; as JSON, in a line for each of them and one for all."""
-    if not _json:
+    if not as_json():
         error(str(parts), parts.exit_code)
         return
     for one in parts.failed:
-        _put_json("error", without_secrets(one.error), part=one.name, exit_code=one.exit_code)
+        _put("error", without_secrets(one.error), part=one.name, exit_code=one.exit_code)
     error(parts.summary, parts.exit_code)
 
 
 def usage(mistake: click.ClickException) -> None:
     """Write a usage error with the usage of the command."""
-    if _json:
+    if as_json():
         error(mistake.format_message(), mistake.exit_code)
         return
     text = io.StringIO()
@@ -112,22 +122,19 @@ def usage(mistake: click.ClickException) -> None:
 
 def fault(traceback: str) -> None:
     """Write the traceback of an internal fault."""
-    if _json:
+    if as_json():
         error(traceback, 1)
     else:
         _write(without_secrets(traceback.rstrip("\n")))
 
 
 def _put(level: str, message: str, **more: object) -> None:
-    if _json:
-        _put_json(level, message, **more)
-    else:
-        _write(message)
-
-
-def _put_json(level: str, message: str, **more: object) -> None:
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    _write(json.dumps({"time": now, "level": level, "message": message, **more}, ensure_ascii=False))
+    if settings.quiet and level != "error":
+        return
+    if as_json():
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        message = json.dumps({"time": now, "level": level, "message": message, **more}, ensure_ascii=False)
+    _write(message)
 
 
 def _write(line: str, colours: bool | None = None) -> None:

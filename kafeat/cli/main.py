@@ -165,7 +165,8 @@ def main() -> NoReturn:
     _mend_streams()
     # Read before click parses the options, so that errors in them have this form, too.
     json_options = {"--log-format=json", ("--log-format", "json")} & {*sys.argv, *pairwise(sys.argv)}
-    log.use_json(bool(json_options) or os.environ.get("KAFEAT_LOG_FORMAT") == "json")
+    if json_options or os.environ.get("KAFEAT_LOG_FORMAT") == "json":
+        log.settings.log_format = "json"
     log.apply_color(sys.argv)
     code = _run()
     with suppress(Interrupted, Terminated, OSError):  # a second signal; no room for the last line

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
+from kafeat.cli import log
 from kafeat.cli.command import GroupedOption
 from kafeat.cli.overlaps import FileName
 from kafeat.io import formats
@@ -155,19 +156,17 @@ overwrite_model = option(
     default=True,
     help="Replace an existing MODEL (default), or fail if it exists.",
 )
-_message = partial(option, group="Messages")
+
+
+def _set(_context: click.Context, option: click.Parameter, value: Any) -> None:
+    setattr(log.settings, str(option.name), value)
+
+
+_message = partial(option, group="Messages", expose_value=False, callback=_set)
 quiet = _message("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
-
-
-def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) -> None:
-    from kafeat.cli import log
-
-    log.use_json(chosen == "json")
-
-
 log_format = _message(
     "--log-format", rare=True, type=click.Choice(["text", "json"]), default="text", show_default=True, is_eager=True,
-    expose_value=False, callback=_use_json, help="Format of stderr: text, or one JSON object per line.",
+    help="Format of stderr: text, or one JSON object per line.",
 )  # fmt: skip
 verbose = _message(
     "--verbose",

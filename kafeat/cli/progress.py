@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,9 +50,9 @@ class Announcer:
 
 
 @contextmanager
-def progress(what: str, quiet: bool, unit: str = "rows") -> Iterator[Announcer]:
+def progress(what: str, unit: str = "rows") -> Iterator[Announcer]:
     """Yield an announcer that shows progress under the name `what`, counted in `unit`."""
-    if quiet or log.as_json() or not sys.stderr.isatty():
+    if not log.live():
         yield Announcer(what, None)
         return
     from kafeat.cli.bar import bar as new_bar
@@ -63,9 +62,9 @@ def progress(what: str, quiet: bool, unit: str = "rows") -> Iterator[Announcer]:
 
 
 @contextmanager
-def steps_of(quiet: bool) -> Iterator[Callable[[str], None]]:
+def steps_of() -> Iterator[Callable[[str], None]]:
     """Yield a function that shows the current step of a long job."""
-    if quiet or log.as_json() or not sys.stderr.isatty():
+    if not log.live():
         yield lambda _step: check()
         return
     with log.console(stderr=True).status("") as status:
@@ -83,22 +82,20 @@ _SHOWN = 5
 
 
 @contextmanager
-def watching(quiet: bool, seconds: float | None, trials: int | None) -> Iterator[Show]:
+def watching(seconds: float | None, trials: int | None) -> Iterator[Show]:
     """Yield a function that shows the search after each trial."""
-    if quiet:
-        yield lambda _search, _trial: check()
-    elif log.as_json() or not sys.stderr.isatty():
+    if not log.live():
         yield partial(_line, seconds)
-    else:
-        from rich.live import Live
+        return
+    from rich.live import Live
 
-        with Live(console=log.console(stderr=True), transient=True, auto_refresh=False) as live:
+    with Live(console=log.console(stderr=True), transient=True, auto_refresh=False) as live:
 
-            def show(search: Search, trial: Trial) -> None:
-                check()
-                live.update(_table(search, trial, seconds, trials), refresh=True)
+        def show(search: Search, trial: Trial) -> None:
+            check()
+            live.update(_table(search, trial, seconds, trials), refresh=True)
 
-            yield show
+        yield show
 
 
 def _line(seconds: float | None, search: Search, trial: Trial) -> None:

@@ -48,8 +48,6 @@ def transform(
     source: str,
     target: str,
     dry_run: bool,
-    quiet: bool,
-    verbose: bool,
     needs_predictor: bool = False,
     **values: Any,
 ) -> None:
@@ -75,40 +73,39 @@ def transform(
     if dry_run:
         _show_dry_run(request, over_parts)
     else:
-        _run(request, over_parts, quiet, verbose)
+        _run(request, over_parts)
 
 
 run_transform = transform.callback
 """The function of the command, before environment variables and checks are added: `predict` calls it, too."""
 
 
-def _run(request: DatasetRequest, over_parts: bool, quiet: bool, verbose: bool) -> None:
+def _run(request: DatasetRequest, over_parts: bool) -> None:
     from kafeat.cli.progress import progress
     from kafeat.errors import PartsError
     from kafeat.jobs.dataset.api import run
     from kafeat.jobs.dataset.journal import DatasetResult
 
     target = request.target
-    with progress("transform", quiet, "parts" if over_parts else "rows") as announce:
+    with progress("transform", "parts" if over_parts else "rows") as announce:
         done = run(request, over_parts, announce)
     if not isinstance(done, DatasetResult):
-        _summarize(request, f"{target}: {counted(done.rows, 'row')}", done, quiet, verbose)
+        _summarize(request, f"{target}: {counted(done.rows, 'row')}", done)
         return
     kept = f" ({done.kept:,} of them kept)" if done.kept else ""
     made = f"{target}: {counted(done.parts, 'part')}{kept}, {counted(done.rows, 'row')}"
-    _summarize(request, made, done, quiet, verbose)
-    if not quiet:
-        for names, one, many in (
-            (done.all_bad, "has bad rows only", "have bad rows only"),
-            (
-                done.lost,
-                "of an earlier run was removed, as its part failed",
-                "of an earlier run were removed, as their parts failed",
-            ),
-            (done.removed, "was removed, as its input is gone", "were removed, as their inputs are gone"),
-            (done.unknown_files, "is not a part, but is read with them", "are not parts, but are read with them"),
-        ):  # fmt: skip
-            _warn(target, names, one, many)
+    _summarize(request, made, done)
+    for names, one, many in (
+        (done.all_bad, "has bad rows only", "have bad rows only"),
+        (
+            done.lost,
+            "of an earlier run was removed, as its part failed",
+            "of an earlier run were removed, as their parts failed",
+        ),
+        (done.removed, "was removed, as its input is gone", "were removed, as their inputs are gone"),
+        (done.unknown_files, "is not a part, but is read with them", "are not parts, but are read with them"),
+    ):  # fmt: skip
+        _warn(target, names, one, many)
     if done.failed:
         raise PartsError(str(target), done.parts, done.failed)
 
@@ -122,14 +119,14 @@ def _warn(target: Location, names: tuple[str, ...], one: str, many: str) -> None
         log.warn(f"{target}: {files} {what}: {listed}")
 
 
-def _summarize(request: DatasetRequest, what: str, done: Result, quiet: bool, verbose: bool) -> None:
+def _summarize(request: DatasetRequest, what: str, done: Result) -> None:
     """Write the summary, and a warning that counts the bad rows, which are lost or null in the output."""
     clipped = (
         f"; {counted(done.clipped, 'value')} beyond the range of the fit were clipped" if done.clipped else ""
     )
-    log.summarize(f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{clipped}", quiet, verbose)
+    log.summarize(f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{clipped}")
     rule = request.rules.on_bad_rows
-    if done.bad_rows and not quiet:
+    if done.bad_rows:
         log.warn(
             f"{request.source}: {done.bad_rows:,} of {counted(done.rows_read, 'row')} "
             f"{'left out' if rule == 'drop' else 'made null'} (--on-bad-rows {rule}); the first is "

@@ -42,7 +42,7 @@ Example:
 @options.reading
 @options.log_format
 @options.quiet
-def tune(data: str, config: str, json_file: str | None, overwrite: bool, quiet: bool, **options: Any) -> int:
+def tune(data: str, config: str, json_file: str | None, overwrite: bool, **options: Any) -> int:
     """Choose the best map of DATA for a label, and write its config, which `kafeat fit` takes; `-` is stdout.
 
     Scaler, metric, kernel, γ and map are chosen by the score of ridge on the features, on rows that they were not
@@ -69,12 +69,12 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, quiet: 
         write_json(json_file, result.to_plain(), ensure_ascii=False)
 
     with ExitStack() as progress:
-        show = progress.enter_context(watching(quiet, seconds, options["trials"]))
+        show = progress.enter_context(watching(seconds, options["trials"]))
         result = job(
-            data, **options, progress=show, listener=log.listener(quiet), journal=journal, config_name=config,
+            data, **options, progress=show, listener=log.listener(), journal=journal, config_name=config,
             stops=(Interrupted,), write=write,
         )  # fmt: skip
-    if not quiet:
+    if not log.settings.quiet:
         _report(result, config, options["report"], "-" in (config, json_file))
     return 130 if result.interrupted else 0
 

@@ -41,8 +41,6 @@ def verify(
     target: str,
     stats: str | None,
     output_format: str | None,
-    quiet: bool,
-    verbose: bool,
     **values: Any,
 ) -> None:
     """Verify that OUT holds the features of IN under MODEL: count its rows and recompute random chunks.
@@ -64,6 +62,4 @@ def verify(
     hashes = f"; {', '.join(result.hashes)} have the hashes of {stats}" if result.hashes else ""
     log.summarize(
         f"{target}: {result.rows:,} rows, {result.rows_compared:,} of them made again: {bits}{hashes}",
-        quiet,
-        verbose,
     )

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import kafeat as package
+from kafeat.cli import log
 from kafeat.cli.command import settings, warn_of_unknown_variables
 from kafeat.cli.main import COMMANDS, kafeat
 
@@ -35,7 +36,7 @@ def test_flags_are_read_as_words(monkeypatch, text, value):
     words = ("--model", "m", "a", "b")
     env = {"KAFEAT_QUIET": text, "KAFEAT_FSYNC": text, "KAFEAT_OVERWRITE": text}
     found = parsed("transform", words, env, monkeypatch)
-    assert [found[name] for name in ("quiet", "fsync", "overwrite")] == [value] * 3
+    assert [log.settings.quiet, found["fsync"], found["overwrite"]] == [value] * 3
     assert parsed("transform", (*words, "--no-fsync"), env, monkeypatch)["fsync"] is False
 
 

@@ -13,9 +13,11 @@ from tests.cli.terminal import on_terminal
 
 WORK = """
 import time
+from kafeat.cli import log
 from kafeat.cli.progress import progress
 from kafeat.io.storage.location import parse_location
-with progress("transform", quiet={quiet}) as announce:
+log.settings.quiet = {quiet}
+with progress("transform") as announce:
     told = announce({rows})
     for _ in range(8):
         time.sleep(0.1)
@@ -45,7 +47,7 @@ def test_a_bar_without_an_end_still_tells_the_speed():
 PHASES = """
 import time
 from kafeat.cli.progress import progress
-with progress("reading rows", quiet=False) as announce:
+with progress("reading rows") as announce:
     told = announce(100)
     told(100)
     time.sleep(0.3)

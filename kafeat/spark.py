@@ -19,9 +19,8 @@ from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.memory import BatchReader
-from kafeat.io.writers.arrow_columns import columns_of
+from kafeat.io.writers.arrow_columns import ClassColumn, columns_of
 from kafeat.io.writers.arrow_columns import shared as shared_memory
-from kafeat.io.writers.class_column import ClassColumn
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.run import run
 from kafeat.types import Floats

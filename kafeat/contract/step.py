@@ -326,9 +326,9 @@ class Step(BaseModel, ABC):
         if "gamma" in state and not state["gamma"] > 0.0:
             raise ValueError(f"state.gamma: expected a number above 0, got {float(state['gamma']):g}")
 
-    @abstractmethod
     def n_features_out(self, state: State, n_features_in: int) -> int:
-        """The width of the output, told without computing anything."""
+        """The width of the output, told without computing anything: `n_components`, or as many as came in."""
+        return getattr(self, "n_components", n_features_in)
 
     @abstractmethod
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
@@ -385,9 +385,6 @@ class Scaler(Step):
     @abstractmethod
     def scale(self, state: State, X: Floats) -> Floats:
         """The image of `X` (n, d), in its own precision."""
-
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return n_features_in
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return ScalerTransform(self, state, n_features_in, dtype)

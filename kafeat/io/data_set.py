@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
 from kafeat.io.formats import format_of_part, suffix_of
 from kafeat.io.storage.base import Entry, Location, lies_in
-from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import parse_location, read_json
 from kafeat.io.storage.object_store import is_remote, scheme_only
 
 MANIFEST = "_kafeat.json"

@@ -10,7 +10,7 @@ from pydantic import Field
 from kafeat.contract.describe import Described
 from kafeat.errors import DataError
 from kafeat.maths.kernel import Kernel
-from kafeat.maths.units import power_of_two
+from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Floats
 
 # A number above 0.

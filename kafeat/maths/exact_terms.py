@@ -81,9 +81,6 @@ class PolynomialSketch(PolynomialMap):
         linear = left >= least and without_linear**2 * (D - 1) < without_constant**2 * left
         return {"linear": np.array(linear)}
 
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
-
 
 def rest_of_product(factors: Iterable[Array], constants: Sequence[Array], linear: bool) -> Array:
     """Return Π_q (x_q + c_q) without the product of all c_q, and with `linear` without the terms of one x_q too.

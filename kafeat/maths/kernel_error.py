@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kafeat.errors import DataError
-from kafeat.maths.units import power_of_two
 from kafeat.types import Floats
+
+
+def power_of_two(sizes: ArrayLike) -> Floats:
+    """The largest power of two at most each size, and 1 for 0: dividing by it changes no digit, only the exponent."""
+    sizes = np.asarray(sizes, dtype=np.float64)
+    return np.where(sizes > 0.0, np.ldexp(1.0, np.frexp(sizes)[1] - 1), 1.0)
 
 
 def relative_frobenius(K: Floats, Z: Floats) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 
 from kafeat.contract.folds import FOLDS, RANDOM, Folds, RowKeys
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.units import power_of_two
+from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
 
 HELD_OUT_PENALTIES = 10.0 ** np.arange(-9.0, 1.5, 0.5)

@@ -1,25 +1,249 @@
 """The model file: a joblib file of one dict of builtins and numeric arrays, followed by a checksum.
 
-Pickle runs what it reads, so a file is never unpickled: the checksum is verified before anything is parsed, and
-`array_pickle` knows builtins and plain numeric arrays only.
+Pickle runs what it reads, so a file is never unpickled: the checksum is verified before anything is parsed, and an
+interpreter of the few operations that joblib writes reads it. Its stack holds builtins, arrays, NumPy's dtypes, which
+are immutable, and the names of `_Name`. Nothing is imported, called or changed by name: there is no class or function
+that a file could call, and no attribute that it could set.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import math
+import pickle  # for the codes of its operations only
+import struct
 import sys
-from typing import Any
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NoReturn
 
 import numpy as np
 
 from kafeat.errors import ArtifactError
-from kafeat.model import array_pickle
+from kafeat.types import Array
 
+NUMBERS = frozenset({"b1", "f2", "f4", "f8", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8))})
+"""The allowed dtypes, all of them little-endian."""
+
+_ATTRIBUTES = {"subclass", "shape", "order", "dtype", "allow_mmap", "numpy_array_alignment_bytes"}
+# joblib fills lists and dicts a thousand entries at a time, and no map is nested deeper than 50 levels.
+_MOST_ON_STACK = 200_000
 _MAGIC = b"KAFEAT-SHA256\n"
 _TRAILER = len(_MAGIC) + 32
-
 _MAX_DEPTH = 50
+
+
+class UnreadablePickleError(ValueError):
+    """The bytes are not what joblib writes for builtins and numeric arrays."""
+
+
+def read(data: bytes) -> Any:
+    """Return the content of a pickle, with memory in proportion to its bytes; refuse all other bytes."""
+    return _Reader(data).content()
+
+
+class _Name(Enum):
+    """The names that a file may mention, and an array wrapper of joblib before it is filled."""
+
+    WRAPPER = ("joblib.numpy_pickle", "NumpyArrayWrapper")
+    NDARRAY = ("numpy", "ndarray")
+    DTYPE = ("numpy", "dtype")
+    EMPTY_WRAPPER = ()
+
+
+_NAMES = {name.value: name for name in _Name}
+
+
+class _Reader:
+    """The state of the interpreter: a stack of values, stacks set aside by marks, and memoized values."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+        self._stack: list[Any] = []
+        self._outer: list[list[Any]] = []
+        self._memo: list[Any] = []
+
+    def content(self) -> Any:
+        """Run the operations up to the end."""
+        while (code := self._take(1)) != pickle.STOP:
+            if code not in _OPERATIONS:
+                _refuse(f"the operation {code!r}")
+            operation, argument = _OPERATIONS[code]
+            operation(self, argument)
+            if len(self._stack) + len(self._outer) > _MOST_ON_STACK:
+                _refuse("more at once than a model has")
+        (content,) = self._last(1)
+        if self._stack or self._outer or self._at < len(self._data):
+            _refuse("more than one thing")
+        return content
+
+    def _take(self, size: int) -> bytes:
+        start, self._at = self._at, self._at + size
+        if self._at > len(self._data):
+            _refuse(f"a claim of {size} bytes where {len(self._data) - start} are left")
+        return self._data[start : self._at]
+
+    def _number(self, form: str) -> Any:
+        return struct.unpack(form, self._take(struct.calcsize(form)))[0]
+
+    def _last(self, count: int | None) -> list[Any]:
+        """Pop the last `count` values of the stack, or all since the mark."""
+        if count is None and self._outer:
+            entries, self._stack = self._stack, self._outer.pop()
+            return entries
+        if count is None or count > len(self._stack):
+            _refuse("an operation that lacks a value")
+        at = len(self._stack) - count
+        entries = self._stack[at:]
+        del self._stack[at:]
+        return entries
+
+    def skip(self, size: int) -> None:
+        """Skip the version of pickle, or the length of a frame."""
+        self._take(size)
+
+    def constant(self, value: Any) -> None:
+        """Push None, true or false."""
+        self._stack.append(value)
+
+    def number(self, form: str) -> None:
+        """Push a number of fixed length."""
+        self._stack.append(self._number(form))
+
+    def long(self, _: None) -> None:
+        """Push a whole number of up to 255 bytes."""
+        self._stack.append(int.from_bytes(self._take(self._number("<B")), "little", signed=True))
+
+    def text(self, form: str) -> None:
+        """Push a text that follows its length."""
+        self._stack.append(self._take(self._number(form)).decode("utf-8", "surrogatepass"))
+
+    def new(self, kind: Callable[[], Any]) -> None:
+        """Push an empty list or dict."""
+        self._stack.append(kind())
+
+    def mark(self, _: None) -> None:
+        """Begin the entries of a tuple, a list or a dict on a new stack."""
+        self._outer.append(self._stack)
+        self._stack = []
+
+    def memoize(self, _: None) -> None:
+        """Memoize the last value under the next number."""
+        (last,) = self._last(1)
+        self._stack.append(last)
+        self._memo.append(last)
+
+    def mention(self, form: str) -> None:
+        """Push the memoized value with this number."""
+        number = self._number(form)
+        if number >= len(self._memo):
+            _refuse("a mention of what is not there")
+        self._stack.append(self._memo[number])
+
+    def tuple_of(self, count: int | None) -> None:
+        """Push the last values as a tuple."""
+        entries = self._last(count)
+        self._stack.append((*entries,))
+
+    def extend(self, count: int | None) -> None:
+        """Append entries to a list."""
+        entries = self._last(count)
+        (target,) = self._last(1)
+        if type(target) is not list:
+            _refuse("entries of what is no list")
+        target += entries
+        self._stack.append(target)
+
+    def update(self, count: int | None) -> None:
+        """Add entries to a dict."""
+        entries = self._last(count)
+        (target,) = self._last(1)
+        names, values = entries[::2], entries[1::2]
+        # Only text: hashing other objects of an untrusted file could take very long or overflow the stack.
+        if (
+            type(target) is not dict
+            or len(names) != len(values)
+            or any(type(name) is not str for name in names)
+        ):
+            _refuse("entries of what is no dict of names")
+        target.update(zip(names, values, strict=True))
+        self._stack.append(target)
+
+    def name(self, _: None) -> None:
+        """Push one of the names."""
+        names = self._last(2)
+        if any(type(name) is not str for name in names):
+            _refuse("a name that is no text")
+        if (cls := _NAMES.get((*names,))) is None:
+            _refuse(f"{'.'.join(names):.80}: nothing of it was run")
+        self._stack.append(cls)
+
+    def wrapper(self, _: None) -> None:
+        """Push the wrapper of an array, to be filled."""
+        name, arguments = self._last(2)
+        if name is not _Name.WRAPPER or type(arguments) is not tuple or arguments:
+            _refuse("an object that is no array")
+        self._stack.append(_Name.EMPTY_WRAPPER)
+
+    def dtype(self, _: None) -> None:
+        """Push a dtype by its name."""
+        name, arguments = self._last(2)
+        if name is not _Name.DTYPE or type(arguments) is not tuple or not arguments:
+            _refuse("a call")
+        if type(arguments[0]) is not str or arguments[0] not in NUMBERS:
+            _refuse("numbers of an unknown kind")
+        self._stack.append(np.dtype(f"<{arguments[0]}"))
+
+    def build(self, _: None) -> None:
+        """Fill a wrapper with the numbers that follow, or check the state of a dtype."""
+        target, state = self._last(2)
+        if isinstance(target, np.dtype):
+            _check_dtype(target, state)
+            self._stack.append(target)
+        elif target is _Name.EMPTY_WRAPPER and type(state) is dict and set(state) == _ATTRIBUTES:
+            self._stack.append(self._array(state["subclass"], state["shape"], state["order"], state["dtype"]))
+        else:
+            _refuse("attributes of what is no array")
+
+    def _array(self, subclass: object, shape: Any, order: object, dtype: object) -> Array:
+        if subclass is not _Name.NDARRAY or not isinstance(dtype, np.dtype) or type(order) is not str:
+            _refuse("an array that is not a plain one")
+        if type(shape) is not tuple or len(shape) > 4 or any(type(n) is not int or n < 0 for n in shape):
+            _refuse("an array without a shape")
+        self._take(self._number("<B"))  # padding
+        numbers = np.frombuffer(self._take(math.prod(shape) * dtype.itemsize), dtype=dtype)
+        return numbers.reshape(shape, order="F" if order == "F" else "C").copy()
+
+
+def _check_dtype(dtype: np.dtype[Any], state: object) -> None:
+    # version, byte order, subarray, names, fields, size, alignment, flags
+    plain = (3, "<" if dtype.itemsize > 1 else "|", None, None, None, -1, -1, 0)
+    # Types first: comparing untrusted objects may raise anything.
+    if type(state) is not tuple or [*map(type, state)] != [*map(type, plain)] or state != plain:
+        _refuse("numbers that are not plain and little-endian")
+
+
+def _refuse(got: str) -> NoReturn:
+    raise UnreadablePickleError(f"expected builtins and numeric arrays, got {got}")
+
+
+_BY_NAME: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {
+    "PROTO": (_Reader.skip, 1), "FRAME": (_Reader.skip, 8),
+    "NONE": (_Reader.constant, None), "NEWTRUE": (_Reader.constant, True), "NEWFALSE": (_Reader.constant, False),
+    "BININT": (_Reader.number, "<i"), "BININT1": (_Reader.number, "<B"), "BININT2": (_Reader.number, "<H"),
+    "BINFLOAT": (_Reader.number, ">d"), "LONG1": (_Reader.long, None),
+    "SHORT_BINUNICODE": (_Reader.text, "<B"), "BINUNICODE": (_Reader.text, "<I"),
+    "MARK": (_Reader.mark, None), "MEMOIZE": (_Reader.memoize, None),
+    "BINGET": (_Reader.mention, "<B"), "LONG_BINGET": (_Reader.mention, "<I"),
+    "EMPTY_TUPLE": (_Reader.tuple_of, 0), "TUPLE1": (_Reader.tuple_of, 1), "TUPLE2": (_Reader.tuple_of, 2),
+    "TUPLE3": (_Reader.tuple_of, 3), "TUPLE": (_Reader.tuple_of, None),
+    "EMPTY_LIST": (_Reader.new, list), "APPEND": (_Reader.extend, 1), "APPENDS": (_Reader.extend, None),
+    "EMPTY_DICT": (_Reader.new, dict), "SETITEM": (_Reader.update, 2), "SETITEMS": (_Reader.update, None),
+    "STACK_GLOBAL": (_Reader.name, None), "NEWOBJ": (_Reader.wrapper, None), "REDUCE": (_Reader.dtype, None),
+    "BUILD": (_Reader.build, None),
+}  # fmt: skip
+_OPERATIONS = {getattr(pickle, name): operation for name, operation in _BY_NAME.items()}
 
 
 def dumps(content: dict[str, Any]) -> bytes:
@@ -45,8 +269,8 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
             f"{place}: expected the checksum that closes the file, got another: it is damaged"
         )
     try:
-        content = array_pickle.read(payload)
-    except array_pickle.UnreadablePickleError as error:
+        content = read(payload)
+    except UnreadablePickleError as error:
         raise ArtifactError(f"{place}: {error}") from None
     except MemoryError:
         raise
@@ -86,7 +310,7 @@ def _canonical(content: Any, n_bytes: int = sys.maxsize) -> Any:
             return [copy(item, depth + 1) for item in value]
         if kind is dict and all(type(key) is str for key in value):
             return {sys.intern(key): copy(item, depth + 1) for key, item in value.items()}
-        if kind is np.ndarray and value.dtype.str[1:] in array_pickle.NUMBERS and value.dtype.isnative:
+        if kind is np.ndarray and value.dtype.str[1:] in NUMBERS and value.dtype.isnative:
             return np.array(value, order="C")
         raise TypeError(f"{kind.__name__}")
 

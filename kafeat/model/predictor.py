@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.chain.chain import FittedStep
 from kafeat.contract.describe import spell
 from kafeat.contract.predictor import Predictor
-from kafeat.io.writers.class_column import whole_numbers
+from kafeat.io.writers.arrow_columns import whole_numbers
 from kafeat.model.provenance import printable
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats

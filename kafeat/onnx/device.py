@@ -16,8 +16,8 @@ from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import SystemRefusedError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
-from kafeat.onnx.agreement import as_given
 from kafeat.onnx.model import INPUT, OUTPUT, PREDICTIONS, to_model
+from kafeat.onnx.saving import as_given
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Floats
 

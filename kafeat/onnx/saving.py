@@ -1,18 +1,222 @@
-"""Write a map as an ONNX file, checked before it is there."""
+"""Write a map as an ONNX file, after a comparison of its outputs with those of the map: they agree but for rounding."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import onnx
 
-from kafeat.errors import GateError
+from kafeat.chain import precision
+from kafeat.chain.chain import Chain, FittedStep
+from kafeat.chain.program import What
+from kafeat.contract.step import DOUBLE
+from kafeat.errors import GateError, UsageError
+from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.location import write_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.onnx.agreement import Agreement, compare
-from kafeat.onnx.model import OPSET, to_model
+from kafeat.onnx.chain import coded, numbers_of
+from kafeat.onnx.model import INPUT, OPSET, to_model
+from kafeat.runtime.run import InMemory, RowPolicy, run
+from kafeat.types import Floats, Mask
+
+# A step at which float64 itself resolves how far the features move, and draws of it.
+_STEP = 1e-6
+_DRAWS = 2
+# Sums of fewer terms are counted as these.
+_LEAST_TERMS = 1024
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of `rows` rows, the largest difference of a feature, and what rounding explains in that row.
+
+    Both refuse `refused` further rows. Without agreement, the row is one where rounding explains less.
+    """
+
+    rows: int
+    refused: int
+    largest: float
+    allowed: float
+    agrees: bool
+
+
+def compare(fm: FeatureMap, data: bytes) -> Agreement:
+    """Compare the model with `transform`, and `predict`, on probe rows and on none."""
+    graph, codes = _session(data), probe_rows(fm)
+    Z, given = features(fm, codes), as_given(fm.columns, codes)
+    refused: Mask = np.asarray(np.isnan(Z).any(axis=1))
+    allowed = rounding(fm, codes[~refused])
+    made, *predicted = graph(given)
+    difference, agrees = _compared(made, Z, refused)
+    agrees &= graph(codes[:0])[0].shape == (0, fm.n_components)
+    beyond = difference > allowed
+    agrees &= not beyond.any()
+    if fm.predictor is not None:
+        apart, fits = _compared(predicted[0], features(fm, codes, "predictions"), refused)
+        agrees &= fits and bool((apart <= prediction_rounding(fm, Z[~refused], allowed)).all())
+    if not len(difference):
+        return Agreement(0, len(codes), 0.0, 0.0, agrees)
+    worst = int(np.argmax(np.where(beyond, difference, -1.0) if beyond.any() else difference))
+    return Agreement(
+        len(difference), int(refused.sum()), float(difference[worst]), float(allowed[worst]), bool(agrees)
+    )
+
+
+def _compared(G: Floats, Z: Floats, refused: Mask) -> tuple[Floats, bool]:
+    """Return the largest difference in each row that is not refused, and whether shapes and refusals are the same."""
+    # Of a row that the map refuses the graph has no outputs either: NaN, or what has overflown.
+    fits = G.shape == Z.shape and not np.isfinite(G[refused]).all(axis=1).any()
+    difference: Floats = np.abs(G[~refused].astype(np.float64) - Z[~refused]).max(axis=1, initial=0.0)
+    difference[np.isnan(difference)] = np.inf
+    return difference, fits
+
+
+def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
+    """Return what computes the outputs of a graph, in their order."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise UsageError(
+            f"export: expected onnxruntime, got: {error}; pip install 'kafeat[onnx]', or --no-check"
+        ) from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what is wrong comes as an exception
+    try:
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # of classes that onnxruntime does not name
+        raise UsageError(
+            f"opset: expected a model that onnxruntime {onnxruntime.__version__} runs, got: {error}"
+        ) from None
+
+    return lambda X: session.run(None, {INPUT: X})
+
+
+def features(fm: FeatureMap, codes: Floats, what: What = "features") -> Floats:
+    """Return the features or the predicted numbers of rows whose categories are codes; NaN in a row that is refused."""
+    read = replace(fm, columns=fm.columns.as_read)
+    program, (source, columns) = read.program(what), read.source(codes)
+    out = np.empty((len(codes), program.width), program.dtype)
+    chunks = source.chunks(columns, (), fm.chunk_rows)
+    for _ in run(program, chunks, InMemory(out), 1, RowPolicy(set_aside=True), in_memory=True):
+        pass
+    return out
+
+
+def rounding(fm: FeatureMap, codes: Floats) -> Floats:
+    """Bound the movement of each row's features by rounding, (n,), from the map's own sensitivity.
+
+    To first order, a stable evaluation in precision ε is the exact one of inputs and of a state that are off by ε each:
+    that is measured in float64. Sums of n terms add their roundings as a random walk, √n times one; ε of the row's
+    largest feature is for what follows the sums. What comes before the cast of a float32 map is off by float64's ε.
+    """
+    chain = fm.chain
+    X: Floats = codes.astype(np.float64)
+    moved = float(np.finfo(DOUBLE).eps) * _moved(chain, X)
+    terms = max(_LEAST_TERMS, *(transform.widest for transform in fm.program.transforms))
+    eps = float(np.finfo(fm.dtype).eps)
+    after_cast = Chain(chain.steps[chain.cast_after :], chain.outputs)
+    if after_cast.steps:
+        if chain.cast_after:
+            X = _doubles(Chain(chain.steps[: chain.cast_after]), X)
+        moved += eps * _moved(after_cast, X)
+    size = np.abs(_doubles(chain, codes.astype(np.float64))).max(axis=1, initial=0.0)
+    return np.sqrt(terms) * (moved + eps * size)
+
+
+def prediction_rounding(fm: FeatureMap, Z: Floats, allowed: Floats) -> Floats:
+    """Bound the movement of predicted numbers, (n,), if the features Z (n, D) of a row move by `allowed` (n,).
+
+    A score moves by Σ|w| times as much, and by the rounding of its product, √D times ε of Σ|wz| as a random walk. A
+    probability moves by at most twice the largest move of a score, divided by the temperature.
+    """
+    state = fm.needed_predictor().fitted.state
+    w, eps = np.abs(state["weights"]), float(np.finfo(DOUBLE if state["wide"] else fm.dtype).eps)
+    rounding = eps * np.sqrt(len(w)) * (np.abs(Z.astype(DOUBLE)) @ w)
+    moved: Floats = (allowed[:, None] * w.sum(axis=0) + rounding).max(axis=1)
+    size = np.abs(state["intercept"]).max()
+    if "temperature" in state:
+        moved, size = 2.0 * moved / float(state["temperature"]), 1.0
+    return moved + 16.0 * float(np.finfo(DOUBLE).eps) * size
+
+
+def _doubles(chain: Chain, X: Floats) -> Floats:
+    """The features of rows X in float64; NaN in a row that is refused."""
+    return precision.features(chain.bind(DOUBLE), X, np.arange(len(X)), DOUBLE)
+
+
+def _moved(chain: Chain, X: Floats) -> Floats:
+    """Measure the movement of a feature of each row, (n,), per relative change of rows X (n, d) and state."""
+    rng = np.random.default_rng(1)
+    exact, moved = _doubles(chain, X), np.zeros(len(X))
+    for _ in range(_DRAWS):
+        steps = tuple(_off(fitted, rng) for fitted in chain.steps)
+        other = _doubles(Chain(steps, chain.outputs), _shaken(X, rng))
+        moved = np.fmax(moved, np.abs(other - exact).max(axis=1, initial=0.0))
+    return moved / _STEP
+
+
+def _shaken(values: Floats, rng: np.random.Generator) -> Floats:
+    return values * (1.0 + _STEP * rng.choice([-1.0, 1.0], size=values.shape))
+
+
+def _off(fitted: FittedStep, rng: np.random.Generator) -> FittedStep:
+    state: dict[str, Any] = {
+        name: _shaken(value, rng) if value.dtype.kind == "f" else value
+        for name, value in fitted.state.items()
+    }
+    return replace(fitted, state=state)
+
+
+_ROWS = 240
+_MISSING = 0.05
+
+
+def probe_rows(fm: FeatureMap) -> Floats:
+    """Rows (n, d), in the dtype that the map reads: categories are codes. The same for the same map."""
+    rng = np.random.default_rng(0)
+    X = _within(fm, rng)
+    plain = np.ones(fm.n_features_in, dtype=bool)
+    for j, categories in coded(fm.columns).items():
+        plain[j] = False
+        X[:, j] = rng.integers(-1 if categories.lenient else 0, len(categories.values), size=len(X))
+    if fm.columns.missing:
+        X[(rng.random(X.shape) < _MISSING) & plain] = np.nan
+    return X
+
+
+def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
+    shape = (_ROWS, fm.n_features_in)
+    if fm.column_ranges is None:  # older than that: of both signs, and of one
+        X = rng.standard_normal(shape)
+        X[::2] = np.abs(X[::2])
+        return X.astype(fm.input_dtype)
+    highest = float(np.finfo(fm.input_dtype).max)
+    low, high = (
+        np.clip(np.nan_to_num(end), -highest, highest)
+        for end in (fm.column_ranges.low, fm.column_ranges.high)
+    )
+    share = rng.random(shape)
+    share[1::3] **= 8
+    share[2::3] = np.rint(share[2::3])
+    share[0], share[1] = 0.0, 1.0
+    # not low + share·(high − low), which may be more than the dtype holds
+    return ((1.0 - share) * low + share * high).astype(fm.input_dtype)
+
+
+def as_given(columns: Columns, codes: Floats) -> Floats:
+    """The same rows as the graph is given them: categories by their numbers, an unknown one by another."""
+    X = codes.copy()
+    for j, categories in coded(columns).items():
+        numbers = numbers_of(categories)
+        known = codes[:, j] >= 0.0
+        X[~known, j] = numbers.max() + 1.0
+        X[known, j] = numbers[codes[known, j].astype(np.intp)]
+    return X
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,6 @@ class ArcCosine(Step):
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"directions": (self._directions, n_features_in)}
 
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
-
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _RectifiedTransform(state["directions"], self.n_components, self.order, dtype)
 

@@ -146,9 +146,6 @@ class Fourier(Step):
         check_random_features(state, n_features_in)
         length_scales(self.length_scale, n_features_in)
 
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
-
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         scales = length_scales(self.length_scale, n_features_in)
         return bind_random_features(state, n_features_in, dtype, input_scale=scales)

@@ -79,9 +79,6 @@ class PositiveExponential(Step):
         if not state["tilt"] <= 0.0:
             raise ValueError(f"state.tilt: expected a number of at most 0, got {state['tilt']:g}")
 
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
-
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _ExponentialTransform(state, self.n_components, dtype)
 

@@ -145,9 +145,6 @@ class RandomMaclaurin(Step):
         if int(degrees.sum()) != len(signs) or (np.diff(degrees) > 0).any():
             raise ValueError("state.degrees: expected falling numbers whose sum is the number of signs")
 
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
-
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _MaclaurinTransform(state, n_features_in, *self.exact_terms(state), dtype)
 

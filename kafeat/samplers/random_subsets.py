@@ -106,9 +106,6 @@ class RandomSubsets(Step):
         if state["linear"] and (self.kernel == "anova" or self._drawn(True, n_features_in) < 1):
             raise ValueError("state.linear: expected false where no outputs are left for the single columns")
 
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
-
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         size = self.degree if self.kernel == "anova" else None
         return _SubsetsTransform(state["signs"], float(state["gamma"]), size, self.least_set(state), dtype)

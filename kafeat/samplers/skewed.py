@@ -33,7 +33,7 @@ from kafeat.maths.fourier.features import (
 )
 from kafeat.maths.fourier.transform import Features, log_warp
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.skewed import SkewedChi2Kernel, SkewedIntersectionKernel
+from kafeat.maths.kernels.shift_invariant import SkewedChi2Kernel, SkewedIntersectionKernel
 from kafeat.types import Shape, State
 
 
@@ -76,9 +76,6 @@ class Skewed(Step):
 
     def check_state(self, state: State, n_features_in: int) -> None:
         check_random_features(state, n_features_in)
-
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return bind_random_features(state, n_features_in, dtype, log_warp(self.skewedness))

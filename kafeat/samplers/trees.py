@@ -90,9 +90,6 @@ class Trees(Step):
     def check_state(self, state: State, n_features_in: int) -> None:
         check_trees(state, n_features_in, self.n_components)
 
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
-
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return TreeColumns(state, n_features_in, dtype)
 

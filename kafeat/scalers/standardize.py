@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from kafeat.contract.step import Sample
-from kafeat.maths.units import power_of_two
+from kafeat.maths.kernel_error import power_of_two
 from kafeat.scalers._columns import AffineScaler
 from kafeat.types import State
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.errors import ArtifactError, DataError, UsageError
-from kafeat.io.storage.json_text import parse_json
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import parse_json, parse_location
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, printable
 from kafeat.sklearn.fitted import SPARSE, SUPPORTED, import_fitted

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from kafeat.contract.folds import FOLDS, Folded, Folds, RowKeys
 from kafeat.errors import DataError, UsageError
+from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.ridge import KernelRidge, NormalEquations
 from kafeat.maths.row_sample import Hashes, row_hashes
 from kafeat.maths.task import Kind, PredictionTask
-from kafeat.maths.units import power_of_two
 from kafeat.model.predictor import FittedPredictor
 from kafeat.types import Array, Floats, Mask
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chi2
 
-from kafeat.maths.mean_test import p_value, statistic, traces
+from kafeat.runtime.column_ranges import p_value, statistic, traces
 
 EPS = np.finfo(float).eps
 

@@ -388,7 +388,7 @@ def test_what_a_file_claims_is_not_allocated(tmp_path: Path) -> None:
 # --- damaged files
 
 
-@pytest.mark.parametrize("where", ["kafeat.model.array_pickle.read", "kafeat.model.serialize._read_chain"])
+@pytest.mark.parametrize("where", ["kafeat.model.artifact.read", "kafeat.model.serialize._read_chain"])
 def test_a_model_that_memory_is_too_small_for_is_not_called_bad(
     where, good, tmp_path, in_process, monkeypatch
 ) -> None:

@@ -21,7 +21,7 @@ pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 import kafeat.onnx  # noqa: E402
-from kafeat.onnx import agreement  # noqa: E402
+from kafeat.onnx import saving  # noqa: E402
 
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]
 
@@ -46,7 +46,7 @@ def test_features_differ_by_rounding_only(steps: list, dtype: str) -> None:
     Z, G = fm.transform(X), device.transform(X)
     assert G.dtype == Z.dtype
     # `rounding` is derived from the sensitivity of the map
-    assert (np.abs(G.astype(float) - Z).max(axis=1) <= agreement.rounding(fm, X.astype(fm.input_dtype))).all()
+    assert (np.abs(G.astype(float) - Z).max(axis=1) <= saving.rounding(fm, X.astype(fm.input_dtype))).all()
     assert device.digest == fm.digest
     assert (device.transform(X[:0]).shape, device.transform(X, out=np.empty_like(Z)).shape) == (
         (0, Z.shape[1]),

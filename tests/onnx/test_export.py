@@ -30,7 +30,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.usefixtures("one_limit")
 
 import kafeat.onnx  # noqa: E402
-from kafeat.onnx import agreement  # noqa: E402
+from kafeat.onnx import saving  # noqa: E402
 from kafeat.onnx.chain import convertible  # noqa: E402
 
 CANNOT = frozenset({"target", "text", "trees"})
@@ -67,13 +67,13 @@ def agree(fm: FeatureMap, X: np.ndarray, codes: np.ndarray | None = None) -> Non
     model = kafeat.onnx.to_model(fm)
     onnx.checker.check_model(model, full_check=True)
     codes = X if codes is None else codes
-    Z, G = agreement.features(fm, codes), run(model, X)
+    Z, G = saving.features(fm, codes), run(model, X)
     assert G.dtype == Z.dtype == fm.dtype
     assert G.shape == Z.shape
     refused = np.isnan(Z).any(axis=1)
     assert np.isnan(G[refused]).all()
     difference = np.abs(G[~refused].astype(np.float64) - Z[~refused]).max(axis=1, initial=0.0)
-    assert (difference <= agreement.rounding(fm, codes[~refused])).all(), difference.max()
+    assert (difference <= saving.rounding(fm, codes[~refused])).all(), difference.max()
 
 
 def chain(*steps, X=SIGNED, dtype="float32", **rest) -> FeatureMap:
@@ -106,7 +106,7 @@ def agree_on_digits(fm: FeatureMap, X: np.ndarray) -> None:
         fm.transform(X.astype(np.int64) if fm.columns.n_categories else X),
     )
     codes = fm.matrix(X)
-    assert np.abs(G - Z).max() <= agreement.rounding(fm, codes.astype(np.float32)).max()
+    assert np.abs(G - Z).max() <= saving.rounding(fm, codes.astype(np.float32)).max()
 
 
 @pytest.mark.parametrize("kind", ["fourier", "homogeneous", "tensor_sketch"])

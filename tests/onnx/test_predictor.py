@@ -59,4 +59,4 @@ def test_other_weights_do_not_agree(X, monkeypatch, tmp_path):
     fm = kafeat.fit({"steps": [*MAP, {"kind": "ridge", "penalty": 0.01}]}, X, X[:, 0])
     data = kafeat_onnx.to_model(fm).SerializeToString()
     fm.predictor.fitted.state["intercept"][:] += 1e-2
-    assert not kafeat_onnx.agreement.compare(fm, data).agrees
+    assert not kafeat_onnx.saving.compare(fm, data).agrees

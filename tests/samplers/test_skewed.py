@@ -10,7 +10,7 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.skewed import SkewedChi2Kernel
+from kafeat.maths.kernels.shift_invariant import SkewedChi2Kernel
 from kafeat.samplers.skewed import Skewed
 
 C = 0.3

@@ -30,7 +30,7 @@ from kafeat.io.columns.numbers import (
 )
 from kafeat.io.columns.times import spell_time_problem, to_seconds
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.storage.json_text import parse_json
+from kafeat.io.storage.location import parse_json
 from kafeat.types import Array, Floats, Mask
 
 TakePassthrough = Callable[[pa.Table, int], pa.Table]

@@ -1,13 +1,21 @@
-"""The location of a table, a model or a folder: a local path, an object, or a standard stream."""
+"""The location of a table, a model or a folder: a local path, an object, or a standard stream; and small files at it.
+
+JSON may have been changed by other programs or damage: its size and its depth (some 200 levels) are bounded.
+"""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from kafeat.errors import DataError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import ObjectUri, is_remote
+
+# A manifest has some 500 bytes for each part.
+MOST_BYTES = 1 << 30
 
 
 def parse_location(text: str | os.PathLike[str] | Location) -> Location:
@@ -30,3 +38,21 @@ def write_file(
 ) -> None:
     """Write a small file or object by its name, completely or not at all."""
     write_bytes(parse_location(name), data, overwrite, fsync=fsync)
+
+
+def read_json(place: Location, expected: str) -> Any:
+    """Return the content of a JSON file. `expected` says what the file should be."""
+    content = place.read(MOST_BYTES)
+    if len(content) > MOST_BYTES:
+        raise DataError(f"{place}: expected {expected}, got: more than {MOST_BYTES:,} bytes")
+    return parse_json(content, place, expected)
+
+
+def parse_json(content: bytes, place: object, expected: str) -> Any:
+    """Return the value of a JSON text. NaN and infinity are refused; of equal keys the last one counts."""
+    from pydantic_core import from_json  # it counts levels, and needs no stack for them
+
+    try:
+        return from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise DataError(f"{place}: expected {expected}, got: {error}") from None

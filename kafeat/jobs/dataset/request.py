@@ -2,24 +2,195 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from kafeat.dataframes import SharedMap, shared
-from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, must_exist, renamed, stem
+from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
+from kafeat.io.data_set import (
+    MANIFEST,
+    Part,
+    Parts,
+    is_data_set,
+    is_hidden,
+    list_parts,
+    must_exist,
+    renamed,
+    stem,
+)
 from kafeat.io.formats import FORMATS, format_of_part, spelled
 from kafeat.io.options import InputOptions
-from kafeat.io.storage.base import Location, StandardStream
+from kafeat.io.storage.base import Entry, Location, StandardStream
+from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import location_of
+from kafeat.io.storage.owner import is_lock
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.dataset.manifest import Manifest, PartRecord
-from kafeat.jobs.dataset.resume import PreviousRun
+from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_part
 from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, TransformOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
+from kafeat.jobs.transform.rejects import rejects_name
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
+
+
+@dataclass(frozen=True)
+class PreviousRun:
+    """The files of an output folder by name, and its manifest. Without `resume` no part is up to date."""
+
+    entries: Mapping[str, Entry]
+    manifest: Manifest | None
+    resume: bool
+    overwrite: bool
+    rejects: Mapping[str, Entry] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, folder: Location, resume: bool, overwrite: bool, rejects: Location | None = None
+    ) -> PreviousRun:
+        """List an output folder, and the folder of `rejects` if there is one.
+
+        Refuse a folder that is not empty, unless `resume` or `overwrite` is set.
+        """
+        entries = _entries(folder)
+        there = [name for name in entries if not is_hidden(name) or name == MANIFEST]
+        if there and not (resume or overwrite):
+            raise UsageError(
+                f"{folder}: expected an empty folder or none, got {counted(len(there), 'file')}; --resume goes on with "
+                "an unfinished run, --overwrite makes all parts again"
+            )
+        reject_files = _entries(rejects) if resume and rejects is not None else {}
+        manifest = _manifest(folder, overwrite) if MANIFEST in entries else None
+        return cls(entries, manifest, resume, overwrite, reject_files)
+
+    @cached_property
+    def _records(self) -> dict[str, PartRecord]:
+        return {} if self.manifest is None else {record.name: record for record in self.manifest.parts}
+
+    @cached_property
+    def unknown_files(self) -> frozenset[str]:
+        """Files that no run has written.
+
+        A killed run may have written parts that its manifest does not list, so only files older than it count then. A
+        part that failed may be there, too: if its folder could not be flushed after it got its name.
+        """
+        before = self.manifest
+        others = frozenset(name for name in self.entries if name not in self._records and not is_hidden(name))
+        if before is None:
+            return others
+        old = frozenset(before.unknown_files)
+        return (
+            others & old
+            if before.state == "running"
+            else others - ({one.name for one in before.failed} - old)
+        )
+
+    def may_replace(self, name: str) -> bool:
+        """Return true if a part may replace the file of the same name."""
+        return self.overwrite or name not in self.unknown_files
+
+    def remaining(self, folder: Location, handled: AbstractSet[str]) -> tuple[str, ...]:
+        """Return the visible files that are still there and are neither parts of this run nor removed by it."""
+        others = (name for name in self.entries if name not in handled and not is_hidden(name))
+        return tuple(sorted(name for name in others if folder.join(name).entry() is not None))
+
+    def lost(self, folder: Location, failed: AbstractSet[str]) -> tuple[str, ...]:
+        """Return the parts of a previous run that this run has removed and could not make again."""
+        before = sorted(failed & self._records.keys() & self.entries.keys())
+        return tuple(name for name in before if folder.join(name).entry() is None)
+
+    def of_parts(
+        self, manifest: Manifest, parts: Iterable[Part], rules: RowOptions
+    ) -> tuple[dict[str, PartRecord], dict[str, PartRecord]]:
+        """Return the parts that are up to date by their stamps, and those whose hashes have to be checked.
+
+        There are none if the map or the settings differ, and a part counts only if it follows the rules.
+        """
+        before = self.manifest
+        if (
+            not self.resume
+            or before is None
+            or before.map != manifest.map
+            or before.settings != manifest.settings
+        ):
+            return {}, {}
+        records, up_to_date, to_check = self._records, dict[str, PartRecord](), dict[str, PartRecord]()
+        for part in parts:
+            record, entry = records.get(part.name), self.entries.get(part.name)
+            if record is None or entry is None or record.only != part.only:
+                continue
+            if (record.input.bytes, record.output.bytes) != (part.bytes, entry.bytes):
+                continue
+            if not self._follows(record, rules):
+                continue
+            same = (record.input.stamp, record.output.stamp) == (part.stamp, entry.stamp)
+            (up_to_date if same else to_check)[part.name] = record
+        return up_to_date, to_check
+
+    def _follows(self, record: PartRecord, rules: RowOptions) -> bool:
+        """Return true if bad rows are few, the drift is known and small, and rejects exist, where the rules demand it.
+
+        A part that does not follow the rules is written again, which reports the problem.
+        """
+        if rules.max_bad_rows is not None and not rules.max_bad_rows.allows(
+            record.bad_rows, record.rows_read
+        ):
+            return False
+        if rules.max_drift is not None and (record.drift is None or record.drift.share > rules.max_drift):
+            return False
+        tested = rules.drift_test is not None and record.rows_read > record.bad_rows
+        if tested and (record.p_value is None or record.p_value < (rules.drift_test or 0.0)):
+            return False
+        return rules.rejects is None or self._has_rejects(record)
+
+    def _has_rejects(self, record: PartRecord) -> bool:
+        """Return true if the rejects are as the previous run wrote them."""
+        entry = self.rejects.get(rejects_name(record.name))
+        return entry is not None and record.rejects is not None and entry.stamp == record.rejects.stamp
+
+    def of_one_file(
+        self, manifest: Manifest, source: Entry | None, rules: RowOptions
+    ) -> dict[str, PartRecord]:
+        """Return all parts that a finished run cut from one file, if the file and every part are unchanged."""
+        before = self.manifest
+        if source is None or before is None or before.state != "complete":
+            return {}
+        parts = [
+            Part(record.name, LocalPath(record.name), source.bytes, source.stamp, record.only)
+            for record in self._records.values()
+        ]
+        up_to_date, _ = self.of_parts(manifest, parts, rules)
+        return up_to_date if len(up_to_date) == len(parts) else {}
+
+    def remove_stale(self, folder: Location, rejects: Location | None, good: AbstractSet[str]) -> list[str]:
+        """Remove outdated parts and their rejects, so that no reader takes them for parts of this run.
+
+        Parts named in `good` stay, and so does every file that no run has written, whatever the manifest says. Return
+        the names of the removed parts.
+        """
+        removed = []
+        for name, record in self._records.items():
+            if name in good or name not in self.entries:
+                continue
+            if remove_part(record, folder, rejects):
+                removed.append(name)
+        return removed
+
+
+def _entries(folder: Location) -> dict[str, Entry]:
+    if folder.kind() is None:  # in a dry run: a real run has made its folder before
+        return {}
+    return {entry.name: entry for entry in folder.listed() if not is_lock(entry.name)}
+
+
+def _manifest(folder: Location, overwrite: bool) -> Manifest | None:
+    try:
+        return read_manifest(folder)
+    except DataError:  # an error of the system may be gone the next time
+        if overwrite:
+            return None
+        raise
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.values import column_values, different_decimals, null_rows
 from kafeat.io.readers.base import Chunk
+from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.task import MOST_CLASSES, PredictionTask, TaskKind, class_numbers, joined, task_of
-from kafeat.maths.units import power_of_two
 from kafeat.model.predictor import LabelType, PredictedLabels
 from kafeat.types import Array, Floats, Mask
 

@@ -12,8 +12,8 @@ from kafeat.chain.program import What
 from kafeat.contract.checks import round_to
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.readers.base import Chunk
+from kafeat.io.writers.arrow_columns import ClassColumn
 from kafeat.io.writers.base import OutputOptions, Writer
-from kafeat.io.writers.class_column import ClassColumn
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import PREDICTION, PROBABILITY
 from kafeat.runtime.environment import count_jobs

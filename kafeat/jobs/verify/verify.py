@@ -18,7 +18,7 @@ from kafeat.io.columns.fields import Field, as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.json_text import read_json
+from kafeat.io.storage.location import read_json
 from kafeat.io.writers.base import OutputOptions
 from kafeat.io.writers.libsvm import comparable_labels
 from kafeat.io.writers.passthrough import KeptRows, difference

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 
 from kafeat.maths.fourier.spectra import FrequencyDistribution
 from kafeat.maths.fourier.transform import cos_sin
-from kafeat.maths.units import power_of_two
+from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
 
 # Fewer rows tell too little: the draw is kept as it is.

@@ -7,9 +7,9 @@ from functools import cache
 from inspect import isabstract
 
 from kafeat.maths.kernel import Kernel
-from kafeat.maths.kernels import column_sets, dot_products, histograms, matern, shift_invariant, skewed
+from kafeat.maths.kernels import column_sets, dot_products, histograms, matern, shift_invariant
 
-_FAMILIES = (column_sets, dot_products, histograms, matern, shift_invariant, skewed)
+_FAMILIES = (column_sets, dot_products, histograms, matern, shift_invariant)
 
 
 @cache

@@ -13,8 +13,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.io.storage.json_text import parse_json
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import parse_json, parse_location
 from kafeat.io.storage.owner import NAME, Owner, owning
 from tests.io.tables import open_reader
 from tests.jobs.files import verify_file
@@ -59,7 +58,7 @@ def test_the_reader_reads_what_is_written(tmp_path: Path) -> None:
 
 
 def test_a_file_without_end_is_not_read_to_its_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafeat.io.storage.json_text.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("kafeat.io.storage.location.MOST_BYTES", 1 << 20)
     with pytest.raises(
         DataError, match=r"/dev/zero: expected a file made by .*, got: more than 1,048,576 bytes"
     ):

@@ -14,8 +14,7 @@ from kafeat.maths.fourier.learning import (
 )
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
 from kafeat.maths.kernels import find_kernel, kernel_names
-from kafeat.maths.kernels.shift_invariant import RbfKernel
-from kafeat.maths.kernels.skewed import SkewedChi2Kernel, SkewedIntersectionKernel
+from kafeat.maths.kernels.shift_invariant import RbfKernel, SkewedChi2Kernel, SkewedIntersectionKernel
 
 GAMMA, D = 0.1, 6
 PARAMETERS = KernelParameters(gamma=GAMMA, nu=0.5, alpha=0.5)

@@ -11,7 +11,7 @@ from kafeat.errors import DataError
 from kafeat.maths.fourier import spectra
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
 from kafeat.maths.kernels import find_kernel, kernel_names
-from kafeat.maths.kernels.skewed import SkewedChi2Kernel, SkewedIntersectionKernel
+from kafeat.maths.kernels.shift_invariant import SkewedChi2Kernel, SkewedIntersectionKernel
 
 EPS = np.finfo(float).eps
 U = np.concatenate([[2.0**-54, 1e-12, 1e-3], np.linspace(0.01, 0.99, 99), [1 - 1e-3, 1 - 2.0**-53]])

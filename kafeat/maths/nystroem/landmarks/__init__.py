@@ -20,8 +20,7 @@ from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, Profi
 from kafeat.maths.nystroem.landmarks.kmeans import kmeans
 from kafeat.maths.nystroem.landmarks.learned import learned
 from kafeat.maths.nystroem.landmarks.of_label import dual_kmeans, dual_weighted, residual
-from kafeat.maths.nystroem.landmarks.pivots import farthest, greedy, rpcholesky
-from kafeat.maths.nystroem.landmarks.sampling import leverage, uniform
+from kafeat.maths.nystroem.landmarks.pivots import farthest, greedy, leverage, rpcholesky, uniform
 from kafeat.types import Array, Floats
 
 __all__ = [

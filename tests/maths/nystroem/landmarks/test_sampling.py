@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 from kafeat.maths.nystroem.landmarks.fit_sample import draw
-from kafeat.maths.nystroem.landmarks.sampling import _ridge, leverage, ridge_scores, uniform
+from kafeat.maths.nystroem.landmarks.pivots import _ridge, leverage, ridge_scores, uniform
 from tests.maths.nystroem.landmarks.views import kernel_view, rbf_view
 
 

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from kafeat.config.model import Config
-from kafeat.config.places import Mistake, Node, Path, Place
-from kafeat.config.yaml_reader import read
+from kafeat.config.yaml_reader import Mistake, Node, Path, Place, read
 from kafeat.contract.describe import Declaration, describe, nearest, one_of, spell
 from kafeat.contract.step import Step
 from kafeat.errors import ConfigError, SystemRefusedError

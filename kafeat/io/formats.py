@@ -60,7 +60,7 @@ FORMATS = {
     format.name: format
     for format in (
         Format(
-            "csv", "CSV", (".csv", ".tsv"), "writers.csv.CsvWriter", "readers.csv.CsvReader",
+            "csv", "CSV", (".csv", ".tsv"), "writers.text.CsvWriter", "readers.csv.CsvReader",
             compressions=_OF_TEXT, text=True, delimited=True, piped=True, typed=False, lists=False,
         ),
         Format(
@@ -77,7 +77,7 @@ FORMATS = {
             "readers.arrow_ipc.open_arrow", (b"ARROW1", b"\xff\xff\xff\xff"), ("none", "lz4", "zstd"), piped=True,
         ),
         Format(
-            "jsonl", "JSON lines", (".jsonl", ".ndjson"), "writers.jsonl.JsonlWriter",
+            "jsonl", "JSON lines", (".jsonl", ".ndjson"), "writers.text.JsonlWriter",
             "readers.jsonl.JsonlReader", compressions=_OF_TEXT, text=True, piped=True,
         ),
         Format(
@@ -86,7 +86,7 @@ FORMATS = {
             passthrough="label",
         ),
         Format(
-            "npz", "NPZ", (".npz",), "writers.npz.NpzWriter", "readers.sparse_matrix.NpzReader",
+            "npz", "NPZ", (".npz",), "writers.npy.NpzWriter", "readers.sparse_matrix.NpzReader",
             counted=True, sparse=True, lists=False, passthrough="none",
         ),
     )

@@ -12,8 +12,7 @@ from pydantic import model_validator
 from kafeat.contract.checks import check_indices, refuse_infinite
 from kafeat.contract.step import Sample, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major
-from kafeat.maths.dot_products import fit_gamma
-from kafeat.maths.exact_terms import ExactTerms, PolynomialSketch, rest_of_product
+from kafeat.maths.dot_products import ExactTerms, PolynomialSketch, fit_gamma, rest_of_product
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, sketch_loop, spectrum_for
 from kafeat.types import Array, Floats, Shape, State
 

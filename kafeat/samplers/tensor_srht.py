@@ -10,8 +10,7 @@ from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices
 from kafeat.contract.step import Sample, Transform, parameter, refuse_odd
-from kafeat.maths.dot_products import fit_gamma
-from kafeat.maths.exact_terms import PolynomialSketch, rest_of_product
+from kafeat.maths.dot_products import PolynomialSketch, fit_gamma, rest_of_product
 from kafeat.maths.hadamard import (
     HadamardBuffers,
     SampledHadamard,

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafeat.config import yaml_reader as reader
-from kafeat.config.places import Place
-from kafeat.config.yaml_reader import MOST_NODES, read, resolve
+from kafeat.config.yaml_reader import MOST_NODES, Place, read, resolve
 
 SCALARS = [
     ("1e-3", 1e-3), ("1E3", 1000.0), (".5", 0.5), ("1.", 1.0), ("-0.0", -0.0), ("+7", 7), ("012", 12),

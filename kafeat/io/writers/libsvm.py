@@ -14,7 +14,7 @@ from kafeat.io.columns.values import TEXT, as_text, decoded, widened
 from kafeat.io.storage.atomic import AtomicFile
 from kafeat.io.writers.arrow_columns import shared
 from kafeat.io.writers.base import Layout
-from kafeat.io.writers.npz import sparse_rows
+from kafeat.io.writers.npy import sparse_rows
 from kafeat.io.writers.passthrough import KeptRows
 from kafeat.io.writers.text import TextWriter, memory_of
 from kafeat.types import Mask

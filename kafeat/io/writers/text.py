@@ -1,8 +1,14 @@
-"""Write bytes to a file or standard output, and text, compressed or not."""
+"""Write bytes to a file or standard output, and text, compressed or not: CSV and JSON lines.
+
+In CSV (RFC 4180) only a value that holds the delimiter, a quote, CR or LF is quoted, whatever its neighbours hold. Both
+a null and an empty text become an empty field. JSON lines are an object for each row (RFC 8259). JSON has no NaN and no
+infinity: both become null.
+"""
 
 from __future__ import annotations
 
 import io
+import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafeat.io.columns.values import TEXT, as_text, widened
 from kafeat.io.formats import PACKINGS
 from kafeat.io.storage.atomic import AtomicFile
 from kafeat.io.storage.files import standard_stream, write_full
@@ -20,6 +27,8 @@ from kafeat.types import Floats, Mask
 
 ROWS = 1024
 """Rows that are formatted at a time."""
+
+_NULL, _NOTHING, _QUOTE = (pa.scalar(text, TEXT) for text in ("null", "", '"'))
 
 
 class ByteOutput(io.RawIOBase):
@@ -105,3 +114,88 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 def memory_of(lines: pa.Array) -> pa.Buffer:
     """Return the memory of an array of lines, which is their text."""
     return lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())
+
+
+class CsvWriter(LineWriter):
+    """A writer of one line for each row. Every number has the shortest form that reads back to the same value."""
+
+    def begin(self) -> None:
+        names = [*self.layout.passthrough_names, *self.layout.names]
+        delimiter = self.layout.delimiter
+        self.put(memory_of(_joined([quoted(pa.array([name], TEXT), delimiter) for name in names], delimiter)))
+
+    def _lines(self, passthrough: Sequence[pa.Array], features: Sequence[pa.Array]) -> pa.Array:
+        # A null is an empty field. In a single column it is quoted, as many readers skip blank lines.
+        null = "" if len(passthrough) + len(features) > 1 else '""'
+        columns = [quoted(as_text(column), self.layout.delimiter) for column in passthrough]
+        return _joined([*columns, *(as_text(column, null) for column in features)], self.layout.delimiter)
+
+
+def quoted(text: pa.Array, delimiter: str) -> pa.Array:
+    """Return the values of a text column, quoted if necessary. Nulls are empty."""
+    text = pc.fill_null(text, "")
+    needy = pc.match_substring(text, delimiter)
+    for mark in ('"', "\n", "\r"):
+        needy = pc.or_(needy, pc.match_substring(text, mark))
+    if not pc.any(needy).as_py():
+        return text
+    quote = pa.scalar('"', TEXT)
+    inner = pc.replace_substring(text, '"', '""')
+    return pc.if_else(needy, pc.binary_join_element_wise(quote, inner, quote, pa.scalar("", TEXT)), text)
+
+
+def _joined(columns: Sequence[pa.Array], delimiter: str) -> pa.Array:
+    """Join columns to lines, one for each row."""
+    lines = pc.binary_join_element_wise(*columns, pa.scalar(delimiter, TEXT))
+    return pc.binary_join_element_wise(lines, pa.scalar("", TEXT), pa.scalar("\n", TEXT))
+
+
+class JsonlWriter(LineWriter):
+    """A writer of one object for each row. Every number has the shortest form that reads back to the same value.
+
+    Its keys are the passthrough columns, then the features, or one key for all features as one array.
+    """
+
+    def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
+        super().__init__(location, file, layout)
+        self._lists = layout.options.layout == "list"
+        features = [layout.options.list_name] if self._lists else layout.names
+        names = [json.dumps(name, ensure_ascii=False) for name in (*layout.passthrough_names, *features)]
+        self._keys = [pa.scalar(f"{',' if i else '{'}{name}:", TEXT) for i, name in enumerate(names)]
+
+    def _lines(self, passthrough: Sequence[pa.Array], features: Sequence[pa.Array]) -> pa.Array:
+        values = [*map(_values, passthrough), *self._features(features)]
+        parts = [part for pair in zip(self._keys, values, strict=True) for part in pair]
+        return pc.binary_join_element_wise(*parts, pa.scalar("}\n", TEXT), _NOTHING)
+
+    def _features(self, numbers: Sequence[pa.Array]) -> list[pa.Array]:
+        digits = [as_text(column, _NULL) for column in numbers]
+        if not self._lists:
+            return digits
+        inner = pc.binary_join_element_wise(*digits, pa.scalar(",", TEXT))
+        row = pc.binary_join_element_wise(pa.scalar("[", TEXT), inner, pa.scalar("]", TEXT), _NOTHING)
+        # A row has all of its features, or none.
+        return [pc.if_else(numbers[0].is_null(), _NULL, row) if numbers[0].null_count else row]
+
+
+def _values(values: pa.Array) -> pa.Array:
+    """Return an array of plain values as JSON."""
+    if isinstance(values, pa.ExtensionArray):
+        return _values(values.storage)
+    values = widened(values)
+    kind = values.type
+    if pa.types.is_floating(kind):
+        values = pc.if_else(pc.is_finite(values), values, None)
+    plain = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    if plain or pa.types.is_decimal(kind):
+        return as_text(values, _NULL)
+    return pc.fill_null(_in_quotes(as_text(values)), _NULL)
+
+
+def _in_quotes(text: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(text, '[\\x00-\\x1f"\\\\]')).as_py():
+        return pa.array(
+            [None if value is None else json.dumps(value, ensure_ascii=False) for value in text.to_pylist()],
+            TEXT,
+        )
+    return pc.binary_join_element_wise(_QUOTE, text, _QUOTE, _NOTHING)

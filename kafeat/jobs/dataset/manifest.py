@@ -13,7 +13,7 @@ from kafeat.errors import DataError
 from kafeat.io.data_set import MANIFEST
 from kafeat.io.storage.atomic import Guard, write_bytes
 from kafeat.io.storage.base import Location
-from kafeat.jobs.transform.rejects import rejects_name
+from kafeat.jobs.transform.result import rejects_name
 
 
 class _Entry(BaseModel):

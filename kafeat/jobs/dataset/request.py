@@ -30,7 +30,7 @@ from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_part
 from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, TransformOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
-from kafeat.jobs.transform.rejects import rejects_name
+from kafeat.jobs.transform.result import rejects_name
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
 

@@ -22,8 +22,7 @@ from kafeat.io.writers.base import Layout, OutputOptions, Writer
 from kafeat.io.writers.open import open_writer
 from kafeat.jobs.transform.options import STRICT, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
-from kafeat.jobs.transform.rejects import Rejects
-from kafeat.jobs.transform.result import Counts, TransformResult
+from kafeat.jobs.transform.result import Counts, Rejects, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.run import RowPolicy
 

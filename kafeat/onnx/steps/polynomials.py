@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from kafeat.chain.chain import FittedStep
-from kafeat.maths.exact_terms import ExactTerms
+from kafeat.maths.dot_products import ExactTerms
 from kafeat.maths.hadamard import written_out
 from kafeat.maths.sketch_loop import Spectrum
 from kafeat.onnx.elementary import all_sets, larger_sets, product, same_in_all_rows, sets_of_size

@@ -17,8 +17,7 @@ from kafeat.contract.describe import Described, spell
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, Profile
-from kafeat.maths.nystroem.landmarks.kmeans import kmeans
-from kafeat.maths.nystroem.landmarks.learned import learned
+from kafeat.maths.nystroem.landmarks.kmeans import kmeans, learned
 from kafeat.maths.nystroem.landmarks.of_label import dual_kmeans, dual_weighted, residual
 from kafeat.maths.nystroem.landmarks.pivots import farthest, greedy, leverage, rpcholesky, uniform
 from kafeat.types import Array, Floats

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kafeat.maths.nystroem.landmarks import FitSample, Profile
-from kafeat.maths.nystroem.landmarks.kmeans import kmeans
-from kafeat.maths.nystroem.landmarks.learned import gradient, learned
+from kafeat.maths.nystroem.landmarks.kmeans import gradient, kmeans, learned
 from tests.maths.nystroem.landmarks.views import rbf, rbf_view
 
 

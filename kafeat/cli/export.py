@@ -32,9 +32,7 @@ Examples:
     help="Replace an existing OUT.onnx (default), or fail if it exists.",
 )
 @options.fsync
-@options.log_format
-@options.quiet
-@options.verbose
+@options.messages
 def export(model: str, out: str, opset: int, check: bool, overwrite: bool, fsync: bool) -> None:
     """Write the map MODEL as an ONNX graph with input X, float32 (N, d), and output Z, (N, D).
 

@@ -38,9 +38,7 @@ Example:
 @options.overwrite_model
 @options.reading
 @options.fsync
-@options.log_format
-@options.quiet
-@options.verbose
+@options.messages
 def fit(
     config: str,
     data: str,

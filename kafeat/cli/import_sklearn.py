@@ -30,9 +30,7 @@ Example:
 )  # fmt: skip
 @options.overwrite_model
 @options.fsync
-@options.log_format
-@options.quiet
-@options.verbose
+@options.messages
 def import_sklearn(fitted: str, model: str, dtype: DType, overwrite: bool, fsync: bool) -> None:
     """Convert a fitted scikit-learn estimator to the kafeat map MODEL, with the same output columns.
 

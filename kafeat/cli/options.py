@@ -177,6 +177,11 @@ verbose = _message(
 )
 
 
+def messages(command: F) -> F:
+    """Add --log-format, --quiet and --verbose, which are settings of the log."""
+    return log_format(quiet(verbose(command)))
+
+
 model = option("--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`.")
 
 

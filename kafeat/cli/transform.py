@@ -41,9 +41,7 @@ Examples:
     "--dry-run", group="Output", is_flag=True, allow_from_autoenv=False,
     help="Estimate parts, rows, bytes and seconds, and write nothing.",
 )  # fmt: skip
-@options.log_format
-@options.quiet
-@options.verbose
+@options.messages
 def transform(
     source: str,
     target: str,

@@ -32,9 +32,7 @@ Examples:
 @options.option(
     "--output-format", group="Output", type=options.INPUTS, help="Format of OUT (default: by the suffix)."
 )
-@options.log_format
-@options.quiet
-@options.verbose
+@options.messages
 def verify(
     model: str,
     source: str,

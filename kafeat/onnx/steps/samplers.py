@@ -1,14 +1,19 @@
-"""Samplers as operators: cosines, rectified units, exponentials, a few features per column, and projections."""
+"""Samplers as operators: cosines, rectified units, exponentials, few features per column, projections, unions, products."""
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import mul
 from typing import cast
 
 import numpy as np
 
 from kafeat.chain.chain import FittedStep
+from kafeat.chain.parallel import ParallelChains
+from kafeat.errors import UsageError
 from kafeat.maths.fourier.features import length_scales
 from kafeat.maths.fourier.structured import StructuredAngles
+from kafeat.onnx.chain import emit_chain
 from kafeat.onnx.elementary import flattened, product, refuse_negative
 from kafeat.onnx.graph import Graph, Value, beside
 from kafeat.samplers.arc_cosine import ArcCosine
@@ -16,8 +21,10 @@ from kafeat.samplers.fourier import Fourier
 from kafeat.samplers.homogeneous import Homogeneous
 from kafeat.samplers.intersection_bins import IntersectionBins
 from kafeat.samplers.positive_exponential import PositiveExponential, exponent_terms
+from kafeat.samplers.product import Product
 from kafeat.samplers.projection import Projection
 from kafeat.samplers.skewed import Skewed
+from kafeat.samplers.union import Union
 from kafeat.types import Floats, State
 
 
@@ -127,3 +134,42 @@ def emit_projection(fitted: FittedStep, x: Value) -> Value:
     step, state, d = cast(Projection, fitted.step), fitted.state, fitted.n_features_in
     x.graph.reserve(step.n_features_out(state, d), d)
     return product(x, step.written_out(state, d))
+
+
+def emit_union(fitted: FittedStep, x: Value) -> Value:
+    """Chains side by side, each on its columns and times the root of its weight."""
+    step = cast(Union, fitted.step)
+    parts = zip(step.maps, _maps(step, fitted, x), strict=True)
+    return beside([z if part.weight == 1.0 else z * np.sqrt(part.weight) for part, z in parts])
+
+
+def emit_product(fitted: FittedStep, x: Value) -> Value:
+    """All products of the outputs of the chains, or products of random sums of them."""
+    step = cast(Product, fitted.step)
+    outputs = _maps(step, fitted, x)
+    if step.n_components is not None:
+        share = step.n_components ** (-0.5 / len(outputs))
+        return reduce(mul, (product(z, share * fitted.state[f"signs.{i}"]) for i, z in enumerate(outputs)))
+    total, *rest = outputs
+    width, *widths = step.widths(fitted.state, fitted.n_features_in)
+    for z, own in zip(rest, widths, strict=True):
+        width *= own
+        total = flattened(total.with_axis(2) * z.with_axis(1), width)
+    return total
+
+
+def _maps(step: ParallelChains, fitted: FittedStep, x: Value) -> list[Value]:
+    """The outputs of each chain."""
+    graph, parts = x.graph, []
+    dtype, chains = (
+        fitted.bind(graph.dtype).reads(graph.dtype),
+        step.chains(fitted.state, fitted.n_features_in),
+    )
+    for i, (part, (indices, chain)) in enumerate(zip(step.maps, chains, strict=True)):
+        with graph.inside(f"maps[{i}]"):
+            try:
+                own = x if part.columns is None else x.columns(indices)
+                parts.append(emit_chain(chain, own, dtype))
+            except UsageError as error:
+                raise UsageError(f"maps[{i}].{error}") from None
+    return parts

@@ -24,7 +24,7 @@ _ACROSS = {64: 4, 32: 2}
 Profile = Literal["gaussian", "matern_1", "rational_quadratic", "matern_3", "matern_5"]
 Term = Literal["harmonic", "cityblock", "intersection"]
 
-Finish = Callable[[Floats], None]
+Finish = Callable[[Floats], object]
 """Turn c·r², or dot products, into the kernel, in place."""
 
 # Beyond that error of c‖x − l‖² in float64, differences are taken, which cost some ten times as much.

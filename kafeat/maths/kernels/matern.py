@@ -37,10 +37,8 @@ class MaternKernel(ShiftInvariantKernel, TiledKernel):
         )
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        def finish(scaled: Floats) -> None:
-            _finish(scaled, p.nu)
-
-        return DistanceTile(landmarks, 2.0 * p.nu * p.gamma, finish, _PROFILES.get(p.nu))
+        profile = _PROFILES.get(p.nu)
+        return DistanceTile(landmarks, 2.0 * p.nu * p.gamma, lambda scaled: _finish(scaled, p.nu), profile)
 
 
 def matern_profile(t: Floats, nu: float) -> Floats:

@@ -41,10 +41,7 @@ class RbfKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
         return IsotropicDistribution(p.gamma, float(np.sqrt(2.0)), _gaussian)
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        def finish(scaled: Floats) -> None:
-            np.exp(scaled, out=scaled)
-
-        return DistanceTile(landmarks, -p.gamma, finish, "gaussian")
+        return DistanceTile(landmarks, -p.gamma, lambda scaled: np.exp(scaled, out=scaled), "gaussian")
 
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
         K = np.exp(-p.gamma * squared)

@@ -1,4 +1,4 @@
-"""Samplers as operators: cosines, rectified units, exponentials, few features per column, projections, unions, products."""
+"""Samplers as operators: cosines, rectified units, exponentials, a few features per column, projections, products."""
 
 from __future__ import annotations
 

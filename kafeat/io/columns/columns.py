@@ -215,23 +215,22 @@ def _column_to_plain(column: Column) -> list[Any]:
 
 
 def _column_from(entry: object) -> Column:
-    if not isinstance(entry, list | tuple) or len(entry) not in (2, 3, 4, 5):
-        raise ValueError(
-            "columns.features: expected pairs of name and width, or those with categories or times"
-        )
-    name, width = entry[0], entry[1]
-    if type(name) is not str or not (width is None or _is_count(width)):
-        raise ValueError(f"columns.features: expected a name and a width, got {spell(name)}, {spell(width)}")
+    match entry:
+        case [str(name), None | int() as width] if width is None or _is_count(width):
+            column = Column(name, width, dialect=OLD)
+        case [str(name), None, "times"]:
+            column = Column(name, None, times=True, dialect=OLD)
+        case [str(name), width, "text"] if width == BUCKETS:
+            column = Column(name, BUCKETS, text=True, dialect=OLD)
+        case [str(name), None, list(values), bool(lenient), *rest] if rest in ([], [True]):
+            column = Column(name, None, _categories_from(values, lenient, bool(rest)), dialect=OLD)
+        case _:
+            raise ValueError(
+                f"columns.features: expected a name and a width, times, text or categories, got {spell(entry)}"
+            )
     if is_harmful(name):
         raise ValueError(f"columns.features: expected names without control characters, got {quoted(name)}")
-    if len(entry) == 3:
-        if (width, entry[2]) not in ((None, "times"), (BUCKETS, "text")):
-            raise ValueError(
-                f"columns.features: expected times of a column without width, got {spell(entry[2])}"
-            )
-        return Column(name, width, times=entry[2] == "times", text=entry[2] == "text", dialect=OLD)
-    categories = None if len(entry) == 2 else _categories_from(width, *entry[2:])
-    return Column(name, width, categories, dialect=OLD)
+    return column
 
 
 def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, ...]:
@@ -276,17 +275,12 @@ def _of_times(
     return values
 
 
-def _categories_from(width: object, values: object, lenient: object, rest: object = False) -> Categories:
-    if width is not None or type(lenient) is not bool or type(rest) is not bool:
-        raise ValueError("columns.features: expected categories of a column without width, and bools")
-    if (
-        type(values) is not list
-        or not 1 <= len(values) <= MOST_CATEGORIES
-        or not all(type(v) is str for v in values)
-    ):
+def _categories_from(values: list[object], lenient: bool, rest: bool) -> Categories:
+    texts = [value for value in values if isinstance(value, str)]
+    if not 1 <= len(texts) == len(values) <= MOST_CATEGORIES:
         raise ValueError(
             f"columns.features: expected from 1 to {MOST_CATEGORIES:,} categories, each of them text"
         )
-    if len(set(values)) != len(values):
+    if len(set(texts)) != len(texts):
         raise ValueError("columns.features: expected every category once")
-    return Categories(tuple(values), lenient, rest)
+    return Categories(tuple(texts), lenient, rest)

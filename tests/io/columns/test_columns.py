@@ -157,7 +157,7 @@ def test_columns_of_times_in_a_model_file():
     assert Columns.from_plain(plain) == columns
     assert columns.times == {"t"}
     for entry in (["t", 2, "times"], ["t", None, "hours"], ["t", None, True], ["t", None, []]):
-        with pytest.raises(ValueError, match=r"columns\.features: expected times of a column without width"):
+        with pytest.raises(ValueError, match=r"columns\.features: expected a name and a width, times"):
             Columns.from_plain({**plain, "features": [entry]})
 
 

@@ -68,8 +68,9 @@ class Text(Step):
     """
 
     always: ClassVar[Traits] = Traits(missing="pass", spreads="ignores")
-    dtypes: ClassVar[Mapping[str, str]] = dict.fromkeys(("columns", "outputs", "seed", "fold_rows"), "int64") | {
-        "signs": "int8", "models": "float32"
+    dtypes: ClassVar[Mapping[str, str]] = {
+        "columns": "int64", "outputs": "int64", "seed": "int64", "fold_rows": "int64", "signs": "int8",
+        "models": "float32",
     }  # fmt: skip
 
     columns: ColumnNames = parameter((), "the columns of text, by name or pattern")

@@ -147,8 +147,10 @@ def plot_kernel(self: Drawable, X: TableLike, rows: int = 1000) -> tuple[Axes, A
 
     Parameters
     ----------
-    X, rows
-        As for `plot_error`.
+    X : array (n_rows, n_features_in), sparse matrix or table
+        Rows as for `transform`, at least two.
+    rows : int, default 1000
+        Number of rows to compare at most.
 
     Returns
     -------
@@ -178,8 +180,10 @@ def plot_distances(self: Drawable, X: TableLike, rows: int = 1000) -> Axes:
 
     Parameters
     ----------
-    X, rows
-        As for `plot_error`.
+    X : array (n_rows, n_features_in), sparse matrix or table
+        Rows as for `transform`, at least two.
+    rows : int, default 1000
+        Number of rows to compare at most.
 
     Returns
     -------
@@ -208,8 +212,10 @@ def plot_spectrum(self: Drawable, X: TableLike, rows: int = 1000) -> Axes:
 
     Parameters
     ----------
-    X, rows
-        As for `plot_error`.
+    X : array (n_rows, n_features_in), sparse matrix or table
+        Rows as for `transform`, at least two.
+    rows : int, default 1000
+        Number of rows to compare at most.
 
     Returns
     -------

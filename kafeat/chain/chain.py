@@ -302,6 +302,18 @@ class Chain:
         """Width of the output: of the outputs that are kept."""
         return self.n_outputs if self.outputs is None else len(self.outputs)
 
+    @property
+    def parts(self) -> list[tuple[str, Array]]:
+        """The members of a union at the end, by their kinds, and the places of their columns in the output."""
+        last = self.steps[-1]
+        parts = last.step.members(last.state, last.n_features_in)
+        kept = np.arange(self.n_outputs) if self.outputs is None else self.outputs
+        ends = np.cumsum([width for _, width in parts])
+        return [
+            (name, np.flatnonzero((kept >= end - width) & (kept < end)))
+            for (name, width), end in zip(parts, ends, strict=True)
+        ]
+
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """All steps as one transform, whose features are of `dtype`."""
         return self.joined(self.transforms(dtype), dtype)

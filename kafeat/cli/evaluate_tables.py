@@ -24,6 +24,7 @@ from kafeat.study.tables import (
     cost_table,
     error_table,
     findings,
+    part_table,
     score_table,
     transposed,
 )
@@ -169,6 +170,8 @@ def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> 
         )
     if details:
         printer.table("costs", cost_table(entries))
+        if part_table(entries):
+            printer.table("what each part of a union is worth", part_table(entries))
     if printer.left_out:
         heads = ", ".join(printer.left_out)
         printer.line(f"left out, as the terminal is too narrow: {heads}; --json and --report have everything")

@@ -275,6 +275,10 @@ class Step(BaseModel, ABC):
         """Chains that stand in the step, each with the names of the columns that it sees; None: all."""
         return ()
 
+    def members(self, state: State, n_features_in: int) -> list[tuple[str, int]]:
+        """Return the name and the number of outputs of each map that stands beside others, in order."""
+        return []
+
     _searches: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
 
     def searching(self, searches: Mapping[str, dict[str, Any]]) -> Self:

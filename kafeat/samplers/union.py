@@ -36,6 +36,10 @@ class Union(ParallelChains):
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return sum(self.widths(state, n_features_in))
 
+    def members(self, state: State, n_features_in: int) -> list[tuple[str, int]]:
+        names = [", ".join(step.kind for step in part.steps) for part in self.maps]
+        return list(zip(names, self.widths(state, n_features_in), strict=True))
+
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         bound = self.bound_chains(state, n_features_in, dtype)
         return _UnionTransform(bound, [part.weight for part in self.maps], n_features_in, dtype)

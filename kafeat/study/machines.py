@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -142,6 +142,12 @@ def train(
     return Trained(models[0], seconds, searches[0], peak)
 
 
+def _without(inputs: Inputs, columns: Array, rows: Mask) -> Iterator[tuple[Array, Floats]]:
+    """Yield the blocks of inputs without some of their columns."""
+    for numbers, Z in inputs.blocks(rows):
+        yield numbers, np.delete(Z, columns, axis=1)
+
+
 def seconds_to_predict(model: Predict, inputs: TimedInputs, rows: Mask) -> float:
     """Return the seconds to predict these rows, reading apart."""
 
@@ -226,6 +232,19 @@ class Machines:
         }
         uncertainty = self.scoring.uncertainty(tested)
         return scores if uncertainty is None else {**scores, "score_uncertainty_map_validation": uncertainty}
+
+    def parts(self, subject: EvaluatedMap) -> list[dict[str, Any]]:
+        """Return the parts of a union with the score of the learner without each; none if the map is no union."""
+        parts = subject.map.chain.parts
+        scored = []
+        for name, columns in parts if len(parts) > 1 else ():
+            rest = Inputs(subject.features.width - len(columns), partial(_without, subject.features, columns))
+            model = self._learner.linear(rest, self._split.train, self.truth, self._penalty)
+            tested = self.truth.tested(*predictions(model, rest, self._split.test))
+            score = self.scoring.score(*tested[:2])
+            known = score if np.isfinite(score) else None
+            scored.append({"part": name, "columns": len(columns), "score_without": known})
+        return scored
 
     def _tested(self, inputs: Inputs, validation: Mask) -> Tested:
         """Return the predictions and the labels of the rows that maps are chosen on."""

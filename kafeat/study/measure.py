@@ -176,6 +176,8 @@ class Evaluator:
         check_labels(self._rows, machines.truth, self._request.labels[0])
         compared = machines.compare(subject)
         record = self._learning_keys(machines, compared, fit)
+        parts = machines.parts(subject)
+        record |= {"parts": parts} if parts else {}
         if self._rows.validation is not None:
             record |= machines.validated(subject, self._rows.validation)
         figures = machines.learning_figures(subject, compared) if drawn else LearningFigures()

@@ -69,7 +69,16 @@ def _summary(group: Sequence[Record]) -> Summary:
             for key in FIGURES
             if key in first
         },
+        **({"parts": _parts([record["parts"] for record in group])} if "parts" in first else {}),
     }
+
+
+def _parts(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the parts of a union with the mean of the score without each, and its standard error."""
+    return [
+        {**parts[0], "score_without": estimate([part["score_without"] for part in parts], 0.0)}
+        for parts in zip(*records, strict=True)
+    ]
 
 
 def _overlap(record: Mapping[str, Any], key: str) -> float:

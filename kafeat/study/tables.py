@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafeat.maths.scoring import figure_names, spell_score
+from kafeat.maths.scoring import figure_names, spell_score, stated
 from kafeat.study.records import Report, Summary
 from kafeat.study.summary import (
+    score_name,
     scoring_of,
     spell,
     spell_briefly,
@@ -207,6 +208,20 @@ def cost_table(summaries: Sequence[Summary]) -> list[TableColumn]:
 
 def _bytes(row: Row) -> str:
     return f"{row.entry['bytes_per_row']:,}" if row.which == "map" else ""
+
+
+def part_table(summaries: Sequence[Summary]) -> list[TableColumn]:
+    """Return the score without each part of a union, for maps that are unions."""
+    parts = [(one, part) for one in summaries for part in one.get("parts", ())]
+    of = f"{score_name(summaries[0])} without it"
+    scores = [(scoring_of(one), part["score_without"]["mean"]) for one, part in parts]
+    columns = [
+        TableColumn("map", [spell_briefly(one) for one, _ in parts]),
+        TableColumn("part", [part["part"] for _, part in parts]),
+        TableColumn("columns", [spell_count(part["columns"]) for _, part in parts]),
+        TableColumn(of, ["" if mean is None else spell_value(stated(name, mean)) for name, mean in scores]),
+    ]
+    return columns if parts else []
 
 
 def transposed(table: Sequence[TableColumn]) -> list[TableColumn]:

@@ -135,6 +135,7 @@ def test_records_and_summaries_have_the_documented_keys(compared):
         "score_uncertainty_raw", "score_uncertainty_map", "score_uncertainty_exact", "score_uncertainty_boosting",
         "score_uncertainty_model", "score_uncertainty_map_validation",
         "boosting_left_out",  # only without boosting
+        "parts",  # only of unions
         # only of maps that end in a predictor
         "score_model", "calibration_error_model", "equivalent_model", "test_rows_seen_model",
     }  # fmt: skip
@@ -1000,3 +1001,30 @@ def test_a_constant_prediction_is_scored_on_the_same_rows():
     )  # fmt: skip
     assert found["score_constant"] == 0.8
     assert found["summary"][0]["score_constant"]["mean"] == 0.8
+
+
+def test_each_part_of_a_union_has_the_score_without_it(rings):
+    """Ridge of scikit-learn on the features of the other parts is an oracle."""
+    linear = pytest.importorskip("sklearn.linear_model")
+    from kafeat.study.tables import part_table
+
+    maps = [{"steps": [{**STEP, "n_components": n}]} for n in (16, 4)]
+    scales = {"columns": ["b"], "steps": ["standardize"]}
+    config = {"fit_rows": "all", "dtype": "float64", "steps": [{"kind": "union", "maps": [*maps, scales]}]}
+    found = kafeat.evaluate(config=config, data=rings[0], label="y", split="part", penalty=0.5, jobs=1)
+    test = np.asarray(rings[0]["part"]) == "test"
+    fm = kafeat.fit(config, rings[0].filter(pa.array(~test)).drop_columns(["part"]), "y")
+    Z, y = np.asarray(fm.transform(rings[0].select(["a", "b"]))), np.asarray(rings[0]["y"])
+    places = [np.arange(16), np.arange(16, 20), np.arange(20, 21)]
+    assert [(part["part"], part["columns"]) for part in found["parts"]] == [
+        ("fourier", 16), ("fourier", 4), ("standardize", 1),
+    ]  # fmt: skip
+    for part, columns in zip(found["parts"], places, strict=True):
+        rest = np.delete(Z, columns, axis=1)
+        ridge = linear.Ridge(alpha=0.5).fit(rest[~test], y[~test])
+        right = (ridge.predict(rest[test]) > 0.5) == y[test]
+        assert part["score_without"] == pytest.approx(right.mean())
+    (_, of_part, _, score) = part_table(found["summary"])
+    assert of_part.cells == ["fourier", "fourier", "standardize"]
+    assert score.head == "accuracy without it"
+    assert score.cells == [f"{part['score_without']:.4f}" for part in found["parts"]]

@@ -18,6 +18,7 @@ from kafeat.study.tables import (
     cost_table,
     error_table,
     findings,
+    part_table,
     rows_of,
     score_table,
 )
@@ -76,6 +77,9 @@ def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     yield from _laid(score_table(entries, details=True), next(iter(chosen), None))
     rows = "a random fifth of the rows" if split is None else f"those that {split} names"
     yield f"<p>{escape(f'{caption(report)}. Test rows: {rows}.')}</p>"
+    if part_table(entries):
+        yield "<h2>What each part of a union is worth</h2>"
+        yield from _laid(part_table(entries), None)
     for why in dict.fromkeys(one.get("boosting_left_out") for one in report["records"]):
         if why is not None:
             yield f"<p>Gradient boosting is left out: {escape(why)}.</p>"

@@ -63,6 +63,17 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
         yield "<h2>Score over rows to learn from</h2>"
         rows = [[f"{row['rows']:,}", _figure(tuning, row)] for row in tuning.learning_curve]
         yield from table(["rows", name], rows, None)
+    if tuning.parts:
+        yield "<h2>What each part is worth</h2>"
+        rows = [
+            [
+                escape(f"without {row['part']}" if row["part"] else "all parts"),
+                f"{row['columns']:,}" if row["part"] else "",
+                f"{stated(tuning.score_name, row['score_without']):z.4f}",
+            ]
+            for row in tuning.parts
+        ]
+        yield from table(["", "columns of it", name], rows, None)
     if pictures:
         yield "<h2>Pictures</h2>"
         yield from figures(pictures)

@@ -83,6 +83,7 @@ class Tuning:
         learning_curve: The chosen map with fewer rows to learn from, and with all; empty for few rows.
         twice_rows: The least and the highest score that twice the rows may bring; None without a learning curve.
         importance: The share of each column in a metric learned from the label; None if it was not asked for.
+        parts: The parts of a union with the score without each, after that with all; empty if it was not asked for.
         trials: The number of trials of the search.
         notes: Sentences about the table and the choice.
         interrupted: True if the search was interrupted.
@@ -102,6 +103,7 @@ class Tuning:
     learning_curve: Table
     twice_rows: tuple[float, float] | None
     importance: dict[str, float] | None
+    parts: Table
     trials: int
     notes: tuple[str, ...]
     interrupted: bool
@@ -205,6 +207,7 @@ class Tuning:
             "learning_curve": list(self.learning_curve),
             "twice_rows": self.twice_rows,
             "importance": self.importance,
+            "parts": list(self.parts),
         }
 
     def commands(self, config: str = "best.yaml") -> list[str]:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from types import TracebackType
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
@@ -145,15 +145,9 @@ class Scorer:
         chain = split.fit(recipes, np.random.default_rng([self._seed, 6, number]))
         started = time.perf_counter()
         Z, every = split.features(chain)
-        row_seconds = (time.perf_counter() - started) / len(Z)
-        weights = task.class_weights(every) if self._balanced else None
-        predicted, labels = ridge_predictions(Z, every, split.folds, task, weights), every[n:]
-        measure, figures = deciding(self._scoring, size), dict[str, float]()
-        if not size.draft and task.classes is not None and np.isfinite(predicted).all():
-            of_test = None if weights is None else weights[n:]
-            probabilities = held_out_probabilities(predicted, task.numbers(labels), of_test)
-            figures = figures_beside(task, predicted, probabilities, labels)
-            predicted = probabilities if measure == "log_loss" else predicted
+        row_seconds, labels = (time.perf_counter() - started) / len(Z), every[n:]
+        measure = deciding(self._scoring, size)
+        predicted, figures = self._predicted(split, Z, every, size)
         score = score_of(measure, task, predicted, labels)
         if not np.isfinite(score):
             raise DataError(
@@ -172,6 +166,39 @@ class Scorer:
             row_seconds=row_seconds,
             model_bytes=chain.n_bytes,
         )
+
+    def _predicted(
+        self, split: SampleSplit, Z: Floats, every: Array, size: Size
+    ) -> tuple[Floats, dict[str, float]]:
+        """Return what ridge on features (n, D) of all rows of a split predicts of those held out, and other scores."""
+        n, task = len(split.train), self._task
+        weights = task.class_weights(every) if self._balanced else None
+        predicted, labels = ridge_predictions(Z, every, split.folds, task, weights), every[n:]
+        if size.draft or task.classes is None or not np.isfinite(predicted).all():
+            return predicted, {}
+        of_test = None if weights is None else weights[n:]
+        probabilities = held_out_probabilities(predicted, task.numbers(labels), of_test)
+        figures = figures_beside(task, predicted, probabilities, labels)
+        return probabilities if deciding(self._scoring, size) == "log_loss" else predicted, figures
+
+    def parts(self, candidate: Candidate, size: Size) -> list[dict[str, Any]]:
+        """Return the parts of a union with the score without each, after the score with all; none without a union."""
+        scores: dict[tuple[int, str, int], list[float]] = {}
+        for number, split in enumerate(self._splits(size.rows, size.splits, size.share)):
+            recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
+            with one_blas_thread(linalg=True):
+                chain = split.fit(recipes, np.random.default_rng([self._seed, 6, number]))
+                Z, every = split.features(chain)
+                left_out = [("", np.empty(0, np.intp)), *chain.parts] if len(chain.parts) > 1 else []
+                for place, (name, columns) in enumerate(left_out):
+                    predicted, _ = self._predicted(split, np.delete(Z, columns, axis=1), every, size)
+                    measure, labels = deciding(self._scoring, size), every[len(split.train) :]
+                    score = score_of(measure, self._task, predicted, labels)
+                    scores.setdefault((place, name, len(columns)), []).append(score)
+        return [
+            {"part": name, "columns": n, "score_without": float(np.mean(found))}
+            for (_, name, n), found in scores.items()
+        ]
 
     def _split_rows(self, rows: int, n: int, share: float) -> list[SampleSplit]:
         table = self._space.table

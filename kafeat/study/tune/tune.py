@@ -26,6 +26,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.columns import with_columns
 from kafeat.study.inputs import RereadableData, rereadable
+from kafeat.study.records import Table
 from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows
 from kafeat.study.tune.choice import Choice, choose, first_choice, with_twice_the_rows
@@ -133,18 +134,17 @@ class Tuner:
             sampled=table.sampled, task=self.goal, scoring=self.chosen_by, jobs=self.jobs,
         )  # fmt: skip
 
+    @cached_property
+    def scorer(self) -> Scorer:
+        """The scores of candidates on splits of the sample."""
+        return Scorer(
+            self.space, self.goal, self.chosen_by, seed=self.start.seed, jobs=self.jobs,
+            on_all_rows=self.all_rows.outcome, balanced=self.balanced,
+        )  # fmt: skip
+
     def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
-        all_rows = self.all_rows
-        score = Scorer(
-            self.space,
-            self.goal,
-            self.chosen_by,
-            seed=self.start.seed,
-            jobs=self.jobs,
-            on_all_rows=all_rows.outcome,
-            balanced=self.balanced,
-        ).score
+        all_rows, score = self.all_rows, self.scorer.score
         rows = len(self.space.table.labels)
         planned = sizes(rows, self.budget.searched, self.seeds)
         return Search(
@@ -208,6 +208,7 @@ class Tuner:
         said = tuple(notes(search, choice, self.goal, self.asked, constant, config.predictor))
         text = comments(search, choice, names, constant, said, config.split_by)
         best, seed = choice.chosen, self.start.seed
+        sampled = best.size if best.size.rows <= MOST_ROWS else search.sizes[-1]
         return Tuning(
             config=config,
             yaml=commented(config, list(text)),
@@ -223,6 +224,7 @@ class Tuner:
             learning_curve=learning_curve_of(choice.learning),
             twice_rows=with_twice_the_rows(choice.learning, highest_score(name)),
             importance=column_importance(self.space, best.candidate, seed) if self.with_report else None,
+            parts=Table(self.scorer.parts(best.candidate, sampled) if self.with_report else ()),
             trials=len(search.trials),
             notes=said,
             interrupted=choice.interrupted,

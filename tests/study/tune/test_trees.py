@@ -9,8 +9,10 @@ import pytest
 import kafeat
 from kafeat.chain.chain import Chain, FitCache
 from kafeat.contract.step import Sample
+from kafeat.maths.task import task_of
 from kafeat.registry import build_step
 from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace
+from kafeat.study.tune.trials import Scorer
 from tests.study.tune.test_tune import _shops, _table_of, _texts, mixed
 
 pytest.importorskip("lightgbm")
@@ -189,3 +191,36 @@ def test_parts_of_a_union_are_fitted_once_for_all_unions_that_share_them(monkeyp
         )
         assert np.array_equal(shared.transform(rows), own.transform(rows))
     assert len(made) == 4  # one for all chains with the cache
+
+
+def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
+    """Without trees there are the raw columns, and their trial has the same score."""
+    pytest.importorskip("matplotlib")
+    rows, labels = thresholds(classes=3)
+    trials = []
+    tuning = kafeat.tune(
+        rows,
+        labels,
+        32,
+        trials=48,
+        jobs=1,
+        report=str(tmp_path),
+        progress=lambda _, trial: trials.append(trial),
+    )
+    both = next(one for one in trials if one.candidate.map == "raw" and one.candidate.trees != "none")
+    raw = next(one for one in trials if one.candidate == RAW)
+    scorer = Scorer(
+        SearchSpace(_table_of(_as_table(rows, labels), split=None)), task_of(labels), "log_loss", seed=0, jobs=1,
+        on_all_rows=None,
+    )  # fmt: skip
+    every, without_raw, without_trees = scorer.parts(both.candidate, both.size)
+    # Products of matrices in another order of memory round in another way.
+    assert every["score_without"] == pytest.approx(both.outcome.score, rel=1e-9)
+    assert without_trees["score_without"] == pytest.approx(raw.outcome.score, rel=1e-9)
+    assert [(part["part"], part["columns"]) for part in (without_raw, without_trees)] == [
+        ("standardize", 6),
+        ("trees", 16),
+    ]
+    assert tuning.to_plain()["parts"] == list(tuning.parts)
+    assert len(tuning.parts) > 1
+    assert "What each part is worth" in (tmp_path / "index.html").read_text()

@@ -1,6 +1,7 @@
 """Columns of trees beside a map: one budget of columns, the same choice for any jobs, and a search without LightGBM."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,8 @@ from kafeat.chain.chain import Chain, FitCache
 from kafeat.contract.step import Sample
 from kafeat.maths.task import task_of
 from kafeat.registry import build_step
+from kafeat.study.records import Table
+from kafeat.study.tune.report import write_tuning
 from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace
 from kafeat.study.tune.trials import Scorer
 from tests.study.tune.test_tune import _shops, _table_of, _texts, mixed
@@ -221,6 +224,9 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
         ("standardize", 6),
         ("trees", 16),
     ]
-    assert tuning.to_plain()["parts"] == list(tuning.parts)
-    assert len(tuning.parts) > 1
-    assert "What each part is worth" in (tmp_path / "index.html").read_text()
+    assert tuning.to_plain()["parts"] == list(tuning.parts) == []  # trees alone lead
+    assert "What each part is worth" not in (tmp_path / "index.html").read_text()
+    write_tuning(str(tmp_path), replace(tuning, parts=Table([every, without_raw, without_trees])), "x", "y")
+    page = (tmp_path / "index.html").read_text()
+    assert "What each part is worth" in page
+    assert f"{-raw.outcome.score:.4f}" in page

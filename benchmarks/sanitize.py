@@ -137,7 +137,7 @@ def sweep(library: Path, vector: int) -> None:
 def casts() -> None:
     import numpy as np
 
-    from kafeat.contract.casts import all_finite, cast_finite
+    from kafeat.contract.checks import all_finite, cast_finite
 
     sources = [np.dtype(name) for name in ("?", *"bhiqBHIQfd")]
     for source in sources:

@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 from kafeat.cli.command import Context
 from kafeat.cli.main import kafeat
 from kafeat.config.model import ColumnSelection, Config, Prune, SearchOptions
-from kafeat.config.schema import config_schema
+from kafeat.config.template import config_schema
 from kafeat.contract.describe import headline, purpose, spell
 from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.model.serialize import WITH_PREDICTOR

@@ -24,7 +24,7 @@ from kafeat import registry
 from kafeat.cli.command import Context
 from kafeat.cli.main import COMMANDS, _run
 from kafeat.cli.main import kafeat as whole
-from kafeat.config.schema import config_schema
+from kafeat.config.template import config_schema
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
 

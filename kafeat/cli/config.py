@@ -81,7 +81,7 @@ def config(
     elif schema:
         import json
 
-        from kafeat.config.schema import config_schema
+        from kafeat.config.template import config_schema
 
         click.echo(json.dumps(config_schema(), indent=2, ensure_ascii=False))
     else:

@@ -1,14 +1,116 @@
-"""Refuse values of a row, and numbers of a state, that a step does not accept."""
+"""Refuse values of a row, and numbers of a state, that a step does not accept, and write numbers as another type.
+
+Casts and scalers are one compiled pass over whole rows, where NumPy takes several.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from kafeat.contract.casts import try_cast
+from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, function
+from kafeat.contract.step import DOUBLE, Scaler, ScalerTransform
 from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Mask, State
+
+_LETTERS = {"bool": "b8", "float16": "f16", "float32": "f32", "float64": "f64"} | {
+    f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)
+}
+_FLOATS = ("f32", "f64")
+_RUNS = (ARRAY, SIZE, SIZE, SIZE, SIZE)
+"""An address, the number of runs and their length, and the steps from run to run and within one, in bytes."""
+
+
+def cast_finite(values: Array, out: Floats) -> bool:
+    """Write `values`, float64 or narrower, into `out`. Return false if an entry of `out` is not finite.
+
+    Whole numbers are rounded to float64 first, so that all formats agree to the bit.
+    """
+    sound = try_cast(values, out)
+    if sound is None:
+        whole = values.dtype.kind in "iu"
+        with np.errstate(over="ignore", invalid="ignore"):
+            out[...] = values.astype(np.float64) if whole else values
+        sound = all_finite(out)
+    return sound
+
+
+def try_cast(values: Array, out: Floats) -> bool | None:
+    """Write `values` (n, k) or (n,) into `out` by the compiled loop, rounded to nearest.
+
+    Returns
+    -------
+    bool or None
+        True if all numbers are finite; False if one is not, and then halves in `out` are of no use; None if nothing
+        was written, because there is no loop for these types.
+    """
+    run = _cast_loop(values.dtype, out.dtype)
+    if run is None or not values.flags.aligned:
+        return None
+    shape, steps, to = _runs(values, out)
+    return not run(address(values), *shape, *steps, address(out), *to)
+
+
+def all_finite(X: Array) -> bool:
+    """Return true if no entry of X (n, k) or (n,) is NaN or infinite."""
+    run = _check_loop(X.dtype) if X.dtype.kind == "f" else None
+    if run is None or not X.flags.aligned:
+        return bool(np.isfinite(X).all())
+    shape, steps, _ = _runs(X, X)
+    return not run(address(X), *shape, *steps)
+
+
+def _runs(values: Array, out: Array) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+    """Return the runs of `out` and the steps of both; arrays in one block of memory are one run."""
+    flags, of_out = values.flags, out.flags
+    if (flags.c_contiguous and of_out.c_contiguous) or (flags.f_contiguous and of_out.f_contiguous):
+        return (1, out.size), (0, values.itemsize), (0, out.itemsize)
+    if out.ndim == 1:
+        return (1, out.size), (0, values.strides[0]), (0, out.strides[0])
+    (rows, columns), (by_row, by_column), (to_row, to_column) = out.shape, values.strides, out.strides
+    if to_row < to_column:
+        return (columns, rows), (by_column, by_row), (to_column, to_row)
+    return (rows, columns), (by_row, by_column), (to_row, to_column)
+
+
+@cache
+def _cast_loop(source: np.dtype[Any], target: np.dtype[Any]) -> Loop | None:
+    """Return the loop for two types in this machine's byte order."""
+    names = [_LETTERS.get(dtype.name) if dtype.isnative else None for dtype in (source, target)]
+    made = names[1] in _FLOATS or (names[1] == "f16" and names[0] in _FLOATS)
+    if None in names or names[0] in (names[1], "f16") or not made:
+        return None
+    return function(f"cast_{names[0]}_{names[1]}", *_RUNS, ARRAY, SIZE, SIZE, result=FLAG)
+
+
+@cache
+def _check_loop(dtype: np.dtype[Any]) -> Loop | None:
+    name = _LETTERS.get(dtype.name) if dtype.isnative else None
+    return function(f"check_{name}", *_RUNS, result=FLAG) if name in _FLOATS else None
+
+
+class ScalerLoop(ScalerTransform):
+    """Rows in float64 through `run`; what it cannot hold goes through NumPy, which raises."""
+
+    def __init__(self, scaler: Scaler, state: State, n_features: int) -> None:
+        super().__init__(scaler, state, n_features, DOUBLE)
+
+    @abstractmethod
+    def run(self, X: Floats, out: Floats) -> bool:
+        """Write the image of X into `out`, both (n, d) in C order; return False if NumPy has to compute."""
+
+    def scratch(self, rows: int) -> Floats:
+        return np.empty((rows, self.n_features_out))
+
+    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
+        target = out if out.flags.c_contiguous and out.dtype == DOUBLE else scratch[: len(X)]
+        if not self.run(np.ascontiguousarray(X, dtype=DOUBLE), target):
+            super().apply(X, out, scratch)
+        elif target is not out:
+            out[...] = target
 
 
 def remedy(dtype: np.dtype[Any]) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 
 from kafeat.chain.program import What, Worker
 from kafeat.chain.tiles import Made
-from kafeat.contract.casts import all_finite
-from kafeat.contract.checks import round_to
+from kafeat.contract.checks import all_finite, round_to
 from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import SystemRefusedError, first_line
 from kafeat.io.columns.columns import Columns

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
-from kafeat.contract.casts import ScalerLoop
+from kafeat.contract.checks import ScalerLoop
 from kafeat.contract.step import DOUBLE, Sample, Traits, Transform
 from kafeat.scalers._columns import ColumnScaler
 from kafeat.types import Floats, State

@@ -9,8 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.compiled.library import ARRAY, REAL, SIZE, Loop, address, loop
-from kafeat.contract.casts import ScalerLoop
-from kafeat.contract.checks import count_rows
+from kafeat.contract.checks import ScalerLoop, count_rows
 from kafeat.contract.step import DOUBLE, PositiveFloat, Sample, Scaler, Traits, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 

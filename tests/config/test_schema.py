@@ -7,8 +7,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from kafeat.config import load_config
-from kafeat.config.schema import config_schema
-from kafeat.config.template import starting_config
+from kafeat.config.template import config_schema, starting_config
 from kafeat.errors import ConfigError
 from kafeat.registry import SEARCHES, kinds, predictors, step_class
 

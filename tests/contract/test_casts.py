@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import DTypeLike
 
 from kafeat.compiled.library import describe
-from kafeat.contract.casts import all_finite, cast_finite, try_cast
-from kafeat.contract.checks import round_to
+from kafeat.contract.checks import all_finite, cast_finite, round_to, try_cast
 from kafeat.types import Array
 
 WHOLE = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]

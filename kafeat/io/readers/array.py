@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from kafeat.contract.casts import all_finite, cast_finite
+from kafeat.contract.checks import all_finite, cast_finite
 from kafeat.contract.tile import InputRows, TextRows, dense, numbers_of
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import Categories, Vocabulary, spelled

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from kafeat.contract.casts import cast_finite
+from kafeat.contract.checks import cast_finite
 from kafeat.contract.tile import InputRows, numbers_of
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import spelled

@@ -12,8 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from kafeat.contract.casts import all_finite
-from kafeat.contract.checks import remedy
+from kafeat.contract.checks import all_finite, remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import DOUBLE, Sample, refuse_parameter
 from kafeat.errors import DataError, UsageError

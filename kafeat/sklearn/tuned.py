@@ -15,8 +15,7 @@ from kafeat.config import load_config
 from kafeat.errors import KafeatWarning, UsageError
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
-from kafeat.sklearn.map_estimator import as_value_errors, checked_labels
-from kafeat.sklearn.named_steps import seed_of
+from kafeat.sklearn.map_estimator import as_value_errors, checked_labels, seed_of
 from kafeat.study.tune.space import SearchStart
 from kafeat.study.tune.tune import LEAST_ROWS, tune
 from kafeat.types import Floats

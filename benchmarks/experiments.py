@@ -3,7 +3,7 @@
     python benchmarks/experiments.py DATA [--out FOLDER] [--only PATTERN] [--tables]
 
 Each is `kafeat evaluate --experiment NAME` on a file of DATA; its results go to FOLDER/NAME.json and its page to
-FOLDER/NAME. The short tables are written into docs/experiments.md, and the long ones into benchmarks/results, between
+FOLDER/NAME. The table of savings is written into docs/experiments.md, and the others into benchmarks/results, between
 their marks. With --tables nothing is run.
 """
 
@@ -50,7 +50,7 @@ SAVINGS = {
     "MNIST 0 against 1, 2,000 Fourier features": ("notebook-mnist", "narrow", 2000),
     "a9a, 128 Nyström features": ("predict-a9a", "nystroem", 128),
 }
-MARK = re.compile(r"(<!-- (short|long|savings): ([\w-]+) -->\n).*?(<!-- end -->)", flags=re.S)
+MARK = re.compile(r"(<!-- (long|savings): ([\w-]+) -->\n).*?(<!-- end -->)", flags=re.S)
 
 
 def main() -> None:
@@ -105,25 +105,8 @@ def filled(part: re.Match[str], out: Path) -> str:
     if not (file.exists() and file.with_suffix(".txt").exists()):  # not run, or not to its end
         return part[0]
     results = json.loads(file.read_text())
-    if part[2] == "short":
-        lines = [*short(results)]
-    else:
-        lines = [*about(results), "", *long(results), "", (out / f"{name}.txt").read_text()]
+    lines = [*about(results), "", *long(results), "", (out / f"{name}.txt").read_text()]
     return "\n".join([part[1], *lines, "", part[4]])
-
-
-def short(results: dict[str, Any]) -> Iterator[str]:
-    """Markdown: score and total seconds of each map, beside its exact machine."""
-    first = results["summary"][0]
-    name = {"accuracy": "accuracy", "r2": "R²"}[first["scoring"]]
-    yield f"| map | columns | {name} | total s | exact machine, {first['rows_exact']:,} rows | total s |"
-    yield "|---|---|---|---|---|---|"
-    yield f"| raw columns | {first['n_features_in']:,} | {score(first, 'raw')} | {total(first, 'raw')} | | |"
-    for entry in results["summary"]:
-        yield (
-            f"| {entry['map']} | {entry['n_components']:,} | {score(entry, 'map')} | {total(entry, 'map')} "
-            f"| {score(entry, 'exact')} | {total(entry, 'exact')} |"
-        )
 
 
 def savings(out: Path) -> Iterator[str]:

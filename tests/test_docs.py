@@ -46,8 +46,8 @@ PYTHON_RUN = {
     "docs/recipes.md",
     "docs/model_behind_the_map.md",
 }
-# They are large to install, or take seconds to start; tests/engines has Spark.
-PYTHON_NOT_RUN = {"airflow", "pyspark"}
+# It is large to install, and takes seconds to start; tests/engines has it.
+PYTHON_NOT_RUN = {"pyspark"}
 
 
 def blocks(text, language):

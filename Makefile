@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv fuzz-dialects soak scaling format clean package test-lowest test-pythons sanitize golden coverage mutants
+.PHONY: help demo test test-all test-numpy test-engines lint docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv fuzz-dialects soak scaling format clean package test-lowest test-pythons sanitize golden coverage mutants
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
@@ -17,9 +17,8 @@ help:
 	@echo "make package      build the wheel and the sdist into dist/, and use each in an environment with nothing else"
 	@echo "make test-lowest  all tests with the lowest versions that pyproject.toml allows (12 minutes)"
 	@echo "make test-pythons a part of the tests with every Python from 3.11 on that is here (4 minutes each)"
-	@echo "make man     set up, then write the manual pages to man/, from the help"
 	@echo "make docs    set up, then build the site from docs/ and the docstrings into build/site/"
-	@echo "make reference  set up, then write what docs/ says of the code (commands, config, kinds); make pictures: the kernels"
+	@echo "make reference  set up, then write what docs/ and share/ say of the code (commands, config, kinds); make pictures: the kernels"
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (half an hour; bench-quick: 3)"
 	@echo "make golden  compare all that the code of BASE (main) and the working tree write, byte by byte (5 minutes)"
 	@echo "make faults  kill fit and transform at 200 random moments, and runs over parts at 120, and run them again (half an hour)"
@@ -117,9 +116,6 @@ lint: $(VENV)/.installed
 	$(BIN)/python .ci/circles.py
 	$(BIN)/codespell
 
-man: $(VENV)/.installed
-	$(BIN)/python docs/make_man.py man
-
 docs: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -182,4 +178,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-python-* $(DEMO) man build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-lowest .venv-python-* $(DEMO) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -45,6 +45,9 @@ def main() -> None:
     package |= {
         f"kafeat/demo_files/{name}" for name in known if name.startswith(("sample_data/", "configs/"))
     }
+    package |= {
+        f"{folder.replace('.dist-info', '.data')}/data/{name}" for name in known if name.startswith("share/")
+    }
     made = core | {f"{folder}/{name}" for name in notes}
     mistakes += compare(wheel, files, package | {"kafeat/py.typed"}, made)
     for line in ("License-Expression: BSD-3-Clause", "License-File: LICENSE", "Requires-Python: >=3.11"):

@@ -1,10 +1,8 @@
-"""Manual pages from the help: `python docs/make_man.py FOLDER` writes kafeat.1, kafeat-fit.1, …"""
+"""Manual pages from the help: kafeat.1, kafeat-fit.1, … `make reference` writes them to `share/`."""
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Iterator
 from textwrap import dedent, indent
 
@@ -96,17 +94,3 @@ def _text(text: str) -> str:
     """Escape backslashes, hyphens, and characters that start a roff request."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped
-
-
-def main() -> None:
-    """Write the pages to the folder in the arguments."""
-    if len(sys.argv) != 2:
-        sys.exit("usage: python docs/make_man.py FOLDER")
-    os.makedirs(sys.argv[1], exist_ok=True)
-    for name, text in pages():
-        with open(os.path.join(sys.argv[1], f"{name}.1"), "w", encoding="utf-8") as file:
-            file.write(text)
-
-
-if __name__ == "__main__":
-    main()

@@ -15,9 +15,11 @@ from dataclasses import is_dataclass
 from importlib import import_module
 from inspect import cleandoc, signature
 from pathlib import Path
+from runpy import run_path
 from textwrap import dedent, indent
 
 import click
+from click.shell_completion import get_completion_class
 from pydantic.fields import FieldInfo
 
 from kafeat.cli.command import Context
@@ -31,6 +33,13 @@ from kafeat.registry import accepted, kinds, predictors, samplers, scalers, step
 from kafeat.samplers.union import UnionMember
 
 HERE = Path(__file__).parent
+SHARE = HERE.parent / "share"
+COMPLETIONS = {
+    "bash": "bash-completion/completions/kafeat",
+    "zsh": "zsh/site-functions/_kafeat",
+    "fish": "fish/vendor_completions.d/kafeat.fish",
+}
+"""Where shells look for completions below `share`, which a wheel brings to that of its environment."""
 STABLE = HERE.parent / "tests/stable.txt"
 MADE = "<!-- made by `make reference`: change the code and not this page -->"
 MARK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
@@ -48,6 +57,12 @@ def files() -> Iterator[tuple[Path, str]]:
         title, _, rest = path.read_text(encoding="utf-8").split("\n\n", 2)
         text = f"{title}\n\n{prose(purpose(step_class(kind)))}\n\n{rest}"
         yield path, MARK.sub(lambda part, kind=kind: filled(part, kind), text)
+    yield from (
+        (SHARE / f"man/man1/{name}.1", text) for name, text in run_path(str(HERE / "make_man.py"))["pages"]()
+    )
+    for shell, name in COMPLETIONS.items():
+        source = get_completion_class(shell)(kafeat, {}, "kafeat", "_KAFEAT_COMPLETE").source()
+        yield SHARE / name, source.strip() + "\n"
     yield STABLE, "\n".join(sorted({*STABLE.read_text(encoding="utf-8").splitlines(), *promised()})) + "\n"
 
 
@@ -327,5 +342,5 @@ def with_parameters(path: str, thing: object) -> Iterator[str]:
 
 if __name__ == "__main__":
     for path, text in files():
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

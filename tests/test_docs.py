@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -275,7 +276,10 @@ def made():
 
 
 def test_what_is_made_from_the_code_is_up_to_date(made):
+    older = tuple(map(int, version("click").split(".")[:2])) < (8, 5)  # its completions are others
     for path, text in made["files"]:
+        if older and "/share/" in path and not path.endswith(".1"):
+            continue
         assert Path(path).read_text() == text, f"{path}: run `make reference`"
 
 

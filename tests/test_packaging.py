@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
+import pytest
 from ruamel.yaml import YAML
 
 import kafeat
@@ -33,3 +37,24 @@ def test_every_requirement_has_a_lower_bound_that_can_be_tested():
 
 def test_types_are_shipped():
     assert (Path(kafeat.__file__).parent / "py.typed").exists()
+
+
+@pytest.mark.skipif(shutil.which("objdump") is None or platform.machine() != "x86_64", reason="of x86-64")
+def test_a_wheel_runs_on_every_processor_of_its_platform():
+    library = Path(kafeat.__file__).parent / "compiled/kernels.so"
+    if not library.exists():
+        pytest.skip("no compiled core here")
+    listed = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", library], capture_output=True, text=True, check=True
+    )
+    functions = re.split(r"^[0-9a-f]+ <(.+)>:$", listed.stdout, flags=re.M)[1:]
+    newer = {
+        name
+        for name, code in zip(functions[::2], functions[1::2], strict=True)
+        if re.search(r"%[yz]mm|%k[1-7]|\tv[a-z]", code)
+    }
+    # The loader chooses among the versions of a function, and kafeat takes those of 64 bytes by `kafeat_vector_bytes`.
+    assert {
+        name for name in newer if not re.search(r"\.arch_x86_64_v[34]|^kafeat_\w+_64_f\d\d$", name)
+    } == set()
+    assert newer

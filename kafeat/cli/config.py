@@ -122,8 +122,7 @@ def _steps(name: str) -> str:
 
 
 def _experiment(name: str) -> str:
-    from kafeat.cli.evaluate import evaluate
-    from kafeat.cli.experiments import checked_options
+    from kafeat.cli.evaluate import checked_options, evaluate
     from kafeat.config.experiment import read_experiment
 
     experiment = read_experiment(name)

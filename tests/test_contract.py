@@ -24,6 +24,7 @@ from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import ConfigError, DataError, InvalidValueError
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import map_kinds, samplers, step_class
+from kafeat.runtime.run import InMemory, run
 
 HERE = Path(__file__).parent
 Fit = Callable[..., FeatureMap]
@@ -219,6 +220,13 @@ def test_bytes_of_a_row_do_not_depend_on_other_rows(fit: Fit, dtype: str, digits
         Z = fm.transform(X)
         for rows in ends:
             assert fm.transform(X[:rows]).tobytes() == Z[:rows].tobytes(), rows
+        for first, stop in ((1, 2), (149, 150), (LEAST_ROWS - 1, 300), (301, 309)):
+            source, columns = fm.source(X[first:stop])
+            part = np.empty_like(Z[first:stop])
+            chunks = (replace(chunk, above=first % chunk_rows) for chunk in source.chunks(columns, (), ROWS))
+            for _ in run(fm.program(), chunks, InMemory(part), 1, in_memory=True):
+                pass
+            assert part.tobytes() == Z[first:stop].tobytes(), (first, stop)
     others = digits[-ROWS:].copy()
     here = np.arange(0, ROWS, 7)
     others[here] = X[here]
@@ -268,6 +276,8 @@ def test_sparse_rows_give_what_dense_rows_give(
         np.testing.assert_allclose(S, Z, rtol=0, atol=rounding(alone, X, dtype))
         for rows in (1, 100, LEAST_ROWS + 1):
             assert _tiles(transform, _sparse(X)[:rows])[1].tobytes() == S[:rows].tobytes()
+            below = _tiles(transform, _sparse(X)[rows:], above=rows % tiles.tile_rows(transform))[1]
+            assert below.tobytes() == S[rows:].tobytes()
 
 
 def _sparse(X: np.ndarray) -> SparseRows:
@@ -276,11 +286,11 @@ def _sparse(X: np.ndarray) -> SparseRows:
     return SparseRows(X[rows, columns], columns, starts, X.shape[1])
 
 
-def _tiles(transform: Transform, X: Rows) -> tuple[str | None, np.ndarray]:
+def _tiles(transform: Transform, X: Rows, above: int = 0) -> tuple[str | None, np.ndarray]:
     """The image, or what is refused."""
     out = np.empty((len(X), transform.n_features_out), X.dtype)
     try:
-        TileLoop(transform, X.dtype)(X, out)
+        TileLoop(transform, X.dtype)(X, out, above)
     except InvalidValueError as refused:
         return str(refused), out
     return None, out

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafeat.chain.bound_chain import PREDICTION_DTYPE, after
 from kafeat.chain.chain import Chain, FittedStep
-from kafeat.chain.tiles import LEAST_ROWS, Made, TileLoop, tile_rows
+from kafeat.chain.tiles import LEAST_ROWS, Made, TileLoop, tile_rows, tiles
 from kafeat.contract.checks import beyond
 from kafeat.contract.step import DOUBLE, Transform
 from kafeat.contract.tile import InputRows, SparseRows, TextRows
@@ -27,10 +27,10 @@ class Worker(Protocol):
     rows: int
     """The height of a tile."""
 
-    def __call__(self, X: InputRows, out: Any) -> Made:
+    def __call__(self, X: InputRows, out: Any, above: int = 0) -> Made:
         """Return the results of rows X: in `out` (n, width), or as sparse rows where `out` is None.
 
-        The first row that is refused raises `InvalidValueError`.
+        The place of the first row in its tile is `above`. The first row that is refused raises `InvalidValueError`.
         """
 
 
@@ -179,23 +179,22 @@ class SparseLoop:
         self._before = None if before is None else TileLoop(before, reads)
         self.rows = LEAST_ROWS if self._before is None else self._before.rows
 
-    def __call__(self, X: InputRows, out: None = None) -> Made:
+    def __call__(self, X: InputRows, out: None = None, above: int = 0) -> Made:
         """Return the features of rows X as sparse rows."""
         pieces, clipped = list[SparseRows](), np.zeros(len(X), np.int64)
-        for start in range(0, len(X), self.rows):
-            tile = slice(start, start + self.rows)
+        for tile, place in tiles(len(X), self.rows, above):
             try:
-                piece, clipped[tile] = self._tile(X[tile])
+                piece, clipped[tile] = self._tile(X[tile], place)
             except InvalidValueError as refused:
-                raise refused.moved(start) from None
+                raise refused.moved(tile.start) from None
             pieces.append(piece)
         return Made(SparseRows.stacked(pieces, self._chain.n_components, self._dtype), clipped)
 
-    def _tile(self, X: InputRows) -> tuple[SparseRows, Array | int]:
+    def _tile(self, X: InputRows, above: int) -> tuple[SparseRows, Array | int]:
         clipped: Array | int = 0
         if self._before is not None:
             made: Floats = np.empty((len(X), self._last.n_features_in), self._reads)
-            counts = self._before(X, made).clipped
+            counts = self._before(X, made, above).clipped
             X, clipped = made, 0 if counts is None else counts
         elif isinstance(X, TextRows):
             X = X.dense().astype(self._reads, copy=False)

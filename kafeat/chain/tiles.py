@@ -6,7 +6,7 @@ bytes do not depend on what follows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -37,6 +37,12 @@ def tile_rows(transform: Transform) -> int:
     return rows
 
 
+def tiles(rows: int, height: int, above: int = 0) -> Iterator[tuple[slice, int]]:
+    """Yield the rows of each tile, and the place in it of the first of them, of which `above` is that of row 0."""
+    for start in range(-above, rows, height) if rows else ():
+        yield slice(max(0, start), min(rows, start + height)), max(0, -start)
+
+
 class Made(NamedTuple):
     """The image of rows, and of each row how many values were clipped, (n,); None if never."""
 
@@ -54,26 +60,29 @@ class TileLoop:
         self._input = np.empty((self.rows, transform.n_features_in), dtype=transform.reads(dtype))
         self._spare = np.empty(self.rows * transform.n_features_out, dtype=dtype)
 
-    def __call__(self, X: InputRows, out: Floats) -> Made:
+    def __call__(self, X: InputRows, out: Floats, above: int = 0) -> Made:
         """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
 
-        `out` may be of another dtype, which the features are rounded to.
+        `out` may be of another dtype, which the features are rounded to. The place of the first row in its tile is
+        `above`: a product's last bit may depend on it.
         """
         clipped = None
-        for start in range(0, len(X), self.rows):
-            tile = slice(start, start + self.rows)
+        for tile, place in tiles(len(X), self.rows, above):
+            rows = X[tile]
+            if place:  # copies of its first row stand above
+                rows = rows[np.maximum(np.arange(-place, len(rows)), 0)]
             try:
-                counts = self._tile(X[tile], out[tile])
+                counts = self._tile(rows, out[tile], place)
             except InvalidValueError as refused:
-                raise refused.moved(start) from None
+                raise refused.moved(tile.start - min(place, refused.row)) from None
             if counts is not None:
                 clipped = np.zeros(len(X), np.int64) if clipped is None else clipped
-                clipped[tile] = counts[: len(X) - start]
+                clipped[tile] = counts[place : len(rows)]
         return Made(out, clipped)
 
-    def _tile(self, X: InputRows, out: Floats) -> Array | None:
+    def _tile(self, X: InputRows, out: Floats, place: int) -> Array | None:
         rows = len(X)
-        if rows == self.rows and out.dtype == self._spare.dtype:
+        if len(out) == self.rows and out.dtype == self._spare.dtype:
             target = out
         else:
             target = shaped(self._spare, (self.rows, out.shape[1]), is_feature_major(out))
@@ -92,7 +101,7 @@ class TileLoop:
             self._apply(X, target)
             counts = self._transform.clipped(self._scratch)
         if target is not out:
-            _copy(target[:rows], out)
+            _copy(target[place:rows], out, place)
         return counts
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
@@ -163,12 +172,12 @@ def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, li
     return None, refusals
 
 
-def _copy(features: Floats, out: Floats) -> None:
-    """Rounded to the dtype of `out`, which has to hold them."""
+def _copy(features: Floats, out: Floats, above: int) -> None:
+    """Rounded to the dtype of `out`, which has to hold them; `above` is the place of the first row in its tile."""
     place = round_to(features, out)
     if place is not None:
         raise InvalidValueError(
-            place[0],
+            place[0] + above,
             None,
             f"expected features that {out.dtype} can hold, got {features[place]:g}: "
             "choose a wider --output-dtype, or scale the input",

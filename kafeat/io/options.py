@@ -196,8 +196,11 @@ class InputOptions:
         words = tuple(filter(None, map(str.strip, self.null_values)))  # an empty field is missing anyway
         return Asked(words if self.null_values else None, self.decimal, tuple(self.date_format))
 
-    def open(self, place: Location, stamp: str | None = None) -> Reader:
-        """Open a file or a data set; a file whose stamp is no longer `stamp` is refused."""
+    def open(self, place: Location, stamp: str | None = None, seen: Sequence[str] | None = None) -> Reader:
+        """Open a file or a data set; a file whose stamp is no longer `stamp` is refused.
+
+        With `seen`, the rows of a pipe are given as they come, once there are values of these columns.
+        """
         from kafeat.io.data_set import is_data_set, list_parts
 
         if is_data_set(place):
@@ -206,10 +209,12 @@ class InputOptions:
             parts = list_parts(place, self.input_format).parts
             opened: Reader = DatasetReader(str(place), parts, self.open_file)
         else:
-            opened = self.open_file(place, stamp)
+            opened = self.open_file(place, stamp, seen)
         return opened if self.limit is None else opened.limited(self.limit)
 
-    def open_file(self, place: Location, stamp: str | None = None) -> Reader:
+    def open_file(
+        self, place: Location, stamp: str | None = None, seen: Sequence[str] | None = None
+    ) -> Reader:
         """Open a file, an object or standard input, with all rows. Arrow on standard input is recognised.
 
         `stamp` is the stamp of the file when it was listed. Without it, the file must not change from now on.
@@ -217,11 +222,11 @@ class InputOptions:
         if stamp is None:
             entry = place.entry()
             stamp = None if entry is None else entry.stamp
-        reader = self._reader(place)
+        reader = self._reader(place, seen)
         reader.origin = None if stamp is None else (place, stamp)
         return reader
 
-    def _reader(self, place: Location) -> Reader:
+    def _reader(self, place: Location, seen: Sequence[str] | None) -> Reader:
         format = format_of(place, self.input_format, "--input-format")
         options: dict[str, Any] = {}
         if isinstance(place, StandardStream):
@@ -233,15 +238,16 @@ class InputOptions:
             if self.input_format is None:
                 from kafeat.io.readers.text_stream import HashingStream
 
-                options["raw"] = HashingStream(place)
+                options["raw"] = HashingStream(place, seen is not None)
                 format = format_of_stream(options["raw"].magic)
+                options["raw"].prompt &= format.text
         if format.delimited:
             options |= {
                 "delimiter": delimiter_of(place, self.delimiter),
                 "header": not self.no_header,
             }
         if format.text and not format.sparse:
-            options["asked"] = self.asked
+            options |= {"asked": self.asked, "seen": seen}
         reader: Reader = imported(format.reader)(place, **options)
         reader.asked = self.asked
         reader.format = format

@@ -45,7 +45,7 @@ class _Worker:
         self._device, self._processor, self._names, self._factor = device, processor, names, factor
         self.rows = processor.rows
 
-    def __call__(self, X: InputRows, out: Floats) -> Made:
+    def __call__(self, X: InputRows, out: Floats, above: int = 0) -> Made:
         given = np.ascontiguousarray(as_given(self._device.columns, dense(X)))
         made = self._device.session.run(self._names, {INPUT: given})
         if all(map(all_finite, made)):
@@ -55,7 +55,7 @@ class _Worker:
                     Z = Z * self._factor
             if round_to(Z, out) is None:
                 return Made(out, None)
-        return self._processor(X, out)
+        return self._processor(X, out, above)
 
 
 def on_device(fm: FeatureMap, device: str, jobs: int | None = None) -> FeatureMap:

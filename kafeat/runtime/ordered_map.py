@@ -59,23 +59,31 @@ def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
 
 
 def ordered_map(
-    make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int, *, joining: bool = False
+    make_worker: Callable[[], Callable[[T], R]],
+    items: Iterator[T],
+    jobs: int,
+    *,
+    joining: bool = False,
+    pressing: Callable[[T], bool] = lambda _: False,
 ) -> Iterator[R]:
     """Yield `worker(item)` for every item, in order, by `jobs` threads that each make their own worker.
 
     At most jobs + 1 items are in progress at any time. The first error in the order of the items is raised, be it a
     worker's or the reader's. Items after it are not started. With `joining`, for items in memory, the calling thread is
     one of the workers: a single job starts no thread, and of more jobs all results are made before the first is given.
+    The result of a `pressing` item is given before the next item is asked for.
     """
     if not joining:
-        yield from _by_pool(make_worker, items, jobs)
+        yield from _by_pool(make_worker, items, jobs, pressing)
     elif jobs == 1:
         yield from map(make_worker(), items)
     else:
         yield from _share_work(make_worker, items, jobs)
 
 
-def _by_pool(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> Iterator[R]:
+def _by_pool(
+    make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int, pressing: Callable[[T], bool]
+) -> Iterator[R]:
     own = threading.local()
 
     def run(item: T) -> R:
@@ -98,7 +106,7 @@ def _by_pool(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jo
                 unread = error
                 break
             waiting.append(pool.submit(run, item))
-            if len(waiting) > jobs:
+            while len(waiting) > (0 if pressing(item) else jobs):
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.program import Program, Worker
-from kafeat.chain.tiles import Made, with_good_rows
+from kafeat.chain.tiles import Made, tiles, with_good_rows
 from kafeat.contract.tile import InputRows, SparseRows
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
@@ -135,7 +135,8 @@ def run(
     with one_blas_thread():
         read = chunks if in_memory else prefetch(chunks, 2)
         items = ((c, None if target is None else target.buffer(c.start, c.rows)) for c in read)
-        yield from ordered_map(worker, items, 1 if program.on_device else jobs, joining=in_memory)
+        jobs = 1 if program.on_device else jobs
+        yield from ordered_map(worker, items, jobs, joining=in_memory, pressing=lambda item: item[0].pressing)
 
 
 def fill(
@@ -184,7 +185,10 @@ def _worker(
                 if not policy.set_aside:
                     raise refused
                 bad[refused.row] = refused
-            made = _setting_aside(program, work, X, out, bad) if policy.set_aside else work(X, out)
+            above = chunk.above % program.rows
+            made = (
+                _setting_aside(program, work, X, out, above, bad) if policy.set_aside else work(X, out, above)
+            )
         except InvalidValueError as refused:
             raise DataError(f"{chunk.located(refused)}{policy.advice}") from None
         done = _done(program, policy, chunk, X, made, bad)
@@ -232,23 +236,32 @@ def _good(rows: int, bad: list[int]) -> Mask:
 
 
 def _setting_aside(
-    program: Program, work: Worker, X: InputRows, out: Floats | None, bad: dict[int, InvalidValueError]
+    program: Program,
+    work: Worker,
+    X: InputRows,
+    out: Floats | None,
+    above: int,
+    bad: dict[int, InvalidValueError],
 ) -> Made:
     """Run tile by tile, and add refused rows to `bad`; a good row takes the place of each bad one."""
     pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
-    for start in range(0, len(X), work.rows):
-        tile = slice(start, start + work.rows)
-        made = _tile(work, X[tile], None if out is None else out[tile], start, bad)
+    for tile, place in tiles(len(X), work.rows, above):
+        made = _tile(work, X[tile], None if out is None else out[tile], tile.start, place, bad)
         pieces.append(made.features)
         clipped[tile] = 0 if made.clipped is None else made.clipped
     return Made(SparseRows.stacked(pieces, program.width, program.dtype) if out is None else out, clipped)
 
 
 def _tile(
-    work: Worker, X: InputRows, out: Floats | None, start: int, bad: dict[int, InvalidValueError]
+    work: Worker,
+    X: InputRows,
+    out: Floats | None,
+    start: int,
+    above: int,
+    bad: dict[int, InvalidValueError],
 ) -> Made:
     good = _good(len(X), [row - start for row in bad if 0 <= row - start < len(X)])
-    made, refusals = with_good_rows(good, lambda rows: work(X if good.all() else X[rows], out))
+    made, refusals = with_good_rows(good, lambda rows: work(X if good.all() else X[rows], out, above))
     bad.update((start + one.row, one.moved(start)) for one in refusals)
     if made is not None:
         return made

@@ -47,6 +47,10 @@ class Chunk(ABC):
     """Rows of earlier parts of a data set. They count for `start`, but not for row numbers in messages."""
     picked: Array | None = field(default=None, kw_only=True)
     """The numbers of the rows within the file, if others between them were left out."""
+    above: int = field(default=0, kw_only=True)
+    """Rows before these that belong to the same chunk, and were given at a pause."""
+    pressing: bool = field(default=False, kw_only=True)
+    """Nothing may follow for a while: the results are wanted before the next rows have come."""
 
     def shift(self, rows: int) -> Self:
         """Return the chunk in a data set whose earlier parts have so many rows."""

@@ -43,8 +43,8 @@ class UntypedReader(TextReader):
         """Return the first values of a column."""
 
     @abstractmethod
-    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch]:
-        """Yield batches of text of the columns at `indices`, in that order.
+    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
+        """Yield batches of text of the columns at `indices`, in that order, and None at a pause.
 
         A row that breaks the format is refused, or is a row of nulls that is recorded in `broken`.
         """
@@ -66,7 +66,11 @@ class UntypedReader(TextReader):
         )
         broken: Broken = {}
         for start, table in cut(self._pieces(indices, broken if set_aside else None), height):
-            yield TableChunk(self.location, start, table.num_rows, columns, table, take_passthrough, broken)
+            above, rows = start % height, table.num_rows
+            yield TableChunk(
+                self.location, start, rows, columns, table, take_passthrough, broken, above=above,
+                pressing=above + rows < height,
+            )  # fmt: skip
 
     def _take_passthrough(
         self, where: list[int], names: Sequence[str], typed_passthrough: bool
@@ -123,14 +127,15 @@ class CsvReader(UntypedReader):
         header: bool = True,
         asked: Asked = NOTHING_ASKED,
         raw: HashingStream | None = None,
+        seen: Sequence[str] | None = None,
     ) -> None:
         delimiter = "\t" if delimiter in _TABS else delimiter
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
-        self.location, self._text = location.source, TextInput(location, raw)
+        self.location, self._text = location.source, TextInput(location, raw, seen is not None)
         self.positional, self._delimiter = not header, delimiter
         with self._text.peeked() as text:
-            self._sniffed = sniff(self.location, text, delimiter, header, asked)
+            self._sniffed = sniff(self.location, text, delimiter, header, asked, seen or ())
         self.fields, self.asked = self._sniffed.fields, asked
         self.rows = 0 if self._sniffed.empty else None
         # The first column, if it alone has no name: pandas and R write row names so.
@@ -147,24 +152,29 @@ class CsvReader(UntypedReader):
         lines = None if self.rows == 0 else self._text.estimated_lines(_without_quoted)
         return self.rows if lines is None else max(0, lines - self._sniffed.skip)
 
-    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch]:
+    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
-        done, skip = 0, self._sniffed.skip
-        ragged = None if broken is None else WrongWidthRows(broken, skip)
+        done, begun = -self._sniffed.skip, True
         with self._text.opened() as text:
             # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
-            checked = CheckedText(self.location, text, self._delimiter, utf8=ragged is not None)
-            try:
-                batches = self._reader(checked, indices, ragged)
-                for batch in batches if ragged is None else ragged.with_null_rows(batches):
+            checked = CheckedText(self.location, text, self._delimiter, utf8=broken is not None)
+            while begun:
+                first, ragged = done, None if broken is None else WrongWidthRows(broken, done)
+                try:
+                    batches = self._reader(checked, indices, ragged)
+                    for batch in (
+                        batches if ragged is None else ragged.with_null_rows(batches, batches.schema)
+                    ):
+                        checked.check()
+                        yield batch.slice(max(0, -done))
+                        done += batch.num_rows
                     checked.check()
-                    yield batch.slice(skip)
-                    done += max(0, batch.num_rows - skip)
-                    skip = max(0, skip - batch.num_rows)
-                checked.check()
-            except pa.ArrowInvalid as error:
-                checked.check()
-                raise self._damage(str(error), done) from error
+                except pa.ArrowInvalid as error:
+                    checked.check()
+                    raise self._damage(str(error), first, max(0, done)) from error
+                if checked.paused:
+                    yield None
+                begun = checked.resumed()
 
     def _reader(
         self, text: CheckedText, indices: list[int], ragged: WrongWidthRows | None
@@ -189,10 +199,11 @@ class CsvReader(UntypedReader):
             ),
         )
 
-    def _damage(self, message: str, done: int) -> DataError:
+    def _damage(self, message: str, first: int, done: int) -> DataError:
+        """Return the error for text that begins with the row `first`, of which rows up to `done` were read."""
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
         if ragged:
-            row = int(ragged[1]) - 1 - self._sniffed.skip
+            row = int(ragged[1]) - 1 + first
             return DataError(
                 f"{self.location}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}"
                 f"{self._stray_return()}"
@@ -234,26 +245,26 @@ def _without_quoted(text: bytes) -> bytes:
 
 
 class WrongWidthRows:
-    """Collects rows of another width, and replaces them by rows of nulls."""
+    """Collects rows of another width of a text that begins with the row `first`, and replaces them by rows of nulls."""
 
-    def __init__(self, problems: Broken, headers: int = 0) -> None:
-        self._problems, self._headers = problems, headers
+    def __init__(self, problems: Broken, first: int = 0) -> None:
+        self._problems, self._first = problems, first
         self._waiting: deque[int] = deque()
 
     def take(self, row: pa_csv.InvalidRow) -> str:
         """Record a row, whose number counts all rows from 1. Called by Arrow's parser."""
         problem = f"expected {row.expected_columns} fields, got {row.actual_columns}"
-        self._problems[row.number - 1 - self._headers] = problem, row.text
+        self._problems[row.number - 1 + self._first] = problem, row.text
         self._waiting.append(row.number - 1)
         return "skip"
 
-    def with_null_rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def with_null_rows(
+        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the batches with a row of nulls in the position of each row that was taken."""
-        row, null = 0, None
+        row = 0
+        null = pa.RecordBatch.from_arrays([pa.nulls(1, f.type) for f in schema], schema=schema)
         for batch in batches:
-            null = pa.RecordBatch.from_arrays(
-                [pa.nulls(1, f.type) for f in batch.schema], schema=batch.schema
-            )
             while self._waiting and self._waiting[0] <= row + batch.num_rows:
                 above = self._waiting.popleft() - row
                 yield batch.slice(0, above)
@@ -261,6 +272,6 @@ class WrongWidthRows:
                 batch, row = batch.slice(above), row + above + 1
             yield batch
             row += batch.num_rows
-        while null is not None and self._waiting:
+        while self._waiting:
             self._waiting.popleft()
             yield null

@@ -5,10 +5,12 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from copy import copy
 
 import numpy as np
 
 from kafeat.errors import DataError
+from kafeat.io.readers.text_stream import DecompressedStream
 from kafeat.io.storage.files import read_full
 
 _QUOTE, _LF, _CR = b'"\n\r'
@@ -18,27 +20,42 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class CheckedText(io.RawIOBase):
-    """A text for Arrow's reader. It ends at an error, which `check` raises.
+    """A text for Arrow's reader. It ends at an error, which `check` raises, and at a pause, behind a row.
 
     Nothing is raised while Arrow reads: a thread of its pool that meets an error waits for itself for ever, and after
     eight of them no file can be read (pyarrow 26).
     """
 
-    def __init__(self, location: str, text: io.RawIOBase, delimiter: str, utf8: bool = False) -> None:
+    def __init__(self, location: str, text: DecompressedStream, delimiter: str, utf8: bool = False) -> None:
         self._location, self._text = location, text
-        self._checks: list[Utf8 | Quotes] = [*([Utf8()] if utf8 else []), Quotes(delimiter)]
-        self._held = b""
+        self._quotes = Quotes(delimiter)
+        self._checks: list[Utf8 | Quotes] = [*([Utf8()] if utf8 else []), self._quotes]
+        self._held, self._checked, self._next = b"", 0, b""
+        """What was read and not yet given, how much of it is checked, and what is given next."""
+        self._size, self._begun, self._within = 0, False, False
         self._error: Exception | None = None
+        self.paused = False
+        """The text has ended at a pause."""
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
+        data, self._next, self._size = self._next, b"", size
         try:
-            return self._read(size)
+            data = data or (b"" if self.paused else self._read(size))
+            self._begun = True
+            return data
         except Exception as error:
             self._error = error
             return b""
+
+    def resumed(self) -> bool:
+        """Wait for the next rows after a pause. Return false at the end."""
+        if self.paused:
+            self.paused = self._begun = False
+            self._next = self._read(self._size)
+        return bool(self._next)
 
     def check(self) -> None:
         """Raise the error that has ended the text, which may end within a row."""
@@ -46,17 +63,62 @@ class CheckedText(io.RawIOBase):
             raise self._error
 
     def _read(self, size: int) -> bytes:
+        if self._text.prompt:
+            return self._rows(size)
         # Read one byte ahead to know the end: Arrow fails on a last piece that holds only the end of a line.
         new = read_full(self._text, size - _MOST_HELD)
         ahead = self._text.read(1) or b"" if len(new) == size - _MOST_HELD else b""
         data = self._held + new
         cut = _cut(data) if ahead else len(data)
         data, self._held = data[:cut], data[cut:] + ahead
+        self._check(data)
+        return data
+
+    def _check(self, data: bytes) -> None:
         for check in self._checks:
             problem = check.problem(data)
             if problem is not None:
                 raise DataError(f"{self._location}: {problem}")
-        return data
+
+    def _rows(self, size: int) -> bytes:
+        """Return `size` bytes of whole lines, or the whole rows before a pause. Wait at one within the first row."""
+        while True:
+            data = self._held + read_full(self._text, size - len(self._held))
+            paused = len(data) < size and self._text.paused
+            if len(data) < size and not paused:
+                self._check(data[self._checked :])
+                self._held, self._checked = b"", 0
+                return data
+            cut = self._end_of_rows(data) if paused else self._end_of_lines(data)
+            rows, self._held, self._checked = data[:cut], data[cut:], self._checked - cut
+            self.paused = paused and not self._within and bool(rows or self._begun)
+            if rows or self.paused:
+                return rows
+
+    def _end_of_lines(self, data: bytes) -> int:
+        """Check full data up to its last line end, or as far as it can be split, and return that position."""
+        end = data.rfind(_LINE_END) + 1
+        cut = max(end, self._checked) or _cut(data)
+        if cut > self._checked:  # nothing stands for the end of the text
+            self._check(data[self._checked : cut])
+        self._checked, self._within = cut, not end or self._quotes.inside
+        return cut
+
+    def _end_of_rows(self, data: bytes) -> int:
+        """Check data up to its last line end, and return the position behind the last row that has ended."""
+        begin, end, quotes = self._checked, data.rfind(_LINE_END) + 1, copy(self._quotes)
+        if end <= begin:
+            return 0
+        self._check(data[begin:end])
+        self._checked = cut = end
+        if self._quotes.inside:  # the line end is in a value, as others before it may be
+            cut, at = 0, begin
+            for line in data[begin:end].split(_LINE_END)[:-1]:
+                quotes.problem(line + _LINE_END)
+                at += len(line) + 1
+                cut = cut if quotes.inside else at
+        self._within = self._within and not cut
+        return cut
 
 
 def _cut(data: bytes) -> int:
@@ -125,7 +187,8 @@ class Quotes:
         self._sound = re.compile(
             b'(?:[^"]++|(?<=%b)"(?:[^"]++|"")*+"%b(?=%b)|(?<!%b)")*+' % (end, blanks, end, end)
         )
-        self._inside = False
+        self.inside = False
+        """A quoted value has not ended."""
         self._closed = False
         """Only blanks have come since a closing quote."""
         self._last, self._line, self._opened = _LF, 1, 1
@@ -134,14 +197,14 @@ class Quotes:
     def problem(self, data: bytes) -> str | None:
         """Check the next piece, and return the problem of its quotes, if any. An empty piece ends the text."""
         if not data:
-            return self._open_quote() if self._inside else None
+            return self._open_quote() if self.inside else None
         if not self._line_end:
             self._line_end = b"\n" if b"\n" in data else b"\r"
             data = data.removeprefix(_BOM)
         problem = None if self._all_in_place(data) else self._follow(bytes([self._last]) + data)
         self._line += data.count(self._line_end)
         self._last = data[-1] if data else _LF
-        if self._last == _QUOTE and not (self._inside or self._closed):
+        if self._last == _QUOTE and not (self.inside or self._closed):
             self._last = 0  # a character of a value: a quote next to it does not open a value
         return problem
 
@@ -154,17 +217,17 @@ class Quotes:
             return True
         codes = np.frombuffer(data, np.uint8)
         places = np.flatnonzero(codes == _QUOTE)
-        inside = int(self._inside)
+        inside = int(self.inside)
         opening, closing = places[inside::2], places[1 - inside :: 2]
         before = np.where(opening > 0, codes[opening - 1], self._last)
         after = codes[closing[closing < len(codes) - 1] + 1]
         sound = self._near[before].all() and self._near[after].all()
         if not sound or (self._closed and not self._near[codes[0]]):
             return False
-        self._inside = len(closing) < len(opening) + inside
-        self._closed = not self._inside and codes[-1] == _QUOTE
+        self.inside = len(closing) < len(opening) + inside
+        self._closed = not self.inside and codes[-1] == _QUOTE
         first = opening[before != _QUOTE]
-        if self._inside and len(first):
+        if self.inside and len(first):
             self._opened = self._line + data.count(self._line_end, 0, first[-1])
         return True
 
@@ -172,18 +235,18 @@ class Quotes:
         """Check one quote after the other. `data` begins with the byte before the piece."""
         at, opened = 1, None
         while at < len(data):
-            if self._inside:
+            if self.inside:
                 at = data.find(b'"', at) + 1
                 if not at:
                     break
-                self._inside, self._closed = False, True
+                self.inside, self._closed = False, True
             elif self._closed:
                 end = _end(self._blanks, data, at)
                 if end == len(data):
                     break
                 self._closed = False
-                self._inside = data[at - 1 : end + 1] == b'""'
-                if not self._inside and data[end] not in self._ends:
+                self.inside = data[at - 1 : end + 1] == b'""'
+                if not self.inside and data[end] not in self._ends:
                     return self._text_after(data, end)
                 at = end + 1
             else:
@@ -191,7 +254,7 @@ class Quotes:
                 if at == len(data):
                     break
                 at = opened = at + 1
-                self._inside = True
+                self.inside = True
         if opened is not None:
             self._opened = self._line + data.count(self._line_end, 1, opened)
         return None

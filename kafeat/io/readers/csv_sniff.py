@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
@@ -37,9 +37,19 @@ class CsvHead:
     blanks: bool
 
 
-def sniff(location: str, text: DecompressedStream, delimiter: str, header: bool, asked: Asked) -> CsvHead:
-    """Inspect the first rows. `text` returns them again afterwards."""
-    rows, block = _first_rows(location, text, delimiter)
+def sniff(
+    location: str,
+    text: DecompressedStream,
+    delimiter: str,
+    header: bool,
+    asked: Asked,
+    seen: Collection[str] = (),
+) -> CsvHead:
+    """Inspect the first rows. `text` returns them again afterwards.
+
+    Those before a pause are enough if they have values of the columns that have to be `seen`: of all without a header.
+    """
+    rows, block = _first_rows(location, text, delimiter, seen if header else None)
     first = next((index for index, row in enumerate(rows) if row), None)
     if first is None:
         raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
@@ -57,22 +67,36 @@ def sniff(location: str, text: DecompressedStream, delimiter: str, header: bool,
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks)
 
 
-def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tuple[list[list[str]], int]:
+def _first_rows(
+    location: str, text: DecompressedStream, delimiter: str, seen: Collection[str] | None
+) -> tuple[list[list[str]], int]:
     """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
     size = LOOK
     while True:
         head = text.look(size)
         refuse_binary(location, head, "CSV")
-        rows = _parsed(location, head, delimiter, text.whole)
+        paused = len(head) < size and not text.whole
+        # A row that has not ended takes the character behind a pause.
+        rows = _parsed(location, head + b"|" if paused else head, delimiter, text.whole)
         count = sum(map(bool, rows))
-        if count >= 2 or text.whole:
+        if _show(rows, seen) if paused else count >= 2 or text.whole:
             longest = len(head) // max(1, count) if count < 16 else 0
             return rows, max(LOOK, 4 * longest)
         if size >= LONGEST:
             raise DataError(
                 f"{location}: expected rows of less than {LONGEST} bytes, got a longer one; is a quote left open?"
             )
-        size *= 4
+        size *= 1 if paused else 4
+
+
+def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
+    """Return true if rows have values of these columns below their names; None stands for all, without names."""
+    rows = [row for row in rows if row]
+    if not rows:
+        return False
+    places = [i for i, name in enumerate(rows[0]) if seen is None or name.strip() in seen]
+    filled = [row for row in rows[seen is not None :] if len(row) == len(rows[0])]
+    return all(any(row[i] for row in filled) for i in places)
 
 
 def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:

@@ -41,18 +41,23 @@ _BETWEEN = "\n,0,\n"
 class JsonlReader(UntypedReader):
     """A reader of JSON lines. The keys of the first rows are the columns, in the order in which they occur first."""
 
-    def __init__(self, location: Location, *, asked: Asked = NOTHING_ASKED) -> None:
-        self.location, self._text = location.source, TextInput(location)
+    def __init__(
+        self, location: Location, *, asked: Asked = NOTHING_ASKED, seen: Sequence[str] | None = None
+    ) -> None:
+        self.location, self._text = location.source, TextInput(location, prompt=seen is not None)
         with self._text.peeked() as text:
-            rows = self._first_rows(text)
+            rows = self._first_rows(text, seen or ())
         names = list(dict.fromkeys(name for row in rows for name in row))
         rows = rows[: _MOST_CELLS // max(1, len(names))]
         self._values = [[row.get(name) for row in rows] for name in names]
         self.fields = guessed(names, [self._texts(index) for index in range(len(names))], asked)
         self._later: set[str] = set()
 
-    def _first_rows(self, text: DecompressedStream) -> list[Row]:
-        """Return the sound rows in the first bytes, whose numbers are `JsonNumber`."""
+    def _first_rows(self, text: DecompressedStream, seen: Sequence[str]) -> list[Row]:
+        """Return the sound rows in the first bytes, whose numbers are `JsonNumber`.
+
+        Those before a pause are enough if they have values of all keys that have to be `seen`.
+        """
         size, lines = LOOK, list[bytes]()
         while not lines:
             head = text.look(size).removeprefix(_BOM)
@@ -60,6 +65,12 @@ class JsonlReader(UntypedReader):
             lines = _lines(head if text.whole else head[: head.rfind(b"\n") + 1])
             if text.whole:
                 break
+            if len(text.head) < size:
+                rows, problems = _parsed(lines, JsonNumber)
+                sound = len(problems) < len(rows)
+                if not sound or any(all(row.get(key) is None for row in rows) for key in seen):
+                    lines = []
+                continue
             if size >= LONGEST:
                 raise DataError(
                     f"{self.location}: expected lines of less than {LONGEST} bytes, got a longer one"
@@ -95,7 +106,7 @@ class JsonlReader(UntypedReader):
     def _estimated_rows(self) -> int | None:
         return self.rows if self.rows == 0 else self._text.estimated_lines(bytes)
 
-    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch]:
+    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
         done, unseen = 0, self._later.intersection(names)
         with self._text.opened() as text:
@@ -111,6 +122,8 @@ class JsonlReader(UntypedReader):
                     yield _batch(rows[at : at + height], names)
                 unseen.difference_update(*rows)
                 done += len(rows)
+                if text.paused:
+                    yield None
         if unseen:
             raise DataError(
                 f"{self.location}: expected {listed(sorted(unseen))} in at least one row, got none"

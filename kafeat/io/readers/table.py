@@ -38,23 +38,35 @@ Broken = dict[int, tuple[str, str]]
 """Problem and text of the rows that break the format, by their numbers in the file from 0."""
 
 
-def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterator[tuple[int, pa.Table]]:
-    """Yield tables of `height` rows (the last may be shorter), each with the number of its first row."""
+def cut(
+    pieces: Iterable[pa.RecordBatch | None], height: int, start: int = 0
+) -> Iterator[tuple[int, pa.Table]]:
+    """Yield tables of `height` rows (the last may be shorter), each with the number of its first row.
+
+    None stands for a pause: what has come is a lower table, perhaps without rows, and the next one ends where it would
+    have ended without the pause.
+    """
     waiting: list[pa.RecordBatch] = []
-    rows = 0
+    table, rows, above = None, 0, 0
     for piece in pieces:
-        if not piece.num_rows:
+        if piece is not None and piece.num_rows:
+            waiting.append(piece)
+            rows += piece.num_rows
+        if piece is not None and above + rows < height:
             continue
-        waiting.append(piece)
-        rows += piece.num_rows
-        if rows < height:
+        if waiting:
+            table = pa.Table.from_batches(waiting)
+        if table is None:
             continue
-        table = pa.Table.from_batches(waiting)
-        whole = rows - rows % height
-        for first in range(0, whole, height):
-            yield start + first, table.slice(first, height)
-        start, rows = start + whole, rows - whole
-        waiting = table.slice(whole).to_batches() if rows else []
+        first = 0
+        while rows - first >= height - above:
+            yield start + first, table.slice(first, height - above)
+            first, above = first + height - above, 0
+        if piece is None:
+            yield start + first, table.slice(first)
+            first, above = rows, above + rows - first
+        start, rows, table = start + first, rows - first, table.slice(first)
+        waiting = table.to_batches() if rows else []
     if rows:
         yield start, pa.Table.from_batches(waiting)
 

@@ -14,7 +14,7 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.formats import format_of_bytes
 from kafeat.io.readers.base import Reader
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.files import read_full, refused
+from kafeat.io.storage.files import read_full, read_until_pause, refused
 from kafeat.io.storage.local_path import LocalPath
 
 HEAD = 8 << 20
@@ -26,22 +26,30 @@ LONGEST = 1 << 28
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 """After a byte from 0x50 to 0x5f: a frame that decoders skip."""
+PAUSE = 0.05
+"""Seconds for which bytes of a pipe are gathered where its rows are wanted promptly."""
+_MAGIC = 6
 
 
 class HashingStream(io.RawIOBase):
-    """The raw bytes of a file or of standard input, with their hash."""
+    """The raw bytes of a file or of standard input, with their hash.
+
+    One that is `prompt` is read to its next pause, and is then `paused`.
+    """
 
     _file: io.RawIOBase | None = None  # if it cannot be opened, Python still calls close()
 
-    def __init__(self, location: Location) -> None:
-        self._location = location
+    def __init__(self, location: Location, prompt: bool = False) -> None:
+        self._location, self.prompt, self.paused = location, prompt, False
         self._file = location.open()
         self._hash = hashlib.sha256()
         # Arrow reads ahead in its own thread, also while `digest` reads the rest of a limited input.
         self._lock = threading.Lock()
         self.ended = False
         self.n_bytes = 0
-        self._ahead = self._take(6)
+        self._ahead = b""
+        while len(self._ahead) < _MAGIC and b"\n" not in self._ahead and not self.ended:
+            self._ahead += self._take(_MAGIC - len(self._ahead))
         self.magic = self._ahead
         """The first bytes, which show the format and the compression."""
 
@@ -59,10 +67,13 @@ class HashingStream(io.RawIOBase):
             if self.ended or self._file is None:
                 return b""
             try:
-                data = read_full(self._file, size)
+                if self.prompt:
+                    data, self.paused = read_until_pause(self._file, size, PAUSE)
+                else:
+                    data = read_full(self._file, size)
             except OSError as error:
                 raise refused(self._location, error) from error
-            self.ended = len(data) < size
+            self.ended = len(data) < size and not self.paused
             self._hash.update(data)
             self.n_bytes += len(data)
             return data
@@ -88,12 +99,16 @@ class DecompressedStream(io.RawIOBase):
         arrow_file = pa.PythonFile(raw, mode="r")
         self._stream = arrow_file if packing is None else pa.CompressedInputStream(arrow_file, packing)
         self._packing = packing
+        raw.prompt &= packing is None
         self.head = b""
         self._at = 0
         self.whole = False
 
     def look(self, size: int) -> bytes:
-        """Return the first `size` bytes, or all if there are fewer: then `whole` is true."""
+        """Return the first `size` bytes, or all if there are fewer: then `whole` is true.
+
+        At a pause return what has come. The next call waits for more.
+        """
         parts = [self.head]
         have = len(self.head)
         while have < size and not self.whole:
@@ -101,8 +116,20 @@ class DecompressedStream(io.RawIOBase):
             self.whole = not data
             parts.append(data)
             have += len(data)
+            if self.raw.paused:
+                break
         self.head = b"".join(parts)
         return self.head
+
+    @property
+    def prompt(self) -> bool:
+        """True if reads give what has come at a pause."""
+        return self.raw.prompt
+
+    @property
+    def paused(self) -> bool:
+        """True if all that has come before a pause was read."""
+        return self.raw.paused and self._at >= len(self.head)
 
     def readable(self) -> bool:
         return True
@@ -133,14 +160,14 @@ class DecompressedStream(io.RawIOBase):
 class TextInput:
     """A text that a reader reads: a file or an object, which can be opened again, or a pipe, which is read once."""
 
-    def __init__(self, location: Location, raw: HashingStream | None = None) -> None:
+    def __init__(self, location: Location, raw: HashingStream | None = None, prompt: bool = False) -> None:
         self._place, self._name = location, location.source
         local = isinstance(location, LocalPath)
         self.read_once = location.kind() != "file" if local else isinstance(location, StandardStream)
         # A pipe returns the bytes that were looked at again.
-        self._pipe = (
-            DecompressedStream(self._name, raw or HashingStream(location)) if self.read_once else None
-        )
+        self._pipe = None
+        if self.read_once:
+            self._pipe = DecompressedStream(self._name, raw or HashingStream(location, prompt))
         self._raw = None if self._pipe is None else self._pipe.raw
 
     @contextmanager
@@ -217,12 +244,14 @@ def _packing(magic: bytes) -> str | None:
     return "zstd" if magic.startswith(ZSTD) or skippable else None
 
 
-def whole_lines(location: str, text: io.RawIOBase, size: int) -> Iterator[bytes]:
-    """Yield the text in pieces of about `size` bytes that end with a line."""
+def whole_lines(location: str, text: DecompressedStream, size: int) -> Iterator[bytes]:
+    """Yield the text in pieces of about `size` bytes that end with a line, and what has come at every pause."""
     begun: list[bytes] = []
     while data := text.read(size):
         end = data.rfind(b"\n") + 1
-        if end:
+        if not end and text.paused:
+            yield b""
+        elif end:
             yield b"".join([*begun, data[:end]])
             begun = []
         begun.append(data[end:])

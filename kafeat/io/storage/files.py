@@ -7,6 +7,7 @@ import io
 import os
 import select
 import sys
+import time
 from contextlib import nullcontext
 from typing import Any, Literal
 
@@ -50,7 +51,7 @@ def standard_stream(number: Literal[0, 1]) -> io.FileIO:
 
 
 def read_full(file: io.RawIOBase, size: int) -> bytes:
-    """Read `size` bytes, fewer only at the end. One read from a pipe may return less."""
+    """Read `size` bytes, fewer only at the end, or where the file is `paused`. One read of a pipe may return less."""
     data = bytearray()
     while len(data) < size:
         part = file.read(size - len(data))
@@ -60,7 +61,26 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
             break
         else:
             data += part
+            if getattr(file, "paused", False):
+                break
     return bytes(data)
+
+
+def read_until_pause(file: io.RawIOBase, size: int, seconds: float) -> tuple[bytes, bool]:
+    """Read `size` bytes, fewer at the end or at a pause, and return true at a pause.
+
+    It is one if nothing is there so many seconds after the first byte, or later. The first byte is waited for.
+    """
+    data, until = bytearray(), 0.0
+    while len(data) < size:
+        if data and not select.select([file], [], [], max(0.0, until - time.monotonic()))[0]:
+            return bytes(data), True
+        part = file.read(size - len(data)) if data else read_full(file, 1)
+        if part == b"":
+            break
+        until = until if data else time.monotonic() + seconds
+        data += part or b""
+    return bytes(data), False
 
 
 def write_full(file: io.FileIO, data: Any, at: int | None = None) -> None:

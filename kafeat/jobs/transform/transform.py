@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -17,7 +17,7 @@ from kafeat.io.formats import Format, format_of
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import beside, require_space
-from kafeat.io.storage.base import Location
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.writers.base import Layout, OutputOptions, Writer
 from kafeat.io.writers.open import open_writer
 from kafeat.jobs.transform.options import STRICT, RowOptions
@@ -57,7 +57,8 @@ def transform_file(
     format = format_of(target, writing.format)
     started = time.perf_counter()
     rules.check(fm)
-    with reading.open(source, stamp) as opened:
+    seen = _columns_to_see(fm, source, target, format, reading, writing)
+    with reading.open(source, stamp, seen) as opened:
         if only is not None:
             opened = opened.select_rows(*only)
         stream = OpenTransform(fm, opened, format, writing, rules, jobs)
@@ -68,6 +69,28 @@ def transform_file(
         counts = stream.write_chunks(chunks, target, rows, progress, first, hashed=hashed)
         input_rows = opened.rows if first_chunks is None else opened.estimated_rows()
     return counts.result(time.perf_counter() - started, input_rows)
+
+
+def _columns_to_see(
+    fm: FeatureMap,
+    source: Location,
+    target: Location,
+    format: Format,
+    reading: InputOptions,
+    writing: OutputOptions,
+) -> Sequence[str] | None:
+    """Return the columns of which values are needed before rows can be given as they come; None if they cannot be.
+
+    What all of the first bytes would tell must not change the output: the columns of a model are known, but types of
+    passthrough columns, and what options say about columns, follow from values.
+    """
+    flows = isinstance(target, StandardStream) and format.text and writing.compression in (None, "none")
+    told = reading.decimal is not None or reading.date_format
+    if not flows or told or fm.columns.positional != reading.no_header:
+        return None
+    if format_of(source, reading.input_format, "--input-format").delimited and not format.typed:
+        return ()
+    return writing.keep
 
 
 class OpenTransform:

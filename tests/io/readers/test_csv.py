@@ -33,6 +33,10 @@ def test_rows_of_nulls_stand_where_the_rows_stood(late):
         if not late:
             yield batch()
 
-    found = [value for piece in ragged.with_null_rows(batches()) for value in piece.column(0).to_pylist()]
+    found = [
+        value
+        for piece in ragged.with_null_rows(batches(), batch().schema)
+        for value in piece.column(0).to_pylist()
+    ]
     assert found == [None, "b", "c", None, "e", None, None, "h", None]
     assert problems[3] == ("expected 1 fields, got 2", "text 4")

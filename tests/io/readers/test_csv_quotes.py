@@ -5,9 +5,12 @@ import importlib
 import io
 import random
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import example, given
 
 from kafeat.errors import DataError
 from kafeat.io.readers.csv_quotes import CheckedText
@@ -64,10 +67,14 @@ def test_rows_do_not_depend_on_where_a_piece_ends(fuzz, tmp_path, text):
         assert fuzz.read(given, tmp_path / "in.csv") == [row for row in wanted if row]
 
 
+class Text(io.BytesIO):
+    prompt = paused = False
+
+
 @pytest.mark.parametrize("size", range(8, 16))
 def test_no_line_end_and_no_character_is_cut_in_two(size):
     data = 'a,é\r\n"€\r\n😀",2\r\n\r'.encode()
-    text, pieces = CheckedText("in.csv", io.BytesIO(data), ","), []
+    text, pieces = CheckedText("in.csv", Text(data), ","), []
     while piece := text.read(size):
         assert len(piece) <= size
         piece.decode()
@@ -75,6 +82,54 @@ def test_no_line_end_and_no_character_is_cut_in_two(size):
     text.check()
     assert b"".join(pieces) == data
     assert not any(piece.endswith(b"\r") for piece in pieces[:-1])
+
+
+@st.composite
+def tables(draw):
+    cells = st.text('a,"\n é', max_size=4)
+    rows = draw(st.lists(st.tuples(cells, cells), min_size=1, max_size=8))
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=draw(st.sampled_from(("\n", "\r\n")))).writerows(rows)
+    return text.getvalue()
+
+
+class SlowText:
+    """A text that pauses after each of these pieces."""
+
+    prompt = True
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces, self.paused = pieces, False
+
+    def read(self, size: int) -> bytes:
+        piece = self._pieces.pop(0) if self._pieces else b""
+        if len(piece) > size:
+            self._pieces.insert(0, piece[size:])
+        self.paused = 0 < len(piece) <= size
+        return piece[:size]
+
+
+@example('",","\na"\n', [6], 8)
+@given(tables(), st.lists(st.integers(0, 60)), st.sampled_from((8, 24, 1 << 20)))
+def test_a_text_that_pauses_ends_behind_rows_of_which_all_have_come(text, places, size):
+    data = text.encode()
+    cuts = [0, *sorted(place for place in places if place < len(data)), len(data)]
+    pieces = [data[start:stop] for start, stop in pairwise(cuts) if start < stop]
+    slow = SlowText(pieces.copy())
+    checked, given, begun = CheckedText("in.csv", slow, ","), [], True
+    while begun:
+        parts = list(iter(lambda: checked.read(size), b""))
+        checked.check()
+        given.append(b"".join(parts).decode())
+        if checked.paused and size > len(data) and "\r" not in text:
+            come = data[: len(data) - sum(map(len, slow._pieces))].decode(errors="ignore")
+            rows = list(csv.reader(io.StringIO("".join(given), newline="")))
+            # a letter shows if the last of the rows has ended
+            assert rows == list(csv.reader(io.StringIO(come + "x", newline="")))[:-1]
+        begun = checked.resumed()
+    assert "".join(given) == text
+    rows = [row for part in given for row in csv.reader(io.StringIO(part, newline=""))]
+    assert rows == list(csv.reader(io.StringIO(text, newline="")))
 
 
 @pytest.mark.parametrize("length", range(56, 68))

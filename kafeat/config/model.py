@@ -213,17 +213,10 @@ class Config(BaseModel):
 
     def to_plain(self) -> dict[str, Any]:
         """Return a mapping of builtins with every default, equal for equal configs, that `load_config` reads."""
-        return {
-            "seed": self.seed,
-            "dtype": self.dtype,
-            "columns": self.columns.to_plain(),
-            "fit_rows": self.fit_rows,
-            "chunk_rows": self.chunk_rows,
-            **({} if self.prune is None else {"prune": self.prune.model_dump(mode="json")}),
-            **({} if self.search is None else {"search": self.search.model_dump(mode="json")}),
-            **({} if self.split_by is None else {"split_by": self.split_by}),
-            "steps": [step.recipe() for step in self.steps],
-        }
+        own = self.model_dump(mode="json", include=Config.model_fields.keys() - {"steps"})
+        own["columns"] = self.columns.to_plain()
+        given = {name: value for name, value in own.items() if value is not None}
+        return {**given, "steps": [step.recipe() for step in self.steps]}
 
     def digest(self) -> str:
         """Return the SHA-256 of the canonical JSON, the same for every spelling of a config."""

@@ -60,8 +60,8 @@ class Text(Step):
     number or class of the label. The rest are outputs of `svd`. Ten folds of the rows have models of their own, which
     learn from the other folds. The fold of a row follows from a hash of its texts, so that a new row has one too.
 
-    Outputs: first every column that is not named, unchanged and in the order of the input; then D of each named column.
-    It reads texts, so it comes first in a chain, or in a map of a union.
+    Outputs: the columns that are not named, then D of each named one. It reads texts, so it comes first in a chain, or
+    in a map of a union.
 
     Source: Weinberger et al. 2009, section 2 (hashed features); Deerwester et al. 1990 (svd); Kane & Nelson 2014
     (sparse).

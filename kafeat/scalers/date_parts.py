@@ -49,9 +49,8 @@ class DateParts(ColumnCoder):
     come again: `cyclic` puts each on a circle, where December is beside January. `year` and `days`, the days since
     1970-01-01 with their fraction, do not.
 
-    Outputs: first every column that is not named, unchanged and in the order of the input; then the parts of each
-    named column. A missing time has missing parts, which `impute` fills. It reads input columns by name, so only
-    steps that keep them may come before it.
+    Outputs: the columns that are not named, then the parts of each named one. A missing time has missing parts, which
+    `impute` fills. Only steps that keep the names of columns may come before it.
     """
 
     columns: ColumnNames = parameter((), "the columns of times, by name or pattern")

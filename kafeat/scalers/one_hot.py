@@ -25,12 +25,10 @@ class OneHot(ColumnCoder):
     column. A value is one category in every format: 7, 7.0 and "7" are, and so are true, "True" and 1 to a map of
     booleans.
 
-    Outputs: first every column that is not named, unchanged and in the order of the input. Then come the categories of
-    each named column, in the order of `columns`: numbers by size if all of them are, else texts by code point.
-    With `min_frequency`, categories that fewer rows of the fit sample have share one output, the last of their column.
-    Then a column may have any number of categories: of more than 10,000 the map keeps the frequent ones, and any other
-    text is a rare one, seen or not.
-    It reads input columns by name, so only steps that keep them may come before it.
+    Outputs: the columns that are not named, then the categories of each named one: numbers by size if all of them are,
+    else texts by code point. With `min_frequency`, categories that fewer rows of the fit sample have share one output,
+    the last of their column. Then of more than 10,000 categories the map keeps the frequent ones, and any other text is
+    a rare one, seen or not. Only steps that keep the names of columns may come before it.
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {**ColumnCoder.dtypes, "sizes": "int64", "outputs": "int64"}

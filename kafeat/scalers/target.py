@@ -35,9 +35,9 @@ class Target(ColumnCoder):
     The fold of a row follows from a hash of its content, the columns that the step sees, or from its `group`. So a new
     row has one too, equal rows share it, and a model behind the step sees no label twice.
 
-    Outputs: first every column that is not named, unchanged and in the order of the input. Then come the means of
-    each named column: one for numbers and two classes (the share of the second), one for each class of more, one for
-    each of several labels. It reads input columns by name, so only steps that keep them may come before it.
+    Outputs: the columns that are not named, then the means of each named one: one for numbers and two classes (the
+    share of the second), one for each class of more, one for each of several labels. Only steps that keep the names of
+    columns may come before it.
 
     Source: Micci-Barreca 2001 (the encoding); Searle, Casella & McCulloch 1992, section 3.6 (the variances); folds by
     content: this project.

@@ -179,7 +179,7 @@ def test_targets_extras_and_scripts_of_the_pages_are_there(page):
 
 def test_what_else_is_to_be_typed_is_known():
     """A program that this file does not know would be a command that nobody checks."""
-    known = {"kafeat", "echo", "eval", "make", "pip", "python", "pytest"}
+    known = {"kafeat", "echo", "eval", "make", "pip", "python", "pytest", "tail"}
     for page in PAGES:
         for text in commands((ROOT / page).read_text()):
             word = text.split()[0]

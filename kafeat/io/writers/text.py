@@ -28,8 +28,6 @@ from kafeat.types import Floats, Mask
 ROWS = 1024
 """Rows that are formatted at a time."""
 
-_NULL, _NOTHING, _QUOTE = (pa.scalar(text, TEXT) for text in ("null", "", '"'))
-
 
 class ByteOutput(io.RawIOBase):
     """A file that writes all bytes or fails.
@@ -107,6 +105,11 @@ class LineWriter(TextWriter):
             self.put(memory_of(lines))
 
 
+def _scalar(text: str) -> pa.Scalar:
+    """Return a text for Arrow's functions; made when it is needed, as Arrow imports pandas for it."""
+    return pa.scalar(text, TEXT)
+
+
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
@@ -139,15 +142,15 @@ def quoted(text: pa.Array, delimiter: str) -> pa.Array:
         needy = pc.or_(needy, pc.match_substring(text, mark))
     if not pc.any(needy).as_py():
         return text
-    quote = pa.scalar('"', TEXT)
+    quote = _scalar('"')
     inner = pc.replace_substring(text, '"', '""')
-    return pc.if_else(needy, pc.binary_join_element_wise(quote, inner, quote, pa.scalar("", TEXT)), text)
+    return pc.if_else(needy, pc.binary_join_element_wise(quote, inner, quote, _scalar("")), text)
 
 
 def _joined(columns: Sequence[pa.Array], delimiter: str) -> pa.Array:
     """Join columns to lines, one for each row."""
-    lines = pc.binary_join_element_wise(*columns, pa.scalar(delimiter, TEXT))
-    return pc.binary_join_element_wise(lines, pa.scalar("", TEXT), pa.scalar("\n", TEXT))
+    lines = pc.binary_join_element_wise(*columns, _scalar(delimiter))
+    return pc.binary_join_element_wise(lines, _scalar(""), _scalar("\n"))
 
 
 class JsonlWriter(LineWriter):
@@ -161,21 +164,21 @@ class JsonlWriter(LineWriter):
         self._lists = layout.options.layout == "list"
         features = [layout.options.list_name] if self._lists else layout.names
         names = [json.dumps(name, ensure_ascii=False) for name in (*layout.passthrough_names, *features)]
-        self._keys = [pa.scalar(f"{',' if i else '{'}{name}:", TEXT) for i, name in enumerate(names)]
+        self._keys = [_scalar(f"{',' if i else '{'}{name}:") for i, name in enumerate(names)]
 
     def _lines(self, passthrough: Sequence[pa.Array], features: Sequence[pa.Array]) -> pa.Array:
         values = [*map(_values, passthrough), *self._features(features)]
         parts = [part for pair in zip(self._keys, values, strict=True) for part in pair]
-        return pc.binary_join_element_wise(*parts, pa.scalar("}\n", TEXT), _NOTHING)
+        return pc.binary_join_element_wise(*parts, _scalar("}\n"), _scalar(""))
 
     def _features(self, numbers: Sequence[pa.Array]) -> list[pa.Array]:
-        digits = [as_text(column, _NULL) for column in numbers]
+        digits = [as_text(column, _scalar("null")) for column in numbers]
         if not self._lists:
             return digits
-        inner = pc.binary_join_element_wise(*digits, pa.scalar(",", TEXT))
-        row = pc.binary_join_element_wise(pa.scalar("[", TEXT), inner, pa.scalar("]", TEXT), _NOTHING)
+        inner = pc.binary_join_element_wise(*digits, _scalar(","))
+        row = pc.binary_join_element_wise(_scalar("["), inner, _scalar("]"), _scalar(""))
         # A row has all of its features, or none.
-        return [pc.if_else(numbers[0].is_null(), _NULL, row) if numbers[0].null_count else row]
+        return [pc.if_else(numbers[0].is_null(), _scalar("null"), row) if numbers[0].null_count else row]
 
 
 def _values(values: pa.Array) -> pa.Array:
@@ -188,8 +191,8 @@ def _values(values: pa.Array) -> pa.Array:
         values = pc.if_else(pc.is_finite(values), values, None)
     plain = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
     if plain or pa.types.is_decimal(kind):
-        return as_text(values, _NULL)
-    return pc.fill_null(_in_quotes(as_text(values)), _NULL)
+        return as_text(values, _scalar("null"))
+    return pc.fill_null(_in_quotes(as_text(values)), _scalar("null"))
 
 
 def _in_quotes(text: pa.Array) -> pa.Array:
@@ -198,4 +201,4 @@ def _in_quotes(text: pa.Array) -> pa.Array:
             [None if value is None else json.dumps(value, ensure_ascii=False) for value in text.to_pylist()],
             TEXT,
         )
-    return pc.binary_join_element_wise(_QUOTE, text, _QUOTE, _NOTHING)
+    return pc.binary_join_element_wise(_scalar('"'), text, _scalar('"'), _scalar(""))

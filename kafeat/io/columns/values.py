@@ -7,7 +7,6 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafeat.io.columns.numbers import indices_of, is_number, is_text, to_doubles
 from kafeat.types import Array
@@ -23,7 +22,7 @@ def widened(values: pa.Array) -> pa.Array:
 def as_text(values: pa.Array, null: str | pa.Scalar | None = None) -> pa.Array:
     """Return the values as text. Nulls stay, or become `null`."""
     text = widened(values).cast(TEXT)
-    return pc.fill_null(text, null) if null is not None and text.null_count else text
+    return text.fill_null(null) if null is not None and text.null_count else text
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -38,6 +37,8 @@ def plain(values: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(values.indices, plain(values.dictionary)).dictionary_decode()
     if pa.types.is_run_end_encoded(kind):
+        import pyarrow.compute as pc  # slow to import
+
         return plain(pc.run_end_decode(values))
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         return values.cast(pa.string() if pa.types.is_string_view(kind) else pa.binary())

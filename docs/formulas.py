@@ -1,6 +1,6 @@
 """A hook of MkDocs: formulas in TeX become MathML while the site is built, so that nothing is fetched to show them.
 
-`pymdownx.arithmatex` marks what stands between dollar signs.
+`pymdownx.arithmatex` marks what stands between dollar signs. Lines do not break within an option such as `--keep`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,17 @@ from html import unescape
 from latex2mathml.converter import convert
 
 MARKED = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', flags=re.S)
+CODE = re.compile(r"(?<!</span>)<code>[^<]*</code>")
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 
 def on_page_content(html: str, **_: object) -> str:
-    """Replace every marked formula."""
-    return MARKED.sub(_set, html)
+    """Replace every marked formula, and keep options in text on one line."""
+    return CODE.sub(_kept_whole, MARKED.sub(_set, html))
+
+
+def _kept_whole(code: re.Match[str]) -> str:
+    return OPTION.sub(lambda option: f'<span style="white-space: nowrap">{option[0]}</span>', code[0])
 
 
 def _set(marked: re.Match[str]) -> str:

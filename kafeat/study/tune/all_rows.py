@@ -13,6 +13,7 @@ from kafeat.config import Config
 from kafeat.contract.folds import Folds
 from kafeat.errors import DataError, quoted
 from kafeat.io.readers.base import Chunk, Reader
+from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import LabelArgument
 from kafeat.jobs.fit.messages import SILENT
 from kafeat.jobs.fit.predictor import fit_predictor, labelled_rows, row_streams
@@ -86,6 +87,14 @@ class Scored(NamedTuple):
         return score_of(scoring, task, self.predicted, self.labels), resampled
 
 
+def _row_seconds(fm: FeatureMap, sampled: SampledFit) -> float:
+    """Return the seconds of one thread to make the features of a row."""
+    X = sampled.chosen.result()[1][:_TIMED_ROWS]
+    started = time.perf_counter()
+    fm.chain.transform(X)
+    return (time.perf_counter() - started) / len(X)
+
+
 @dataclass(frozen=True, kw_only=True)
 class AllRows:
     """The data of a search. `start` has the settings and the predictor of its configs, `sampled` the rows for maps.
@@ -102,6 +111,7 @@ class AllRows:
     task: PredictionTask
     scoring: str
     jobs: int
+    weight: str | None = None
 
     @property
     def count(self) -> int:
@@ -112,7 +122,7 @@ class AllRows:
         """Return the score of ridge on the features of a map, from one pass over the rows to learn and to score."""
         started, seed = time.perf_counter(), self.start.seed
         config = with_columns(self.start, self.groups, [*recipes, self._ridge])
-        sampled = replace(self.sampled, config=config)
+        sampled = self._sample_for(config)
         folds = Folds.by(sampled.keys, _PARTS)
         roles = Roles(seed, min(1.0, size.rows / self.count), size.share, folds)
         for_map = replace(roles, share=min(size.share, MOST_MAP_ROWS / len(sampled.chosen)))
@@ -127,16 +137,20 @@ class AllRows:
             seconds=time.perf_counter() - started,
             columns=fm.n_components,
             figures=figures_beside(scored.rule.task, scored.predicted, scored.predicted, scored.labels),
-            row_seconds=self._row_seconds(fm),
+            row_seconds=_row_seconds(fm, sampled),
             model_bytes=fm.chain.n_bytes,
         )
 
-    def _row_seconds(self, fm: FeatureMap) -> float:
-        """Return the seconds of one thread to make the features of a row."""
-        X = self.sampled.chosen.result()[1][:_TIMED_ROWS]
-        started = time.perf_counter()
-        fm.chain.transform(X)
-        return (time.perf_counter() - started) / len(X)
+    def _sample_for(self, config: Config) -> SampledFit:
+        """Return a fit on the sample, which is read anew for steps with folds by a column of groups, no feature."""
+        split_by = SplitBy.of(config)
+        coded = {name for step in config.map_steps for name in step.traits.coded_columns}
+        if split_by is None or split_by.column not in coded.difference(self.sampled.columns.names):
+            return replace(self.sampled, config=config)
+        with self.data.open() as source:
+            data = TrainingData(source, self.label, self.split, weight=self.weight)
+            read = read_sample(config, data, left_out=self.groups.left_out)
+            return replace(read, summary=self.sampled.summary)
 
     @property
     def _ridge(self) -> Recipe:

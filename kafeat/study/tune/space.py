@@ -158,10 +158,11 @@ def _rule(multiple: float) -> str:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The candidates for a table; `base` holds the steps of the config to start from."""
+    """The candidates for a table and a number of columns; `base` holds the steps of the config to start from."""
 
     table: TunedTable
     base: Sequence[Recipe] = ()
+    width: int = 512
 
     def steps(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
         """Return the steps of a candidate with this many outputs, to be fitted on this many rows.
@@ -185,12 +186,14 @@ class SearchSpace:
 
     def _with_trees(self, candidate: Candidate, width: int, rows: int) -> list[Recipe]:
         """Return a union of columns of trees and the steps of the candidate without them."""
-        growths = GROWTHS[candidate.trees]
+        growths, groups = GROWTHS[candidate.trees], self.table.groups
         each = max(1, min(candidate.tree_columns, width // 2) // len(growths))
         members = [self._trees({**growth, "n_components": each}, candidate, width) for growth in growths]
         if candidate.map != "trees":
             rest = self.steps(candidate.without_trees, width - each * len(growths), rows)
-            parts = rest[0]["maps"] if len(rest) == 1 and rest[0]["kind"] == "union" else [{"steps": rest}]
+            named = {"columns": [*groups.without_texts, *groups.texts]} if self._by_group else {}
+            whole = [{**named, "steps": rest}]
+            parts = rest[0]["maps"] if len(rest) == 1 and rest[0]["kind"] == "union" else whole
             members = [*parts, *members]
         return members[0]["steps"] if len(members) == 1 else [{"kind": "union", "maps": members}]
 
@@ -209,8 +212,13 @@ class SearchSpace:
         times = [{**date_parts(groups.times), "cyclic": False}] if groups.times else []
         # A weight, and not another scale, so that the same trees serve all factors.
         weight = {} if candidate.factor == _FACTORS[0] else {"weight": (candidate.factor / _FACTORS[0]) ** 2}
-        columns = {"columns": list(groups.without_texts)} if groups.texts else {}
+        columns = {"columns": list(groups.without_texts)} if groups.texts or self._by_group else {}
         return {**columns, "steps": [*times, step], **weight}
+
+    @property
+    def _by_group(self) -> bool:
+        """True if groups decide the folds of trees, whose column is among those that are read, and no feature."""
+        return (self.table.sampled.config.split_by or "").startswith("group:")
 
     @cached_property
     def without_library(self) -> str | None:
@@ -267,13 +275,15 @@ class SearchSpace:
         if best.map != "trees":
             for factor in _FACTORS:
                 yield replace(best, factor=factor)
-        yield replace(best, tree_columns=self._tree_columns * (1 if self._sums > _MOST_SUMS else 4))
-        yield replace(best, tree_columns=self._tree_columns)
+        more = 1 if self._sums > _MOST_SUMS else 4
+        for columns in (more * self._tree_columns, self._tree_columns):
+            yield replace(best, tree_columns=min(columns, self.width // 2))
 
     @property
     def _tree_columns(self) -> int:
         """The number of columns of trees that is tried first, at least two for each sum."""
-        return _MOST_SUMS if self._sums > _MOST_SUMS else max(_TREE_COLUMNS, 2 * self._sums)
+        wanted = _MOST_SUMS if self._sums > _MOST_SUMS else max(_TREE_COLUMNS, 2 * self._sums)
+        return max(1, min(wanted, self.width // 2))
 
     def chain(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
         """Return the steps for all columns but those of words."""

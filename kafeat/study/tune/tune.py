@@ -131,7 +131,7 @@ class Tuner:
         table = self.space.table
         return AllRows(
             data=self.data, label=self.label, split=self.split, start=self.start, groups=table.groups,
-            sampled=table.sampled, task=self.goal, scoring=self.chosen_by, jobs=self.jobs,
+            sampled=table.sampled, task=self.goal, scoring=self.chosen_by, jobs=self.jobs, weight=self.weight,
         )  # fmt: skip
 
     @cached_property
@@ -308,7 +308,8 @@ def tune(asked: TuneOptions) -> Tuning:
             given = label_argument(asked.label, first.rows)
         source = replace(source, labels=label_names(given) if asked.drop_unlabelled else None)
         counted = asked.rows is None or asked.rows > MOST_ROWS
-        space = SearchSpace(read_table(source, start, given, split, listener, asked.weight, counted), own)
+        table = read_table(source, start, given, split, listener, asked.weight, counted)
+        space = SearchSpace(table, own, budget.searched)
         tuner = Tuner(
             data=source, label=given, start=start, budget=budget, space=space, split=split, weight=asked.weight,
             task=asked.task, scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds, rows=asked.rows,

@@ -19,7 +19,7 @@ OPEN = {
 # Words of the page that are values, or keys of other runs.
 ELSEWHERE = {
     "kafeat inspect --json": "directions errors importance shape steps target_error weight widths",
-    "kafeat transform --stats": "keep predict predictions scale transform",
+    "kafeat transform --stats": "interval keep predict predictions scale transform",
     "The manifest `_kafeat.json`": "complete error exit_code incomplete running",
     "kafeat tune --json": "accuracy auc balanced_accuracy log_loss bytes_per_row chosen "
     "best best_score elapsed failure left number part score_without scoring",

@@ -21,6 +21,10 @@ from kafeat.types import Array, Floats
 What = Literal["features", "predictions"]
 
 
+WithIntervals = Callable[[Transform, np.dtype[Any], Sequence[float]], Transform]
+"""Return the transform of a predictor with the ends of the intervals of each level behind its outputs."""
+
+
 class Worker(Protocol):
     """One worker's loop over the tiles of a chunk. Its buffers are its own."""
 
@@ -68,9 +72,15 @@ class Programs:
     """The programs of a fitted model, each made at its first use: `programs("predictions")` returns one."""
 
     def __init__(
-        self, chain: Chain, dtype: str, predictor: FittedStep | None = None, device: Device | None = None
+        self,
+        chain: Chain,
+        dtype: str,
+        predictor: FittedStep | None = None,
+        device: Device | None = None,
+        intervals: WithIntervals | None = None,
     ) -> None:
         self._chain, self._dtype, self._predictor, self._device = chain, np.dtype(dtype), predictor, device
+        self._intervals = intervals
         self._made: dict[tuple[Any, ...], Program] = {}
 
     def __call__(
@@ -81,6 +91,7 @@ class Programs:
         dtype: np.dtype[Any] | None = None,
         sparse: bool = False,
         sums: bool = False,
+        levels: tuple[float, ...] = (),
     ) -> Program:
         """Return the program for the features or the predictions.
 
@@ -96,15 +107,19 @@ class Programs:
             True makes sparse rows. The last step has to be one that `gives_sparse`.
         sums : bool, default False
             True puts the features behind the predictions, so that both can be summed.
+        levels : tuple of float, default ()
+            Probabilities of the intervals of numbers, whose ends stand behind the predictions.
 
         Returns
         -------
         Program
             The program.
         """
-        key = (what, scale, dtype, sparse, sums)
+        key = (what, scale, dtype, sparse, sums, levels)
         if key not in self._made:
-            self._made[key] = self._sparse(dtype or self._dtype) if sparse else self._dense(what, scale, sums)
+            self._made[key] = (
+                self._sparse(dtype or self._dtype) if sparse else self._dense(what, scale, sums, levels)
+            )
         return self._made[key]
 
     @cached_property
@@ -126,12 +141,18 @@ class Programs:
         """The dtype that the last step computes in; float64 is rounded at the end of the chain."""
         return DOUBLE if self._chain.cast_after == len(self._chain.steps) else self._dtype
 
-    def _dense(self, what: What, scale: float | None, sums: bool) -> Program:
+    def _dense(self, what: What, scale: float | None, sums: bool, levels: tuple[float, ...]) -> Program:
         made_in, predictor = self._dtype, None
         if what == "predictions":
             if self._predictor is None:
                 raise TypeError("a map without a predictor has no predictions")
             made_in, predictor = PREDICTION_DTYPE, self._predictor.bind(self._dtype)
+            if levels and self._intervals is not None:
+                predictor = self._intervals(predictor, self._dtype, levels)
+                if self._device is not None:
+                    raise UsageError(
+                        "interval: expected numbers without a device, got --device: leave one out"
+                    )
         transform = self._chain.joined(
             self.transforms, self._dtype, predictor=predictor, factor=scale, sums=sums
         )

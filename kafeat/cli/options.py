@@ -110,7 +110,7 @@ def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
     match kind.removesuffix(" | None"):
         case "int":
             return number(int(says.least), _LARGEST if says.most is None else int(says.most))
-        case "float":
+        case "float" | "float | Sequence[float]":
             return click.FloatRange(says.least, says.most, min_open=says.least_open, max_open=says.most_open)
         case "str | Sequence[str]" if not says.multiple:
             return ColumnNames()
@@ -120,7 +120,7 @@ def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
 def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
     names = says.names or (f"--{one.name.replace('_', '-')}",)
     required, flag = one.default is MISSING, one.type == "bool"
-    number = str(one.type).removesuffix(" | None") == "float"
+    number = str(one.type).removesuffix(" | None") == "float"  # a sequence is checked by its bounds
     return option(
         one.name,
         *names,

@@ -6,6 +6,7 @@ A predictor never sees labels. It gets targets: scaled numbers, or 1 in the colu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -15,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from kafeat.contract.folds import RANDOM, Folds
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Traits, parameter
-from kafeat.types import Array, Floats, State
+from kafeat.types import Array, Floats, Mask, State
 
 # Rows that are kept to choose the temperature of probabilities on, and their numbers.
 _LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
@@ -37,12 +38,29 @@ class Targets:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows of features (n, D) with targets (n, k), the part of the folds (n,) of each, and its weight (n,), or None."""
+    """Rows of features (n, D) with targets (n, k), the part of the folds (n,) of each, and its weight (n,), or None.
+
+    `counts` (n,) are the weights without those of the classes: how often a row is there.
+    """
 
     features: Floats
     targets: Floats
     parts: Array
     weights: Floats | None = None
+    counts: Floats | None = None
+
+    def select(self, rows: Array | Mask) -> TrainingRows:
+        """Return these rows."""
+        weights, counts = (None if one is None else one[rows] for one in (self.weights, self.counts))
+        return TrainingRows(self.features[rows], self.targets[rows], self.parts[rows], weights, counts)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows, and targets or probabilities (n, k) that models predict that have not seen a row; NaN without one."""
+
+    rows: TrainingRows
+    outputs: Floats
 
 
 @dataclass(frozen=True)
@@ -55,6 +73,8 @@ class Learned:
     scores: tuple[float, ...] = ()
     rows: int | None = None
     """The number of rows that were learned from; None for all."""
+    held_out: Callable[[], HeldOut] | None = None
+    """Predicts rows that were kept by models that have not seen them."""
 
 
 class Learning(ABC):

@@ -112,6 +112,12 @@ LABEL = Option(
     help="Label column. It is not a feature. Repeatable for labels that are numbers.",
     use="column", multiple=True, metavar="COL",
 )  # fmt: skip
+INTERVAL = Option(
+    help="Add the ends of intervals that hold the label with probability P, or the set of classes that does. "
+    "Repeatable.",
+    python="Probability, or several, with which intervals or sets of classes hold the label.", group="Output",
+    multiple=True, metavar="P", least=0.0, most=1.0, least_open=True, most_open=True,
+)  # fmt: skip
 OUTPUT_DTYPE = Option(
     help="Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
     "is an error.", group="Output", choices=("float16", "float32", "float64"),

@@ -56,7 +56,8 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
 
 def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
     plain = predictor.to_plain()
-    return {"parameters": plain["recipe"], "learned": plain["state"], "labels": plain["labels"]}
+    learned = {**plain["state"], **plain.get("intervals", {})}
+    return {"parameters": plain["recipe"], "learned": learned, "labels": plain["labels"]}
 
 
 def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 from kafeat.io.options import (
     CLASS_WEIGHT,
     DROP_UNLABELLED,
+    INTERVAL,
     JOBS,
     LABEL,
     OUTPUT_DTYPE,
@@ -63,6 +64,9 @@ class FitOptions:
     split_by: str | None = option(None, SPLIT_BY)
     jobs: int | None = option(None, JOBS)
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
+    intervals: bool = option(
+        False, "Keep the errors of rows held out of the fit, for `predict --interval`. A fit takes longer."
+    )
     reading: InputOptions | None = None
 
 
@@ -88,6 +92,7 @@ class VerifyOptions:
     unit_variance: bool = option(
         False, "Expect features of `transform --unit-variance`; Parquet, Arrow and the stats state it themselves."
     )  # fmt: skip
+    interval: float | Sequence[float] = option((), INTERVAL)
     label: str | None = option(
         None,
         "Column of IN that `transform --keep` copied as the label of LIBSVM; the stats state it themselves.",

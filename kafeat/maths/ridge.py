@@ -120,6 +120,10 @@ PENALTIES = 10.0 ** np.arange(-7.0, 2.0)
 LEAST = float(np.finfo(np.float64).tiny) * 1e30
 # Total bytes of the matrices that threads factor at the same time.
 _MOST_BYTES = 1 << 30
+# Numbers of a block of rows, which are in float64 while they are added.
+_MOST_NUMBERS = 1 << 22
+# A row whose target a model repeats, whatever it is, has no error that says anything.
+_MOST_LEVERAGE = 1.0 - 1e-6
 
 
 def rounding_of(largest: float, size: int) -> float:
@@ -153,6 +157,12 @@ def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
         return [quiet(item) for item in items]
     with ThreadPoolExecutor(jobs, "kafeat-ridge") as threads:
         return list(threads.map(quiet, items))
+
+
+def blocks(n: int, width: int) -> list[slice]:
+    """Return slices of n rows of this width that are small enough to be in float64 at once."""
+    height = max(1, _MOST_NUMBERS // width)
+    return [slice(start, start + height) for start in range(0, n, height)]
 
 
 @dataclass
@@ -270,7 +280,7 @@ class NormalEquations:
                 f"ridge: expected at most {MOST_COLUMNS:,} columns for its normal equations, got {width:,}; an "
                 "evaluation without --label shows the errors against the kernel"
             )
-        self.cuts = folds.cuts
+        self._folds, self.cuts = folds, folds.cuts
         self._parts = [RowSums.empty(width, targets) for _ in range(folds.count)]
         self._pivot: tuple[Floats, Floats] | None = None
         self._units: Floats = np.ones(width)
@@ -278,6 +288,7 @@ class NormalEquations:
         # The penalty of the search, and the same in the unit of the columns: the square of an extreme unit is 0 or
         # infinite.
         self._searched: tuple[float, float] | None = None
+        self._factor: tuple[float, tuple[LinearModel, _System, Floats]] | None = None
 
     def add(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
         """Add every row to its part, as often as its weight (n,) says, or once."""
@@ -302,6 +313,11 @@ class NormalEquations:
             raise DataError(
                 "ridge: expected columns whose squares float64 can hold, got larger ones: scale the input"
             )
+
+    def add_blocks(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
+        """Add rows in memory, some at a time, as `add` needs them in float64."""
+        for some in blocks(len(Z), Z.shape[1]):
+            self.add(Z[some], Y[some], parts[some], None if weights is None else weights[some])
 
     @cached_property
     def _total(self) -> RowSums:
@@ -352,6 +368,43 @@ class NormalEquations:
         system = self._system(self._of(parts) if parts else self._total)
         # a matrix of zeros has a factor with any penalty above 0
         return self._model(system, system.penalty(max(multiple, LEAST) * system.rows / len(system.A)))
+
+    @np.errstate(over="ignore")
+    def held_out(
+        self, multiple: float, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None
+    ) -> Floats:
+        """Return what models with this penalty that have not seen a row predict of it, (n, k); NaN where there is none.
+
+        The rows Z (n, D) with targets Y (n, k) are among those that were added. With random folds, each of them is left
+        out alone: ŷ₋ᵢ = yᵢ − rᵢ/(1 − hᵢ), with hᵢ = zᵢᵀ(A + λ)⁻¹zᵢ + 1/n. Otherwise its part is left out.
+        """
+        if self._folds.edges is None:
+            return self._alone(multiple, Z, Y, np.ones(len(Z)) if weights is None else weights)
+        out = np.full(Y.shape, np.nan)
+        for cut in self.cuts:
+            rows = parts == cut.held
+            if rows.any() and self._of(cut.train).n:
+                out[rows] = self.model_of(multiple, cut.train)(Z[rows].astype(np.float64))
+        return out
+
+    @np.errstate(over="ignore")
+    def _alone(self, multiple: float, Z: Floats, Y: Floats, weights: Floats) -> Floats:
+        """Return what models predict of rows, each of which is left out alone."""
+        from scipy.linalg import cholesky, solve_triangular
+
+        system, (middle, _) = self._system(self._total), self._about
+        inner = system.penalty(max(multiple, LEAST) * system.rows / len(system.A))
+        factor = cholesky(system.A + inner * np.eye(len(system.A)), lower=True, check_finite=False)
+        model = self._model(system, inner)
+
+        def left_out(some: slice) -> Floats:
+            z = Z[some].astype(np.float64)
+            centred = ((z - middle) / self._units - system.means) / system.scale
+            spread = (solve_triangular(factor, centred.T, lower=True, check_finite=False) ** 2).sum(axis=0)
+            leverage = np.minimum(weights[some] * (1.0 / system.rows + spread), _MOST_LEVERAGE)
+            return Y[some] - (Y[some] - model(z)) / (1.0 - leverage)[:, None]
+
+        return np.concatenate(each(left_out, blocks(len(Z), 4 * Z.shape[1]), self._jobs))
 
     def _model(self, system: _System, inner: float) -> LinearModel:
         unit, (middle, level) = self._scale[1], self._about

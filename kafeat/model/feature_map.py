@@ -19,6 +19,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
 from kafeat.io.storage.location import write_file
+from kafeat.maths.intervals import Intervals
 from kafeat.model import serialize
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
@@ -123,8 +124,11 @@ class FeatureMap:
     @cached_property
     def program(self) -> Programs:
         """The programs of the map, each made once per process: `fm.program("predictions")` returns one."""
-        last = None if self.predictor is None else self.predictor.fitted
-        return Programs(self.chain, self.dtype, last, self.device)
+        last = self.predictor
+        if last is None:
+            return Programs(self.chain, self.dtype, device=self.device)
+        intervals = None if last.intervals is None else last.intervals.bound
+        return Programs(self.chain, self.dtype, last.fitted, self.device, intervals)
 
     def needed_unit_scale(self) -> float:
         """Return `unit_scale`; refuse a map that has none."""
@@ -145,6 +149,16 @@ class FeatureMap:
                 "of its config (kafeat tune --predictor ridge does so) and fit it again with a label"
             )
         return self.predictor
+
+    def needed_intervals(self) -> Intervals:
+        """Return the intervals of the predictor; refuse a model without them."""
+        intervals = self.needed_predictor().intervals
+        if intervals is None:
+            raise UsageError(
+                "interval: expected a model that knows the errors of rows held out of its fit, got one that does not: "
+                "fit it again with --intervals (in Python: intervals=True)"
+            )
+        return intervals
 
     @cached_property
     def digest(self) -> str | None:
@@ -300,6 +314,43 @@ class FeatureMap:
         if self.classes is None:
             raise UsageError("predict_proba: expected a model of classes, got one of numbers")
         return self.fill(self.program("predictions"), X, jobs)
+
+    def predict_interval(self, X: TableLike | Reader, level: float = 0.9, jobs: int | None = None) -> Array:
+        """Return an interval, or a set of classes, that holds the label of a row with a given probability.
+
+        Parameters
+        ----------
+        X, jobs
+            As for `transform`.
+        level : float, default 0.9
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        array (n_rows, 2) or (n_rows, k, 2) of float64, or (n_rows, n_classes) of bool
+            Lower and upper end of each number. For classes, True for those in the set, in the order of `classes`.
+
+        Raises
+        ------
+        kafeat.errors.KafeatError
+            As for `transform`; a `UsageError` if the map does not end in a predictor, or was fitted without intervals.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 1))
+        >>> y = 10.0 * X[:, 0] + rng.normal(size=500)
+        >>> config = {"steps": [{"kind": "fourier", "n_components": 64}, {"kind": "ridge"}]}
+        >>> kafeat.fit(config, X, label=y, intervals=True).predict_interval([[0.5]], 0.8).round().tolist()
+        [[4.0, 6.0]]
+        """
+        intervals, predictor = self.needed_intervals(), self.needed_predictor()
+        if self.classes is not None:
+            return intervals.sets(self.fill(self.program("predictions"), X, jobs), level)
+        made = self.fill(self.program("predictions", levels=(level,)), X, jobs)
+        ends: Array = made[:, predictor.n_outputs :].reshape(len(made), -1, 2)
+        return ends[:, 0] if predictor.n_outputs == 1 else ends
 
     def inverse_transform(self, Z: Floats) -> Floats:
         """Return rows with the features Z: those of least norm, where several rows have the same features.

@@ -12,6 +12,7 @@ from kafeat.chain.chain import FittedStep
 from kafeat.contract.describe import spell
 from kafeat.contract.predictor import Predictor
 from kafeat.io.writers.arrow_columns import whole_numbers
+from kafeat.maths.intervals import Intervals
 from kafeat.model.provenance import printable
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats
@@ -97,10 +98,11 @@ class PredictedLabels:
 
 @dataclass(frozen=True)
 class FittedPredictor:
-    """A fitted predictor, and the labels that it predicts."""
+    """A fitted predictor, the labels that it predicts, and the errors of held-out rows if the fit kept them."""
 
     fitted: FittedStep
     labels: PredictedLabels
+    intervals: Intervals | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -129,13 +131,15 @@ class FittedPredictor:
             "recipe": self.fitted.step.recipe(),
             "state": {name: np.asarray(value) for name, value in self.fitted.state.items()},
             "labels": self.labels.to_plain(),
+            **({} if self.intervals is None else {"intervals": self.intervals.to_plain()}),
         }
 
     @classmethod
-    def from_plain(cls, plain: object, width: int) -> Self:
+    def from_plain(cls, plain: object, width: int, with_intervals: bool) -> Self:
         """Read the predictor of an untrusted model file behind a map of this width; raise `ValueError` if invalid."""
-        if not isinstance(plain, dict) or set(plain) != {"recipe", "state", "labels"}:
-            raise ValueError("recipe: expected recipe, state and labels")
+        expected = ["recipe", "state", "labels", *(["intervals"] if with_intervals else [])]
+        if not isinstance(plain, dict) or set(plain) != set(expected):
+            raise ValueError(f"recipe: expected {', '.join(expected[:-1])} and {expected[-1]}")
         step, state = build_step(plain["recipe"]), plain["state"]
         if not isinstance(step, Predictor) or step.searches:
             raise ValueError(f"recipe: expected a predictor, got {step.kind}")
@@ -148,7 +152,10 @@ class FittedPredictor:
             raise ValueError("labels.classes: expected classes for probabilities, and none for numbers")
         if n != len(classes) if classes is not None else n != max(1, len(labels.names)) and labels.names:
             raise ValueError(f"labels: expected {n} of them, as the predictor has outputs")
-        return cls(fitted, labels)
+        intervals = None
+        if with_intervals:
+            intervals = Intervals.from_plain(plain["intervals"], width, n, classes is not None)
+        return cls(fitted, labels, intervals)
 
 
 def _spelled(value: object) -> str:

@@ -31,6 +31,9 @@ FORMAT = 2
 WITH_PREDICTOR = 3
 """Format of files of maps that end in a predictor."""
 
+WITH_INTERVALS = 4
+"""Format of files of maps that end in a predictor with intervals."""
+
 _LONGEST = 600
 
 M = TypeVar("M")
@@ -157,7 +160,9 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     predictor = None
     if "predictor" in content:
         with _at("predictor"):
-            predictor = FittedPredictor.from_plain(content["predictor"], D)
+            predictor = FittedPredictor.from_plain(
+                content["predictor"], D, content["format"] == WITH_INTERVALS
+            )
     return {
         "chain": chain,
         "columns": replace(columns, groups=groups),
@@ -176,14 +181,14 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
 def _check_plain(content: Mapping[str, Any]) -> None:
     """Refuse missing and unknown entries, and invalid ones of a single value."""
     version = content.get("format")
-    if type(version) is not int or not 1 <= version <= WITH_PREDICTOR:
+    if type(version) is not int or not 1 <= version <= WITH_INTERVALS:
         raise ValueError(
-            f"format: expected a number from 1 to {WITH_PREDICTOR}, got {spell(version)}: this is kafeat "
+            f"format: expected a number from 1 to {WITH_INTERVALS}, got {spell(version)}: this is kafeat "
             f"{__version__}, the model was written by {spell(content.get('kafeat'))}"
         )
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     expected |= {"cast_after"} if version > 1 else set()
-    expected |= {"predictor"} if version == WITH_PREDICTOR else set()
+    expected |= {"predictor"} if version >= WITH_PREDICTOR else set()
     if set(content) - {"outputs", "seen", "feature_mean"} != expected:
         raise ValueError(f"expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
     dtype, chunk_rows, kafeat = content["dtype"], content["chunk_rows"], content["kafeat"]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
+from kafeat.contract.predictor import HeldOut, Learned, Learning, Targets, TrainingRows
 from kafeat.contract.step import parameter
 from kafeat.errors import DataError
-from kafeat.maths.calibration import log_loss
+from kafeat.maths.calibration import log_loss, softmax
 from kafeat.maths.linear_output import needs_float64
 from kafeat.maths.logistic import LabelledRows, LogisticProblem
 from kafeat.predictors._linear import LinearPredictor
@@ -47,6 +47,18 @@ class Logistic(LinearPredictor):
         return _Learning(self, targets, jobs)
 
 
+class _Tried(NamedTuple):
+    """Penalties that were tried on rows held out.
+
+    `scores` are the shares of the log loss of the classes' frequencies that each saves, and `logits` (penalties, n, c)
+    are those of the rows by models that have not seen them; NaN where there is none.
+    """
+
+    scores: list[float]
+    rows: TrainingRows
+    logits: Floats
+
+
 class _Learning(Learning):
     """Everything is learned from the rows that are kept."""
 
@@ -60,7 +72,8 @@ class _Learning(Learning):
         weights = np.ones(len(kept.targets)) if kept.weights is None else kept.weights
         rows = LabelledRows(kept.features, kept.targets.argmax(axis=1), weights)
         multiples = self._step.multiples
-        scores = tuple(self._scores(rows, kept, multiples)) if len(multiples) > 1 else ()
+        tried = self._tried(rows, kept, multiples) if len(multiples) > 1 else None
+        scores = () if tried is None else tuple(tried.scores)
         chosen = multiples[int(np.argmax(scores))] if scores else multiples[0]
         problem = LogisticProblem(rows, self._n_classes, self._jobs)
         W, b = problem.fit(chosen)
@@ -72,14 +85,28 @@ class _Learning(Learning):
             "temperature": np.array(1.0),
             "wide": np.array(needs_float64(W, squares, np.ones(self._n_classes))),
         }
+
+        def held_out() -> HeldOut:
+            own = self._tried(rows, kept, (chosen,)) if tried is None else tried
+            logits = own.logits[multiples.index(chosen)]
+            probabilities: Floats = np.empty(logits.shape)
+            softmax(logits, 1.0, probabilities)
+            return HeldOut(own.rows, probabilities)
+
         return Learned(
-            self._step.with_penalty(chosen), state, multiples if scores else (), scores, len(rows.Z)
+            self._step.with_penalty(chosen),
+            state,
+            multiples if scores else (),
+            scores,
+            len(rows.Z),
+            held_out,
         )
 
-    def _scores(self, rows: LabelledRows, kept: TrainingRows, multiples: tuple[float, ...]) -> list[float]:
-        """Return the share of the log loss of the classes' frequencies that each penalty saves on held-out rows."""
+    def _tried(self, rows: LabelledRows, kept: TrainingRows, multiples: tuple[float, ...]) -> _Tried:
+        """Score rows held out, with each penalty."""
         some = np.arange(0, len(rows.Z), -(-len(rows.Z) // _MOST_SEARCHED))
-        rows, parts = rows.select(some), kept.parts[some]
+        rows, kept = rows.select(some), kept.select(some)
+        parts, logits = kept.parts, np.full((len(multiples), *kept.targets.shape), np.nan)
         losses, spread = np.zeros(len(multiples)), 0.0
         for cut in self._folds.cuts:
             rest, held = rows.select(np.isin(parts, cut.train)), rows.select(parts == cut.held)
@@ -89,9 +116,11 @@ class _Learning(Learning):
             # From large to small, as each is a start for the next.
             for i in np.argsort(multiples)[::-1]:
                 W, b = problem.fit(multiples[i], W, _ROUGHLY)
-                losses[i] += _loss(held.Z @ W + b, held)
+                logits[i, parts == cut.held] = scores = held.Z @ W + b
+                losses[i] += _loss(scores, held)
             spread += _loss(np.tile(_frequencies(rest, self._n_classes), (len(held.Z), 1)), held)
-        return [float(1.0 - loss / spread) if spread > 0.0 else 0.0 for loss in losses]
+        saved = [float(1.0 - loss / spread) if spread > 0.0 else 0.0 for loss in losses]
+        return _Tried(saved, kept, logits)
 
 
 def _loss(scores: Floats, rows: LabelledRows) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
+from kafeat.contract.predictor import HeldOut, Learned, Learning, Targets, TrainingRows
 from kafeat.errors import DataError
 from kafeat.maths.calibration import Calibration, fit_calibration
 from kafeat.maths.linear_output import leaves_float32, needs_float64
@@ -50,13 +51,16 @@ class _Learning(Learning):
         scores = tuple(map(float, ridge.scores(np.array(multiples)))) if len(multiples) > 1 else ()
         chosen = float(multiples[int(np.argmax(scores))] if scores else multiples[0])
         model = ridge.model_of(chosen)
-        state = self._state(ridge, model)
+        state, held_out = self._state(ridge, model), partial(_held_out, ridge, chosen, kept)
         if self._targets.classes:
-            calibration = _calibration(ridge, chosen, kept)
+            scored = _scored(ridge, chosen, kept)
+            calibration = _calibration(scored)
+            held_out = partial(_probabilities, scored, calibration)
             state["temperature"] = np.array(calibration.temperature)
             # softmax(s/T + a) = softmax((s + T a)/T): the biases of the classes are a part of the intercept.
             state["intercept"] = state["intercept"] + calibration.temperature * calibration.biases
-        return Learned(self._step.with_penalty(chosen), state, multiples if scores else (), scores)
+        multiples = multiples if scores else ()
+        return Learned(self._step.with_penalty(chosen), state, multiples, scores, held_out=held_out)
 
     def _state(self, ridge: NormalEquations, model: LinearModel) -> dict[str, Floats]:
         unit, centre = self._targets.unit, self._targets.centre
@@ -70,16 +74,34 @@ class _Learning(Learning):
         }
 
 
-def _calibration(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> Calibration:
-    """Return the calibration for scores of rows by models that were fitted without them."""
-    scores, targets, weights = [], [], []
+def _held_out(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> HeldOut:
+    """Return numbers that models predict of rows that they have not seen."""
+    return HeldOut(kept, ridge.held_out(multiple, kept.features, kept.targets, kept.parts, kept.weights))
+
+
+def _scored(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> HeldOut:
+    """Return the scores of the classes for rows by models that were fitted without their part."""
+    places, scores = [], []
     for cut in ridge.cuts:
-        rows = kept.parts == cut.held
-        if rows.any() and np.isin(kept.parts, cut.train).any():
+        rows = np.flatnonzero(kept.parts == cut.held)
+        if len(rows) and np.isin(kept.parts, cut.train).any():
             model = ridge.model_of(multiple, cut.train)
             scores.append(model(kept.features[rows].astype(np.float64)))
-            targets.append(kept.targets[rows].argmax(axis=1))
-            weights.append(np.ones(int(rows.sum())) if kept.weights is None else kept.weights[rows])
-    if not scores:
-        return Calibration(1.0, np.zeros(kept.targets.shape[1]))
-    return fit_calibration(*map(np.concatenate, (scores, targets, weights)))
+            places.append(rows)
+    none = np.empty((0, kept.targets.shape[1]))
+    return HeldOut(
+        kept.select(np.concatenate([np.empty(0, np.intp), *places])), np.concatenate([none, *scores])
+    )
+
+
+def _calibration(scored: HeldOut) -> Calibration:
+    """Return the calibration for scores of rows by models that were fitted without them."""
+    rows = scored.rows
+    if not len(rows.targets):
+        return Calibration(1.0, np.zeros(rows.targets.shape[1]))
+    weights = np.ones(len(rows.targets)) if rows.weights is None else rows.weights
+    return fit_calibration(scored.outputs, rows.targets.argmax(axis=1), weights)
+
+
+def _probabilities(scored: HeldOut, calibration: Calibration) -> HeldOut:
+    return HeldOut(scored.rows, calibration(scored.outputs))

@@ -29,7 +29,7 @@ from kafeat.errors import ArtifactError
 from kafeat.io.readers.base import damage
 from kafeat.model import artifact
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.serialize import FORMAT, WITH_PREDICTOR
+from kafeat.model.serialize import FORMAT, WITH_INTERVALS
 
 MAGIC = b"KAFEAT-SHA256\n"
 
@@ -476,17 +476,17 @@ def setting(index: object, value: float) -> Callable[[np.ndarray], np.ndarray]:
 
 EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "newer format": (
-        put("format", value=WITH_PREDICTOR + 1),
-        rf"format: expected a number from 1 to {WITH_PREDICTOR}, got {WITH_PREDICTOR + 1}: this is kafeat .*, the "
+        put("format", value=WITH_INTERVALS + 1),
+        rf"format: expected a number from 1 to {WITH_INTERVALS}, got {WITH_INTERVALS + 1}: this is kafeat .*, the "
         "model was written by",
     ),
     "no format": (
         lambda c: c.pop("format"),
-        rf"format: expected a number from 1 to {WITH_PREDICTOR}, got null",
+        rf"format: expected a number from 1 to {WITH_INTERVALS}, got null",
     ),
     "format of another type": (
         put("format", value="1"),
-        rf"format: expected a number from 1 to {WITH_PREDICTOR}, got '1'",
+        rf"format: expected a number from 1 to {WITH_INTERVALS}, got '1'",
     ),
     "missing entry": (lambda c: c.pop("columns"), "expected the entries"),
     "further entry": (put("more", value=1), "expected the entries"),

@@ -21,11 +21,12 @@ pytestmark = pytest.mark.parametrize("kind", predictors())
 def fit(digits, digits_table):
     made = {}
 
-    def fit(kind):
-        if kind not in made:
+    def fit(kind, intervals=False):
+        if (kind, intervals) not in made:
             steps = [{"kind": "standardize"}, {"kind": kind, "penalty": 0.01}]
-            made[kind] = kafeat.fit({"steps": steps}, digits[:300], np.asarray(digits_table["label"])[:300])
-        return made[kind]
+            label = np.asarray(digits_table["label"])[:300]
+            made[kind, intervals] = kafeat.fit({"steps": steps}, digits[:300], label, intervals=intervals)
+        return made[kind, intervals]
 
     return fit
 
@@ -98,3 +99,54 @@ def test_a_file_says_what_it_holds(kind, fit):
     for change in ({"format": 2}, {"predictor": None}):
         with pytest.raises(ArtifactError, match="expected"):
             loads(artifact.dumps({**content, **change}))
+
+
+HOSTILE_INTERVALS = [
+    (lambda p: p.pop("intervals"), "recipe: expected recipe, state, labels and intervals"),
+    (lambda p: p.update(intervals=[1.0]), "intervals: expected scores"),
+    (lambda p: p["intervals"].update(more=np.zeros(1)), "intervals: expected scores"),
+    (
+        lambda p: p["intervals"].update(scores=[0.1]),
+        "intervals.scores: expected float64 numbers of the shape",
+    ),
+    (
+        lambda p: p["intervals"].update(scores=np.zeros((5, 2))),
+        "intervals.scores: expected float64 numbers of",
+    ),
+    (
+        lambda p: p["intervals"].update(scores=np.zeros((5, 1), np.float32)),
+        "intervals.scores: expected float64",
+    ),
+    (
+        lambda p: p["intervals"].update(scores=np.zeros((0, 1))),
+        "intervals.scores: expected 1 to 10,000 ascending",
+    ),
+    (lambda p: p["intervals"].update(scores=np.zeros((10_001, 1))), "intervals.scores: expected 1 to 10,000"),
+    (
+        lambda p: p["intervals"].update(scores=np.array([[1.0], [0.5]])),
+        "intervals.scores: expected 1 to 10,000",
+    ),
+    (
+        lambda p: p["intervals"].update(scores=np.array([[-1.0], [0.5]])),
+        "intervals.scores: expected 1 to 10,000",
+    ),
+    (
+        lambda p: p["intervals"].update(scores=np.array([[np.nan]])),
+        "intervals.scores: expected finite numbers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), HOSTILE_INTERVALS)
+def test_intervals_that_no_fit_gives_are_refused(kind, fit, spoil, message):
+    content = artifact.loads(fit(kind, intervals=True).dumps(), "a")
+    assert content["format"] == 4
+    spoil(content["predictor"])
+    with pytest.raises(ArtifactError, match=message):
+        serialize.build(FeatureMap, content, "a")
+
+
+def test_intervals_in_a_file_of_an_older_format_are_refused(kind, fit):
+    content = artifact.loads(fit(kind, intervals=True).dumps(), "a")
+    with pytest.raises(ArtifactError, match="recipe: expected recipe, state and labels"):
+        serialize.build(FeatureMap, {**content, "format": 3}, "a")

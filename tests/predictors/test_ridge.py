@@ -7,7 +7,9 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 
 import kafeat
-from kafeat.errors import ConfigError, DataError, UsageError
+from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
+from kafeat.model import artifact, serialize
+from kafeat.model.feature_map import FeatureMap
 from kafeat.predictors import ridge
 
 MAP = [
@@ -381,3 +383,25 @@ def test_classes_of_64_bits_keep_their_type():
 def test_rows_that_are_kept_for_the_temperature_are_bounded_in_number_and_memory():
     # 2^24 numbers, but at most 20,000 rows and at least 256.
     assert [ridge.Ridge().most_kept(width) for width in (1, 1 << 12, 1 << 20)] == [20_000, 4096, 256]
+
+
+HOSTILE_INTERVALS = [
+    (lambda p: p["intervals"].pop("floor"), "intervals: expected scores, weights, intercept, floor"),
+    (
+        lambda p: p["intervals"].update(weights=np.zeros((4, 1))),
+        "intervals.weights: expected float64 numbers of",
+    ),
+    (lambda p: p["intervals"].update(floor=np.zeros(1)), "intervals.floor: expected numbers above 0"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), HOSTILE_INTERVALS)
+def test_intervals_of_numbers_that_no_fit_gives_are_refused(spoil, message):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    fm = kafeat.fit(
+        {"steps": [{"kind": "standardize"}, {"kind": "ridge"}]}, X, label=X[:, 0] ** 2, intervals=True
+    )
+    content = artifact.loads(fm.dumps(), "a")
+    spoil(content["predictor"])
+    with pytest.raises(ArtifactError, match=message):
+        serialize.build(FeatureMap, content, "a")

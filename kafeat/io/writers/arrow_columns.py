@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False)
     step = block.strides[1] // block.itemsize if width > 1 else rows
     span = np.lib.stride_tricks.as_strided(block, ((width - 1) * step + rows,), (block.itemsize,))
     if nulls is not None or apart:
-        bits = None if nulls is None else _validity(nulls)
+        bits = None if nulls is None else validity_bits(nulls)
         return [_vector(span[j * step : j * step + rows], bits) for j in range(width)]
     whole = shared(span)
     return [whole.slice(j * step, rows) for j in range(width)]
@@ -37,7 +37,7 @@ def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False)
 def lists_of(block: Floats, kind: pa.DataType, nulls: Mask | None = None) -> pa.Array:
     """Return one array of lists of a fixed size. Rows of `nulls` are null."""
     flat = shared(np.ascontiguousarray(block).reshape(-1))
-    bits = None if nulls is None else _validity(nulls)
+    bits = None if nulls is None else validity_bits(nulls)
     return pa.Array.from_buffers(kind, len(block), [bits], children=[flat])
 
 
@@ -70,7 +70,7 @@ def nulls_of(block: Floats, layout: Layout) -> Mask | None:
 
 def shared(values: Array, nulls: Mask | None = None) -> pa.Array:
     """Return an array over a contiguous vector, null where `nulls` is true. `pa.array` would import pandas."""
-    return _vector(values, None if nulls is None or not nulls.any() else _validity(nulls))
+    return _vector(values, None if nulls is None or not nulls.any() else validity_bits(nulls))
 
 
 def _vector(values: Array, validity: pa.Buffer | None) -> pa.Array:
@@ -78,40 +78,60 @@ def _vector(values: Array, validity: pa.Buffer | None) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(values)])
 
 
-def _validity(nulls: Mask) -> pa.Buffer:
+def validity_bits(nulls: Mask) -> pa.Buffer:
     """Return a validity bitmap: one bit for each row, 1 for a value."""
     return pa.py_buffer(np.packbits(~nulls, bitorder="little"))
 
 
-class ClassColumn:
-    """The column `name` of predicted classes, in their own type: text, whole numbers, numbers or booleans."""
+SetsOf = Callable[[Floats], Mask]
+"""Return a mask (n, c) of the classes in the sets of rows with these probabilities (n, c)."""
 
-    def __init__(self, name: str, classes: Sequence[Any]) -> None:
-        self._classes = _arrow(classes)
-        self._field = pa.field(name, self._classes.type)
+
+class ClassColumn:
+    """The column `name` of predicted classes, in their own type: text, whole numbers, numbers or booleans.
+
+    Behind it is for each of `sets` a column of booleans for each class, true if the class is in the set of a row.
+    """
+
+    def __init__(
+        self, name: str, classes: Sequence[Any], sets: Sequence[tuple[Sequence[str], SetsOf]] = ()
+    ) -> None:
+        self._classes, self._sets = _arrow(classes), [of for _, of in sets]
+        held = [pa.field(one, pa.bool_()) for names, _ in sets for one in names]
+        self._fields = [pa.field(name, self._classes.type), *held]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [field.name for field in self._fields]
 
     def schema(self, passthrough: pa.Schema | None) -> pa.Schema:
-        """Return the schema of the passthrough columns with this column behind them; refuse one of the same name."""
-        if passthrough is not None and self._field.name in passthrough.names:
-            raise UsageError(
-                f"--keep: expected columns with other names than the predictions, got {quoted(self._field.name)}; "
-                "choose a --prefix for the predictions"
-            )
-        return pa.schema([self._field]) if passthrough is None else passthrough.append(self._field)
+        """Return the schema of the passthrough columns with these columns behind them; refuse one of the same name."""
+        for name in self.names:
+            if passthrough is not None and name in passthrough.names:
+                raise UsageError(
+                    f"--keep: expected columns with other names than the predictions, got {quoted(name)}; "
+                    "choose a --prefix for the predictions"
+                )
+        return pa.schema([*(passthrough or ()), *self._fields])
 
     def table(self, passthrough: pa.Table | None, probabilities: Floats, as_text: bool = False) -> pa.Table:
         """Return the passthrough columns with the class of the largest probability (n, c); null in a row of NaN.
 
-        A class is text if `as_text`, as in CSV.
+        Values are text if `as_text`, as in CSV.
         """
         missing: Mask = np.isnan(probabilities[:, 0])
-        column = self._classes.take(shared(probabilities.argmax(axis=1), missing))
-        field = self._field
+        columns = [self._classes.take(shared(probabilities.argmax(axis=1), missing))]
+        bits = validity_bits(missing) if missing.any() else None
+        columns += [_booleans(held, bits) for sets in self._sets for held in sets(probabilities).T]
         if as_text:
-            field, column = field.with_type(pa.string()), column.cast(pa.string())
+            columns = [column.cast(pa.string()) for column in columns]
+        fields = [field.with_type(one.type) for field, one in zip(self._fields, columns, strict=True)]
         if passthrough is None:
-            return pa.Table.from_arrays([column], schema=pa.schema([field]))
-        return passthrough.append_column(field, column)
+            return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+        for field, column in zip(fields, columns, strict=True):
+            passthrough = passthrough.append_column(field, column)
+        return passthrough
 
 
 def whole_numbers(classes: Sequence[int]) -> Array:
@@ -126,7 +146,9 @@ def _arrow(classes: Sequence[Any]) -> pa.Array:
         ends = np.append(0, np.cumsum(list(map(len, texts)))).astype(np.int32)
         return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
     values = whole_numbers(classes) if type(classes[0]) is int else np.array(classes)
-    if values.dtype == np.bool_:
-        bits = pa.py_buffer(np.packbits(values, bitorder="little"))
-        return pa.Array.from_buffers(pa.bool_(), len(values), [None, bits])
-    return shared(values)
+    return _booleans(values) if values.dtype == np.bool_ else shared(values)
+
+
+def _booleans(values: Mask, validity: pa.Buffer | None = None) -> pa.Array:
+    bits = pa.py_buffer(np.packbits(values, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(values), [validity, bits])

@@ -39,6 +39,7 @@ class OutputOptions:
         sweep: True removes temporary files that killed writers of the same file have left beside it.
         features: True writes the features of a model that ends in a predictor, and not its predictions.
         unit_variance: True multiplies the features by one factor, so that the mean of their variances is about 1.
+        interval: Probabilities of the intervals, or sets of classes, beside predictions.
         guard: Context manager held while the file gets its name; it may refuse by raising an error.
     """
 
@@ -54,15 +55,18 @@ class OutputOptions:
     guard: Guard = nullcontext
     features: bool = False
     unit_variance: bool = False
+    interval: tuple[float, ...] = ()
 
     @property
     def content(self) -> dict[str, object]:
         """The options that the bytes of an output depend on, as builtins."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_CONTENT}
-        for later in ("features", "unit_variance"):  # manifests of earlier versions have no such entries
+        # Manifests of earlier versions have no such entries.
+        for later in ("features", "unit_variance", "interval"):
             if not values[later]:
                 del values[later]
-        return values | {"keep": None if self.keep is None else list(self.keep)}
+        lists = {name: list(values[name]) for name in ("keep", "interval") if values.get(name) is not None}
+        return values | lists
 
     @property
     def list_name(self) -> str:

@@ -194,6 +194,7 @@ def _written(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
         **({} if done.what == "features" else {"content": done.what}),
         **_scale(done),
         **({"keep": list(keep)} if keep else {}),
+        **({"interval": list(request.writing.interval)} if request.writing.interval else {}),
         "bytes": done.written.bytes,
         "sha256": done.written.sha256,
     }

@@ -29,6 +29,7 @@ from kafeat.io.storage.owner import is_lock
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_part
 from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, TransformOptions
+from kafeat.jobs.transform.outputs import levels_of
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.jobs.transform.result import rejects_name
 from kafeat.model.feature_map import FeatureMap
@@ -228,7 +229,7 @@ class DatasetRequest:
             OutputOptions(
                 asked.output_format, None if asked.keep == "all" else keep, asked.layout, asked.prefix,
                 asked.compression, asked.overwrite is not False, asked.fsync, asked.output_dtype,
-                features=asked.features, unit_variance=asked.unit_variance,
+                features=asked.features, unit_variance=asked.unit_variance, interval=levels_of(asked.interval),
             ),
             RowOptions(
                 asked.on_bad_rows, _place_of("rejects", asked.rejects), asked.stats is not None, asked.max_drift,

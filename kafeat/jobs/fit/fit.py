@@ -21,6 +21,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.labelled import LabelledReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import location_of
+from kafeat.jobs.fit.intervals import with_refitted_intervals
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
@@ -106,6 +107,7 @@ def fit(asked: FitOptions) -> FeatureMap:
             jobs=asked.jobs,
             listener=listener,
             drop_unlabelled=asked.drop_unlabelled,
+            intervals=asked.intervals,
         )
         others = {name: "a parameter" for name in (*label_names(given), split, weight) if name is not None}
         text = text_warning(recipe, source, fm.columns, others)
@@ -125,11 +127,12 @@ def fit_reader(
     jobs: int | None = None,
     listener: Listener = SILENT,
     drop_unlabelled: bool = False,
+    intervals: bool = False,
 ) -> FeatureMap:
     """Fit on a reader, from its first row to its last; `TrainingData` has the meaning of the arguments.
 
     It is read once for the map, once more for each step that learns from all rows, and so for a predictor, which `jobs`
-    threads fit.
+    threads fit. With `intervals` the model keeps the errors of rows held out.
     """
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
@@ -137,12 +140,21 @@ def fit_reader(
         source = labelled(source, label_names(label))
     data = TrainingData(source, label, split, weight=weight)
     check_weight(config, weight, (*label_names(label), split))
+    if intervals and config.predictor is None:
+        raise UsageError("--intervals: expected a config that ends in a predictor, such as ridge, got a map")
     summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
-    fm = sampled.learn(listener, all_rows=row_streams(config, data, listener), jobs=count_jobs(jobs))
+    streams = row_streams(config, data, listener)
+    fm = sampled.learn(listener, final=not intervals, all_rows=streams, jobs=count_jobs(jobs))
     if summary is None or config.predictor is None:
         return fm
-    return fit_predictor(fm, data, summary, jobs, listener, Folds.by(sampled.keys))
+    # Rows that a step has learned from are no longer rows that the model has not seen.
+    seen = any(fitted.step.traits.takes_label for fitted in fm.chain.steps) or config.prune is not None
+    folds = Folds.by(sampled.keys)
+    fm = fit_predictor(fm, data, summary, jobs, listener, folds, intervals and not seen)
+    if not intervals or not seen:
+        return fm
+    return with_refitted_intervals(fm, sampled, data, summary, count_jobs(jobs), listener)
 
 
 def labelled(source: Reader, labels: LabelNames) -> Reader:

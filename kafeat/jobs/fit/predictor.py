@@ -26,12 +26,14 @@ from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.sample import TrainingData, matrices
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy, refuse_shared
 from kafeat.jobs.options import ClassWeight
+from kafeat.maths.intervals import MOST_SCORES, Intervals, fit_intervals
+from kafeat.maths.ridge import blocks
 from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import ChosenParameter, Provenance, printable
-from kafeat.model.serialize import WITH_PREDICTOR
+from kafeat.model.serialize import WITH_INTERVALS, WITH_PREDICTOR
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.run import NewArrays, run
 from kafeat.types import Array, Floats, Mask
@@ -120,8 +122,12 @@ def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
     return weights
 
 
-# Numbers of a block of rows, which are in float64 while they are added.
-_MOST_NUMBERS = 1 << 22
+def targets_of(task: PredictionTask, summary: LabelSummary, folds: Folds) -> Targets:
+    """Return the targets of a fit, in these folds."""
+    n = summary.columns if task.classes is None else len(task.classes)
+    if task.classes is not None:
+        return Targets(n, True, np.zeros(n), np.ones(n), folds)
+    return Targets(n, False, np.atleast_1d(task.centre), np.atleast_1d(task.unit), folds)
 
 
 class Training:
@@ -129,6 +135,7 @@ class Training:
 
     Attributes:
         parts, rows: The parts of the folds, and the number, of the rows that were learned from.
+        targets: The targets of the fit.
     """
 
     def __init__(
@@ -140,16 +147,21 @@ class Training:
         summary: LabelSummary,
         jobs: int,
         folds: Folds = RANDOM,
+        keep: bool = False,
     ) -> None:
-        """Begin with no rows; `width` is that of the features, `summary` is about the labels of all rows."""
+        """Begin with no rows; `width` is that of the features, `summary` is about the labels of all rows.
+
+        With `keep`, rows are kept for intervals.
+        """
         self.parts, self.rows = set[int](), 0
         self._seed, self._task, self._folds = seed, task, folds
-        classes = task.classes is not None
-        n = summary.columns if task.classes is None else len(task.classes)
-        centre, unit = (np.zeros(n), np.ones(n)) if classes else map(np.atleast_1d, (task.centre, task.unit))
+        targets = targets_of(task, summary, folds)
+        n, classes = targets.n, targets.classes
         # The largest hashes: a fit of the map takes the smallest, and steps that learn from labels know those rows.
-        self._kept = RowSample(seed, step.most_kept(width) if classes else 1, largest=True)
-        self._learning = step.begin(width, Targets(n, classes, centre, unit, folds), jobs)
+        most = step.most_kept(width) if classes else min(MOST_SCORES, step.most_kept(width)) if keep else 1
+        self._kept = RowSample(seed, most, largest=True)
+        self.targets = targets
+        self._learning = step.begin(width, targets, jobs)
         balanced = step.class_weight == "balanced"
         if balanced and not classes:
             raise DataError(f"{step.kind}: class_weight: balanced: expected a label of classes, got numbers")
@@ -167,9 +179,8 @@ class Training:
         train = np.flatnonzero(learned)
         self.parts |= set(parts[train].tolist())
         self.rows += len(train)
-        height = max(1, _MOST_NUMBERS // Z.shape[1])
-        for start in range(0, len(train), height):
-            chosen = train[start : start + height]
+        for block in blocks(len(train), Z.shape[1]):
+            chosen = train[block]
             some: Array | slice = slice(None) if len(chosen) == len(Z) else chosen
             targets = self._task.targets(labels[some])
             own = None if weights is None else weights[some]
@@ -179,8 +190,9 @@ class Training:
         offsets = self._kept.choose(chunk.start, chunk.rows)
         offsets = offsets[places[offsets] >= 0]
         kept = places[offsets]
-        own = np.ones(len(kept)) if weights is None else weights[kept]
-        about = np.column_stack([self._task.targets(labels[kept]), own, parts[kept]])
+        ones = np.ones(len(kept))
+        own, counts = (ones if one is None else one[kept] for one in (weights, given))
+        about = np.column_stack([self._task.targets(labels[kept]), counts, own, parts[kept]])
         self._kept.add(chunk.start, chunk.rows, offsets, Z[kept], about=about)
 
     def _weights(self, labels: Array, given: Floats | None) -> Floats | None:
@@ -194,8 +206,8 @@ class Training:
         """Return the result."""
         _, Z, kept_about = self._kept.result()
         about = kept_about["about"]
-        weights = about[:, -2] if self._weighted else None
-        kept = TrainingRows(Z, about[:, :-2], about[:, -1].astype(np.intp), weights)
+        counts, weights = about[:, -3:-1].T if self._weighted else (None, None)
+        kept = TrainingRows(Z, about[:, :-3], about[:, -1].astype(np.intp), weights, counts)
         return self._learning.learned(kept)
 
 
@@ -237,14 +249,20 @@ def fit_predictor(
     jobs: int | None,
     listener: Listener,
     folds: Folds = RANDOM,
+    intervals: bool = False,
 ) -> FeatureMap:
-    """Return the map with the predictor of its config, fitted on all rows; `summary` is that of their labels."""
+    """Return the map with the predictor of its config, fitted on all rows; `summary` is that of their labels.
+
+    With `intervals`, the model knows the errors of held-out rows.
+    """
     step, place = fm.config.predictor, data.source.location
     if step is None:
         raise TypeError("the config has no predictor")
     try:
         task = summary.task(step.task)
-        training = Training(step, fm.n_components, fm.config.seed, task, summary, count_jobs(jobs), folds)
+        training = Training(
+            step, fm.n_components, fm.config.seed, task, summary, count_jobs(jobs), folds, intervals
+        )
         listener.phase(f"fitting {step.kind} on {summary.rows:,} rows")
         learned = _learn(training, fm, data, count_jobs(jobs), listener)
     except DataError as error:
@@ -260,7 +278,19 @@ def fit_predictor(
     fitted = FittedStep(learned.step, learned.state, fm.n_components)
     predictor = FittedPredictor(fitted, summary.labels(task, names))
     provenance = _provenance(fm, learned, rows_learned, data.weight)
-    return replace(fm, predictor=predictor, format=WITH_PREDICTOR, provenance=provenance)
+    fm = replace(fm, predictor=predictor, format=WITH_PREDICTOR, provenance=provenance)
+    if not intervals or learned.held_out is None:
+        return fm
+    with one_blas_thread(linalg=True):
+        return with_intervals(fm, fit_intervals(learned.held_out(), training.targets, count_jobs(jobs)), data)
+
+
+def with_intervals(fm: FeatureMap, intervals: Intervals | None, data: TrainingData) -> FeatureMap:
+    """Return the model with these intervals; refuse data without a row that could be held out."""
+    if intervals is None:
+        raise DataError(f"{data.source.location}: intervals: expected rows to hold out of the fit, got none")
+    predictor = replace(fm.needed_predictor(), intervals=intervals)
+    return replace(fm, predictor=predictor, format=WITH_INTERVALS)
 
 
 def _learn(training: Training, fm: FeatureMap, data: TrainingData, jobs: int, listener: Listener) -> Learned:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kafeat.errors import UsageError
 from kafeat.io.formats import NAMES
-from kafeat.io.options import JOBS, OUTPUT_DTYPE, InputOptions, option
+from kafeat.io.options import INTERVAL, JOBS, OUTPUT_DTYPE, InputOptions, option
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -59,6 +59,7 @@ class TransformOptions(InputOptions, Files):
         (), "Input columns to copy to the output, separated by commas, or `all`.",
         python='Input columns to copy to the output: names, or "all".', metavar="COLS",
     )  # fmt: skip
+    interval: float | Sequence[float] = option((), INTERVAL)
     jobs: int | None = option(None, JOBS)
     output_format: str | None = option(
         None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=NAMES

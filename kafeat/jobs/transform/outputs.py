@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class Outputs:
         classes: A column of classes beside probabilities, if the format holds it.
         scale: The factor that features were multiplied by; None for features as they are, and for predictions.
         sparse: True for features that are mostly 0, as sparse rows.
+        levels: Probabilities of the intervals, or sets of classes, beside predictions.
     """
 
     fm: FeatureMap
@@ -43,6 +45,7 @@ class Outputs:
     classes: ClassColumn | None = None
     scale: float | None = None
     sparse: bool = False
+    levels: tuple[float, ...] = ()
 
     @property
     def width(self) -> int:
@@ -55,6 +58,7 @@ class Outputs:
         return {
             **({} if self.what == "features" else {"content": self.what}),
             **({} if self.scale is None else {"scale": repr(self.scale)}),
+            **({} if not self.levels else {"interval": ",".join(map(repr, self.levels))}),
             **({} if self.fm.digest is None else {"map": self.fm.digest}),
         }
 
@@ -64,7 +68,8 @@ class Outputs:
         """Compute the numbers of chunks, and yield them in order."""
         target: Target | None = writer
         if self.what == "predictions":
-            program = self.fm.program("predictions", sums=policy.sums)
+            levels = self.levels if self.fm.classes is None else ()
+            program = self.fm.program("predictions", sums=policy.sums, levels=levels)
             target = NewArrays(program.width + program.behind, program.dtype)
         elif self.sparse:
             program, target = self.fm.program(sparse=True, dtype=self.dtype), None
@@ -90,6 +95,17 @@ class Outputs:
         writer.write(block, table, good)
 
 
+def levels_of(given: float | Sequence[float]) -> tuple[float, ...]:
+    """Return probabilities of intervals as they are given, one or several; refuse others, and the same twice."""
+    levels = tuple(map(float, given)) if isinstance(given, Sequence) else (float(given),)
+    for i, level in enumerate(levels):
+        if not 0.0 < level < 1.0:
+            raise UsageError(f"interval: expected a probability between 0 and 1, such as 0.9, got {level:g}")
+        if level in levels[:i]:
+            raise UsageError(f"interval: expected each probability once, got {level:g} twice")
+    return levels
+
+
 def outputs_of(
     fm: FeatureMap, writing: OutputOptions, *, sparse: bool = False, only_numbers: bool = False
 ) -> Outputs:
@@ -99,6 +115,8 @@ def outputs_of(
     classes and the likeliest one. With `only_numbers`, these are the probabilities, whose columns tell the class.
     """
     if fm.predictor is None or writing.features:
+        if writing.interval:
+            raise UsageError("--interval: expected predictions, got features, which have no intervals")
         # scaled features are made by the loop of dense ones
         sparse = sparse and fm.program.gives_sparse and not writing.unit_variance
         scale = fm.needed_unit_scale() if writing.unit_variance else None
@@ -109,7 +127,24 @@ def outputs_of(
     labels, prefix = fm.predictor.labels, writing.prefix or ""
     names = [prefix + name for name in fm.predictor.output_names]
     dtype = np.dtype(writing.dtype or fm.program("predictions").dtype)
+    levels, intervals = writing.interval, fm.needed_intervals() if writing.interval else None
+    endings = [""] if len(levels) == 1 else [f"_{level!r}" for level in levels]
     if labels.classes is None:
-        return Outputs(fm, "predictions", names, prefix + PREDICTION, dtype)
-    classes = None if only_numbers else ClassColumn(prefix + PREDICTION, labels.classes)
-    return Outputs(fm, "predictions", names, prefix + PROBABILITY, dtype, classes)
+        own = [name.removeprefix(PREDICTION) for name in fm.predictor.output_names]
+        ends = [
+            f"{prefix}{end}{name}{last}" for last in endings for name in own for end in ("lower", "upper")
+        ]
+        names += ends if levels else []
+        return Outputs(fm, "predictions", names, prefix + PREDICTION, dtype, levels=levels)
+    if only_numbers and levels:
+        raise UsageError(
+            "--interval: expected a format with columns of names for the sets of classes, got one of numbers alone: "
+            "write Parquet, Arrow, CSV or JSON lines"
+        )
+    held = [] if intervals is None else [
+        ([f"{prefix}set{name.removeprefix(PROBABILITY)}{last}" for name in fm.predictor.output_names],
+         partial(intervals.sets, level=level))
+        for last, level in zip(endings, levels, strict=True)
+    ]  # fmt: skip
+    classes = None if only_numbers else ClassColumn(prefix + PREDICTION, labels.classes, held)
+    return Outputs(fm, "predictions", names, prefix + PROBABILITY, dtype, classes, levels=levels)

@@ -23,7 +23,7 @@ from kafeat.io.writers.base import OutputOptions
 from kafeat.io.writers.libsvm import comparable_labels
 from kafeat.io.writers.passthrough import KeptRows, difference
 from kafeat.jobs.options import VerifyOptions, with_keywords
-from kafeat.jobs.transform.outputs import Outputs, outputs_of
+from kafeat.jobs.transform.outputs import Outputs, levels_of, outputs_of
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from
@@ -65,7 +65,7 @@ class OutputRows:
         self._order: Literal["C", "F"] = "C" if made.positional or lists else "F"
         ours = {field.name for field in source.fields}
         before = [field.name for field in made.fields[: -len(fields)]]
-        predicted = [] if outputs.classes is None else before[-1:]
+        predicted = [] if outputs.classes is None else before[-len(outputs.classes.names) :]
         copied = before[: len(before) - len(predicted)]
         self.keep = [] if made.positional else [name for name in copied if name in ours]
         written = [*self.keep, *predicted]
@@ -202,7 +202,7 @@ def _numbers(made: Reader, outputs: Outputs) -> list[Field]:
     width = outputs.width
     if last and last[0].kind == "list" and last[0].width in (None, width):
         return [replace(last[0], width=width)]
-    if len(fields) < width + (outputs.classes is not None):
+    if len(fields) < width + (0 if outputs.classes is None else len(outputs.classes.names)):
         raise GateError(
             f"{made.location}: expected {width:,} columns of {outputs.what}, got {len(fields):,} columns"
         )
@@ -255,7 +255,9 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
         made = known.get("output", {})
         dtype = asked.output_dtype or made.get("dtype")
         scaled = asked.unit_variance or "scale" in {**made, **output_reader.notes}
-        outputs = _outputs(output_reader, fm, scaled)
+        stated = {**made, **output_reader.notes}.get("interval")
+        levels = levels_of(asked.interval) or _stated_levels(stated)
+        outputs = _outputs(output_reader, fm, scaled, levels)
         copied = _copied(asked.label, known, output_reader)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied)
         expected, compared, largest = _compare(asked, fm, source_reader, output, outputs)
@@ -307,13 +309,21 @@ def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]
     return [label]
 
 
-def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs:
+def _stated_levels(stated: object) -> tuple[float, ...]:
+    """Return the levels of intervals that the notes of an output state, as text, or its stats, as a list."""
+    listed = stated.split(",") if isinstance(stated, str) else stated if isinstance(stated, list) else []
+    with suppress(TypeError, ValueError):
+        return levels_of([float(one) for one in listed])
+    raise DataError(f"interval: expected numbers in the notes or the stats of the output, got {stated!r:.40}")
+
+
+def _outputs(made: Reader, fm: FeatureMap, scaled: bool, levels: tuple[float, ...] = ()) -> Outputs:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
     writing = OutputOptions(features=True, unit_variance=scaled)
     features = outputs_of(fm, writing, sparse=made.sparse)
     if fm.predictor is None or scaled:
         return features
-    predictions = outputs_of(fm, OutputOptions(), only_numbers=made.positional)
+    predictions = outputs_of(fm, OutputOptions(interval=levels), only_numbers=made.positional)
     # LIBSVM does not tell its width, and has a label beside the numbers.
     fields = made.settled().fields[-1:] if made.sparse else made.fields
     width = sum(field.width or 1 for field in fields)

@@ -1,0 +1,178 @@
+"""Fit steps and predictor again without some rows, for the errors of these rows where a step learns from the label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from kafeat.chain.blas import one_blas_thread
+from kafeat.config import Config
+from kafeat.contract.folds import Cut, Folds
+from kafeat.contract.predictor import HeldOut, TrainingRows
+from kafeat.io.readers.base import Chunk
+from kafeat.jobs.fit.labels import LabelSummary
+from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.predictor import (
+    fit_predictor,
+    labelled_rows,
+    row_streams,
+    targets_of,
+    with_intervals,
+)
+from kafeat.jobs.fit.sample import SampledFit, TrainingData
+from kafeat.jobs.fit.search import limit_landmarks
+from kafeat.jobs.fit.split_by import KeyReader, SplitBy
+from kafeat.maths.intervals import fit_intervals
+from kafeat.maths.ridge import NormalEquations
+from kafeat.maths.row_sample import mixed, row_hashes
+from kafeat.maths.task import PredictionTask
+from kafeat.model.feature_map import FeatureMap
+from kafeat.registry import build_step
+from kafeat.types import Array, Floats, Mask
+
+# Folds of random rows, of which as many are fitted as have enough rows: a quantile at 90 % is then right to 0.4 points.
+_FEWEST_FOLDS, _FEWEST_FITS, _ENOUGH_ROWS = 10, 3, 5_000
+
+
+class _Parts(NamedTuple):
+    """Division of all rows into parts, by their keys or at random, and the cuts that are fitted."""
+
+    parts: int
+    cuts: list[Cut]
+    seed: int
+    folds: Folds
+    keys: KeyReader | None
+
+    @classmethod
+    def of(cls, config: Config, data: TrainingData, rows: int, folds: Folds) -> Self:
+        """Return the parts of so many rows; `folds` are those that the penalty is chosen by."""
+        split_by = SplitBy.of(config)
+        if split_by is not None:
+            keys = KeyReader(split_by, data.source, config.seed)
+            return cls(folds.count, folds.cuts, config.seed, folds, keys)
+        parts = max(_FEWEST_FOLDS, _FEWEST_FITS * rows // _ENOUGH_ROWS)
+        fitted = min(parts, -(-_ENOUGH_ROWS * parts // rows))
+        every = range(parts)
+        cuts = [Cut(tuple(part for part in every if part != held), held) for held in range(fitted)]
+        return cls(parts, cuts, config.seed, folds, None)
+
+    def of_rows(self, numbers: Array, keys: Array | None) -> Array:
+        """Return the part of each row from its number (n,) in the data, or from its key (n,)."""
+        if keys is not None:
+            return self.folds.parts(keys)
+        return (mixed(self.seed, numbers.astype(np.uint64)) % np.uint64(self.parts)).astype(np.intp)
+
+    def of_chunk(self, chunk: Chunk) -> Array:
+        """Return the part of each row of a chunk."""
+        keys = None if self.keys is None else self.keys.keys(chunk).values
+        return self.of_rows(np.arange(chunk.start, chunk.start + chunk.rows), keys)
+
+
+@dataclass(frozen=True)
+class _Refit:
+    """A model, its data and how they were divided, to fit models like it on parts of them."""
+
+    fm: FeatureMap
+    sampled: SampledFit
+    data: TrainingData
+    summary: LabelSummary
+    task: PredictionTask
+    parts: _Parts
+    jobs: int
+
+    def rows_of(self, kept: Iterable[int]) -> TrainingData:
+        """Return the training rows of these parts."""
+        before, kept = self.data.held_out, tuple(kept)
+
+        def left_out(chunk: Chunk) -> Mask:
+            rows: Mask = ~np.isin(self.parts.of_chunk(chunk), kept)
+            return rows if before is None else rows | before(chunk)
+
+        return replace(self.data, held_out=left_out)
+
+    def fitted(self, cut: Cut) -> FeatureMap | None:
+        """Return a model that has seen only the rows to learn from; None if there are none in the sample."""
+        learned = self.sampled.of_rows(
+            lambda numbers, keys: np.isin(self.parts.of_rows(numbers, keys), cut.train)
+        )
+        if learned.chosen.empty:
+            return None
+        config, rest = self._settled(len(learned.chosen)), self.rows_of(cut.train)
+        streams = row_streams(config, rest)
+        fm = replace(learned, config=config).learn(final=False, with_mean=False, all_rows=streams)
+        return fit_predictor(fm, rest, self.summary, self.jobs, SILENT, self.parts.folds)
+
+    def _settled(self, rows: int) -> Config:
+        """Return the config of the model with all that was chosen for it, for a fit on so many rows."""
+        steps = [fitted.step for fitted in self.fm.chain.steps]
+        if not any(step.traits.unsaved for step in steps):
+            recipes = [step.recipe() for step in steps]
+            if limit_landmarks(recipes, rows) is not None:
+                steps = [build_step(recipe) for recipe in recipes]
+        return self.fm.config.model_copy(update={"steps": (*steps, self.fm.needed_predictor().fitted.step)})
+
+    def features(self, fm: FeatureMap) -> Floats:
+        """Return the features of all rows that are held out by a cut."""
+        scored = self.rows_of(cut.held for cut in self.parts.cuts)
+        return np.concatenate([rows.results for rows in labelled_rows(scored, fm, self.jobs)])
+
+    def scored(self) -> tuple[TrainingRows, Array]:
+        """Return the rows that are held out by a cut, with the features of the model for numbers, and their parts."""
+        held, parts = list[TrainingRows](), list[Array]()
+        for rows in labelled_rows(self.rows_of(cut.held for cut in self.parts.cuts), self.fm, self.jobs):
+            hashes = row_hashes(self.parts.seed, rows.chunk.start, rows.chunk.rows)[rows.taken]
+            folds = self.parts.folds.parts(hashes if rows.keys is None else rows.keys)
+            counts = np.ones(len(folds)) if rows.weights is None else rows.weights
+            held.append(TrainingRows(rows.results, self.task.targets(rows.labels), folds, counts))
+            parts.append(self.parts.of_chunk(rows.chunk)[rows.taken])
+        Z, targets, of_folds, counts = (
+            np.concatenate([getattr(one, name) for one in held])
+            for name in ("features", "targets", "parts", "weights")
+        )
+        return TrainingRows(Z, targets, of_folds, counts, counts), np.concatenate(parts)
+
+
+def with_refitted_intervals(
+    fm: FeatureMap,
+    sampled: SampledFit,
+    data: TrainingData,
+    summary: LabelSummary,
+    jobs: int,
+    listener: Listener,
+) -> FeatureMap:
+    """Return the model with the errors of rows that neither its steps nor its predictor have seen, fold by fold."""
+    step = fm.config.predictor
+    if step is None:
+        raise TypeError("the config has no predictor")
+    task, folds = summary.task(step.task), Folds.by(sampled.keys)
+    refit = _Refit(fm, sampled, data, summary, task, _Parts.of(fm.config, data, summary.rows, folds), jobs)
+    rows, parts = refit.scored()
+    outputs, others = np.full(rows.targets.shape, np.nan), dict[Cut, FeatureMap]()
+    for cut in refit.parts.cuts:
+        listener.phase(f"fitting without the rows of fold {cut.held + 1} of {refit.parts.parts}")
+        other = refit.fitted(cut)
+        if other is not None and (parts == cut.held).any():
+            others[cut] = other
+            own = labelled_rows(refit.rows_of([cut.held]), other, jobs, "predictions")
+            made = np.concatenate([one.results for one in own])
+            outputs[parts == cut.held] = made if task.classes is not None else task.targets(made)
+    outputs[rows.counts == 0.0] = np.nan
+
+    def sizes(errors: Floats, multiple: float) -> Floats:
+        """Return sizes in the features of each fold, whose model has not seen its rows, either."""
+        known, found = np.isfinite(errors).all(axis=1), np.full(errors.shape, np.nan)
+        for cut, other in others.items():
+            Z, learned, own = refit.features(other), known & np.isin(parts, cut.train), parts == cut.held
+            if learned.any():
+                equations = NormalEquations(Z.shape[1], errors.shape[1], jobs, folds=folds)
+                some = rows.select(learned)
+                equations.add_blocks(Z[learned], errors[learned], some.parts, some.weights)
+                found[own] = equations.model_of(multiple)(Z[own].astype(np.float64))
+        return found
+
+    with one_blas_thread(linalg=True):
+        found = fit_intervals(HeldOut(rows, outputs), targets_of(task, summary, folds), jobs, sizes)
+    return with_intervals(fm, found, data)

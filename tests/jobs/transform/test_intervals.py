@@ -1,0 +1,163 @@
+"""`predict --interval`: its columns in every format, and their check by `verify`."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.json
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import GateError, UsageError
+from kafeat.io.writers.base import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
+from tests.jobs.files import transform_file, verify_file
+
+FORMATS = ("parquet", "arrow", "csv", "jsonl")
+STEPS = [{"kind": "standardize"}, {"kind": "ridge", "penalty": 0.01}]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.standard_normal(700)
+    columns = {f"x{j}": X[:, j] for j in range(3)}
+    return pa.table(
+        {**columns, "y": y, "z": 2.0 * y, "c": np.where(y > 0.0, "yes", "no"), "id": np.arange(700)}
+    )
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    def model(*labels, intervals=True):
+        config = {"chunk_rows": 100, "columns": {"include": ["x0", "x1", "x2"]}, "steps": STEPS}
+        return kafeat.fit(config, table, list(labels) if len(labels) > 1 else labels[0], intervals=intervals)
+
+    return model
+
+
+@pytest.fixture
+def data(table, tmp_path):
+    pq.write_table(table, tmp_path / "data.parquet")
+    return str(tmp_path / "data.parquet")
+
+
+def read(place):
+    readers = {".parquet": pq.read_table, ".arrow": pa.feather.read_table, ".csv": pa.csv.read_csv}
+    return readers.get(place.suffix, pa.json.read_json)(place)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_ends_stand_behind_the_prediction(format, model, data, table, tmp_path):
+    fm, place = model("y"), tmp_path / f"out.{format}"
+    kafeat.predict(data, place, model=fm, interval=0.9, keep="id")
+    got = read(place)
+    assert got.column_names == ["id", "prediction", "lower", "upper"]
+    ends = fm.predict_interval(table, 0.9)
+    np.testing.assert_array_equal(np.column_stack([got["lower"], got["upper"]]), ends)
+    np.testing.assert_array_equal(got["prediction"], fm.predict(table))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_sets_are_a_boolean_for_each_class(format, model, data, table, tmp_path):
+    fm, place = model("c"), tmp_path / f"out.{format}"
+    kafeat.predict(data, place, model=fm, interval=[0.8, 0.95])
+    got = read(place)
+    sets = ["set_no_0.8", "set_yes_0.8", "set_no_0.95", "set_yes_0.95"]
+    assert got.column_names == ["prediction", *sets, "probability_no", "probability_yes"]
+    for level, names in ((0.8, sets[:2]), (0.95, sets[2:])):
+        found = np.column_stack([got[name].to_numpy(zero_copy_only=False) for name in names])
+        np.testing.assert_array_equal(found, fm.predict_interval(table, level))
+
+
+@pytest.mark.parametrize(
+    ("labels", "levels", "names"),
+    [
+        (("y",), (0.8, 0.95), ["prediction", "lower_0.8", "upper_0.8", "lower_0.95", "upper_0.95"]),
+        (("y", "z"), (0.9,), ["prediction_y", "prediction_z", "lower_y", "upper_y", "lower_z", "upper_z"]),
+        (("c",), (0.9,), ["prediction", "set_no", "set_yes", "probability_no", "probability_yes"]),
+    ],
+)
+def test_names_follow_those_of_the_predictions(labels, levels, names, model, data, tmp_path):
+    for prefix in ("", "m1_"):
+        kafeat.predict(data, tmp_path / "o.parquet", model=model(*labels), interval=levels, prefix=prefix)
+        assert read(tmp_path / "o.parquet").column_names == [prefix + name for name in names]
+
+
+@pytest.mark.parametrize("label", ["y", "c"])
+def test_predictions_have_the_same_bytes_beside_intervals(label, model, data, tmp_path):
+    kafeat.predict(data, tmp_path / "plain.parquet", model=model(label, intervals=False))
+    for jobs in (1, 2):
+        kafeat.predict(data, tmp_path / f"{jobs}.parquet", model=model(label), interval=0.9, jobs=jobs)
+        got, plain = read(tmp_path / f"{jobs}.parquet"), read(tmp_path / "plain.parquet")
+        assert got.select(plain.column_names).equals(plain)
+    assert (tmp_path / "1.parquet").read_bytes() == (tmp_path / "2.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("label", ["y", "c"])
+def test_bad_rows_have_no_interval(label, model, table, tmp_path):
+    spoiled = table.set_column(0, "x0", pa.array([None, *table["x0"].to_pylist()[1:]]))
+    pq.write_table(spoiled, tmp_path / "data.parquet")
+    rules = RowOptions(on_bad_rows="null")
+    writing = OutputOptions(fsync=False, interval=(0.9,))
+    transform_file(
+        model(label),
+        str(tmp_path / "data.parquet"),
+        str(tmp_path / "o.parquet"),
+        writing=writing,
+        rules=rules,
+    )
+    got = read(tmp_path / "o.parquet")
+    assert [got[name].null_count for name in got.column_names] == [1] * len(got.column_names)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("label", ["y", "c"])
+def test_verify_finds_an_interval_that_is_wrong(format, label, model, data, tmp_path):
+    fm, place = model(label), tmp_path / f"o.{format}"
+    fm.save(tmp_path / "m.joblib")
+    stats = str(tmp_path / "s.json")
+    kafeat.predict(data, place, model=tmp_path / "m.joblib", interval=(0.8, 0.9), stats=stats)
+    files = (str(tmp_path / "m.joblib"), data, str(place))
+    assert verify_file(*files, stats=stats).rows == 700
+    assert verify_file(*files, interval=(0.8, 0.9)).rows == 700
+    with pytest.raises(GateError, match="expected"):
+        verify_file(*files, interval=(0.8, 0.95))
+
+
+def test_what_has_no_interval_is_refused(model, data, tmp_path):
+    for fm, options, message in (
+        (model("y", intervals=False), {"interval": 0.9}, "fit it again with --intervals"),
+        (model("y"), {"interval": (0.9, 0.9)}, "each probability once, got 0.9 twice"),
+        (model("y"), {"interval": 1.0}, "between 0 and 1"),
+        (model("y"), {"interval": 0.9999}, "at most 0.9985, as the model knows the errors of 700"),
+        (model("c"), {"interval": 0.9, "output_format": "npy"}, "expected a format with columns of names"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            kafeat.predict(data, tmp_path / "o.out", model=fm, **{"output_format": "csv"} | options)
+    with pytest.raises(UsageError, match="--interval: expected predictions, got features"):
+        kafeat.transform(data, tmp_path / "o.csv", model=model("y"), features=True, interval=0.9)
+    assert not (tmp_path / "o.out").exists()
+
+
+def test_numbers_alone_hold_ends_too(model, data, table, tmp_path):
+    fm = model("y")
+    kafeat.predict(data, tmp_path / "o.npy", model=fm, interval=0.9)
+    expected = np.column_stack([fm.predict(table), fm.predict_interval(table)])
+    np.testing.assert_array_equal(np.load(tmp_path / "o.npy"), expected)
+
+
+def test_parts_are_made_again_for_another_interval(model, data, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.parquet").write_bytes((tmp_path / "data.parquet").read_bytes())
+    model("y").save(tmp_path / "m.joblib")
+    kept = []
+    for level in (0.8, 0.8, 0.9):
+        written = kafeat.predict(
+            tmp_path / "in", tmp_path / "out", model=tmp_path / "m.joblib", interval=level, resume=True,
+            output_format="parquet",
+        )  # fmt: skip
+        kept.append(written.kept)
+    assert kept == [0, 1, 0]

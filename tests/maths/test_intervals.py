@@ -1,0 +1,95 @@
+"""Quantiles of the scores of held-out rows, and the coverage that follows from them."""
+
+import numpy as np
+import pytest
+
+from kafeat.errors import UsageError
+from kafeat.maths.intervals import Intervals, thinned
+from kafeat.maths.ridge import NormalEquations
+
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+def scores(n, seed=0, k=1):
+    return np.random.default_rng(seed).exponential(size=(n, k))
+
+
+@pytest.mark.parametrize("n", [99, 100, 1234])
+def test_the_quantile_is_the_one_that_a_hand_would_count(n):
+    found = Intervals(thinned(scores(n, k=2)))
+    for level in LEVELS:
+        by_hand = np.sort(scores(n, k=2), axis=0)[-(-(n + 1) * round(100 * level) // 100) - 1]
+        np.testing.assert_array_equal(found.quantiles(level), by_hand)
+
+
+@pytest.mark.parametrize(("n", "most"), [(10_001, 10_000), (25_000, 10_000), (500, 37), (40, 40), (3, 2)])
+def test_thinned_scores_cover_as_much_as_all_of_them_and_hardly_more(n, most):
+    every = np.sort(scores(n)[:, 0])
+    kept = Intervals(thinned(scores(n), most=most))
+    assert len(kept.scores) == min(n, most)
+    for level in LEVELS:
+        wanted = int(np.ceil((n + 1) * level - 1e-9))
+        if level <= len(kept.scores) / (len(kept.scores) + 1):
+            rank = np.searchsorted(every, kept.quantiles(level)[0]) + 1
+            assert wanted <= rank <= wanted + (n + 1) / (most + 1) + 1
+
+
+def test_a_weight_of_two_counts_as_the_row_twice():
+    once, weights = scores(300), np.random.default_rng(1).integers(1, 4, 300)
+    weighted = thinned(once, weights.astype(float))[:, 0]
+    repeated = np.sort(np.repeat(once[:, 0], weights))
+    # both have the same distribution function; the effective number of rows rounds it to one of its steps
+    for level in LEVELS:
+        rank = np.searchsorted(repeated, weighted[int(np.ceil(len(weighted) * level)) - 1], side="right")
+        assert abs(rank / len(repeated) - level) <= 2.0 / len(weighted) + 3.0 / len(repeated)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_exchangeable_rows_are_covered_as_often_as_is_said(level):
+    # The rank of a new score among n + 1 is uniform, so its coverage is ⌈(n+1)·level⌉/(n+1): 4,000 draws of it.
+    n, draws = 60, 4_000
+    rng = np.random.default_rng(2)
+    every = rng.exponential(size=(draws, n + 1))
+    q = np.array([Intervals(thinned(row[:-1, None])).quantiles(min(level, n / (n + 1)))[0] for row in every])
+    expected = np.ceil((n + 1) * min(level, n / (n + 1)) - 1e-9) / (n + 1)
+    error = np.sqrt(expected * (1.0 - expected) / draws)
+    assert abs((every[:, -1] <= q).mean() - expected) <= 4.0 * error + 1e-12
+
+
+def test_a_level_that_the_rows_cannot_tell_is_refused():
+    found = Intervals(thinned(scores(20)))
+    assert found.quantiles(20 / 21) == scores(20).max()
+    with pytest.raises(
+        UsageError, match=r"at most 0\.9523, as the model knows the errors of 20 held-out rows"
+    ):
+        found.quantiles(0.96)
+    for level in (0.0, 1.0, -1.0, float("nan")):
+        with pytest.raises(UsageError, match="between 0 and 1"):
+            found.quantiles(level)
+
+
+def test_sets_hold_the_likeliest_class_and_all_that_are_likely_enough():
+    found = Intervals(np.array([[0.1], [0.3], [0.6]]))
+    p = np.array([[0.35, 0.25, 0.4], [0.05, 0.9, 0.05], [0.4, 0.5, 0.1]])
+    assert found.sets(p, 0.75).tolist() == [[False, False, True], [False, True, False], [True, True, False]]
+    assert found.sets(p, 0.25).tolist() == [[False, False, True], [False, True, False], [False, True, False]]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_row_that_is_left_out_is_predicted_as_by_a_fit_without_it(weighted):
+    rng = np.random.default_rng(3)
+    Z, Y = rng.standard_normal((60, 7)) + 5.0, rng.standard_normal((60, 2))
+    weights = rng.uniform(0.5, 2.0, 60) if weighted else None
+    parts = np.arange(60) % 3
+    ridge = NormalEquations(7, 2)
+    ridge.add_blocks(Z, Y, parts, weights)
+    found = ridge.held_out(0.01, Z, Y, parts, weights)
+    penalty = ridge.model_of(0.01).penalty
+    for i in (0, 17, 59):
+        rest = np.arange(60) != i
+        w = np.ones(59) if weights is None else weights[rest]
+        z, y = Z[rest] - w @ Z[rest] / w.sum(), Y[rest] - w @ Y[rest] / w.sum()
+        slopes = np.linalg.solve((z * w[:, None]).T @ z + penalty * np.eye(7), (z * w[:, None]).T @ y)
+        by_hand = w @ Y[rest] / w.sum() + (Z[i] - w @ Z[rest] / w.sum()) @ slopes
+        # centred sums of 60 rows about a point near the mean lose at most three digits
+        np.testing.assert_allclose(found[i], by_hand, rtol=0.0, atol=1e-10)

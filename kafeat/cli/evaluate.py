@@ -159,6 +159,10 @@ Examples:
     "--min-score", type=float, callback=options.finite, metavar="S",
     help="Exit with code 6 if the score of a map is lower.",
 )  # fmt: skip
+@options.option(
+    "--min-coverage", rare=True, type=click.FloatRange(0.0, 1.0), metavar="C",
+    help="With --all-rows: exit with code 6 if the intervals or sets of 90 % hold fewer of the labels.",
+)  # fmt: skip
 @options.reading
 @options.log_format
 @options.quiet
@@ -169,6 +173,7 @@ def evaluate(
     experiment: str | None,
     max_error: float | None,
     min_score: float | None,
+    min_coverage: float | None,
     json_file: str | None,
     **values: Any,
 ) -> None:
@@ -192,8 +197,10 @@ def evaluate(
         write_json(json_file, {**source, "records": records})
         for record in records if shown else ():
             show_predictions(record)
-        refuse_low_scores(records, min_score)
+        refuse_low_scores(records, min_score, min_coverage)
         return
+    if min_coverage is not None:
+        raise UsageError("--min-coverage: expected --all-rows with it, as it is about finished models")
     if experiment is not None:
         source = {"experiment": experiment, **source}
     elif len(models) == 1 and not values["config"]:
@@ -287,9 +294,9 @@ def _refuse_idle(labels: tuple[str, ...], learner: str, min_score: float | None)
 
 
 _TAKEN = (
-    "--model", "--label", "--scoring", "--min-score", "--json", "--input-format", "--delimiter", "--no-header",
-    "--null-values", "--decimal", "--date-format", "--drop-unlabelled", "--limit", "--jobs", "--log-format", "--quiet",
-    "--color", "--all-rows",
+    "--model", "--label", "--scoring", "--min-score", "--min-coverage", "--json", "--input-format", "--delimiter",
+    "--no-header", "--null-values", "--decimal", "--date-format", "--drop-unlabelled", "--limit", "--jobs",
+    "--log-format", "--quiet", "--color", "--all-rows",
 )  # fmt: skip
 
 

@@ -179,6 +179,26 @@ def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> 
         printer.line(note)
 
 
+def _show_promises(printer: _Printer, record: Mapping[str, Any]) -> None:
+    """Print coverage, score and calibration beside those of rows that were held out of the fit."""
+    held = record["held_out_model"]
+    rows = [
+        (f"coverage of {one['level']:.0%}", one["level"], one["coverage"], one["p_value"])
+        for one in record["coverage_model"]
+    ]
+    name = "accuracy" if record["task"] == "classification" else "r2"
+    rows.append((spell_score(name), held["score"], held["score_here"], held["p_value"]))
+    if "calibration_error" in held:
+        here = record["calibration_error_model"], held["calibration_p_value"]
+        rows.append((spell_score("calibration_error"), held["calibration_error"], *here))
+    columns = list(zip(*rows, strict=True))
+    printer.table(f"{record['map']}: does it still hold? p is small if these rows are worse", [
+        TableColumn("", list(map(str, columns[0]))),
+        *(TableColumn(title, [f"{one:z.4f}" for one in column])
+          for title, column in zip(("fit", "here", "p"), columns[1:], strict=True)),
+    ])  # fmt: skip
+
+
 def show_predictions(record: Mapping[str, Any]) -> None:
     """Print the scores of the predictions of a finished model."""
     printer, name = _Printer(), record["scoring"]
@@ -189,6 +209,8 @@ def show_predictions(record: Mapping[str, Any]) -> None:
     ])  # fmt: skip
     constant = -record["score_constant"] if lower_is_better(name) else record["score_constant"]
     printer.line(f"{spell_score(name)} of the best constant prediction of these rows: {constant:z.4f}")
+    if "held_out_model" in record:
+        _show_promises(printer, record)
     if record["test_rows_seen_model"]:
         printer.line(
             f"note: {record['map']} may have learned from {record['test_rows_seen_model']:,} of these rows: it was "

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import erfc
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from kafeat.contract.predictor import HeldOut, Targets
 from kafeat.contract.step import DOUBLE, Transform
 from kafeat.errors import UsageError
+from kafeat.maths.calibration import reliability
 from kafeat.maths.linear_output import LinearOutput, leaves_float32
 from kafeat.maths.ridge import NormalEquations
 from kafeat.types import Array, Floats, Mask, Scratch
@@ -29,6 +31,8 @@ MOST_SCORES = 10_000
 # Penalties of the sizes of errors, as multiples of the mean diagonal; and their least, relative to their mean.
 _MULTIPLES = 10.0 ** np.arange(-3.0, 3.0)
 _FLOOR, _LEAST = 0.1, 1e-12
+# Outcomes that are drawn to judge a calibration error.
+_DRAWS = 200
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,16 @@ class Intervals:
 
     Attributes:
         scores: Scores (m, k) in ascending order, of k numbers or of classes, (m, 1).
+        error: The mean of `errors_of` the rows, and the square of its standard error, (2,).
+        calibration: The calibration error of the probabilities, (); None for numbers.
+        unit: The standard deviation (k,) of each number in the fit; None for classes.
         weights, intercept, floor: w (D, k), b (k,) and the floor (k,) of the sizes; None for classes.
     """
 
     scores: Floats
+    error: Floats
+    calibration: Floats | None = None
+    unit: Floats | None = None
     weights: Floats | None = None
     intercept: Floats | None = None
     floor: Floats | None = None
@@ -73,6 +83,13 @@ class Intervals:
         held[np.arange(len(held)), probabilities.argmax(axis=1)] = True
         return held
 
+    def errors_of(self, outputs: Floats, targets: Floats) -> Floats:
+        """Return an error (n,) for each row: 1 for a wrong class, or the mean of ((y − ŷ)/unit)² over k numbers.
+
+        `targets` (n, k) are numbers, or 1 in the column of the class, where there is one.
+        """
+        return _errors(outputs, targets, self.unit)
+
     def to_plain(self) -> dict[str, Array]:
         """Return arrays for the model file."""
         return {name: np.asarray(value) for name, value in vars(self).items() if value is not None}
@@ -80,8 +97,9 @@ class Intervals:
     @classmethod
     def from_plain(cls, plain: object, width: int, n: int, classes: bool) -> Self:
         """Read the arrays of an untrusted model file with `n` outputs; raise `ValueError` if they are invalid."""
-        shapes: dict[str, tuple[int | None, ...]] = {"scores": (None, 1 if classes else n)}
-        shapes |= {} if classes else {"weights": (width, n), "intercept": (n,), "floor": (n,)}
+        shapes: dict[str, tuple[int | None, ...]] = {"scores": (None, 1 if classes else n), "error": (2,)}
+        of_numbers = {"unit": (n,), "weights": (width, n), "intercept": (n,), "floor": (n,)}
+        shapes |= {"calibration": ()} if classes else of_numbers
         if not isinstance(plain, dict) or set(plain) != set(shapes):
             raise ValueError(f"intervals: expected {', '.join(shapes)}")
         for name, shape in shapes.items():
@@ -100,8 +118,11 @@ class Intervals:
             raise ValueError(
                 f"intervals.scores: expected 1 to {MOST_SCORES:,} ascending numbers of at least 0"
             )
-        if not classes and not (plain["floor"] > 0.0).all():
-            raise ValueError("intervals.floor: expected numbers above 0")
+        if (plain["error"] < 0.0).any():
+            raise ValueError("intervals.error: expected numbers of at least 0")
+        for name in () if classes else ("floor", "unit"):
+            if not (plain[name] > 0.0).all():
+                raise ValueError(f"intervals.{name}: expected numbers above 0")
         return cls(**plain)
 
 
@@ -155,10 +176,13 @@ def fit_intervals(
         return None
     rows = held.rows
     if targets.classes:
-        right = rows.targets[known].argmax(axis=1)
-        scores = 1.0 - held.outputs[known, right][:, None]
-        return Intervals(thinned(scores, None if rows.counts is None else rows.counts[known]))
+        rows, outputs = rows.select(known), held.outputs[known]
+        right = rows.targets.argmax(axis=1)
+        scores = thinned(1.0 - outputs[np.arange(len(right)), right][:, None], rows.counts)
+        error = _mean_and_noise(_errors(outputs, rows.targets), rows.counts)
+        return Intervals(scores, error, np.array(reliability(outputs, right).error))
     rows = rows.select(known)
+    error = _mean_and_noise(_errors(held.outputs[known], rows.targets, np.ones(targets.n)), rows.counts)
     errors = np.abs(rows.targets - held.outputs[known])
     equations = NormalEquations(rows.features.shape[1], targets.n, jobs, folds=targets.folds)
     equations.add_blocks(rows.features, errors, rows.parts, rows.weights)
@@ -173,9 +197,56 @@ def fit_intervals(
         sizes = sizes_of(every, chosen)[known]
     known = np.asarray(np.isfinite(sizes).all(axis=1))
     scores = (errors / np.maximum(sizes, floor))[known]
-    counts = None if rows.counts is None else rows.counts[known]
+    kept = thinned(scores, None if rows.counts is None else rows.counts[known])
     unit = targets.unit
-    return Intervals(thinned(scores, counts), model.w * unit, model.intercept * unit, floor * unit)
+    return Intervals(kept, error, None, unit, model.w * unit, model.intercept * unit, floor * unit)
+
+
+def _errors(outputs: Floats, targets: Floats, unit: Floats | None = None) -> Floats:
+    if unit is not None:
+        return (((targets - outputs) / unit) ** 2).mean(axis=1)
+    return 1.0 - targets[np.arange(len(targets)), outputs.argmax(axis=1)]
+
+
+def _mean_and_noise(errors: Floats, weights: Floats | None = None) -> Floats:
+    """Return the mean of errors (n,), and the square of its standard error."""
+    shares = np.full(len(errors), 1.0 / len(errors)) if weights is None else weights / weights.sum()
+    mean = shares @ errors
+    return np.array([mean, shares**2 @ (errors - mean) ** 2])
+
+
+def compared_errors(here: Floats, of_fit: Floats) -> float:
+    """Return the p-value of errors (n,) that are larger than those of the fit: a z-test of the means.
+
+    `of_fit` is the mean there and the square of its standard error.
+    """
+    mean, noise = _mean_and_noise(here)
+    apart, spread = mean - of_fit[0], np.sqrt(noise + of_fit[1])
+    if not spread > 0.0:
+        return float(apart <= 0.0)
+    return float(0.5 * erfc(apart / spread / np.sqrt(2.0)))
+
+
+def coverage_p_value(covered: int, n: int, level: float, scores: int) -> float:
+    """Return the probability that new rows like those of the fit are covered at most so often.
+
+    The share that a quantile of so many scores covers has a beta distribution, so the number of covered rows has a
+    beta-binomial one. Source: Vovk 2012, proposition 2.
+    """
+    from scipy.stats import betabinom
+
+    rank = int(np.ceil((scores + 1) * level - 1e-9))
+    return float(betabinom.cdf(covered, n, rank, scores + 1 - rank))
+
+
+def calibration_p_value(probabilities: Floats, error: float, seed: int = 0) -> float:
+    """Return the share of outcomes drawn from probabilities (n, c) whose calibration error is at least this one."""
+    rng, ends = np.random.default_rng(seed), probabilities.cumsum(axis=1)[:, :-1]
+    at_least = sum(
+        reliability(probabilities, (ends < rng.random((len(ends), 1))).sum(axis=1)).error >= error
+        for _ in range(_DRAWS)
+    )
+    return (1 + at_least) / (1 + _DRAWS)
 
 
 def thinned(scores: Floats, weights: Floats | None = None, most: int = MOST_SCORES) -> Floats:

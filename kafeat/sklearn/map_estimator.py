@@ -142,6 +142,8 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     _default_steps: ClassVar[Any] = {"kind": "nystroem"}
     _map: FittedMap
+    intervals: bool = False
+    """True for estimators that predict, if the errors of rows held out are to be kept."""
 
     def __init__(
         self,
@@ -229,7 +231,9 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         with as_value_errors(source.rows):
             labels, jobs = self._labels(y, config), joblib.effective_n_jobs(self.n_jobs)
             listener = Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
-            self._map = fit_reader(config, source, labels, jobs=jobs, listener=listener)
+            self._map = fit_reader(
+                config, source, labels, jobs=jobs, listener=listener, intervals=self.intervals
+            )
         return self
 
     def _labels(self, y: Any, config: Config) -> Array | None:

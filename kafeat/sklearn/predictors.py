@@ -35,6 +35,34 @@ class _PredictingEstimator(MapEstimator):
         plain = {**predictor.recipe(), "task": self._task}
         return config.model_copy(update={"steps": (*config.map_steps, build_step(plain))})
 
+    def __init__(
+        self,
+        steps: Any = None,
+        *,
+        config: Any = None,
+        seed: int = 0,
+        dtype: str | None = None,
+        fit_rows: int | str = 100_000,
+        chunk_rows: int = 8192,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        intervals: bool = False,
+    ) -> None:
+        super().__init__(
+            steps, config=config, seed=seed, dtype=dtype, fit_rows=fit_rows, chunk_rows=chunk_rows, n_jobs=n_jobs,
+            random_state=random_state,
+        )  # fmt: skip
+        self.intervals = intervals
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> Array:
+        """Return for each row of X (n, d) what holds its label with a probability of `level`: see `FeatureMap`.
+
+        It is the lower and the upper end of each number, (n, 2) or (n, k, 2), or a mask of classes (n, n_classes).
+        """
+        fm, source = self.feature_map_, self._source(X, self.feature_map_.config, reset=False)
+        with as_value_errors():
+            return fm.predict_interval(source, level, jobs=joblib.effective_n_jobs(self.n_jobs))
+
     def predict(self, X: Any) -> Array:
         """Return the prediction for each row of X (n, d)."""
         fm, source = self.feature_map_, self._source(X, self.feature_map_.config, reset=False)
@@ -54,6 +82,8 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
         Number of rows that the map is fitted on; the predictor is fitted on all.
     config, seed, dtype, chunk_rows, n_jobs, random_state : optional
         As for `FeatureMap`; predictions do not depend on `n_jobs`.
+    intervals : bool, default False
+        True keeps the errors of rows held out, for `predict_interval`. A fit takes longer.
 
     Attributes
     ----------
@@ -110,6 +140,8 @@ class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore
         Number of rows that the map is fitted on; the predictor is fitted on all.
     config, seed, dtype, chunk_rows, n_jobs, random_state : optional
         As for `FeatureMap`; predictions do not depend on `n_jobs`.
+    intervals : bool, default False
+        True keeps the errors of rows held out, for `predict_interval`. A fit takes longer.
 
     Attributes
     ----------

@@ -127,13 +127,15 @@ class EvaluatedMap:
         """Number of columns that the map reads; of a kernel matrix, those of the rows that it is fitted on."""
         return self._fm.n_features_in if self._matrix is None else self._raw_width
 
-    def predictions(self, fm: FeatureMap, rows: Mask) -> tuple[Array, Floats]:
-        """Return the numbers of these rows and what `fm`, this map with a predictor, predicts for them, (r, k)."""
+    def predictions(self, fm: FeatureMap, rows: Mask, levels: tuple[float, ...] = ()) -> tuple[Array, Floats]:
+        """Return the numbers of these rows and what `fm`, this map with a predictor, predicts for them, (r, k).
+
+        Behind numbers are the ends of the intervals of these levels.
+        """
         ready = replace(fm, columns=fm.columns.as_read)
-        predict = ready.predict if ready.classes is None else ready.predict_proba
-        parts = [(numbers, predict(X, self._jobs)) for numbers, X in self._matrices(rows)]
-        predicted = np.concatenate([part for _, part in parts])
-        return np.concatenate([numbers for numbers, _ in parts]), predicted.reshape(len(predicted), -1)
+        program = ready.program("predictions", levels=levels)
+        parts = [(numbers, ready.fill(program, X, self._jobs)) for numbers, X in self._matrices(rows)]
+        return np.concatenate([numbers for numbers, _ in parts]), np.concatenate([part for _, part in parts])
 
     @property
     def between(self) -> bool:

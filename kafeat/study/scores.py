@@ -17,6 +17,12 @@ from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import check_rereadable, fit_predictor
 from kafeat.jobs.fit.sample import TrainingData, rows_numbered
 from kafeat.maths.calibration import reliability
+from kafeat.maths.intervals import (
+    Intervals,
+    calibration_p_value,
+    compared_errors,
+    coverage_p_value,
+)
 from kafeat.maths.scoring import (
     check_scoring,
     figure_names,
@@ -40,6 +46,8 @@ from kafeat.types import Array, Floats, Mask
 
 _RESAMPLES = 100
 _MOST_POINTS = 400
+# Levels of intervals whose coverage is measured, and the one that --min-coverage is about.
+_LEVELS, _GATED = (0.8, 0.9, 0.95), 0.9
 
 
 def resampled_scores(
@@ -189,6 +197,16 @@ class ModelScoring:
         classes, numbers = class_numbers(labels)
         return np.array([self.model.name_of(one) for one in classes.tolist()], dtype=object)[numbers]
 
+    def own_classes(self, labels: Array) -> tuple[Array, Mask]:
+        """Return the number of each label among the classes of the model, and a mask of those that are among them."""
+        if self.task.classes is None:
+            raise TypeError("a regression has no classes")
+        own = np.full(len(self.task.classes), -1)
+        own[self.places] = np.arange(len(self.places))
+        numbers = own[self.task.numbers(self.named(labels))]
+        known: Mask = numbers >= 0
+        return np.maximum(numbers, 0), known
+
     def figures(self, tested: Tested, deciding: str) -> dict[str, float | None]:
         """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
         predicted, labels = self.predicted(tested.predicted), self.named(tested.labels)
@@ -212,6 +230,53 @@ class ModelScoring:
         return ModelFigures(reliability(predicted, numbers), (counts, tuple(map(str, self.task.classes))))
 
 
+def _promises(
+    intervals: Intervals,
+    scoring: ModelScoring,
+    tested: Tested,
+    levels: tuple[float, ...],
+    ends: Floats | None,
+    order: list[int],
+) -> dict[str, Any]:
+    """Compare coverage, errors and calibration of the rows with what the fit knows of rows held out.
+
+    `ends` (n, levels, k, 2) are those of numbers, in the order of the labels: `order` has their places in the model.
+    """
+    outputs, labels = tested.predicted, tested.labels
+    calibration = {}
+    if ends is None:
+        right, known = scoring.own_classes(labels)
+        targets = np.eye(outputs.shape[1])[right] * known[:, None]
+        held = [intervals.sets(outputs, level) for level in levels]
+        covered = [(one[np.arange(len(right)), right] & known)[:, None] for one in held]
+        sizes = [one.sum(axis=1, keepdims=True) for one in held]
+        error = reliability(outputs[known], right[known]).error if known.any() else 1.0
+        calibration = {
+            "calibration_error": None if intervals.calibration is None else float(intervals.calibration),
+            "calibration_p_value": calibration_p_value(outputs, error),
+        }
+        errors = intervals.errors_of(outputs, targets)
+    else:
+        truth = labels.reshape(len(labels), 1, -1)
+        covered = list(np.moveaxis((ends[..., 0] <= truth) & (truth <= ends[..., 1]), 1, 0))
+        sizes = list(np.moveaxis(ends[..., 1] - ends[..., 0], 1, 0))
+        back = np.argsort(order)
+        errors = intervals.errors_of(outputs[:, back], truth[:, 0, back])
+    coverage = []
+    for level, one, size in zip(levels, covered, sizes, strict=True):
+        least = int(np.argmin(one.mean(axis=0)))  # of several labels, the one that is covered least
+        count, n = int(one[:, least].sum()), len(one)
+        p_value = coverage_p_value(count, n, level, len(intervals.scores))
+        coverage.append(
+            {"level": level, "coverage": count / n, "size": float(size[:, least].mean()), "p_value": p_value}
+        )
+    held_out = {
+        "rows": len(intervals.scores), "score": 1.0 - float(intervals.error[0]),
+        "score_here": 1.0 - float(errors.mean()), "p_value": compared_errors(errors, intervals.error), **calibration,
+    }  # fmt: skip
+    return {"coverage_model": coverage, "held_out_model": held_out}
+
+
 class ScoredModel(NamedTuple):
     """Entries of a record about the predictions of a model, and the data of their figures."""
 
@@ -227,12 +292,18 @@ def score_model(
     order = None if predictor is None else _order(predictor, request.labels)
     if predictor is None or order is None:
         return None
-    scoring = ModelScoring.of(truth.task, predictor.labels)
-    rows, outputs = subject.predictions(fm, test)
-    tested = truth.tested(rows, outputs[:, order] if predictor.labels.classes is None else outputs)
+    scoring, k = ModelScoring.of(truth.task, predictor.labels), predictor.n_outputs
+    known = 0 if predictor.intervals is None else len(predictor.intervals.scores)
+    levels = tuple(level for level in _LEVELS if level * (known + 1) <= known)
+    rows, made = subject.predictions(fm, test, levels)
+    outputs = made[:, :k][:, order] if predictor.labels.classes is None else made
+    tested = truth.tested(rows, outputs)
     figures = scoring.figures(tested, deciding)
     keys: dict[str, Any] = {f"{key}_model": value for key, value in figures.items()}
     keys |= {"equivalent_model": equivalent_predictor(predictor)}
+    if predictor.intervals is not None:
+        ends = made[:, k:].reshape(len(made), -1, k, 2)[:, :, order] if made.shape[1] > k else None
+        keys |= _promises(predictor.intervals, scoring, tested, levels, ends, order)
     return ScoredModel(keys, scoring.drawn(*tested[:2]))
 
 
@@ -295,17 +366,27 @@ def score_predictions(
         ]
 
 
-def refuse_low_scores(records: Sequence[Mapping[str, Any]], least: float | None) -> None:
-    """Raise `GateError` if a model has a score below `least`, or none."""
-    if least is None:
-        return
-    low = [record for record in records if not record["score_model"] >= least]
+def refuse_low_scores(
+    records: Sequence[Mapping[str, Any]], least: float | None, least_coverage: float | None = None
+) -> None:
+    """Raise `GateError` if a model has a score, or a coverage of its 90 % intervals, that is lower, or none."""
+    low = list[str]()
+    for one in records:
+        covered = [each["coverage"] for each in one.get("coverage_model", ()) if each["level"] == _GATED]
+        if least_coverage is not None and not covered:
+            raise UsageError(
+                f"--min-coverage: expected a model with intervals of {_GATED:g}, got {one['map']}: fit it again with "
+                "--intervals, on more rows if it has some"
+            )
+        found = {"score_model": (least, one["score_model"])}
+        found |= {f"coverage of {_GATED:g}": (least_coverage, covered[0])} if covered else {}
+        low += [
+            f"{one['map']}: {name}: expected at least {bound:g}, got {got:.4g}"
+            for name, (bound, got) in found.items()
+            if bound is not None and not got >= bound
+        ]
     if low:
-        got = "\n".join(
-            f"{one['map']}: score_model: expected at least {least:g}, got {one['score_model']:.4g}"
-            for one in low
-        )
-        raise GateError(got)
+        raise GateError("\n".join(low))
 
 
 def _scored(

@@ -2,9 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from kafeat.errors import UsageError
-from kafeat.maths.intervals import Intervals, thinned
+from kafeat.maths.calibration import reliability
+from kafeat.maths.intervals import (
+    Intervals,
+    calibration_p_value,
+    compared_errors,
+    coverage_p_value,
+    thinned,
+)
 from kafeat.maths.ridge import NormalEquations
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -14,9 +22,13 @@ def scores(n, seed=0, k=1):
     return np.random.default_rng(seed).exponential(size=(n, k))
 
 
+def of(kept):
+    return Intervals(kept, np.array([0.1, 0.01]))
+
+
 @pytest.mark.parametrize("n", [99, 100, 1234])
 def test_the_quantile_is_the_one_that_a_hand_would_count(n):
-    found = Intervals(thinned(scores(n, k=2)))
+    found = of(thinned(scores(n, k=2)))
     for level in LEVELS:
         by_hand = np.sort(scores(n, k=2), axis=0)[-(-(n + 1) * round(100 * level) // 100) - 1]
         np.testing.assert_array_equal(found.quantiles(level), by_hand)
@@ -25,7 +37,7 @@ def test_the_quantile_is_the_one_that_a_hand_would_count(n):
 @pytest.mark.parametrize(("n", "most"), [(10_001, 10_000), (25_000, 10_000), (500, 37), (40, 40), (3, 2)])
 def test_thinned_scores_cover_as_much_as_all_of_them_and_hardly_more(n, most):
     every = np.sort(scores(n)[:, 0])
-    kept = Intervals(thinned(scores(n), most=most))
+    kept = of(thinned(scores(n), most=most))
     assert len(kept.scores) == min(n, most)
     for level in LEVELS:
         wanted = int(np.ceil((n + 1) * level - 1e-9))
@@ -50,14 +62,14 @@ def test_exchangeable_rows_are_covered_as_often_as_is_said(level):
     n, draws = 60, 4_000
     rng = np.random.default_rng(2)
     every = rng.exponential(size=(draws, n + 1))
-    q = np.array([Intervals(thinned(row[:-1, None])).quantiles(min(level, n / (n + 1)))[0] for row in every])
+    q = np.array([of(thinned(row[:-1, None])).quantiles(min(level, n / (n + 1)))[0] for row in every])
     expected = np.ceil((n + 1) * min(level, n / (n + 1)) - 1e-9) / (n + 1)
     error = np.sqrt(expected * (1.0 - expected) / draws)
     assert abs((every[:, -1] <= q).mean() - expected) <= 4.0 * error + 1e-12
 
 
 def test_a_level_that_the_rows_cannot_tell_is_refused():
-    found = Intervals(thinned(scores(20)))
+    found = of(thinned(scores(20)))
     assert found.quantiles(20 / 21) == scores(20).max()
     with pytest.raises(
         UsageError, match=r"at most 0\.9523, as the model knows the errors of 20 held-out rows"
@@ -69,7 +81,7 @@ def test_a_level_that_the_rows_cannot_tell_is_refused():
 
 
 def test_sets_hold_the_likeliest_class_and_all_that_are_likely_enough():
-    found = Intervals(np.array([[0.1], [0.3], [0.6]]))
+    found = of(np.array([[0.1], [0.3], [0.6]]))
     p = np.array([[0.35, 0.25, 0.4], [0.05, 0.9, 0.05], [0.4, 0.5, 0.1]])
     assert found.sets(p, 0.75).tolist() == [[False, False, True], [False, True, False], [True, True, False]]
     assert found.sets(p, 0.25).tolist() == [[False, False, True], [False, True, False], [False, True, False]]
@@ -93,3 +105,36 @@ def test_a_row_that_is_left_out_is_predicted_as_by_a_fit_without_it(weighted):
         by_hand = w @ Y[rest] / w.sum() + (Z[i] - w @ Z[rest] / w.sum()) @ slopes
         # centred sums of 60 rows about a point near the mean lose at most three digits
         np.testing.assert_allclose(found[i], by_hand, rtol=0.0, atol=1e-10)
+
+
+def test_the_test_of_coverage_counts_the_ranks_of_new_scores():
+    # Of n + 2 exchangeable scores, two are new. Both lie above the r-th of the n others with the probability that both
+    # have one of the n + 2 − r largest ranks, of which r-th and above among the n are the others.
+    n, draws, rng = 19, 40_000, np.random.default_rng(3)
+    every = rng.random((draws, n + 2))
+    q = np.sort(every[:, :n], axis=1)[:, 15]  # the 16th: 80 % of 20
+    covered = (every[:, n:] <= q[:, None]).sum(axis=1)
+    for count in (0, 1):
+        share = (covered <= count).mean()
+        error = np.sqrt(share * (1.0 - share) / draws)
+        assert abs(coverage_p_value(count, 2, 0.8, n) - share) <= 4.0 * error
+    assert coverage_p_value(2, 2, 0.8, n) == pytest.approx(1.0)
+
+
+def test_larger_errors_have_a_small_p_value():
+    errors = np.random.default_rng(4).exponential(size=2000)
+    of_fit = np.array([1.0, 1.0 / 5000])
+    assert compared_errors(errors, of_fit) > 0.01
+    assert compared_errors(1.2 * errors, of_fit) < 1e-6
+    z = (errors.mean() - 1.0) / np.sqrt(errors.var() / 2000 + 1.0 / 5000)
+    assert compared_errors(errors, of_fit) == pytest.approx(norm.sf(z), rel=1e-9)
+    assert compared_errors(np.ones(3), np.array([1.0, 0.0])) == 1.0
+
+
+def test_probabilities_that_are_too_sure_have_a_small_p_value():
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.ones(3), 2000)
+    drawn = (p.cumsum(axis=1)[:, :-1] < rng.random((2000, 1))).sum(axis=1)
+    sure = p**3 / (p**3).sum(axis=1, keepdims=True)
+    assert calibration_p_value(p, reliability(p, drawn).error) > 0.01
+    assert calibration_p_value(sure, reliability(sure, drawn).error) == 1.0 / 201.0

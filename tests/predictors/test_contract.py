@@ -134,6 +134,14 @@ HOSTILE_INTERVALS = [
         lambda p: p["intervals"].update(scores=np.array([[np.nan]])),
         "intervals.scores: expected finite numbers",
     ),
+    (
+        lambda p: p["intervals"].update(error=np.array([-1.0, 0.0])),
+        "intervals.error: expected numbers of at least 0",
+    ),
+    (
+        lambda p: p["intervals"].update(calibration=np.zeros(1)),
+        "intervals.calibration: expected float64 numbers",
+    ),
 ]
 
 

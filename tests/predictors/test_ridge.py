@@ -386,12 +386,16 @@ def test_rows_that_are_kept_for_the_temperature_are_bounded_in_number_and_memory
 
 
 HOSTILE_INTERVALS = [
-    (lambda p: p["intervals"].pop("floor"), "intervals: expected scores, weights, intercept, floor"),
+    (
+        lambda p: p["intervals"].pop("floor"),
+        "intervals: expected scores, error, unit, weights, intercept, floor",
+    ),
     (
         lambda p: p["intervals"].update(weights=np.zeros((4, 1))),
         "intervals.weights: expected float64 numbers of",
     ),
     (lambda p: p["intervals"].update(floor=np.zeros(1)), "intervals.floor: expected numbers above 0"),
+    (lambda p: p["intervals"].update(unit=np.zeros(1)), "intervals.unit: expected numbers above 0"),
 ]
 
 

@@ -55,3 +55,18 @@ def test_steps_of_another_task_are_refused(digits):
         FeatureMapRegressor([SMALL, {"kind": "ridge", "task": "classification"}]).fit(digits, y)
     with pytest.raises(UsageError, match="expected the steps of a map, got the predictor ridge: take"):
         FeatureMap([SMALL, "ridge"]).fit(digits, y)
+
+
+def test_intervals_are_those_of_the_map():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 2)), rng.standard_normal(400)
+    numbers = FeatureMapRegressor(intervals=True, steps=["standardize", "ridge"]).fit(X, y)
+    np.testing.assert_array_equal(
+        numbers.predict_interval(X, 0.8), numbers.feature_map_.predict_interval(X, 0.8)
+    )
+    assert numbers.predict_interval(X).shape == (400, 2)
+    classes = FeatureMapClassifier(intervals=True, steps=["standardize", "ridge"]).fit(X, y > 0.0)
+    assert classes.predict_interval(X).dtype == bool
+    plain = FeatureMapRegressor(steps=["standardize", "ridge"]).fit(X, y)
+    with pytest.raises(ValueError, match="fit it again with --intervals"):
+        plain.predict_interval(X)

@@ -34,7 +34,7 @@ from kafeat.registry import build_step
 from kafeat.types import Array, Floats, Mask
 
 # Folds of random rows, of which as many are fitted as have enough rows: a quantile at 90 % is then right to 0.4 points.
-_FEWEST_FOLDS, _FEWEST_FITS, _ENOUGH_ROWS = 10, 3, 5_000
+_FEWEST_FOLDS, _FEWEST_FITS, _ENOUGH_ROWS = 20, 3, 5_000
 
 
 class _Parts(NamedTuple):
@@ -108,10 +108,9 @@ class _Refit:
     def _settled(self, rows: int) -> Config:
         """Return the config of the model with all that was chosen for it, for a fit on so many rows."""
         steps = [fitted.step for fitted in self.fm.chain.steps]
-        if not any(step.traits.unsaved for step in steps):
-            recipes = [step.recipe() for step in steps]
-            if limit_landmarks(recipes, rows) is not None:
-                steps = [build_step(recipe) for recipe in recipes]
+        recipes = [step.live_recipe() for step in steps]
+        if limit_landmarks(recipes, rows) is not None:
+            steps = [build_step(recipe) for recipe in recipes]
         return self.fm.config.model_copy(update={"steps": (*steps, self.fm.needed_predictor().fitted.step)})
 
     def features(self, fm: FeatureMap) -> Floats:

@@ -1,0 +1,130 @@
+"""`evaluate --all-rows` of a model with intervals: do coverage, score and calibration still hold?"""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import GateError, UsageError
+from kafeat.study.scores import refuse_low_scores, score_predictions
+
+STEPS = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}, {"kind": "ridge"}]
+
+
+def table(n, seed, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    y = 3.0 * np.sin(X[:, 0]) + noise * (0.3 + np.abs(X[:, 1])) * rng.standard_normal(n)
+    names = np.array(["high", "low"])[(y < 0.0).astype(int)]
+    return pa.table({"a": X[:, 0], "b": X[:, 1], "y": y, "z": -y, "c": names})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("promises")
+    for name, noise in (("same", 1.0), ("worse", 2.0)):
+        pq.write_table(table(3000, 1, noise), place / f"{name}.parquet")
+    for label in ("y", "c", ["y", "z"]):
+        config = {"columns": {"include": ["a", "b"]}, "steps": STEPS}
+        fm = kafeat.fit(config, table(2000, 0), label=label, intervals=True)
+        fm.save(place / f"{'_'.join(label)}.joblib")
+    return place
+
+
+def record(folder, model, data, label=()):
+    [found] = score_predictions(
+        [str(folder / f"{model}.joblib")], str(folder / f"{data}.parquet"), label, jobs=1
+    )
+    json.dumps(found)
+    return found
+
+
+@pytest.mark.parametrize("model", ["y", "c", "y_z"])
+def test_rows_like_those_of_the_fit_hold_the_promise(folder, model):
+    found = record(folder, model, "same")
+    for one in found["coverage_model"]:
+        error = np.sqrt(one["level"] * (1.0 - one["level"]) * (1.0 / 3000 + 1.0 / 2000))
+        assert one["coverage"] >= one["level"] - 4.0 * error
+        assert one["p_value"] > 1e-4
+    held = found["held_out_model"]
+    assert held["p_value"] > 1e-4
+    assert abs(held["score"] - held["score_here"]) < 0.05
+    assert held["rows"] == 2000
+
+
+@pytest.mark.parametrize("model", ["y", "c", "y_z"])
+def test_rows_with_twice_the_noise_break_it(folder, model):
+    found = record(folder, model, "worse")
+    assert found["coverage_model"][1]["p_value"] < 1e-4
+    assert found["held_out_model"]["p_value"] < 1e-4
+    refuse_low_scores([found], None, 0.5)
+    with pytest.raises(GateError, match=r"coverage of 0\.9: expected at least 0\.89, got 0\."):
+        refuse_low_scores([found], None, 0.89)
+
+
+def test_coverage_and_width_are_those_of_predict_interval(folder):
+    found, rows = record(folder, "y", "worse"), pq.read_table(folder / "worse.parquet")
+    low, high = kafeat.load(folder / "y.joblib").predict_interval(rows, 0.8).T
+    truth = rows["y"].to_numpy()
+    one = found["coverage_model"][0]
+    assert one["coverage"] == ((low <= truth) & (truth <= high)).mean()
+    assert one["size"] == pytest.approx((high - low).mean())
+
+
+def test_labels_in_another_order_are_those_of_the_model(folder):
+    one, other = record(folder, "y_z", "same", ("y", "z")), record(folder, "y_z", "same", ("z", "y"))
+    assert one["coverage_model"] == other["coverage_model"]
+    assert one["held_out_model"]["score_here"] == pytest.approx(
+        other["held_out_model"]["score_here"], rel=1e-12
+    )
+
+
+def test_a_class_that_the_model_does_not_know_is_not_covered(folder, tmp_path):
+    rows = table(3000, 1)
+    classes = rows["c"].to_pylist()
+    spoiled = rows.set_column(4, "c", pa.array(["other" if i % 2 else one for i, one in enumerate(classes)]))
+    pq.write_table(spoiled, tmp_path / "o.parquet")
+    [found] = score_predictions([str(folder / "c.joblib")], str(tmp_path / "o.parquet"), jobs=1)
+    assert all(one["coverage"] <= 0.5 for one in found["coverage_model"])
+    assert found["held_out_model"]["score_here"] == pytest.approx(found["score_model"])
+
+
+def test_a_model_without_intervals_has_no_coverage(folder, tmp_path):
+    kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": STEPS}, table(500, 0), label="y").save(
+        tmp_path / "m"
+    )
+    [found] = score_predictions([str(tmp_path / "m")], str(folder / "same.parquet"), jobs=1)
+    assert "coverage_model" not in found
+    with pytest.raises(UsageError, match="--min-coverage: expected a model with intervals"):
+        refuse_low_scores([found], None, 0.8)
+
+
+def test_the_command_shows_it_and_gates(folder, in_process):
+    words = (
+        "evaluate",
+        "--model",
+        folder / "c.joblib",
+        folder / "worse.parquet",
+        "--all-rows",
+        "--min-coverage",
+    )
+    done = in_process(*words, "0.5", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "does it still hold?" in done.stdout
+    assert "coverage of 90%" in done.stdout
+    done = in_process(*words, "0.99", cwd=folder)
+    assert done.returncode == 6
+    done = in_process(
+        "evaluate",
+        "--model",
+        folder / "c.joblib",
+        folder / "same.parquet",
+        "--min-coverage",
+        "0.9",
+        cwd=folder,
+    )
+    assert done.returncode == 2
+    assert "--min-coverage: expected --all-rows" in done.stderr

@@ -391,15 +391,26 @@ class Chain:
         return pair
 
     def numbers(self, X: Floats) -> Floats:
-        """Rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers."""
-        steps = [f.step.traits for f in self.steps]
-        most = max(
-            (i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.reads_columns),
-            default=0,
-        )
-        if not most or not all(s.missing != "refuse" or s.reads_columns for s in steps[:most]):
+        """Rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers.
+
+        Of chains side by side that end in features, those that see other columns than the chains before give numbers.
+        """
+        makers = [i + 1 for i, fitted in enumerate(self.steps) if _makes_numbers(fitted.step)]
+        leading = [fitted.step.traits for fitted in self.steps[: max(makers, default=0)]]
+        if not leading or not all(one.missing != "refuse" or one.reads_columns for one in leading):
             return X
-        return self.first(most).transform(X)
+        last = self.steps[len(leading) - 1]
+        # a union, whose module imports this one
+        chains = getattr(last.step, "chains", None)
+        inner = [step for _, steps in last.step.inner_chains for step in steps]
+        if chains is None or all(isinstance(step, Scaler) for step in inner):
+            return self.first(len(leading)).transform(X)
+        X, seen, parts = self.before(len(leading) - 1, X), set[int](), list[Floats]()
+        for indices, chain in chains(last.state, last.n_features_in):
+            if not seen.issuperset(indices.tolist()):
+                seen.update(indices.tolist())
+                parts.append(chain.numbers(X[:, indices]))
+        return np.hstack(parts)
 
     def exact_kernel_note(self) -> str | None:
         """Say where the exact kernel is one of computed features; None if it never is."""
@@ -421,6 +432,13 @@ class Chain:
                 f"kernel is that of the computed outputs of the steps before it"
             )
         return "; ".join(notes) or None
+
+
+def _makes_numbers(step: Step) -> bool:
+    """Return true for a step that reads gaps, categories, texts or times; trees read them, and make features."""
+    traits = step.traits
+    reads = traits.missing == "fill" or traits.reads_columns
+    return reads and (isinstance(step, Scaler) or bool(step.inner_chains) or bool(traits.text_columns))
 
 
 def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates:

@@ -151,7 +151,9 @@ class EvaluatedMap:
         """Return rows with missing numbers filled, and categories coded, as the map does."""
         if self._matrix is not None:
             return self._matrix.columns(X, self._fitted_on).astype(self._fm.input_dtype)
-        return self._fm.chain.numbers(X)
+        numbers = self._fm.chain.numbers(X)
+        gaps = np.isnan(numbers)  # which trees take as they are
+        return np.where(gaps, 0.0, numbers).astype(numbers.dtype) if gaps.any() else numbers
 
     def transform(self, X: Floats) -> Floats:
         """Return the features of rows, rounded to the dtype of the output."""

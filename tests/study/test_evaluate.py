@@ -1028,3 +1028,23 @@ def test_each_part_of_a_union_has_the_score_without_it(rings):
     assert of_part.cells == ["fourier", "fourier", "standardize"]
     assert score.head == "accuracy without it"
     assert score.cells == [f"{part['score_without']:.4f}" for part in found["parts"]]
+
+
+def test_columns_of_a_map_in_a_union_are_no_raw_columns():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(200, 3))
+    y = x[:, 0] + 0.1 * rng.normal(size=200)
+    x[::7, 1] = np.nan
+    shop = np.array(["a", "b"])[rng.integers(0, 2, 200)]
+    table = pa.table({**{f"x{j}": x[:, j] for j in range(3)}, "shop": shop, "y": y})
+    fill = ["missing_indicator", {"kind": "one_hot", "columns": ["shop"]}, "impute", "standardize"]
+    maps = [
+        {"steps": [*fill, {"kind": "nystroem", "n_components": 30}]},
+        {"columns": ["x*"], "steps": ["impute", {"kind": "nystroem", "n_components": 5}]},
+    ]
+    found = kafeat.evaluate(
+        data=table, label="y", config={"steps": [{"kind": "union", "maps": maps}]}, jobs=1
+    )
+    # three numbers, an indicator of gaps and two shops
+    assert found["columns_raw"] == 6
+    assert found["n_components"] == 35

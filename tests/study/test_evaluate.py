@@ -138,7 +138,7 @@ def test_records_and_summaries_have_the_documented_keys(compared):
         "parts",  # only of unions
         # only of maps that end in a predictor
         "score_model", "calibration_error_model", "equivalent_model", "test_rows_seen_model",
-            "coverage_model", "held_out_model",  # only of models with intervals, on all rows
+        "coverage_model", "held_out_model",  # only of models with intervals, on all rows
     }  # fmt: skip
     absent |= {f"{name}_{which}" for name in figure_names("regression") for which in SCORED}
     for record in compared["records"]:

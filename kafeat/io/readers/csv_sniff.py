@@ -76,8 +76,9 @@ def _first_rows(
         head = text.look(size)
         refuse_binary(location, head, "CSV")
         paused = len(head) < size and not text.whole
-        # A row that has not ended takes the character behind a pause.
-        rows = _parsed(location, head + b"|" if paused else head, delimiter, text.whole)
+        # A row that has not ended takes the character behind a pause; a lone CR may be half of an end.
+        known = head.removesuffix(b"\r") + b"|" if paused else head
+        rows = _parsed(location, known, delimiter, text.whole)
         count = sum(map(bool, rows))
         if _show(rows, seen) if paused else count >= 2 or text.whole:
             longest = len(head) // max(1, count) if count < 16 else 0

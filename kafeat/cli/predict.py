@@ -14,8 +14,8 @@ HELP = """Write the prediction for every row of IN to OUT. `-` is stdin or stdou
 
 MODEL ends in a predictor, such as `- kind: ridge`. OUT has the column `prediction` (`prediction_LABEL` for several
 labels) and for classes `probability_CLASS`. NPY holds the probabilities or numbers alone. `--interval` adds `lower` and
-`upper`, or for classes `set_CLASS`, if the model was made by `kafeat fit --intervals`. Everything else is as in `kafeat
-transform`, which writes the same for such a model.
+`upper`, or for classes `set_CLASS`. Everything else is as in `kafeat transform`, which writes the same for such a
+model.
 """
 EPILOG = """\b
 Examples:

@@ -65,7 +65,9 @@ class FitOptions:
     jobs: int | None = option(None, JOBS)
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
     intervals: bool = option(
-        False, "Keep the errors of rows held out of the fit, for `predict --interval`. A fit takes longer."
+        True,
+        "Keep the errors of rows held out of the fit, for `predict --interval`: a fit takes two to four times as long.",
+        names=("--intervals/--no-intervals",),
     )
     reading: InputOptions | None = None
 

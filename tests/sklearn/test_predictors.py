@@ -31,7 +31,7 @@ def test_they_are_what_kafeat_fits(digits):
     y = load_digits().target
     steps = [{"kind": "standardize"}, SMALL, {"kind": "ridge", "task": "classification"}]
     ours = FeatureMapClassifier(["standardize", SMALL]).fit(digits, y)
-    plain = kafeat.fit({"dtype": "float64", "steps": steps}, digits, y)
+    plain = kafeat.fit({"dtype": "float64", "steps": steps}, digits, y, intervals=False)
     assert ours.feature_map_.dumps() == plain.dumps()
     assert np.array_equal(ours.predict(digits), plain.predict(digits))
     assert np.array_equal(ours.predict_proba(digits), plain.predict_proba(digits))
@@ -68,5 +68,5 @@ def test_intervals_are_those_of_the_map():
     classes = FeatureMapClassifier(intervals=True, steps=["standardize", "ridge"]).fit(X, y > 0.0)
     assert classes.predict_interval(X).dtype == bool
     plain = FeatureMapRegressor(steps=["standardize", "ridge"]).fit(X, y)
-    with pytest.raises(ValueError, match="fit it again with --intervals"):
+    with pytest.raises(ValueError, match="fit it again .without --no-intervals"):
         plain.predict_interval(X)

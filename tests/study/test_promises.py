@@ -93,9 +93,8 @@ def test_a_class_that_the_model_does_not_know_is_not_covered(folder, tmp_path):
 
 
 def test_a_model_without_intervals_has_no_coverage(folder, tmp_path):
-    kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": STEPS}, table(500, 0), label="y").save(
-        tmp_path / "m"
-    )
+    config = {"columns": {"include": ["a", "b"]}, "steps": STEPS}
+    kafeat.fit(config, table(500, 0), label="y", intervals=False).save(tmp_path / "m")
     [found] = score_predictions([str(tmp_path / "m")], str(folder / "same.parquet"), jobs=1)
     assert "coverage_model" not in found
     with pytest.raises(UsageError, match="--min-coverage: expected a model with intervals"):

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.labelled import LabelledReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import location_of
-from kafeat.jobs.fit.intervals import with_refitted_intervals
+from kafeat.jobs.fit.intervals import refitted_intervals
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
@@ -40,6 +41,7 @@ from kafeat.jobs.fit.predictor import (
     fit_predictor,
     row_streams,
     with_class_weight,
+    with_intervals,
 )
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy, refuse_shared, with_split_by
@@ -140,8 +142,7 @@ def fit_reader(
         source = labelled(source, label_names(label))
     data = TrainingData(source, label, split, weight=weight)
     check_weight(config, weight, (*label_names(label), split))
-    if intervals and config.predictor is None:
-        raise UsageError("--intervals: expected a config that ends in a predictor, such as ridge, got a map")
+    intervals = intervals and config.predictor is not None
     summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
     streams = row_streams(config, data, listener)
@@ -154,7 +155,8 @@ def fit_reader(
     fm = fit_predictor(fm, data, summary, jobs, listener, folds, intervals and not seen)
     if not intervals or not seen:
         return fm
-    return with_refitted_intervals(fm, sampled, data, summary, count_jobs(jobs), listener)
+    find = partial(refitted_intervals, fm, sampled, data, summary, count_jobs(jobs), listener)
+    return with_intervals(fm, find, source.location, listener)
 
 
 def labelled(source: Reader, labels: LabelNames) -> Reader:

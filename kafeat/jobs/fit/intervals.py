@@ -20,12 +20,11 @@ from kafeat.jobs.fit.predictor import (
     labelled_rows,
     row_streams,
     targets_of,
-    with_intervals,
 )
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.search import limit_landmarks
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
-from kafeat.maths.intervals import fit_intervals
+from kafeat.maths.intervals import Intervals, fit_intervals
 from kafeat.maths.ridge import NormalEquations
 from kafeat.maths.row_sample import mixed, row_hashes
 from kafeat.maths.task import PredictionTask
@@ -134,15 +133,15 @@ class _Refit:
         return TrainingRows(Z, targets, of_folds, counts, counts), np.concatenate(parts)
 
 
-def with_refitted_intervals(
+def refitted_intervals(
     fm: FeatureMap,
     sampled: SampledFit,
     data: TrainingData,
     summary: LabelSummary,
     jobs: int,
     listener: Listener,
-) -> FeatureMap:
-    """Return the model with the errors of rows that neither its steps nor its predictor have seen, fold by fold."""
+) -> Intervals | None:
+    """Return intervals from errors of rows that neither steps nor predictor of a model had seen; None without any."""
     step = fm.config.predictor
     if step is None:
         raise TypeError("the config has no predictor")
@@ -173,5 +172,4 @@ def with_refitted_intervals(
         return found
 
     with one_blas_thread(linalg=True):
-        found = fit_intervals(HeldOut(rows, outputs), targets_of(task, summary, folds), jobs, sizes)
-    return with_intervals(fm, found, data)
+        return fit_intervals(HeldOut(rows, outputs), targets_of(task, summary, folds), jobs, sizes)

@@ -279,16 +279,28 @@ def fit_predictor(
     predictor = FittedPredictor(fitted, summary.labels(task, names))
     provenance = _provenance(fm, learned, rows_learned, data.weight)
     fm = replace(fm, predictor=predictor, format=WITH_PREDICTOR, provenance=provenance)
-    if not intervals or learned.held_out is None:
+    held_out = learned.held_out
+    if not intervals or held_out is None:
         return fm
-    with one_blas_thread(linalg=True):
-        return with_intervals(fm, fit_intervals(learned.held_out(), training.targets, count_jobs(jobs)), data)
+
+    def find() -> Intervals | None:
+        with one_blas_thread(linalg=True):
+            return fit_intervals(held_out(), training.targets, count_jobs(jobs))
+
+    return with_intervals(fm, find, place, listener)
 
 
-def with_intervals(fm: FeatureMap, intervals: Intervals | None, data: TrainingData) -> FeatureMap:
-    """Return the model with these intervals; refuse data without a row that could be held out."""
+def with_intervals(
+    fm: FeatureMap, find: Callable[[], Intervals | None], place: str, listener: Listener
+) -> FeatureMap:
+    """Return the model with the intervals that are found; without, and a warning, if there is no row to hold out."""
+    try:
+        intervals, reason = find(), f"{place}: expected rows to hold out of the fit, got none"
+    except DataError as error:
+        intervals, reason = None, str(error)
     if intervals is None:
-        raise DataError(f"{data.source.location}: intervals: expected rows to hold out of the fit, got none")
+        listener.warn(f"the model has no intervals (predict --interval): {reason}")
+        return fm
     predictor = replace(fm.needed_predictor(), intervals=intervals)
     return replace(fm, predictor=predictor, format=WITH_INTERVALS)
 

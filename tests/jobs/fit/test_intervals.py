@@ -6,7 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.errors import UsageError
+import kafeat.jobs.fit.intervals
+import kafeat.jobs.fit.predictor
+from kafeat.errors import DataError, KafeatWarning, UsageError
 
 FOURIER = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]
 # Landmarks by the residuals of the label: these steps are fitted again in each fold.
@@ -149,12 +151,27 @@ def test_weights_of_zero_are_rows_that_are_not_there():
 @pytest.mark.parametrize("kind", ["ridge", "logistic"])
 def test_a_model_without_intervals_says_how_to_fit_it(kind):
     X, _, classes = rows(200, 0)
-    fm = kafeat.fit({"steps": [*FOURIER, {"kind": kind}]}, X, label=classes)
-    with pytest.raises(UsageError, match="fit it again with --intervals"):
+    fm = kafeat.fit({"steps": [*FOURIER, {"kind": kind}]}, X, label=classes, intervals=False)
+    with pytest.raises(UsageError, match="fit it again .without --no-intervals"):
         fm.predict_interval(X)
 
 
-def test_a_map_has_no_intervals():
-    X, _, _ = rows(200, 0)
-    with pytest.raises(UsageError, match="--intervals: expected a config that ends in a predictor"):
-        kafeat.fit({"steps": FOURIER}, X, intervals=True)
+@pytest.mark.parametrize("steps", [FOURIER, BY_LABEL])
+def test_a_map_has_no_intervals_and_a_model_has_them_unasked(steps):
+    X, y, _ = rows(200, 0)
+    assert kafeat.fit({"steps": FOURIER}, X).predictor is None
+    assert kafeat.fit({"steps": [*steps, {"kind": "ridge"}]}, X, label=y).predictor.intervals is not None
+
+
+@pytest.mark.parametrize("steps", [FOURIER, BY_LABEL])
+def test_a_fit_does_not_fail_for_the_sake_of_intervals(steps, monkeypatch):
+    X, y, _ = rows(200, 0)
+
+    def fail(*_args):
+        raise DataError("data.csv: no errors")
+
+    for module in (kafeat.jobs.fit.intervals, kafeat.jobs.fit.predictor):
+        monkeypatch.setattr(module, "fit_intervals", fail)
+    with pytest.warns(KafeatWarning, match="the model has no intervals.*data.csv: no errors"):
+        fm = kafeat.fit({"steps": [*steps, {"kind": "ridge"}]}, X, label=y)
+    assert fm.predictor.intervals is None

@@ -129,7 +129,7 @@ def test_verify_finds_an_interval_that_is_wrong(format, label, model, data, tmp_
 
 def test_what_has_no_interval_is_refused(model, data, tmp_path):
     for fm, options, message in (
-        (model("y", intervals=False), {"interval": 0.9}, "fit it again with --intervals"),
+        (model("y", intervals=False), {"interval": 0.9}, "fit it again .without --no-intervals"),
         (model("y"), {"interval": (0.9, 0.9)}, "each probability once, got 0.9 twice"),
         (model("y"), {"interval": 1.0}, "between 0 and 1"),
         (model("y"), {"interval": 0.9999}, "at most 0.9985, as the model knows the errors of 700"),

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
 
+class _WithoutPandas:
+    """A finder of modules that finds no pandas.
+
+    Arrow imports it to see whether a list is a column of pandas, which takes longer than all that a short command does.
+    """
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("a transform does without pandas", name=name)
+
+
 def main() -> NoReturn:
     """`kafeat`, or `python -m kafeat`."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command line listens
+    os.environ.setdefault(
+        "PYDANTIC_DISABLE_PLUGINS", "__all__"
+    )  # it would look through all installed packages
+    if sys.argv[1:2] in (["transform"], ["predict"]):
+        sys.meta_path.insert(0, _WithoutPandas)
+        gc.disable()  # until the job begins: nothing that is imported goes, and to see that takes a tenth of a start
     from kafeat.cli.main import main as run
 
     run()

@@ -25,7 +25,7 @@ AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list)
 class ChainOnColumns(BaseModel):
     """A chain of steps, on columns of its own if asked."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     columns: Annotated[tuple[str, ...], Field(min_length=1), AS_TUPLE] | None = Field(
         default=None, description="the columns that the map sees, by name or pattern; null: all"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,6 +86,9 @@ def _run(request: DatasetRequest, over_parts: bool) -> None:
     from kafeat.jobs.dataset.journal import DatasetResult
 
     target = request.target
+    if not gc.isenabled():  # see __main__.py
+        gc.freeze()
+        gc.enable()
     with progress("transform", "parts" if over_parts else "rows") as announce:
         done = run(request, over_parts, announce)
     if not isinstance(done, DatasetResult):

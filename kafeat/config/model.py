@@ -26,7 +26,7 @@ from kafeat.maths.scoring import ScoringName
 from kafeat.registry import AnyStep
 from kafeat.types import DType
 
-FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+FROZEN = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
 def _predictor_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -228,8 +228,9 @@ def total_clipped(counts: Iterable[Array | None]) -> Array | None:
 class Step(BaseModel, ABC):
     """A recipe: validated, frozen parameters. Its `kind` is the name of its file."""
 
+    # A command uses few kinds, so schemas are built on first use.
     model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, validate_default=True
+        defer_build=True, frozen=True, strict=True, extra="forbid", allow_inf_nan=False, validate_default=True
     )
 
     kind: ClassVar[str]

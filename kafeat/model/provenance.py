@@ -29,7 +29,7 @@ Value = bool | int | float | Name | list[Any] | dict[str, Any] | None
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid")
 
 
 class Origin(_Record):

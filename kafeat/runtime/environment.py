@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import platform
-from importlib.metadata import version
 from pathlib import Path
 
 from kafeat.errors import UsageError
@@ -18,6 +17,8 @@ _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 def versions() -> dict[str, str]:
     """Return the versions of kafeat and of the libraries that compute and write for it."""
+    from importlib.metadata import version  # slow to import
+
     return {name: version(name) for name in NAMES}
 
 

@@ -39,7 +39,7 @@ PATIENCE_SECONDS = 30.0
 class Owner(BaseModel):
     """A run. Host, process and start time help people to find it."""
 
-    model_config = ConfigDict(frozen=True, strict=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, strict=True)
 
     run: str = Field(pattern=r"^[0-9a-f]{16}$")
     host: str

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.io.columns.numbers import is_text, storage_of
@@ -151,6 +150,8 @@ def is_timed(kind: pa.DataType, format: Format) -> bool:
 
 def beyond(column: pa.ChunkedArray, format: Format) -> pa.Scalar | None:
     """Return a date or time that the format cannot hold, or None."""
+    import pyarrow.compute as pc  # slow to import
+
     for chunk in column.chunks:
         values = chunk.storage if isinstance(chunk, pa.ExtensionArray) else plain(chunk)
         ends = pc.min_max(values)
@@ -206,6 +207,8 @@ def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:
 
 
 def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:
+    import pyarrow.compute as pc
+
     ours, theirs = decoded(ours), decoded(theirs)
     missing = pc.and_(pc.is_null(ours, nan_is_null=True), pc.is_null(theirs, nan_is_null=True))
     if not ours.type.equals(theirs.type):

@@ -18,7 +18,7 @@ from kafeat.jobs.transform.result import rejects_name
 
 class _Entry(BaseModel):
     # Later versions may write keys that this one does not know.
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
 
 _Count = Annotated[int, Field(ge=0)]

@@ -85,7 +85,9 @@ def key_of(rows: str | Array) -> str:
 class Given(BaseModel):
     """Rows of the same columns as the data; they go through the steps before as the sample does."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, strict=True, extra="forbid", arbitrary_types_allowed=True
+    )
 
     given: Annotated[
         Any,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -156,7 +157,7 @@ class Programs:
         transform = self._chain.joined(
             self.transforms, self._dtype, predictor=predictor, factor=scale, sums=sums
         )
-        worker: Callable[[], Worker] = partial(TileLoop, transform, made_in)
+        worker: Callable[[], Worker] = _of_thread(partial(TileLoop, transform, made_in))
         if self._device is not None:
             worker = partial(self._device.worker, worker, what, scale, sums)
         behind = self._chain.n_components if sums else 0
@@ -179,6 +180,19 @@ class Programs:
             LEAST_ROWS if before is None else tile_rows(before),
             partial(SparseLoop, chain, before, last, reads, self._dtype, dtype),
         )  # fmt: skip
+
+
+def _of_thread(make: Callable[[], Worker]) -> Callable[[], Worker]:
+    """Return a function for the worker of the calling thread, made once: new buffers cost more than a single row."""
+    own = threading.local()
+
+    def worker() -> Worker:
+        if not hasattr(own, "worker"):
+            own.worker = make()
+        kept: Worker = own.worker
+        return kept
+
+    return worker
 
 
 class SparseLoop:

@@ -25,7 +25,6 @@ from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
 from kafeat.pictures import notebook
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
-from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.run import fill, run
 from kafeat.types import Array, DType, Floats, TableLike
 
@@ -156,7 +155,7 @@ class FeatureMap:
         if intervals is None:
             raise UsageError(
                 "interval: expected a model that knows the errors of rows held out of its fit, got one that does not: "
-                "fit it again with --intervals (in Python: intervals=True)"
+                "fit it again (without --no-intervals; in Python: intervals=True)"
             )
         return intervals
 
@@ -342,7 +341,7 @@ class FeatureMap:
         >>> X = rng.normal(size=(500, 1))
         >>> y = 10.0 * X[:, 0] + rng.normal(size=500)
         >>> config = {"steps": [{"kind": "fourier", "n_components": 64}, {"kind": "ridge"}]}
-        >>> kafeat.fit(config, X, label=y, intervals=True).predict_interval([[0.5]], 0.8).round().tolist()
+        >>> kafeat.fit(config, X, label=y).predict_interval([[0.5]], 0.8).round().tolist()
         [[4.0, 6.0]]
         """
         intervals, predictor = self.needed_intervals(), self.needed_predictor()
@@ -451,17 +450,27 @@ class FeatureMap:
     def source(self, X: TableLike | Reader) -> tuple[Reader, Columns]:
         """Return a reader of rows in memory, and the columns of it that the map reads."""
         # Imported here: a transform of files does not need it at its start.
-        from kafeat.io.readers.memory import reader_of
+        from kafeat.io.readers.memory import MemoryReader, reader_of
 
         source = reader_of(X)
-        return source, match(source, self.columns, ())
+        if not isinstance(source, MemoryReader):
+            return source, match(source, self.columns, ())
+        width = len(source.fields)
+        if width not in self._of_width:
+            self._of_width[width] = match(source, self.columns, ())
+        return source, self._of_width[width]
+
+    @cached_property
+    def _of_width(self) -> dict[int, Columns]:
+        """The columns that were matched to arrays of a width; a row takes less time than its match."""
+        return {}
 
     def fill(
         self, program: Program, X: TableLike | Reader, jobs: int | None, out: Floats | None = None
     ) -> Floats:
         """Return the results of a program of this map for rows X, in `out` if that is given."""
         source, columns = self.source(X)
-        return fill(program, source, columns, self.chunk_rows, count_jobs(jobs), out)
+        return fill(program, source, columns, self.chunk_rows, jobs, out)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = True, *, fsync: bool = True) -> None:
         """Write the model file, completely or not at all. Loading it runs no code.

@@ -17,6 +17,7 @@ from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.runtime.column_ranges import ColumnRanges
+from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.ordered_map import ordered_map, prefetch
 from kafeat.types import Array, Floats, Mask
 
@@ -140,7 +141,12 @@ def run(
 
 
 def fill(
-    program: Program, source: Reader, columns: Columns, chunk_rows: int, jobs: int, out: Floats | None = None
+    program: Program,
+    source: Reader,
+    columns: Columns,
+    chunk_rows: int,
+    jobs: int | None = None,
+    out: Floats | None = None,
 ) -> Floats:
     """Return the results of all rows of a source, in `out` if that is given."""
     if source.rows is None:
@@ -153,6 +159,7 @@ def fill(
             f"out: expected a writeable array of floats of shape {shape}, "
             f"got shape {out.shape} and dtype {out.dtype}"
         )
+    jobs = 1 if jobs is None and source.rows <= program.rows else count_jobs(jobs)
     height = shared_height(program, chunk_rows, source.rows, jobs)
     chunks, jobs = source.chunks(columns, (), height), max(1, min(jobs, -(-source.rows // height)))
     for _ in run(program, chunks, InMemory(out), jobs, in_memory=source.in_memory):

@@ -76,6 +76,11 @@ class Columns:
         ]
 
     @cached_property
+    def plain(self) -> bool:
+        """True if every column holds numbers that are taken as they are."""
+        return not any(column.special for column in self.features)
+
+    @cached_property
     def numbers(self) -> Columns:
         """The columns without texts."""
         return replace(self, features=tuple(column for column in self.features if not column.text))

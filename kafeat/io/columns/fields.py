@@ -165,15 +165,18 @@ def _advice(known: list[str]) -> str:
 def indices_of(table: Table, requested: Iterable[str]) -> list[int]:
     """Return the positions of the columns with these names. Each name must exist exactly once."""
     names = list(requested)
-    require(table, names)
-    counts = Counter(field.name for field in table.fields)
-    for name in names:
-        if counts[name] != 1:
-            advice = _advice(list(counts.elements()))
-            raise table.refusal(
-                name, f"expected one column of that name, got {counts[name]}; rename one{advice}"
-            )
+    if not names:
+        return []
     places = {field.name: i for i, field in enumerate(table.fields)}
+    if len(places) < len(table.fields) or not places.keys() >= set(names):
+        require(table, names)
+        counts = Counter(field.name for field in table.fields)
+        for name in names:
+            if counts[name] != 1:
+                advice = _advice(list(counts.elements()))
+                raise table.refusal(
+                    name, f"expected one column of that name, got {counts[name]}; rename one{advice}"
+                )
     return [places[name] for name in names]
 
 

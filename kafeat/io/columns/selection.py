@@ -236,7 +236,7 @@ def _by_position(table: Table, columns: Columns, not_features: Sequence[str]) ->
         )
     fields_of(table, (field.name for field in fields))
     _refuse_one_name(table, matched)
-    if any(column.special for column in columns.features):
+    if not columns.plain:
         return _with_special(table, matched, columns)
     if len(matched.features) == len(columns.features):
         pairs = zip(matched.features, columns.features, strict=True)

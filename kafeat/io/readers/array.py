@@ -54,17 +54,18 @@ class ArrayChunk(Chunk):
         return pa.Table.from_arrays(arrays, names=list(self.keep))
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        texts = [j for j, column in enumerate(self.columns.features) if column.text]
+        plain = self.columns.plain
+        texts = () if plain else [j for j, column in enumerate(self.columns.features) if column.text]
         if texts:
             numbers, sound = self._of_numbers.decode(dtype)
             words = [spelled(self._as_it_is(j)) for j in texts]
             return self.columns.beside_texts(numbers_of(numbers), words), sound
         block, coded = self._numbers(), self._coded()
-        if any(column.dialect.timezone not in (KEEP, UTC) for column in self.columns.features):
+        if not plain and any(column.dialect.timezone not in (KEEP, UTC) for column in self.columns.features):
             block = self._on_clocks(block)
         if block.dtype == dtype and not coded:
-            plain: Floats = block.view(np.ndarray)
-            return plain, all_finite(plain) or not self._bad(plain, coded).any()
+            same: Floats = block.view(np.ndarray)
+            return same, all_finite(same) or not self._bad(same, coded).any()
         out = np.empty_like(block, dtype, subok=False)
         finite = cast_finite(block, out)
         for j, categories in coded.items():
@@ -121,6 +122,8 @@ class ArrayChunk(Chunk):
 
     def _coded(self) -> dict[int, Categories | Vocabulary]:
         """Return the columns that are read as categories."""
+        if self.columns.plain:
+            return {}
         return {j: c.categories for j, c in enumerate(self.columns.features) if c.categories is not None}
 
     def _bad(self, X: Floats, coded: Mapping[int, Categories | Vocabulary]) -> Mask:

@@ -154,7 +154,7 @@ def of_sklearn(cls):
 def fitted(problem, config, rows):
     """A map of kafeat, fitted on these rows with their labels."""
     plain = {"dtype": "float64", "seed": problem.seed, "fit_rows": "all", **config}
-    return kafeat.fit(plain, problem.raw[rows], problem.labels[rows])
+    return kafeat.fit(plain, problem.raw[rows], problem.labels[rows], intervals=False)
 
 
 def of_kafeat(*steps, multiples=MULTIPLES):

@@ -104,7 +104,8 @@ def look(step: dict[str, Any], X: np.ndarray, dtype: str) -> None:
     except (DataError, ConfigError) as error:
         advice = str(error)
     assert not advice or any(
-        word in advice for word in ("scale the input", "gamma", "n_components", "clip_negative")
+        word in advice
+        for word in ("scale the input", "gamma", "n_components", "clip_negative", "two classes")
     )
 
 

@@ -154,7 +154,7 @@ def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the
         ("fit sample_data/digits.csv m.joblib", 2, "`kafeat config --for DATA` starts one."),
         ("transform sample_data/digits.csv out.npy", 2, "Missing option '--model'. `kafeat fit` makes a model."),
         ("tune sample_data/digits.csv best.yaml", 2, "Missing option '--label'. It names the column to predict."),
-        ("tune mine.xlsx best.yaml --label y", 2, "got the file of a spreadsheet: save its sheet as CSV"),
+        ("tune mine.xlsx of_excel.yaml --label y", 2, "got the file of a spreadsheet: save its sheet as CSV"),
         ("transform --model map.joblib sample_data/digits.csv a.XLS", 2, "name a .csv file, which it opens"),
         ("fit --config map.joblib sample_data/digits.csv m.joblib", 2, "save the config so, if it is one"),
         ("fit --config sample_data/digits.csv sample_data/digits.csv m.joblib", 2, "--for DATA` starts one"),

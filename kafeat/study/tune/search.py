@@ -157,13 +157,17 @@ class Search:
                     self._try(candidate, self.sizes[-1])
 
     def score_on_all_rows(self) -> None:
-        """Score the best candidates, raw columns and the default map on all rows, or as many as there is time for."""
+        """Score the best candidates, raw columns and the default map on all rows, or as many as there is time for.
+
+        The best one is scored with and without trees, which gain more from more rows than a kernel does.
+        """
         last = self.sizes[-1]
         ranked = [trial.candidate for trial in self._ranked(last)]
         if not self._has_more_rows or not ranked:
             return
-        plain = [one for one in ranked if one in (RAW, DEFAULT)]
-        finalists = list(dict.fromkeys([*ranked[:_FINALISTS], *plain]))
+        best, plain = self._best_map() or ranked[0], [one for one in ranked if one in (RAW, DEFAULT)]
+        other = [best.without_trees] if best.trees != NO_TREES else [*self.space.with_trees(best)][:1]
+        finalists = list(dict.fromkeys([ranked[0], *other, *ranked[1:_FINALISTS], *plain]))
         size = Size(self.all_rows, last.width, 1)
         while self._too_slow(finalists, size) and (len(finalists) > 2 or size.rows > 2 * last.rows):
             if len(finalists) > 2:
@@ -242,7 +246,15 @@ class Search:
 
         The seconds of trials of another size are multiplied by the ratio of those of maps without learned parts.
         """
-        last, own = self.sizes[-1], self._made(candidate, self.sizes[-1])
+        last = self.sizes[-1]
+        known = [
+            one.outcome.seconds * max(1.0, size.width / one.size.width) ** 1.5
+            for one in self.later
+            if one.candidate == candidate and one.size.rows == size.rows and one.size.share >= size.share
+        ]
+        if known:
+            return min(known)
+        own = self._made(candidate, last) or self._made(candidate.without_trees, last)
         if size.rows > last.rows and own is not None:
             rows = size.share * size.rows * (size.width / last.width) ** 1.5
             grown = self.space.tree_seconds(candidate, min(size.rows, MOST_MAP_ROWS))

@@ -240,7 +240,7 @@ class SearchSpace:
         """Return about the seconds in which one thread grows the trees of a candidate on some rows."""
         if candidate.trees == NO_TREES:
             return 0.0
-        each = _TREE + _NUMBER * rows * self.table.width
+        each = _TREE + _NUMBER * rows * len(self.table.groups.without_texts)
         return candidate.learned[-1] * self._trees_of_sum * min(self._sums, _MOST_SUMS) * each
 
     @cached_property

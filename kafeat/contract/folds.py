@@ -130,3 +130,17 @@ def cuts_by(keys: RowKeys, n: int) -> list[tuple[Mask, Mask]]:
     if not cuts:
         raise one_only(keys.ordered)
     return cuts
+
+
+def uneven_folds(counts: Array) -> str | None:
+    """Return a sentence if a fold holds less than half or more than twice its share of the rows, or None.
+
+    `counts` are the numbers of rows of the folds.
+    """
+    share, least, most = float(counts.mean()), int(counts.min()), int(counts.max())
+    if 2 * least >= share and most <= 2 * share:
+        return None
+    return (
+        f"expected about {share:,.0f} rows in each of {len(counts)} folds, got from {least:,} to {most:,}: there are "
+        "few different rows, so what is learned from some of them says little about the others"
+    )

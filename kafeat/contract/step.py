@@ -29,7 +29,7 @@ from pydantic_core import PydanticCustomError
 
 from kafeat.contract.coding import Coding
 from kafeat.contract.describe import Described
-from kafeat.contract.folds import RowKeys
+from kafeat.contract.folds import RowKeys, uneven_folds
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.types import Array, Floats, Scratch, Shape, State
@@ -258,7 +258,9 @@ class Step(BaseModel, ABC):
 
     def fit_warnings(self, state: State) -> Iterator[str]:
         """Yield sentences about what was learned that is valid but may not be what was meant."""
-        yield from ()
+        uneven = uneven_folds(state["fold_rows"]) if "fold_rows" in state else None
+        if uneven is not None:
+            yield f"{self.kind}: {uneven}"
 
     def names_out(self, names: Names, state: State) -> Names | None:
         """Return the names of the outputs, or None for a step whose outputs are not input columns.

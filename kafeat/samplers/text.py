@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -28,7 +28,7 @@ from kafeat.contract.step import (
 )  # fmt: skip
 from kafeat.contract.tile import SparseRows, TextRows
 from kafeat.errors import DataError
-from kafeat.maths.content_folds import folds_of, sparse_hashes, uneven_folds
+from kafeat.maths.content_folds import folds_of, sparse_hashes
 from kafeat.maths.task import task_to_learn
 from kafeat.maths.texts import (
     inverse_frequencies,
@@ -127,11 +127,6 @@ class Text(Step):
             of_column[...] = found[:, :, : models.shape[3]]
         fold_rows = np.bincount(folds, minlength=_FOLDS)
         return {"models": models, "seed": np.array(seed), "fold_rows": fold_rows}
-
-    def fit_warnings(self, state: State) -> Iterator[str]:
-        uneven = uneven_folds(state["fold_rows"]) if "fold_rows" in state else None
-        if uneven is not None:
-            yield f"text: {uneven}"
 
     def _signs(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw the outputs that each bucket is added to, one in each of a few parts of them, and the signs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -23,7 +23,6 @@ from kafeat.contract.step import (
     parameter,
 )
 from kafeat.maths.boosting import fit_trees
-from kafeat.maths.content_folds import uneven_folds
 from kafeat.maths.tree_columns import MOST_LEAVES, STATE_DTYPES, TreeColumns, check_trees, tree_shapes
 from kafeat.types import Shape, State
 
@@ -77,11 +76,6 @@ class Trees(Step):
         group = places_of(self.kind, self._group, sample.names)
         categories = {int(j): 0 if sizes is None else sizes[j] for j in places if j not in group}
         return fit_trees(sample.X, sample.label, self, categories, rng, group, sample.jobs)
-
-    def fit_warnings(self, state: State) -> Iterator[str]:
-        uneven = uneven_folds(state["fold_rows"])
-        if uneven is not None:
-            yield f"trees: {uneven}"
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         shapes = tree_shapes(state, self.n_folds, self.n_trees, self.max_leaves, self.n_components)

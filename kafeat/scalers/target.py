@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import GROUP, PositiveFloat, Sample, Traits, Transform, parameter
 from kafeat.contract.tile import dense
 from kafeat.errors import DataError
-from kafeat.maths.content_folds import row_folds, uneven_folds
+from kafeat.maths.content_folds import row_folds
 from kafeat.maths.target_sums import TargetSums
 from kafeat.maths.task import task_to_learn
 from kafeat.scalers._columns import ColumnCoder, others
@@ -100,11 +100,6 @@ class Target(ColumnCoder):
         if self.frequency:
             state["counts"] = np.concatenate([*(s.counts.sum(axis=1) for s in sums), np.empty(0, np.int64)])
         return state
-
-    def fit_warnings(self, state: State) -> Iterator[str]:
-        uneven = uneven_folds(state["fold_rows"])
-        if uneven is not None:
-            yield f"target: {uneven}"
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         k, outputs = np.size(state.get("columns", ())), np.size(state.get("means", ()))

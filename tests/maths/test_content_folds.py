@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from kafeat.contract.folds import uneven_folds
 from kafeat.contract.tile import SparseRows
 from kafeat.io.readers.memory import reader_of
 from kafeat.maths import content_folds
@@ -18,7 +19,6 @@ from kafeat.maths.content_folds import (
     folds_of,
     group_hashes,
     sparse_hashes,
-    uneven_folds,
 )
 from tests.io.tables import every_format, read
 

@@ -39,7 +39,7 @@ COMPLETIONS = {
     "zsh": "zsh/site-functions/_kafeat",
     "fish": "fish/vendor_completions.d/kafeat.fish",
 }
-"""Where shells look for completions below `share`, which a wheel brings to that of its environment."""
+"""The files of completions below `share`, which a wheel puts into the folder of that name of an environment."""
 STABLE = HERE.parent / "tests/stable.txt"
 MADE = "<!-- made by `make reference`: change the code and not this page -->"
 MARK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)

@@ -172,7 +172,7 @@ _FROM = {
     "model": "`kafeat fit` makes a model.",
     "label": "It names the column to predict.",
 }
-"""Where the value of a required option comes from."""
+"""Advice about the value of each required option that is missing."""
 
 
 class GroupedCommand(click.Command):

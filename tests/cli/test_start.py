@@ -1,4 +1,4 @@
-"""What a short command loads: half of its time is imports."""
+"""The modules that a short command loads, as half of its time is imports."""
 
 import subprocess
 import sys

@@ -31,7 +31,7 @@ class CheckedText(io.RawIOBase):
         self._quotes = Quotes(delimiter)
         self._checks: list[Utf8 | Quotes] = [*([Utf8()] if utf8 else []), self._quotes]
         self._held, self._checked, self._next = b"", 0, b""
-        """What was read and not yet given, how much of it is checked, and what is given next."""
+        """Bytes that were read and are held back, the number of them that are checked, and those to give next."""
         self._size, self._begun, self._within = 0, False, False
         self._error: Exception | None = None
         self.paused = False

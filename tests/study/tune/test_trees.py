@@ -175,7 +175,7 @@ def test_a_label_of_noise_gets_no_trees():
 
 
 def test_parts_of_a_union_are_fitted_once_for_all_unions_that_share_them(monkeypatch):
-    """What a chain takes from the cache is what it would learn itself."""
+    """A chain learns the same with the cache and without it."""
     rows, labels = thresholds(300)
     made = []
     step_class = type(build_step({"kind": "trees"}))

@@ -100,10 +100,14 @@ _MOST_KNOWN = 16
 
 
 class FitCache:
-    """Fits that chains on one sample have used lately, by the recipes of their steps and their place in the chain."""
+    """Fits that chains on one sample have used lately, by the recipes of their steps and their place in the chain.
+
+    At most `most` of them are fits of steps before the last one, which have made a sample and take its memory.
+    """
 
     def __init__(self, most: int = _MOST_KNOWN) -> None:
         self._most, self._known, self._place = most, dict[str, Fit](), ""
+        self._large = set[str]()
 
     def within(self, steps: Sequence[Step], place: str = "") -> FitCache:
         """Return the cache of chains inside of a step, at a place in it, after these steps; it shares the fits."""
@@ -123,11 +127,19 @@ class FitCache:
             self._known[self._name(steps)] = known
         return known
 
-    def keep(self, steps: Sequence[Step], fit: Fit) -> None:
-        """Keep the fit of the last of these steps, and drop the one of many that was not used for longest."""
-        if len(self._known) >= self._most:
+    def keep(self, steps: Sequence[Step], fit: Fit, large: bool) -> None:
+        """Keep the fit of the last of these steps, and drop the one of many that was not used for longest.
+
+        It is `large` if it holds a sample of its own.
+        """
+        name, held = self._name(steps), [one for one in self._known if one in self._large]
+        if large and len(held) >= self._most:
+            del self._known[held[0]]
+        elif len(self._known) >= _MOST_KNOWN:
             del self._known[next(iter(self._known))]
-        self._known[self._name(steps)] = fit
+        self._known[name] = fit
+        if large:
+            self._large.add(name)
 
     def _name(self, steps: Sequence[Step]) -> str:
         return self._place + json.dumps([step.recipe() for step in steps])
@@ -250,7 +262,7 @@ class Chain:
                     raise after(refused, steps[:i]) from None
                 fitted.append(one)
                 if cache is not None and (cache.inner or i + 1 < len(steps)):
-                    cache.keep(steps[: i + 1], (one, before))
+                    cache.keep(steps[: i + 1], (one, before), i + 1 < len(steps))
             return cls(tuple(fitted), cast_after=leading_scalers(steps))._with_enough_precision(sample)
 
     def _with_enough_precision(self, sample: Sample) -> Chain:

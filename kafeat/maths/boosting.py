@@ -20,8 +20,9 @@ _MOST_BINS, _NEVER = HIGH - 1, HIGH
 # Fills up the edges of a column.
 _NO_EDGE = 3e38
 _MOST_BYTES = 50_000_000
-# Each tree sees these shares of rows and columns (stochastic gradient boosting, Friedman 2002).
-_SHARE = 0.8
+# Each tree sees this share of rows and of columns (stochastic gradient boosting, Friedman 2002), of many columns about
+# so many: on images of 784 columns that is three times as fast and no worse.
+_SHARE, _COLUMNS = 0.8, 64
 # The mean label of a category counts the mean of all rows as so many.
 _PRIOR_ROWS = 10.0
 
@@ -230,7 +231,8 @@ def _grown(
         "num_leaves": recipe.max_leaves, "learning_rate": recipe.learning_rate,
         "min_data_in_leaf": recipe.min_leaf_rows, "min_data_in_bin": 1, "max_bin": HIGH,
         "bin_construct_sample_cnt": max(1, len(codes)), "feature_pre_filter": False,
-        "feature_fraction": _SHARE, "bagging_fraction": _SHARE, "bagging_freq": 1,
+        "feature_fraction": seen_columns(codes.shape[1]) / codes.shape[1],
+        "bagging_fraction": _SHARE, "bagging_freq": 1,
         # one thread and one way through the data: the same trees on every machine
         "num_threads": 1, "deterministic": True, "force_col_wise": True, "seed": seed, "verbosity": -1,
     }  # fmt: skip
@@ -242,6 +244,11 @@ def _grown(
         booster = lightgbm.train(chosen, lightgbm.Dataset(codes, y, params=chosen), recipe.n_trees)
         for i, tree in enumerate(booster.dump_model()["tree_info"]):
             yield of_outputs[i % len(of_outputs)], i // len(of_outputs), tree["tree_structure"]
+
+
+def seen_columns(width: int) -> float:
+    """Return the number of columns of so many that a tree sees, on average."""
+    return min(_SHARE * width, _COLUMNS)
 
 
 def _objectives(targets: _Targets, rows: Array) -> Iterator[tuple[str, list[int], Array]]:

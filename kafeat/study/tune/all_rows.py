@@ -26,12 +26,19 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.study.columns import Groups, Recipe, with_columns
 from kafeat.study.inputs import RereadableData
 from kafeat.study.scores import ModelScoring, resampled_scores
-from kafeat.study.tune.trials import MOST_MAP_ROWS, RESAMPLES, Outcome, Score, Size, figures_beside
+from kafeat.study.tune.trials import (
+    MOST_MAP_ROWS,
+    RESAMPLES,
+    Outcome,
+    Score,
+    Size,
+    figures_beside,
+    held_out_share,
+)
 from kafeat.types import Array, Floats, Mask
 
-# The share of the rows that is scored on, one of as many parts by groups or times.
+# Parts by groups or times, one of which is scored on.
 _PARTS = 4
-_TEST_SHARE = 1.0 / _PARTS
 _TEST_RESAMPLES = 100
 _TIMED_ROWS = 2048
 
@@ -40,14 +47,15 @@ _TIMED_ROWS = 2048
 class Roles:
     """The rows that a map learns from, and those that it is scored on, which are the same for all maps.
 
-    `limit` is the share of all rows that take part, and `share` that of the others which are learned from. With keys,
-    `folds` divide the rows: whole groups are scored on, or the latest rows.
+    `limit` is the share of all rows that take part, of which `test_share` are scored on, and `share` that of the others
+    which are learned from. With keys, `folds` divide the rows: whole groups are scored on, or the latest rows.
     """
 
     seed: int
     limit: float
     share: float
     folds: Folds
+    test_share: float = 1.0 / _PARTS
 
     def learned(self, numbers: Array, keys: Floats | None) -> Mask:
         """Return true for the rows to learn from, by their numbers (n,) in the data and their keys."""
@@ -65,8 +73,9 @@ class Roles:
         hashes = mixed(self.seed, mixed(self.seed, numbers.astype(np.uint64)))
         place: Floats = hashes / 2.0**64 / self.limit
         if keys is None:
-            test: Mask = place < _TEST_SHARE
-            return np.where(test | (place >= 1.0), place, (place - _TEST_SHARE) / (1.0 - _TEST_SHARE)), test
+            share = self.test_share
+            test: Mask = place < share
+            return np.where(test | (place >= 1.0), place, (place - share) / (1.0 - share)), test
         return place, self.folds.parts(keys) == self.folds.cuts[-1].held
 
 
@@ -124,7 +133,7 @@ class AllRows:
         config = with_columns(self.start, self.groups, [*recipes, self._ridge])
         sampled = self._sample_for(config)
         folds = Folds.by(sampled.keys, _PARTS)
-        roles = Roles(seed, min(1.0, size.rows / self.count), size.share, folds)
+        roles = Roles(seed, min(1.0, size.rows / self.count), size.share, folds, held_out_share(size.rows))
         for_map = replace(roles, share=min(size.share, MOST_MAP_ROWS / len(sampled.chosen)))
         fm = self._fitted(sampled.of_rows(for_map.learned), roles)
         scored = self.scored(fm, self._rows(roles.scored))

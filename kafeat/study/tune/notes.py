@@ -23,7 +23,7 @@ from kafeat.study.tune.choice import Choice, of_rows
 from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.search import Search
 from kafeat.study.tune.space import FIXED
-from kafeat.study.tune.trials import MOST_ROWS, Size
+from kafeat.study.tune.trials import MOST_ROWS, Size, held_out_share
 from kafeat.types import Array, Floats
 
 
@@ -199,7 +199,10 @@ def comments(
 def _held_out(size: Size, split_by: str | None) -> str:
     """Return which rows were held out."""
     rows = f"{size.rows:,} rows"
-    said = f"a quarter of {rows}" if size.rows > MOST_ROWS else f"{counted(size.splits, 'split')} of {rows}"
+    if size.rows <= MOST_ROWS:
+        said = f"{counted(size.splits, 'split')} of {rows}"
+    else:
+        said = f"a quarter of {rows}" if split_by else f"{held_out_share(size.rows):.0%} of {rows}"
     return said if split_by is None else f"{said}, by {split_by}"
 
 

@@ -140,9 +140,12 @@ class Search:
     def search(self) -> None:
         """Make the trials. At least one has the wanted size, and never more than `most_trials` are made."""
         for candidate, size in self._plan():
-            if self._over(candidate, size):
+            if self._has_enough(size):
                 self.ended_early = True
                 break
+            if self._too_late(candidate, size):
+                self.ended_early = True  # there may be time for another candidate, which takes less
+                continue
             self._try(candidate, size)
         reached = [
             size
@@ -166,7 +169,10 @@ class Search:
         if not self._has_more_rows or not ranked:
             return
         best, plain = self._best_map() or ranked[0], [one for one in ranked if one in (RAW, DEFAULT)]
-        other = [best.without_trees] if best.trees != NO_TREES else [*self.space.with_trees(best)][:1]
+        if best.map == "trees":
+            other = []
+        else:
+            other = [best.without_trees] if best.trees != NO_TREES else [*self.space.with_trees(best)][:1]
         finalists = list(dict.fromkeys([ranked[0], *other, *ranked[1:_FINALISTS], *plain]))
         size = Size(self.all_rows, last.width, 1)
         while self._too_slow(finalists, size) and (len(finalists) > 2 or size.rows > 2 * last.rows):
@@ -221,13 +227,14 @@ class Search:
         self.tell(trial)
         return trial
 
-    def _over(self, candidate: Candidate, size: Size) -> bool:
-        """Return true if this trial may not begin; after one that is not of the last size, one more is made."""
+    def _has_enough(self, size: Size) -> bool:
+        """Return true if there are too many trials for one of this size, and one of the last size behind it."""
+        more = 1 if size == self.sizes[-1] else 2
+        return self.most_trials is not None and len(self.trials) + more > self.most_trials
+
+    def _too_late(self, candidate: Candidate, size: Size) -> bool:
+        """Return true if this trial would end too late, and one of the last size behind it."""
         last = self.sizes[-1]
-        if self.most_trials is not None:
-            more = 1 if size == last else 2
-            if len(self.trials) + more > self.most_trials:
-                return True
         more_seconds = 0.0 if size == last else self._expected(candidate, last)
         later = self.reserved + self.last_fit + (_FINALISTS + _OF_LEARNING) * self._has_more_rows
         return self._late(candidate, size, more_seconds + self._kept(later))
@@ -306,16 +313,14 @@ class Search:
         for candidate in (*plain, *trained, *more):
             yield candidate, middle
         promoted = _promoted(self._ranked(middle))
-        # Those without learned parts take little time, so that a search that ends soon has one of them.
-        for candidate in [one for one in promoted if not one.complexity]:
+        # Those without learned parts take the least time, and trees the most.
+        for candidate in sorted(promoted, key=lambda one: one.complexity):
             yield candidate, last
         best = self._best_map()
         for candidate in self.space.with_trees(best) if best is not None else ():
             yield candidate, last
         for candidate in self._cheap_neighbours():
             yield candidate, last
-        for candidate in [one for one in promoted if one.complexity]:
-            yield candidate.beside_trees_of(self._best_map() or DEFAULT), last
         for _ in range(_MOST_ROUNDS):
             before = self._best_map()
             if before is None:

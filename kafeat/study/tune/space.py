@@ -15,7 +15,7 @@ from pydantic import Field
 from kafeat.config import Config, load_config
 from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.boosting import load_library
+from kafeat.maths.boosting import load_library, seen_columns
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.registry import build_step
 from kafeat.study.columns import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
@@ -68,8 +68,8 @@ _TREE_COLUMNS = 16
 _TREES, _ALL_TREES, _LEAST_TREES, _LEARNED = 300, 600, 100, 15.0
 # With more classes than these the trees learn random mixtures of them.
 _MOST_SUMS = 32
-# Seconds to grow a tree, and those for each number of its rows.
-_TREE, _NUMBER = 1e-3, 5e-9
+# Seconds to grow a tree, and those for each number of its rows; the bins of its leaves cost as much as so many rows.
+_TREE, _NUMBER, _ROWS_OF_BINS = 1e-3, 4e-9, 8_000
 # Trees are not tried on fewer rows, or on more columns.
 _LEAST_ROWS_FOR_TREES, _MOST_FOR_TREES = 100, 1000
 _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
@@ -158,11 +158,15 @@ def _rule(multiple: float) -> str:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The candidates for a table and a number of columns; `base` holds the steps of the config to start from."""
+    """The candidates for a table and a number of columns.
+
+    `base` holds the steps of the config to start from, and `jobs` is the number of threads that grow trees.
+    """
 
     table: TunedTable
     base: Sequence[Recipe] = ()
     width: int = 512
+    jobs: int = 1
 
     def steps(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
         """Return the steps of a candidate with this many outputs, to be fitted on this many rows.
@@ -237,11 +241,12 @@ class SearchSpace:
         return suits and self.without_library is None
 
     def tree_seconds(self, candidate: Candidate, rows: int) -> float:
-        """Return about the seconds in which one thread grows the trees of a candidate on some rows."""
+        """Return about the seconds in which the trees of a candidate grow on some rows."""
         if candidate.trees == NO_TREES:
             return 0.0
-        each = _TREE + _NUMBER * rows * len(self.table.groups.without_texts)
-        return candidate.learned[-1] * self._trees_of_sum * min(self._sums, _MOST_SUMS) * each
+        each = _TREE + _NUMBER * (rows + _ROWS_OF_BINS) * seen_columns(len(self.table.groups.without_texts))
+        rounds = -(-candidate.learned[-1] // self.jobs)
+        return rounds * self._trees_of_sum * min(self._sums, _MOST_SUMS) * each
 
     @cached_property
     def _sums(self) -> int:

@@ -48,6 +48,18 @@ MOST_MAP_ROWS = 40_000
 _MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
 
 
+# Rows to score the last trials on, as far as these are from a tenth to a quarter of all rows.
+_TEST_ROWS, _TEST_SHARES = 2_000, (0.1, 0.25)
+
+
+def held_out_share(rows: int) -> float:
+    """Return the share of so many rows that the last trials are scored on.
+
+    Of many rows it is small, so that the model that is scored has seen nearly as many as the one of the last fit.
+    """
+    return float(np.clip(_TEST_ROWS / rows, *_TEST_SHARES))
+
+
 class Size(NamedTuple):
     """The rows, the width and the number of splits of a trial. A draft is only to find the best candidates.
 

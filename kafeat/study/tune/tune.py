@@ -309,10 +309,11 @@ def tune(asked: TuneOptions) -> Tuning:
         source = replace(source, labels=label_names(given) if asked.drop_unlabelled else None)
         counted = asked.rows is None or asked.rows > MOST_ROWS
         table = read_table(source, start, given, split, listener, asked.weight, counted)
-        space = SearchSpace(table, own, budget.searched)
+        jobs = count_jobs(asked.jobs)
+        space = SearchSpace(table, own, budget.searched, jobs)
         tuner = Tuner(
             data=source, label=given, start=start, budget=budget, space=space, split=split, weight=asked.weight,
-            task=asked.task, scoring=asked.scoring, jobs=count_jobs(asked.jobs), seeds=asked.seeds, rows=asked.rows,
+            task=asked.task, scoring=asked.scoring, jobs=jobs, seeds=asked.seeds, rows=asked.rows,
             with_report=asked.report is not None,
         )  # fmt: skip
         with tuner.journal(asked.journal, asked.resume, listener) as record:

@@ -37,7 +37,7 @@ def test_the_last_candidates_are_scored_on_all_rows(tuning):
     assert {"standardize, rbf, γ = median", "raw columns, standardize"} <= {
         row["map"] for row in tuning.table[:3]
     }
-    assert "a quarter of 8,000 rows" in tuning.yaml
+    assert "25% of 8,000 rows" in tuning.yaml
 
 
 def test_the_score_is_that_of_new_rows(tuning):

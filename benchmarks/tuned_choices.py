@@ -75,7 +75,9 @@ def checked(name, path, seconds):
         "test": found.value, "standard_errors_apart": float(apart), "map": tuning.table[0]["map"],
         "columns": tuning.columns,
         "over_best_width": error(chosen, tuning.columns) / min(widths.values()) - 1.0 if tuning.curve else 0.0,
-        "over_best_map": shortlist[chosen] / min(shortlist.values()) - 1.0, "scored_rows": size.rows, "seconds": took,
+        "over_best_map": shortlist[chosen] / min(shortlist.values()) - 1.0,
+        "over_highest_score": shortlist[chosen] / shortlist[best[0].candidate] - 1.0,
+        "scored_rows": size.rows, "seconds": took,
         "twice_rows": tuning.twice_rows,
     }  # fmt: skip
 
@@ -105,7 +107,8 @@ def main():
         print(
             f"{name:<20} {row['rows']:>7,} rows  {row['score']:<9} {row['said']:8.4f} test {row['test']:8.4f} "
             f"({row['standard_errors_apart']:.1f} s.e.)  {row['columns']:>5,} columns {row['over_best_width']:+.1%}  "
-            f"map {row['over_best_map']:+.1%}  {row['seconds']:.0f} s  {row['map']}",
+            f"map {row['over_best_map']:+.1%} (highest score {row['over_highest_score']:+.1%})  {row['seconds']:.0f} s  "
+            f"{row['map']}",
             flush=True,
         )
         asked.out.write_text(json.dumps(rows, indent=1))

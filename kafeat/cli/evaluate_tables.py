@@ -186,8 +186,9 @@ def _show_promises(printer: _Printer, record: Mapping[str, Any]) -> None:
         (f"coverage of {one['level']:.0%}", one["level"], one["coverage"], one["p_value"])
         for one in record["coverage_model"]
     ]
-    name = "accuracy" if record["task"] == "classification" else "r2"
-    rows.append((spell_score(name), held["score"], held["score_here"], held["p_value"]))
+    # Both errors of numbers are divided by the variance of the fit, as that of these rows may be another.
+    name = "accuracy" if record["task"] == "classification" else "R² by the variance of the fit"
+    rows.append((name, held["score"], held["score_here"], held["p_value"]))
     if "calibration_error" in held:
         here = record["calibration_error_model"], held["calibration_p_value"]
         rows.append((spell_score("calibration_error"), held["calibration_error"], *here))

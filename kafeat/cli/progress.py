@@ -125,7 +125,9 @@ def _spelled(search: Search, trial: Trial) -> str:
     failure, size = trial.outcome.failure, trial.size
     name = spell_score(deciding(search.scoring, size))
     result = failure if failure is not None else f"{name} {search.stated(trial)}"
-    return f"trial {trial.number:,}: {trial.candidate}: {result} with {trial.columns:,} columns, {size.rows:,} rows"
+    learned = f", 1/{round(1.0 / size.share)} of them to learn from" if size.share < 1.0 else ""
+    said = f"trial {trial.number:,}: {trial.candidate}: {result} with {trial.columns:,} columns"
+    return f"{said}, {size.rows:,} rows{learned}"
 
 
 def _table(search: Search, trial: Trial, seconds: float | None, trials: int | None) -> Table:

@@ -6,6 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -345,6 +346,8 @@ class FeatureMap:
         [[4.0, 6.0]]
         """
         intervals, predictor = self.needed_intervals(), self.needed_predictor()
+        if not isinstance(level, Real):
+            raise UsageError(f"interval: expected one probability, such as 0.9, got {level!r:.100}")
         if self.classes is not None:
             return intervals.sets(self.fill(self.program("predictions"), X, jobs), level)
         made = self.fill(self.program("predictions", levels=(level,)), X, jobs)

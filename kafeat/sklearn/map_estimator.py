@@ -328,8 +328,11 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
 def _refuse_other_columns(X: Any) -> None:
     """Refuse a data frame with a column that holds no numbers. The errors of scikit-learn do not name it."""
-    for field in reader_of(X).fields if hasattr(X, "__arrow_c_stream__") else ():
-        if field.kind != "number":
+    if not hasattr(X, "__arrow_c_stream__"):
+        return
+    reader = reader_of(X)
+    for field in reader.fields:
+        if field.kind != "number" and field.name not in reader.row_names:
             kind = "date" if field.kind == "timestamp" else field.kind
             raise DataError(
                 f"column {quoted(field.name)}: expected numbers, got {'text' if kind == 'text' else field.spelled}: "

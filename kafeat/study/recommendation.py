@@ -33,6 +33,8 @@ def choose(summaries: Sequence[Summary]) -> Summary | None:
     return min(enough, key=lambda s: (s["n_components"], -goodness(s)))
 
 
+COMMON = 0.6
+"""The share of the rows with one class beyond which accuracy says little."""
 # Scores differ if they are further apart than so many standard errors of the difference.
 _BEYOND_NOISE = 2.0
 _RIVALS = {"boosting": "gradient boosting", "raw": "the raw columns", "constant": "a constant"}
@@ -59,6 +61,12 @@ def answer(report: Report) -> list[str]:
         lines.append(f"{_joined(better)} {_verb(better)} better, beyond noise")
     if level:
         lines.append(f"{_joined(level)} {_verb(level)} as good, within noise")
+    constant = entry.get("score_constant", {"mean": None})["mean"]
+    if scoring_of(entry) == "accuracy" and constant is not None and constant > COMMON:
+        lines.append(
+            f"one class has {constant:.0%} of these rows, so accuracy says little: --scoring auc compares the order of "
+            "the rows, and --scoring log_loss --learner logistic the probabilities"
+        )
     return lines
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-NULLS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A", "?", "-", ".")
+NULLS = ("NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "?", "-", ".")
 """Words for a missing number or time. An empty field is missing, too."""
 ISO = "%Y-%m-%d"
 """The form of dates of ISO 8601."""

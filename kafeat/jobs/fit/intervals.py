@@ -33,7 +33,7 @@ from kafeat.registry import build_step
 from kafeat.types import Array, Floats, Mask
 
 # Folds of random rows, of which as many are fitted as have enough rows: a quantile at 90 % is then right to 0.4 points.
-_FEWEST_FOLDS, _FEWEST_FITS, _ENOUGH_ROWS = 20, 3, 5_000
+_FEWEST_FOLDS, _FEWEST_FITS, _ENOUGH_ROWS = 8, 3, 5_000
 
 
 class _Parts(NamedTuple):

@@ -59,7 +59,7 @@ class TransformOptions(InputOptions, Files):
         (), "Input columns to copy to the output, separated by commas, or `all`.",
         python='Input columns to copy to the output: names, or "all".', metavar="COLS",
     )  # fmt: skip
-    interval: float | Sequence[float] = option((), INTERVAL, rare=True)
+    interval: float | Sequence[float] = option((), INTERVAL)
     jobs: int | None = option(None, JOBS)
     output_format: str | None = option(
         None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=NAMES

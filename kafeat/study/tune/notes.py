@@ -19,6 +19,7 @@ from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import score_of_constant, spell_score, stated
 from kafeat.maths.task import PredictionTask
 from kafeat.registry import build_step
+from kafeat.study.recommendation import COMMON
 from kafeat.study.tune.choice import Choice, of_rows
 from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.search import Search
@@ -71,7 +72,11 @@ def notes(
             "The config makes a map. For predictions, add `- kind: ridge` to its steps, "
             "or search with --predictor ridge."
         )
-    yield "The same search again: " + _again(search, asked, predictor)
+    again = _again(search, asked, predictor)
+    if search.left_out:
+        yield f"Trials that take too long for the time were left out; a search without a limit: {again}"
+    else:
+        yield f"The same search again: {again}"
 
 
 def _again(search: Search, asked: Mapping[str, str], predictor: Predictor | None) -> str:
@@ -124,15 +129,12 @@ def _groups_rows(name: str, values: Floats, Y: Floats) -> bool:
     return _ID.search(name) is not None or bool(1.0 - within / every > _OF_GROUP)
 
 
-_COMMON = 0.6
-
-
 def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
     """Say what a constant reaches if most rows have one class."""
     if goal.classes is None:
         return
     shares = np.bincount(goal.numbers(labels)) / len(labels)
-    if shares.max() > _COMMON:
+    if shares.max() > COMMON:
         loss = -score_of_constant("log_loss", goal, labels, labels)
         yield (
             f"{100.0 * shares.max():.3g} % of the rows have the label {quoted(str(goal.classes[shares.argmax()]))}: "

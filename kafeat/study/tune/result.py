@@ -17,6 +17,7 @@ from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 from kafeat.study.evaluation import PlotOver, check_axis
 from kafeat.study.records import Table
 from kafeat.study.tune.search import Trial
+from kafeat.study.tune.space import RAW
 from kafeat.study.tune.trials import Score
 
 if TYPE_CHECKING:
@@ -171,14 +172,17 @@ class Tuning:
 
     def answer(self) -> list[str]:
         """Return what was chosen and how well it does, in a few lines."""
+        chosen = self.table[0]
+        raw = [row for row in self.table if (row["map"], row["rows"]) == (str(RAW), chosen["rows"])]
+        beside = [f"raw columns have {self._stated(raw[0]['score']):z.4f}"] if raw else []
+        beside += [f"a constant prediction has {self._stated(self.constant_score):z.4f}"]
         said = [
-            f"{self.table[0]['map']}, {self.columns:,} columns",
-            f"{self._named(self.score)} ± {self.error:.4f} on rows held out to choose by; a constant "
-            f"prediction has {self._stated(self.constant_score):z.4f}",
+            f"{chosen['map']}, {self.columns:,} columns",
+            f"{self._named(self.score)} ± {self.error:.4f} on rows held out to choose by; {', '.join(beside)}",
         ]
-        beside = {name: value for name, value in self.figures.items() if name != self.score_name}
-        if beside:
-            said.append(", ".join(f"{spell_score(name)} {value:.4f}" for name, value in beside.items()))
+        others = {name: value for name, value in self.figures.items() if name != self.score_name}
+        if others:
+            said.append(", ".join(f"{spell_score(name)} {value:.4f}" for name, value in others.items()))
         test = self.test_score
         if test is not None:
             said.append(

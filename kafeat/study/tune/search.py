@@ -136,16 +136,21 @@ class Search:
     started: float = field(default_factory=time.monotonic)
     budget: Budget = field(default_factory=Budget)
     ended_early: bool = False
+    left_out: bool = False
+    """True if trials that would have taken too long were left out."""
 
     def search(self) -> None:
         """Make the trials. At least one has the wanted size, and never more than `most_trials` are made."""
+        later_ones = False
         for candidate, size in self._plan():
             if self._has_enough(size):
                 self.ended_early = True
                 break
             if self._too_late(candidate, size):
-                self.ended_early = True  # there may be time for another candidate, which takes less
+                self.ended_early = True
+                later_ones = True  # there may be time for one of them, which takes less
                 continue
+            self.left_out |= later_ones
             self._try(candidate, size)
         reached = [
             size

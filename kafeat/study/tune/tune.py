@@ -65,6 +65,8 @@ class Tuner:
     seeds: int
     rows: int | None
     with_report: bool
+    base: object = None
+    """The config to start from, as it was given."""
 
     @cached_property
     def goal(self) -> PredictionTask:
@@ -122,6 +124,7 @@ class Tuner:
             "scoring": self.scoring,
             "split-by": self.start.split_by,
             "rows": self.rows,
+            "from": self.base if isinstance(self.base, str) else None,
         }
         return {name: str(value) for name, value in given.items() if value not in ("auto", None)}
 
@@ -314,7 +317,7 @@ def tune(asked: TuneOptions) -> Tuning:
         tuner = Tuner(
             data=source, label=given, start=start, budget=budget, space=space, split=split, weight=asked.weight,
             task=asked.task, scoring=asked.scoring, jobs=jobs, seeds=asked.seeds, rows=asked.rows,
-            with_report=asked.report is not None,
+            with_report=asked.report is not None, base=asked.base,
         )  # fmt: skip
         with tuner.journal(asked.journal, asked.resume, listener) as record:
             search = tuner.search(asked.trials, None if seconds is None else _SHARE_OF_TIME * seconds, record)

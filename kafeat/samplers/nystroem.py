@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -338,14 +338,6 @@ class Nystroem(Step):
             alpha=self.alpha,
             coefficients=self.coefficients or (1.0,),
         )
-
-    def fit_warnings(self, state: State) -> Iterator[str]:
-        rank, D = int(state["rank"]), state["projection"].shape[1]
-        if 2 * rank < D:
-            yield (
-                f"nystroem: expected a kernel matrix of the landmarks of rank {D:,}, got {rank:,}: the other "
-                f"{D - rank:,} columns are 0; take fewer, a larger gamma, or a kernel that is less smooth"
-            )
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         m = self.n_landmarks or self.n_components

@@ -39,7 +39,8 @@ def test_the_config_that_is_written_fits_and_the_test_rows_are_scored_once(table
     done = in_process("tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *QUICK, cwd=table)
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r"R² 0\.\d+ ± \S+ on rows held out to choose by; a constant prediction has 0\.0000\n", done.stdout
+        r"R² 0\.\d+ ± \S+ on rows held out to choose by; raw columns have -?\S+, a constant prediction has 0\.0000\n",
+        done.stdout,
     )
     assert re.search(r"R² 0\.\d+ ± \S+ on 40 test rows, not seen before", done.stdout)
     assert "next: kafeat fit --config best.yaml x.csv map.joblib --label y --split split" in done.stdout
@@ -373,7 +374,7 @@ def test_the_scores_of_evaluate_and_class_weights_are_options(tmp_path, in_proce
     command = ("tune", "c.csv", "best.yaml", "--label", "y", *QUICK, "--overwrite", "--predictor", "ridge")
     told = in_process(*command, cwd=tmp_path).stdout
     assert re.search(
-        r"^log loss 0\.\d{4} ± 0\.\d{4} on rows held out to choose by; a constant prediction has 0",
+        r"^log loss 0\.\d{4} ± 0\.\d{4} on rows held out to choose by; raw columns have \S+, a constant",
         told,
         re.M,
     )

@@ -78,7 +78,7 @@ class TransformOptions(InputOptions, Files):
     compression: Compression | None = option(
         None,
         "Compression of Parquet, Arrow (lz4 or zstd), CSV and JSON lines (gzip or zstd; default: by the suffix).",
-        group="Output", choices=get_args(Compression),
+        rare=True, group="Output", choices=get_args(Compression),
     )  # fmt: skip
     output_dtype: OutputDType | None = option(None, OUTPUT_DTYPE)
     on_bad_rows: BadRows = option(

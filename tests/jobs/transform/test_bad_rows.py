@@ -380,12 +380,12 @@ def test_more_bad_rows_than_allowed_write_nothing(fm, source, tmp_path, rule):
 def test_bad_rows_are_counted_on_stderr(fm, tmp_path, in_process, rule):
     fm.save(tmp_path / "map.joblib")
     (tmp_path / "in").mkdir()
-    (tmp_path / "in/a.csv").write_text("x0,x1,x2\n1,n/a,1\n1,1,n/a\n")
-    (tmp_path / "in/b.csv").write_text("x0,x1,x2\n1,1,1\n1,1,n/a\n")
+    (tmp_path / "in/a.csv").write_text("x0,x1,x2\n1,none at all,1\n1,1,none at all\n")
+    (tmp_path / "in/b.csv").write_text("x0,x1,x2\n1,1,1\n1,1,none at all\n")
     (tmp_path / "c.csv").write_text("x0,x1,x2\n1,1,1\n")
     command = ("transform", "--model", "map.joblib", "--on-bad-rows", rule)
     fate = f"{'left out' if rule == 'drop' else 'made null'} (--on-bad-rows {rule}); the first is"
-    where = "row 1 (index 0), column 'x1': expected a number, got 'n/a'\n"
+    where = "row 1 (index 0), column 'x1': expected a number, got 'none at all'\n"
     one = in_process(*command, "in/a.csv", "out.csv", cwd=tmp_path)
     assert (one.returncode, one.stderr) == (0, f"note: in/a.csv: 2 of 2 rows {fate} {where}")
     some = in_process(*command, "in/b.csv", "-", "--rejects", "r.csv", cwd=tmp_path)

@@ -312,8 +312,8 @@ def searched(most=None, stop_after=None, seed=0):
 
     search = Search(space=space, sizes=sizes(4000, 64, 2), run=run, most_trials=most)
     if stop_after is not None:
-        over = search._over
-        search._over = lambda *one: over(*one) or len(search.trials) >= stop_after
+        late = search._too_late
+        search._too_late = lambda *one: late(*one) or len(search.trials) >= stop_after
     search.search()
     return search
 

@@ -131,6 +131,7 @@ def _spelled(wide: int, steps: int) -> str:
 def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
     from pydantic_core import to_jsonable_python
 
+    from kafeat.errors import counted
     from kafeat.registry import step_class
 
     fields = step_class(step["kind"]).model_fields
@@ -140,8 +141,13 @@ def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
     # Without -v, what the config chose and what the fit made of a rule such as `gamma: median`.
     always = {"kernel", *(fields if verbose else step["fitted"])}
     told = [name for name in fields if name in always or step[name] != defaults.get(name)]
+    maps = () if verbose else step.get("maps", ())
+    told = [name for name in told if not (name == "maps" and maps)]
     shown = [f"{name}: {step[name]}" for name in told]
     click.echo(f"steps[{i}] {step['kind']}" + (f" ({', '.join(shown)})" if shown else ""))
+    for part in maps:
+        of = "" if part["columns"] is None else f" of {counted(len(part['columns']), 'column')}"
+        click.echo(f"    {' -> '.join(one['kind'] for one in part['steps'])}{of}")
     for name, value in step["fitted"].items():
         if verbose or name in step:
             click.echo(f"    {name} = {value:.10g}")

@@ -268,6 +268,11 @@ def refuse_binary(location: str, head: bytes, expected: str) -> None:
         raise DataError(
             f"{location}: expected {expected}, but this looks like {other.title}: --input-format {other.name}"
         )
+    if head.startswith(b"PK\x03\x04"):
+        raise DataError(
+            f"{location}: expected {expected}, but this looks like a zip archive, as files of spreadsheets are: save "
+            "the sheet as CSV"
+        )
     if b"\0" in head[:LOOK]:
         raise DataError(
             f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "

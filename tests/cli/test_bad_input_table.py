@@ -112,6 +112,8 @@ bad("csv: blank lines", raw(b"\n\n\n"), 3,
     says="in.csv: expected a header line, got an empty file")
 bad("csv: a zero byte", text("1,2\0,3"), 3,
     says="in.csv: byte 307: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+bad("csv: a spreadsheet", raw(b"PK\x03\x04" + bytes(100)), 3,
+    says="in.csv: expected CSV, but this looks like a zip archive, as files of spreadsheets are: save the sheet as CSV")
 bad("csv: nothing but zero bytes", raw(bytes(1000)), 3,
     says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: nan", text("1,nan,3"), 3,

@@ -363,6 +363,9 @@ def test_text_that_no_step_reads_is_named() -> None:
         ValueError, match="column 'city': expected numbers, got text: name it in a one_hot step"
     ):
         FeatureMap().fit(table)
+    missing = pandas.DataFrame({"a": [1.0, None, 3.0]}, index=["x", "y", "z"])
+    with pytest.raises(ValueError, match="Input X contains NaN: row 2"):  # the index is no column
+        FeatureMap().fit(missing)
 
 
 TIMES = [datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2)]

@@ -332,11 +332,11 @@ def test_the_recommendation_is_the_cheapest_that_is_as_good_as_the_best():
 
 
 def test_the_answer_says_what_is_better_than_the_map():
-    def said(map_score, raw, boosting, rows=1000):
+    def said(map_score, raw, boosting, rows=1000, constant=0.5):
         one = {
             **entry("m", 64, map_score), "rows_test": rows, "splits": 1, "rows_train": 4000,
             **{f"score_{which}": {"mean": score, "standard_error": None}
-               for which, score in (("raw", raw), ("boosting", boosting), ("constant", 0.5))},
+               for which, score in (("raw", raw), ("boosting", boosting), ("constant", constant))},
         }  # fmt: skip
         return answer({"summary": [one], "recommendation": None})
 
@@ -355,6 +355,7 @@ def test_the_answer_says_what_is_better_than_the_map():
         said(0.4, 0.45, 0.41)[1]
         == "the raw columns (0.4500) and a constant (0.5000) are better, beyond noise"
     )
+    assert said(0.9, 0.8, 0.8, constant=0.7)[-1].startswith("one class has 70% of these rows")
 
 
 def test_several_splits_score_at_most_all_rows():

@@ -163,6 +163,13 @@ def test_a_map_has_no_intervals_and_a_model_has_them_unasked(steps):
     assert kafeat.fit({"steps": [*steps, {"kind": "ridge"}]}, X, label=y).predictor.intervals is not None
 
 
+@pytest.mark.parametrize("level", [[0.8, 0.9], "0.9", None, 1.5])
+def test_a_level_is_one_probability(level):
+    fm = fitted(FOURIER, "y", n=200)
+    with pytest.raises(UsageError, match="interval: expected (one|a) probability"):
+        fm.predict_interval(rows(5, 1)[0], level)
+
+
 @pytest.mark.parametrize("steps", [FOURIER, BY_LABEL])
 def test_a_fit_does_not_fail_for_the_sake_of_intervals(steps, monkeypatch):
     X, y, _ = rows(200, 0)

@@ -20,7 +20,7 @@ from kafeat.registry import build_step
 from kafeat.study.columns import with_columns
 from kafeat.study.tune.choice import choose
 from kafeat.study.tune.search import Search
-from kafeat.study.tune.space import METRICS, RAW, Candidate, SearchSpace, seconds_of
+from kafeat.study.tune.space import METRICS, RAW, STARTS, Candidate, SearchSpace, seconds_of
 from kafeat.study.tune.trials import RESAMPLES, Outcome, sizes
 
 RNG = np.random.default_rng(0)
@@ -329,6 +329,21 @@ def test_the_trials_of_a_search_that_ended_early_are_repeated_by_their_number(st
     again = searched(len(early.trials))
     assert [(t.candidate, t.size) for t in again.trials] == [(t.candidate, t.size) for t in early.trials]
     assert again.leaderboard()[0].candidate == early.leaderboard()[0].candidate
+
+
+def test_a_candidate_that_takes_too_long_does_not_end_the_search():
+    space = SearchSpace(_table_of(mixed().drop_columns(["id"])))
+
+    def run(candidate, size):
+        return Outcome(0.5, (0.5,) * 40, 1e9 if candidate.map == "supervised" else 1e-3, size.width)
+
+    search = Search(space=space, sizes=sizes(4000, 64, 2), run=run, seconds=1e6)
+    search.search()
+    assert (search.ended_early, search.left_out) == (True, True)
+    assert (
+        sum(trial.candidate.map == "supervised" for trial in search.trials) == 1
+    )  # nothing told of its time
+    assert any(trial.size == search.sizes[-1] and trial.candidate not in STARTS for trial in search.trials)
 
 
 def test_an_interrupt_while_the_test_rows_are_scored_keeps_the_choice(monkeypatch):

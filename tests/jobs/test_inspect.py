@@ -93,9 +93,13 @@ def test_a_step_of_every_kind_is_shown_and_its_defaults_are_not(
     recipe = build_step({"kind": kind, **NEEDED.get(kind, {})}).recipe()
     for verbose in (False, True):
         _show_step(0, {**recipe, "fitted": {}, "arrays": {}}, verbose)
-    plain, every = capsys.readouterr().out.splitlines()
+    plain, *maps, every = capsys.readouterr().out.splitlines()
     assert every == f"steps[0] {kind}" + (f" ({inside(recipe)})" if len(recipe) > 1 else "")
-    given = {name: value for name, value in recipe.items() if name in {"kernel", *NEEDED.get(kind, {})}}
+    assert maps == [
+        f"    {' -> '.join(one['kind'] for one in part['steps'])}" for part in recipe.get("maps", ())
+    ]
+    always = {"kernel", *NEEDED.get(kind, {})} - {"maps"}
+    given = {name: value for name, value in recipe.items() if name in always}
     assert plain == f"steps[0] {kind}" + (f" ({inside(given)})" if given else "")
 
 

@@ -12,7 +12,6 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
 from kafeat.contract.folds import Cut, Folds
 from kafeat.contract.predictor import HeldOut, TrainingRows
-from kafeat.contract.step import Step
 from kafeat.io.readers.base import Chunk
 from kafeat.jobs.fit.labels import LabelSummary
 from kafeat.jobs.fit.messages import SILENT, Listener
@@ -34,8 +33,7 @@ from kafeat.registry import build_step
 from kafeat.types import Array, Floats, Mask
 
 # Folds of random rows, of which as many are fitted as have enough rows: a quantile at 90 % is then right to 0.4 points.
-# With fewer folds a model has seen fewer rows, and its intervals are somewhat too wide; trees take long to grow.
-_FEWEST_FOLDS, _FOLDS_WITH_TREES, _FEWEST_FITS, _ENOUGH_ROWS = 20, 8, 3, 5_000
+_FEWEST_FOLDS, _FEWEST_FITS, _ENOUGH_ROWS = 8, 3, 5_000
 
 
 class _Parts(NamedTuple):
@@ -54,8 +52,7 @@ class _Parts(NamedTuple):
         if split_by is not None:
             keys = KeyReader(split_by, data.source, config.seed)
             return cls(folds.count, folds.cuts, config.seed, folds, keys)
-        fewest = _FOLDS_WITH_TREES if _has_trees(config.map_steps) else _FEWEST_FOLDS
-        parts = max(fewest, _FEWEST_FITS * rows // _ENOUGH_ROWS)
+        parts = max(_FEWEST_FOLDS, _FEWEST_FITS * rows // _ENOUGH_ROWS)
         fitted = min(parts, -(-_ENOUGH_ROWS * parts // rows))
         every = range(parts)
         cuts = [Cut(tuple(part for part in every if part != held), held) for held in range(fitted)]
@@ -71,13 +68,6 @@ class _Parts(NamedTuple):
         """Return the part of each row of a chunk."""
         keys = None if self.keys is None else self.keys.keys(chunk).values
         return self.of_rows(np.arange(chunk.start, chunk.start + chunk.rows), keys)
-
-
-def _has_trees(steps: Iterable[Step]) -> bool:
-    """Return true if trees are among the steps, or those inside of them."""
-    return any(
-        step.kind == "trees" or any(_has_trees(inner) for _, inner in step.inner_chains) for step in steps
-    )
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,8 @@ class FitOptions:
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
     intervals: bool = option(
         True,
-        "Keep the errors of rows held out of the fit, for `predict --interval`. A fit takes up to twice as long, and up "
-        "to nine times if steps learn from the label.",
+        "Keep the errors of rows held out of the fit, for `predict --interval`. A fit takes up to twice as long, "
+        "and up to nine times if steps learn from the label.",
         names=("--intervals/--no-intervals",),
     )
     reading: InputOptions | None = None

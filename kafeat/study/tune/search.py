@@ -28,6 +28,8 @@ _FINALISTS = 3
 _MORE_ROWS = 1.15
 # Time to learn from a row and score it, as a multiple of that to make its features; and that of the learning curve.
 _ROW, _OF_LEARNING = 2.0, 2.0
+# Time of the last fit and its score, as a multiple of that of a trial on all rows.
+_LAST_FIT = 1.5
 # Share of the time that is kept at most for other numbers of columns and the last fit.
 _MOST_SHARE_KEPT = 0.4
 
@@ -180,11 +182,11 @@ class Search:
             other = [best.without_trees] if best.trees != NO_TREES else [*self.space.with_trees(best)][:1]
         finalists = list(dict.fromkeys([ranked[0], *other, *ranked[1:_FINALISTS], *plain]))
         size = Size(self.all_rows, last.width, 1)
-        while self._too_slow(finalists, size) and (len(finalists) > 2 or size.rows > 2 * last.rows):
-            if len(finalists) > 2:
-                finalists.pop()
-            else:
+        while self._too_slow(finalists, size) and (len(finalists) > 1 or size.rows > 2 * last.rows):
+            if len(finalists) == 2 and size.rows > 2 * last.rows:
                 size = size._replace(rows=size.rows // 2)
+            else:
+                finalists.pop()
         if self._too_slow(finalists, size):
             self.all_rows = 0
             self.search()  # there is no use for the time that was kept
@@ -198,12 +200,12 @@ class Search:
         return self.all_rows > _MORE_ROWS * self.sizes[-1].rows
 
     def _too_slow(self, finalists: Sequence[Candidate], size: Size) -> bool:
-        """Return true if there is no time for trials of these candidates, and of the best one at other widths."""
+        """Return true if there is no time for trials of these candidates, and for the last fit of one of them."""
         if self.seconds is None:
             return False
         each = [self._expected(one, size) for one in finalists]
-        needed = sum(each) + (self.reserved + _OF_LEARNING) * each[0] + self._kept(self.last_fit)
-        return time.monotonic() - self.started + needed > self.seconds
+        last_fit = _LAST_FIT * each[0] if self.last_fit else 0.0
+        return time.monotonic() - self.started + sum(each) + last_fit > self.seconds
 
     @property
     def decided(self) -> Size:
@@ -212,8 +214,9 @@ class Search:
 
     def later_trial(self, candidate: Candidate, size: Size) -> Trial | None:
         """Return the trial of a candidate at a size, made now if need be; None if there is no time for it."""
-        made = self._made(candidate, size)
-        if made is None and not self._late(candidate, size, self._kept(self.last_fit)):
+        made, on_all = self._made(candidate, size), [one.outcome.seconds for one in self.later]
+        kept = _LAST_FIT * max(on_all) * bool(self.last_fit) if on_all else self._kept(self.last_fit)
+        if made is None and not self._late(candidate, size, kept):
             made = self._make(candidate, size, self.later)
         return made
 

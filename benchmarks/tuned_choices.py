@@ -107,7 +107,7 @@ def main():
         print(
             f"{name:<20} {row['rows']:>7,} rows  {row['score']:<9} {row['said']:8.4f} test {row['test']:8.4f} "
             f"({row['standard_errors_apart']:.1f} s.e.)  {row['columns']:>5,} columns {row['over_best_width']:+.1%}  "
-            f"map {row['over_best_map']:+.1%} (highest score {row['over_highest_score']:+.1%})  {row['seconds']:.0f} s  "
+            f"map {row['over_best_map']:+.1%} (best score {row['over_highest_score']:+.1%})  {row['seconds']:.0f} s  "
             f"{row['map']}",
             flush=True,
         )

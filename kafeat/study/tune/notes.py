@@ -184,11 +184,8 @@ def comments(
     yield f"  {search.stated(chosen)}  {chosen.candidate}"
     yield f"  {stated(search.scoring, constant):z.4f}           a constant prediction"
     if others:
-        best = others[0].outcome.score > leader.outcome.score
         columns = "" if leader is chosen else f" with {leader.size.width:,} columns"
-        yield f"Runners-up{columns}" + (
-            ", of which the better ones are less simple and better by noise only:" if best else ":"
-        )
+        yield f"Runners-up{columns}:"
         yield from (f"  {search.stated(trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
     if len(choice.points) > 1:
         yield f"{score_name} over columns, of the chosen map:"

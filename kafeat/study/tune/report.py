@@ -20,8 +20,7 @@ _NAMES_OF_MAPS = (
     "much the label depends on them: a diagonal one has a weight for each column, others a matrix, and α &lt; 1 makes "
     "the weights more equal. γ = median follows from the median distance of the rows, and a multiple above 1 makes the "
     "kernel narrower. “fourier, supervised” has frequencies that are trained for the label, and no kernel. Scores are "
-    "means over splits, ± their standard errors. The chosen map comes first, even if a less simple one is better by "
-    "noise."
+    "means over splits, ± their standard errors. The chosen map comes first."
 )
 _NAME_OF_THE_KNEE = (
     "Without --columns, a search with a predictor takes the number of columns with the best score. Without a predictor "

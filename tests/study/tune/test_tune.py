@@ -291,15 +291,15 @@ def _ended(scores):
     return search
 
 
-def test_within_the_noise_the_simpler_map_is_chosen():
+def test_the_highest_score_is_chosen_and_of_equal_ones_the_simpler_map():
     simple, trained = (
         Candidate("standardize", "none", "rbf"),
         Candidate("standardize", "none", "supervised", None),
     )
     close = _ended([(simple, 0.90, 0.05), (trained, 0.91, 0.05)])
-    assert close.leaderboard()[0].candidate == simple
-    clear = _ended([(simple, 0.80, 0.005), (trained, 0.91, 0.005)])
-    assert clear.leaderboard()[0].candidate == trained
+    assert close.leaderboard()[0].candidate == trained
+    equal = _ended([(trained, 0.91, 0.005), (simple, 0.91, 0.005)])
+    assert equal.leaderboard()[0].candidate == simple
 
 
 def searched(most=None, stop_after=None, seed=0):

@@ -106,8 +106,7 @@ class FitCache:
     """
 
     def __init__(self, most: int = _MOST_KNOWN) -> None:
-        self._most, self._known, self._place = most, dict[str, Fit](), ""
-        self._large = set[str]()
+        self._most, self._known, self._place = most, dict[str, tuple[Fit, bool]](), ""
 
     def within(self, steps: Sequence[Step], place: str = "") -> FitCache:
         """Return the cache of chains inside of a step, at a place in it, after these steps; it shares the fits."""
@@ -122,24 +121,23 @@ class FitCache:
 
     def find(self, steps: Sequence[Step]) -> Fit | None:
         """Return the fit of the last of these steps, or None."""
-        known = self._known.pop(self._name(steps), None)
-        if known is not None:
-            self._known[self._name(steps)] = known
-        return known
+        name = self._name(steps)
+        if name not in self._known:
+            return None
+        self._known[name] = self._known.pop(name)  # the one that was used last
+        return self._known[name][0]
 
     def keep(self, steps: Sequence[Step], fit: Fit, large: bool) -> None:
         """Keep the fit of the last of these steps, and drop the one of many that was not used for longest.
 
         It is `large` if it holds a sample of its own.
         """
-        name, held = self._name(steps), [one for one in self._known if one in self._large]
+        held = [name for name, (_, with_sample) in self._known.items() if with_sample]
         if large and len(held) >= self._most:
             del self._known[held[0]]
         elif len(self._known) >= _MOST_KNOWN:
             del self._known[next(iter(self._known))]
-        self._known[name] = fit
-        if large:
-            self._large.add(name)
+        self._known[self._name(steps)] = fit, large
 
     def _name(self, steps: Sequence[Step]) -> str:
         return self._place + json.dumps([step.recipe() for step in steps])

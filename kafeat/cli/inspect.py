@@ -140,9 +140,11 @@ def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
     }
     # Without -v, what the config chose and what the fit made of a rule such as `gamma: median`.
     always = {"kernel", *(fields if verbose else step["fitted"])}
-    told = [name for name in fields if name in always or step[name] != defaults.get(name)]
     maps = () if verbose else step.get("maps", ())
-    told = [name for name in told if not (name == "maps" and maps)]
+    told = [
+        name for name in fields
+        if (name in always or step[name] != defaults.get(name)) and not (maps and name == "maps")
+    ]  # fmt: skip
     shown = [f"{name}: {step[name]}" for name in told]
     click.echo(f"steps[{i}] {step['kind']}" + (f" ({', '.join(shown)})" if shown else ""))
     for part in maps:

@@ -62,6 +62,9 @@ def transform(
     """
     from kafeat.jobs.dataset.request import DatasetRequest
 
+    if not gc.isenabled():  # see __main__.py
+        gc.freeze()
+        gc.enable()
     request = DatasetRequest.of(TransformOptions(source, target, **values))
     get_source = click.get_current_context().get_parameter_source
     # an environment variable is a default for every call, with one file or many
@@ -86,9 +89,6 @@ def _run(request: DatasetRequest, over_parts: bool) -> None:
     from kafeat.jobs.dataset.journal import DatasetResult
 
     target = request.target
-    if not gc.isenabled():  # see __main__.py
-        gc.freeze()
-        gc.enable()
     with progress("transform", "parts" if over_parts else "rows") as announce:
         done = run(request, over_parts, announce)
     if not isinstance(done, DatasetResult):

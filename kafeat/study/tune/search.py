@@ -204,8 +204,11 @@ class Search:
         if self.seconds is None:
             return False
         each = [self._expected(one, size) for one in finalists]
-        last_fit = _LAST_FIT * each[0] if self.last_fit else 0.0
-        return time.monotonic() - self.started + sum(each) + last_fit > self.seconds
+        return time.monotonic() - self.started + sum(each) + self._of_last_fit(each[0]) > self.seconds
+
+    def _of_last_fit(self, seconds: float) -> float:
+        """Return the seconds of the fit whose test rows are scored, from those of a trial on all rows."""
+        return _LAST_FIT * seconds if self.last_fit else 0.0
 
     @property
     def decided(self) -> Size:
@@ -214,8 +217,11 @@ class Search:
 
     def later_trial(self, candidate: Candidate, size: Size) -> Trial | None:
         """Return the trial of a candidate at a size, made now if need be; None if there is no time for it."""
-        made, on_all = self._made(candidate, size), [one.outcome.seconds for one in self.later]
-        kept = _LAST_FIT * max(on_all) * bool(self.last_fit) if on_all else self._kept(self.last_fit)
+        made, slowest = (
+            self._made(candidate, size),
+            max((one.outcome.seconds for one in self.later), default=0.0),
+        )
+        kept = self._of_last_fit(slowest) if self.later else self._kept(self.last_fit)
         if made is None and not self._late(candidate, size, kept):
             made = self._make(candidate, size, self.later)
         return made
@@ -322,7 +328,7 @@ class Search:
             yield candidate, middle
         promoted = _promoted(self._ranked(middle))
         # Those without learned parts take the least time, and trees the most.
-        for candidate in sorted(promoted, key=lambda one: one.complexity):
+        for candidate in promoted:
             yield candidate, last
         best = self._best_map()
         for candidate in self.space.with_trees(best) if best is not None else ():
@@ -403,4 +409,4 @@ def _promoted(ranked: Sequence[Trial]) -> list[Candidate]:
     every = (trial.candidate for trial in ranked)
     order = {candidate: place for place, candidate in enumerate(every)}
     best = dict.fromkeys([*kinds.values(), *order])
-    return sorted(list(best)[:_LAST], key=lambda one: (one.complexity > 0, order[one]))
+    return sorted(list(best)[:_LAST], key=lambda one: (one.complexity, order[one]))

@@ -16,7 +16,7 @@ from rich.table import Table
 from kafeat.cli import log
 from kafeat.maths.scoring import figure_names, lower_is_better, spell_score
 from kafeat.study.recommendation import answer, choose
-from kafeat.study.records import Record, Report
+from kafeat.study.records import FlatRecord, Report
 from kafeat.study.summary import rate_note, spell
 from kafeat.study.tables import (
     TableColumn,
@@ -62,7 +62,7 @@ def _details(report: Report) -> Iterator[str]:
         yield from findings(entries, choose(entries) or entries[0])
 
 
-def _of_records(records: Sequence[Record], errors: bool) -> Iterator[str]:
+def _of_records(records: Sequence[FlatRecord], errors: bool) -> Iterator[str]:
     """Yield what each record says about its rows and, with errors, its reference, which others do not repeat."""
     said = set()
     for record in records:

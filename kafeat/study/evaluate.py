@@ -23,7 +23,7 @@ from kafeat.study.evaluation import Evaluation
 from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.recommendation import choose, edges, recommend, score_of_choice
-from kafeat.study.records import Record, Report
+from kafeat.study.records import FlatRecord, Report
 from kafeat.study.report.document import report_folder
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.study.summary import budgets, rates, spell, summarize
@@ -161,7 +161,7 @@ def _records(
     candidates: Sequence[ComparedMap],
     exhibits: list[MapFigures] | None,
     listener: Listener,
-) -> list[Record]:
+) -> list[FlatRecord]:
     """Evaluate every map in every split; if there are several maps, an error names its map."""
     for candidate in candidates:
         candidate.refuse_features(request.reserved)
@@ -175,7 +175,7 @@ def _records(
             named = f"{candidate.spelled}: "
             tell = partial(_tell, request.say, f"{place}{named}")
             try:
-                records.append(_finite(evaluator.record(candidate, tell, listener)))
+                records.append(evaluator.record(candidate, tell, listener).flat())
             except DataError as error:
                 raise error if len(candidates) == 1 else DataError(f"{named}{error}") from None
     return records
@@ -186,7 +186,7 @@ def _tell(say: Say | None, place: str, step: str) -> None:
         say(f"{place}{step}")
 
 
-def _report(records: list[Record]) -> Report:
+def _report(records: list[FlatRecord]) -> Report:
     """Return the records with their summary and the recommendation."""
     summary = summarize(records)
     chosen, choice = choose(summary), score_of_choice(records)
@@ -205,15 +205,6 @@ def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _finite(record: Record) -> Record:
-    # A ratio to zero has no value, and is null in JSON.
-    values = {
-        key: None if isinstance(value, float) and not np.isfinite(value) else value
-        for key, value in record.items()
-    }
-    return values
 
 
 def gate(report: Report, max_error: float | None, min_score: float | None) -> None:

@@ -27,6 +27,7 @@ from kafeat.study.learners import (
     Truth,
     predictions,
 )
+from kafeat.study.records import Entries
 from kafeat.study.request import LEARNERS, EvaluationRequest
 from kafeat.study.scores import Scoring
 from kafeat.types import Array, Floats, Mask
@@ -89,17 +90,16 @@ class Learned:
         """Return the seconds to fit, to make the features or the kernel matrix, and to learn once."""
         return fit_seconds + self.making_seconds + self.trained.learn_seconds
 
-    def keys(self, which: str, fit_seconds: float = 0.0, fit_bytes: int | None = 0) -> dict[str, Any]:
-        """Return the entries of a record for `which`, as `SCORED` names it. `fit_bytes` is None if it is unknown."""
+    def entries(self, fit_seconds: float = 0.0, fit_bytes: int | None = 0) -> Entries:
+        """Return the scores and costs of a record, with those of a fit before. `fit_bytes` is None if it is unknown."""
         model, peak = self.trained.model, self.trained.peak_bytes
-        values = {
+        return {
             **self.scores, **{name: getattr(model, name) for name in _OF_MODELS if hasattr(model, name)},
             "learn_seconds": self.trained.learn_seconds, "search_seconds": self.trained.search_seconds,
             "predict_seconds": self.predict_seconds, "total_seconds": self.total_seconds(fit_seconds),
             "peak_bytes": None if peak is None or fit_bytes is None else max(peak, fit_bytes),
             "matrix_bytes": self.matrix_bytes,
         }  # fmt: skip
-        return {f"{key}_{which}": value for key, value in values.items()}
 
 
 class Compared(NamedTuple):
@@ -216,7 +216,7 @@ class Machines:
             same_rows = self._learned(subject.features, itemsize, some)
         return Compared(*self._raw[key], features, exact, same_rows)
 
-    def validated(self, subject: EvaluatedMap, validation: Mask) -> dict[str, float]:
+    def validated(self, subject: EvaluatedMap, validation: Mask) -> dict[str, Entries]:
         """Return the scores on the rows that maps are chosen on, learned from the other training rows.
 
         Only choosing a map needs this, so its costs do not count.
@@ -225,15 +225,16 @@ class Machines:
         if key not in self._raw_validated:
             self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, validation)[:2])
         tested = self._tested(subject.features, validation)
-        scores = {
-            "rows_validation": int(validation.sum()),
-            "score_raw_validation": self._raw_validated[key],
-            "score_map_validation": self.scoring.score(*tested[:2]),
-        }
         uncertainty = self.scoring.uncertainty(tested)
-        return scores if uncertainty is None else {**scores, "score_uncertainty_map_validation": uncertainty}
+        return {
+            "raw_validation": {"score": self._raw_validated[key]},
+            "map_validation": {
+                "score": self.scoring.score(*tested[:2]),
+                **({} if uncertainty is None else {"score_uncertainty": uncertainty}),
+            },
+        }
 
-    def parts(self, subject: EvaluatedMap) -> list[dict[str, Any]]:
+    def parts(self, subject: EvaluatedMap) -> list[Entries]:
         """Return the parts of a union with the score of the learner without each; none if the map is no union."""
         parts = subject.map.chain.parts
         scored = []

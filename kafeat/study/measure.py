@@ -29,7 +29,7 @@ from kafeat.study.kernel_error import (
 )
 from kafeat.study.learners import Learner, Split, Truth, equivalent_learner, split
 from kafeat.study.machines import Compared, Machines, learner_of
-from kafeat.study.records import Record
+from kafeat.study.records import Entries, Record
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.study.scores import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.types import Array, Floats, Mask
@@ -147,24 +147,26 @@ class Evaluator:
         tell("comparing")
         subject = EvaluatedMap(fit.map, self._data, len(rows.test), request, np.flatnonzero(~rows.held_out))
         compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
-        measured, K, Z = _kernel_keys(subject, X)
-        record: Record = {
-            **_map_keys(candidate, fit, subject), **self._row_keys(candidate, fit.map, compared, X), **measured,
-        }  # fmt: skip
+        measured, K, Z = _of_kernel(subject, X)
+        record = Record(
+            map=_of_map(candidate, fit, subject),
+            rows=self._of_rows(candidate, fit.map, compared, X),
+            kernel=measured,
+        )
         exhibits, figures = self._exhibits, LearningFigures()
-        drawn = exhibits is not None and not any(same_map(one.record, record) for one in exhibits)
+        drawn = exhibits is not None and not any(same_map(one.record, record.map) for one in exhibits)
         if self._machines is not None:
             tell("learning")
-            learned, figures = self._learned(self._machines, candidate, fit, subject, drawn, listener)
-            record |= learned
+            record, figures = self._learned(record, self._machines, candidate, fit, subject, drawn, listener)
         if exhibits is not None and drawn:
             chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
-            shown = map_figures(record, chain, dtype, X, K, Z, subject.between)
+            shown = map_figures(record.flat(), chain, dtype, X, K, Z, subject.between)
             exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
         return record
 
     def _learned(
         self,
+        record: Record,
         machines: Machines,
         candidate: ComparedMap,
         fit: Fit,
@@ -175,18 +177,18 @@ class Evaluator:
         """Train and test the learner, and the predictor of the map; the figures are empty unless they are `drawn`."""
         check_labels(self._rows, machines.truth, self._request.labels[0])
         compared = machines.compare(subject)
-        record = self._learning_keys(machines, compared, fit)
-        parts = machines.parts(subject)
-        record |= {"parts": parts} if parts else {}
-        if self._rows.validation is not None:
-            record |= machines.validated(subject, self._rows.validation)
+        scored, parts = self._scored(machines, compared, fit), machines.parts(subject)
+        validation = self._rows.validation
+        if validation is not None:
+            scored |= machines.validated(subject, validation)
         figures = machines.learning_figures(subject, compared) if drawn else LearningFigures()
-        scored = self._model(machines, candidate, fit.map, subject, listener)
-        if scored is None:
-            return record, figures
-        return record | scored.keys, replace(figures, model=scored.figures)
+        model = self._model(machines, candidate, fit.map, subject, listener)
+        if model is not None:
+            scored["model"], figures = model.entries, replace(figures, model=model.figures)
+        task = self._of_task(machines, compared, validation)
+        return replace(record, task=task, scored=scored, parts=parts), figures
 
-    def _row_keys(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: Floats) -> dict[str, Any]:
+    def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: Floats) -> Entries:
         """Return what a record says about the rows that are compared."""
         n = len(self._rows.test)
         return {
@@ -210,7 +212,7 @@ class Evaluator:
         scored = score_model(fm, subject, machines.truth, rows.test, request, machines.scoring.first)
         if scored is not None:
             seen = 0 if candidate.fitted is None else test_rows_seen(fm, self._data, rows.test)
-            return scored._replace(keys={**scored.keys, "test_rows_seen_model": seen})
+            return scored._replace(entries={**scored.entries, "test_rows_seen": seen})
         if fm.predictor is not None:
             own = ", ".join(fm.predictor.labels.names) or "other labels"
             listener.warn(
@@ -219,30 +221,44 @@ class Evaluator:
             )
         return None
 
-    def _learning_keys(self, machines: Machines, of: Compared, fit: Fit) -> dict[str, Any]:
-        """Return what a record says about the learner: its scores and its costs."""
-        rows, request, scoring, labels = self._rows, self._request, machines.scoring, machines.truth.labels
-        n_test, n_train, task = int(rows.test.sum()), int(rows.train.sum()), scoring.task
-        # A model was fitted before, at no cost here.
-        cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
-        boosting = of.boosting
+    def _of_task(self, machines: Machines, of: Compared, validation: Mask | None) -> Entries:
+        """Return what a record says about the label, the learner, and the rows to train and to test on."""
+        request, scoring = self._request, machines.scoring
+        task = scoring.task
         return {
             "label": plain_names(request.labels), "split": request.split,
             "task": task.kind, "classes": None if task.classes is None else len(task.classes),
             "learner": request.learner, "scoring": scoring.first,
-            "rows_train": n_train, "rows_test": n_test,
-            **of.raw.keys("raw"), **of.features.keys("map", *cost), **of.exact.keys("exact"),
-            "equivalent_map": equivalent_learner(request.learner, task.kind, of.features.trained.model.penalty),
-            "transform_seconds_map": of.features.making_seconds, "kernel_seconds_exact": of.exact.making_seconds,
-            "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(of.exact.tested[1]),
-            **scoring.of_constant(labels[rows.train], labels[rows.test]),
-            "score_map_exact_rows": of.same_rows.scores["score"],
-            "total_seconds_map_exact_rows": of.same_rows.total_seconds(cost[0]),
-            **({"boosting_left_out": boosting} if isinstance(boosting, str) else boosting.keys("boosting")),
+            "rows_train": int(self._rows.train.sum()), "rows_test": int(self._rows.test.sum()),
+            **({} if validation is None else {"rows_validation": int(validation.sum())}),
+            **({"boosting_left_out": of.boosting} if isinstance(of.boosting, str) else {}),
+        }  # fmt: skip
+
+    def _scored(self, machines: Machines, of: Compared, fit: Fit) -> dict[str, Entries]:
+        """Return the scores and the costs of the learner on all its inputs, and of boosting."""
+        rows, request, scoring, labels = self._rows, self._request, machines.scoring, machines.truth.labels
+        # A model was fitted before, at no cost here.
+        cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
+        penalty = of.features.trained.model.penalty
+        return {
+            "constant": scoring.of_constant(labels[rows.train], labels[rows.test]),
+            "raw": of.raw.entries(),
+            "map": {
+                **of.features.entries(*cost), "transform_seconds": of.features.making_seconds,
+                "equivalent": equivalent_learner(request.learner, scoring.task.kind, penalty),
+            },
+            "exact": {
+                **of.exact.entries(), "kernel_seconds": of.exact.making_seconds,
+                "rows": min(int(rows.train.sum()), request.exact_rows), "rows_test": len(of.exact.tested[1]),
+            },
+            "map_exact_rows": {
+                "score": of.same_rows.scores["score"], "total_seconds": of.same_rows.total_seconds(cost[0]),
+            },
+            **({} if isinstance(of.boosting, str) else {"boosting": of.boosting.entries()}),
         }  # fmt: skip
 
 
-def _map_keys(candidate: ComparedMap, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:
+def _of_map(candidate: ComparedMap, fit: Fit, subject: EvaluatedMap) -> Entries:
     """Return what a record says about a map before it is compared."""
     fm: FeatureMap = fit.map
     return {
@@ -260,7 +276,7 @@ _OF_PCA = (
 )
 
 
-def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Floats, Floats]:
+def _of_kernel(subject: EvaluatedMap, X: Array) -> tuple[Entries, Floats, Floats]:
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
     subject.map.program()  # compute derived arrays before the time is measured

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.maths.scoring import spell_score, stated
-from kafeat.study.records import Edge, Estimate, Record, Report, Summary
+from kafeat.study.records import Edge, Estimate, FlatRecord, Report, Summary
 from kafeat.study.summary import (
     comparable,
     estimate,
@@ -109,13 +109,13 @@ def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> s
     return "; ".join([f"take {spell(chosen)}: {reason}", *ends])
 
 
-def score_of_choice(records: Sequence[Record]) -> Estimate | None:
+def score_of_choice(records: Sequence[FlatRecord]) -> Estimate | None:
     """Return the test score of the map that each split chooses by its own rows; None with a single split or map.
 
     The rows that choose in one split are test rows of another, so the test scores of one map over all splits are too
     good to expect of a choice.
     """
-    groups: dict[int | None, list[Record]] = {}
+    groups: dict[int | None, list[FlatRecord]] = {}
     for record in records:
         groups.setdefault(record["split_seed"], []).append(record)
     chosen = [choose(summarize(group)) for group in groups.values()]

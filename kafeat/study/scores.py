@@ -41,6 +41,7 @@ from kafeat.model.provenance import printable
 from kafeat.pictures.figure_data import Curve, ModelFigures
 from kafeat.study.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
+from kafeat.study.records import Entries, flat
 from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
 
@@ -119,8 +120,7 @@ class Scoring:
         scores = {
             name: score_of_constant(name, self.task, known, labels) for name in figure_names(self.task.kind)
         }
-        figures = {f"{name}_constant": stated(name, score) for name, score in scores.items()}
-        return {"score_constant": scores[self.first], **figures}
+        return {"score": scores[self.first], **{name: stated(name, score) for name, score in scores.items()}}
 
     def uncertainty(self, tested: Tested) -> float | None:
         """Return the standard error of the score, from resampled rows or groups; None if it has a formula."""
@@ -274,13 +274,13 @@ def _promises(
         "rows": len(intervals.scores), "score": 1.0 - float(intervals.error[0]),
         "score_here": 1.0 - float(errors.mean()), "p_value": compared_errors(errors, intervals.error), **calibration,
     }  # fmt: skip
-    return {"coverage_model": coverage, "held_out_model": held_out}
+    return {"coverage": coverage, "held_out": held_out}
 
 
 class ScoredModel(NamedTuple):
-    """Entries of a record about the predictions of a model, and the data of their figures."""
+    """What a record says about the predictions of a model, and the data of their figures."""
 
-    keys: dict[str, Any]
+    entries: Entries
     figures: ModelFigures
 
 
@@ -299,12 +299,11 @@ def score_model(
     outputs = made[:, :k][:, order] if predictor.labels.classes is None else made
     tested = truth.tested(rows, outputs)
     figures = scoring.figures(tested, deciding)
-    keys: dict[str, Any] = {f"{key}_model": value for key, value in figures.items()}
-    keys |= {"equivalent_model": equivalent_predictor(predictor)}
+    entries: Entries = {**figures, "equivalent": equivalent_predictor(predictor)}
     if predictor.intervals is not None:
         ends = made[:, k:].reshape(len(made), -1, k, 2)[:, :, order] if made.shape[1] > k else None
-        keys |= _promises(predictor.intervals, scoring, tested, levels, ends, order)
-    return ScoredModel(keys, scoring.drawn(*tested[:2]))
+        entries |= _promises(predictor.intervals, scoring, tested, levels, ends, order)
+    return ScoredModel(entries, scoring.drawn(*tested[:2]))
 
 
 def _order(predictor: FittedPredictor, labels: Sequence[str]) -> list[int] | None:
@@ -420,8 +419,9 @@ def _scored(
             f"{name}: expected a model that predicts {', '.join(names)}, got one that predicts "
             f"{', '.join(own.names) or 'other labels'}"
         )
+    model = {**scored.entries, "test_rows_seen": test_rows_seen(fm, data, every)}
+    constant = {"score": score_of_constant(deciding, task, labels, labels)}
     return {
-        "label": plain_names(names), "task": task.kind, "rows_test": n, "scoring": deciding, **scored.keys,
-        "score_constant": score_of_constant(deciding, task, labels, labels),
-        "test_rows_seen_model": test_rows_seen(fm, data, every),
+        "label": plain_names(names), "task": task.kind, "rows_test": n, "scoring": deciding,
+        **flat({"model": model, "constant": constant}),
     }  # fmt: skip

@@ -19,8 +19,8 @@ from kafeat.study.records import (
     SCORED,
     Budget,
     Estimate,
+    FlatRecord,
     Rate,
-    Record,
     Summary,
 )
 
@@ -49,15 +49,15 @@ SHARED = (
 )  # fmt: skip
 
 
-def summarize(records: Iterable[Record]) -> list[Summary]:
+def summarize(records: Iterable[FlatRecord]) -> list[Summary]:
     """Return, for each map and setting, the mean of every figure over the seeds and splits, and its standard error."""
-    groups: dict[tuple[str, str], list[Record]] = {}
+    groups: dict[tuple[str, str], list[FlatRecord]] = {}
     for record in records:
         groups.setdefault((record["map"], repr(record["setting"])), []).append(record)
     return [_summary(group) for group in groups.values()]
 
 
-def _summary(group: Sequence[Record]) -> Summary:
+def _summary(group: Sequence[FlatRecord]) -> Summary:
     first = group[0]
     splits = len({record.get("split_seed") for record in group})
     return {
@@ -264,12 +264,12 @@ _LEAST_WIDTHS = 3
 _ROUNDINGS = 100.0
 
 
-def rates(records: Sequence[Record]) -> list[Rate]:
+def rates(records: Sequence[FlatRecord]) -> list[Rate]:
     """Return the slope of log error over log D of every map and setting with at least three numbers of columns D.
 
     The slope is that of least squares for each seed and split, and its mean and standard error are over these.
     """
-    families: dict[tuple[str, str], list[Record]] = {}
+    families: dict[tuple[str, str], list[FlatRecord]] = {}
     for record in records:
         families.setdefault((record["map"], repr(_without_columns(record["setting"]))), []).append(record)
     return [rate for family in families.values() for rate in _rate(family)]
@@ -279,10 +279,10 @@ def _without_columns(setting: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in setting.items() if not key.endswith("n_components")}
 
 
-def _rate(family: Sequence[Record]) -> Iterator[Rate]:
+def _rate(family: Sequence[FlatRecord]) -> Iterator[Rate]:
     """Yield the rate of records that differ in the number of columns, the seed and the split only."""
     widths = sorted({record["n_components"] for record in family})
-    runs: dict[tuple[int, int | None], list[Record]] = {}
+    runs: dict[tuple[int, int | None], list[FlatRecord]] = {}
     for record in family:
         runs.setdefault((record["seed"], record["split_seed"]), []).append(record)
     slopes = {norm: estimate([_slope(run, norm) for run in runs.values()], 0.0) for norm in NORMS}
@@ -301,7 +301,7 @@ def _rate(family: Sequence[Record]) -> Iterator[Rate]:
     }
 
 
-def _slope(run: Sequence[Record], norm: str) -> float | None:
+def _slope(run: Sequence[FlatRecord], norm: str) -> float | None:
     """Return the slope of log error over log D, or None if there are fewer than three errors above rounding."""
     points = []
     for record in run:

@@ -34,7 +34,7 @@ th, td { padding: .35rem .45rem; text-align: right; border-bottom: 1px solid var
 th { white-space: normal; vertical-align: bottom; } td { vertical-align: top; } small { display: block; }
 th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 9rem; }
 tr.best td { background: var(--soft); font-weight: 600; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); gap: 1.5rem; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1.5rem; }
 figure { margin: 0; min-width: 0; } figure.broad { grid-column: 1 / -1; }
 img { width: 100%; height: auto; display: block; } img.panels { min-width: 36rem; }
 figcaption b { display: block; } figcaption { font-size: .9rem; }

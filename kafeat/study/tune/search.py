@@ -30,6 +30,8 @@ _MORE_ROWS = 1.15
 _ROW, _OF_LEARNING = 2.0, 2.0
 # Time of the last fit and its score, as a multiple of that of a trial on all rows.
 _LAST_FIT = 1.5
+# Scores that count rows, of which each is right or wrong.
+_NOISY = ("accuracy", "error_rate")
 # Share of the time that is kept at most for other numbers of columns and the last fit.
 _MOST_SHARE_KEPT = 0.4
 
@@ -356,15 +358,27 @@ class Search:
         return [candidate for candidate in near if best is not None and candidate.learned == best.learned]
 
     def _ranked(self, size: Size) -> list[Trial]:
-        """Return the trials of a size that have a score and are within the budget, best first."""
+        """Return the trials of a size that have a score and are within the budget, best first.
+
+        Of equal ones the simplest map is the best. The share of right rows is noisy, so of the maps whose share is
+        within noise of the highest, and no worse than that of raw columns and the default map, the one with the lowest
+        log loss is the best.
+        """
         every = (*self.trials, *self.later)
         of_size = [trial for trial in every if trial.size == size and trial.outcome.failure is None]
         scored = filter(self.budget.allows, of_size)
-        return sorted(scored, key=lambda trial: -trial.outcome.score)
+        ranked = sorted(scored, key=lambda one: (-one.outcome.score, one.candidate.complexity))
+        if self.scoring not in _NOISY or not ranked or "log_loss" not in ranked[0].outcome.figures:
+            return ranked
+        top, floor = ranked[0].outcome, _floor(ranked)
+        least = [max(floor, top.score - top.noise(one.outcome)) for one in ranked]
+        level = [one for one, bound in zip(ranked, least, strict=True) if one.outcome.score >= bound]
+        best = min(level, key=lambda one: one.outcome.figures["log_loss"])
+        return [best, *(one for one in ranked if one is not best)]
 
     @property
     def best_score(self) -> Trial:
-        """The trial with the highest score on all rows, or at the wanted size, or at the largest size with any."""
+        """The best trial on all rows, or at the wanted size, or at the largest size with any."""
         width = self.sizes[-1].width
         on_all = {one.size for one in self.later if one.size.width == width and one.size.share == 1.0}
         for size in reversed([*self.sizes, *(on_all - {*self.sizes})]):
@@ -375,28 +389,30 @@ class Search:
         raise DataError(failures[0] if failures else "tune: expected at least one trial, got none")
 
     def leaderboard(self) -> list[Trial]:
-        """Return the trials of the largest size with any: the chosen one, and the others by their scores.
+        """Return the trials of the largest size with any, and of the wanted one: the chosen one first.
 
-        The highest score is chosen, and of equal ones the simplest map. It is no worse than raw columns and the default
-        map. To take a simpler one that is worse within noise cost up to a fifth of the log loss on test rows.
+        The best is chosen. It is no worse than raw columns and the default map. To take a simpler one that is worse
+        within noise cost up to a fifth of the log loss on test rows.
         """
-        ranked = self._ranked(self.best_score.size)
-        leaders = sorted(ranked, key=lambda trial: (-trial.outcome.score, trial.candidate.complexity))
+        leaders = self._ranked(self.best_score.size)
         known = {trial.candidate for trial in leaders}
-        others = self._ranked(self.sizes[-1]) if ranked[0].size not in self.sizes else []
+        others = self._ranked(self.sizes[-1]) if leaders[0].size not in self.sizes else []
         return [*leaders, *(trial for trial in others if trial.candidate not in known)]
 
     @property
     def floor(self) -> float:
         """The best score of the raw columns and the default map, below which nothing is recommended."""
-        last = self._ranked(self.decided)
-        plain = (one.outcome.score for one in last if one.candidate in (RAW, DEFAULT))
-        return next(plain, float("-inf"))
+        return _floor(self._ranked(self.decided))
 
     def stated(self, trial: Trial) -> str:
         """Return the score of a trial as it is usually stated, and its standard error."""
         score = stated(deciding(self.scoring, trial.size), trial.outcome.score)
         return f"{score:z.4f} ± {trial.outcome.error:.4f}"
+
+
+def _floor(ranked: Sequence[Trial]) -> float:
+    """Return the best score of raw columns and the default map among trials."""
+    return max((one.outcome.score for one in ranked if one.candidate in (RAW, DEFAULT)), default=float("-inf"))
 
 
 def _promoted(ranked: Sequence[Trial]) -> list[Candidate]:

@@ -302,6 +302,22 @@ def test_the_highest_score_is_chosen_and_of_equal_ones_the_simpler_map():
     assert equal.leaderboard()[0].candidate == simple
 
 
+def test_of_maps_with_about_as_many_right_rows_the_one_with_the_lowest_log_loss_is_chosen():
+    maps = [Candidate("quantile", "none", kernel) for kernel in ("rbf", "laplacian", "matern 1/2")]
+    found = {maps[0]: (0.91, 0.50), maps[1]: (0.90, 0.30), maps[2]: (0.80, 0.10)}
+    for scoring, best in (("accuracy", maps[1]), ("auc", maps[0])):
+        search = _ended([(one, score, 0.01) for one, (score, _) in found.items()])
+        search.scoring, search.trials = scoring, [
+            replace(one, outcome=replace(one.outcome, figures={"log_loss": found[one.candidate][1]}))
+            for one in search.trials
+        ]  # fmt: skip
+        assert next(trial.candidate for trial in search.leaderboard()) == best
+    # No worse than raw columns.
+    raw = replace(search.trials[0], candidate=RAW, outcome=replace(search.trials[0].outcome, score=0.905))
+    search.scoring, search.trials = "accuracy", [*search.trials, raw]
+    assert search.leaderboard()[0].candidate == maps[0]
+
+
 def searched(most=None, stop_after=None, seed=0):
     """A search on a real space whose scores are drawn at random, which ends after some trials or at a stop."""
     space = SearchSpace(_table_of(mixed().drop_columns(["id"])))

@@ -111,17 +111,22 @@ def ridge_path(Z, Y):
 
 
 def with_ridge(problem, choices):
-    """Validate every choice, a function (rows to fit on) -> map of rows to features, and test the best one."""
+    """Test the best choice, a function (rows to fit on) -> map of rows to features."""
+    choice, penalty = best_of(problem, choices)
+    features = choice(problem.train)
+    w, b = list(ridge_path(features(problem.train), problem.Y[problem.train]))[penalty]
+    return problem.error(features(problem.test) @ w + b, problem.test)
+
+
+def best_of(problem, choices):
+    """Validate every choice, and return the best one with the place of its penalty."""
     best = (np.inf, None, 0)
     for choice in choices:
         errors = np.mean(
             [path_errors(problem, choice(rows), rows, held) for rows, held in problem.folds], axis=0
         )
         best = min(best, (errors.min(), choice, int(errors.argmin())), key=itemgetter(0))
-    _, choice, penalty = best
-    features = choice(problem.train)
-    w, b = list(ridge_path(features(problem.train), problem.Y[problem.train]))[penalty]
-    return problem.error(features(problem.test) @ w + b, problem.test)
+    return best[1:]
 
 
 def path_errors(problem, features, rows, held):
@@ -157,23 +162,37 @@ def fitted(problem, config, rows):
     return kafeat.fit(plain, problem.raw[rows], problem.labels[rows], intervals=False)
 
 
-def of_kafeat(*steps, multiples=MULTIPLES):
-    """γ of the last step by validation."""
+def of_kafeat(*steps, multiples=MULTIPLES, trees=False):
+    """γ of the last step by validation, and with `trees` the size of two columns for each class beside its map."""
 
     def side(problem, width):
-        def choice(multiple):
+        def choice(multiple, weight=None):
             *before, last = steps
             if multiple is not None:
                 last = {**last, "gamma": f"{multiple}*median"}
 
             def fit(rows):
-                own = min(width, len(rows)) if last["kind"] == "nystroem" else width
-                fm = fitted(problem, {"steps": [*before, {**last, "n_components": own}]}, rows)
+                few = 0 if weight is None else max(16, 2 * problem.Y.shape[1])
+                own = min(width - few, len(rows)) if last["kind"] == "nystroem" else width - few
+                whole = [*before, {**last, "n_components": own}]
+                if few:
+                    sums = problem.Y.shape[1] if problem.Y.shape[1] > 2 else 1
+                    n = min(300, max(100, 600 // sums))
+                    grown = {"kind": "trees", "n_components": few, "n_folds": 6, "scale": 0.13, "n_trees": n}
+                    grown["learning_rate"] = 15.0 / n
+                    whole = [
+                        {"kind": "union", "maps": [{"steps": whole}, {"steps": [grown], "weight": weight}]}
+                    ]
+                fm = fitted(problem, {"steps": whole}, rows)
                 return lambda wanted: fm.transform(problem.raw[wanted])
 
             return fit
 
-        return with_ridge(problem, [choice(multiple) for multiple in multiples])
+        alone = {choice(multiple): multiple for multiple in multiples}
+        if not trees:
+            return with_ridge(problem, alone)
+        multiple = alone[best_of(problem, alone)[0]]
+        return with_ridge(problem, [choice(multiple, weight) for weight in (0.1, 1.0, 10.0)])
 
     return side
 
@@ -311,6 +330,7 @@ SIDES = {
     "nystroem, quantile": of_kafeat({"kind": "quantile"}, {"kind": "nystroem"}),
     "nystroem, power": of_kafeat({"kind": "power"}, {"kind": "nystroem"}),
     "nystroem, metric": of_kafeat(STANDARDIZE, {"kind": "metric"}, {"kind": "nystroem"}),
+    "nystroem, trees": of_kafeat(STANDARDIZE, {"kind": "nystroem"}, trees=True),
     "nystroem, matern": of_kafeat(STANDARDIZE, {"kind": "nystroem", "kernel": "matern", "nu": 0.5}),
     "fourier, supervised": of_kafeat(
         STANDARDIZE, {"kind": "fourier", "frequencies": "supervised"}, multiples=(None,)

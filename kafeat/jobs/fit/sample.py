@@ -166,6 +166,11 @@ class SampledFit:
     locate: Callable[[int], tuple[str, int]] | None = None
     """Returns the file and row of a row of a data set, for messages."""
 
+    @property
+    def n_rows(self) -> int:
+        """The number of training rows that were read."""
+        return self.chosen.n_rows if self.summary is None else self.summary.rows
+
     @classmethod
     def empty(cls, config: Config, columns: Columns, summary: LabelSummary | None = None) -> Self:
         """Return a fit that has read no rows."""

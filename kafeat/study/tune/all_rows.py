@@ -122,18 +122,15 @@ class AllRows:
     jobs: int
     weight: str | None = None
 
-    @property
-    def count(self) -> int:
-        """The number of training rows that were read."""
-        return self.sampled.chosen.n_rows if self.sampled.summary is None else self.sampled.summary.rows
-
     def outcome(self, recipes: list[Recipe], size: Size) -> Outcome:
         """Return the score of ridge on the features of a map, from one pass over the rows to learn and to score."""
         started, seed = time.perf_counter(), self.start.seed
         config = with_columns(self.start, self.groups, [*recipes, self._ridge])
         sampled = self._sample_for(config)
         folds = Folds.by(sampled.keys, _PARTS)
-        roles = Roles(seed, min(1.0, size.rows / self.count), size.share, folds, held_out_share(size.rows))
+        roles = Roles(
+            seed, min(1.0, size.rows / self.sampled.n_rows), size.share, folds, held_out_share(size.rows)
+        )
         for_map = replace(roles, share=min(size.share, MOST_MAP_ROWS / len(sampled.chosen)))
         fm = self._fitted(sampled.of_rows(for_map.learned), roles)
         scored = self.scored(fm, self._rows(roles.scored))

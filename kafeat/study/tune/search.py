@@ -412,7 +412,9 @@ class Search:
 
 def _floor(ranked: Sequence[Trial]) -> float:
     """Return the best score of raw columns and the default map among trials."""
-    return max((one.outcome.score for one in ranked if one.candidate in (RAW, DEFAULT)), default=float("-inf"))
+    return max(
+        (one.outcome.score for one in ranked if one.candidate in (RAW, DEFAULT)), default=float("-inf")
+    )
 
 
 def _promoted(ranked: Sequence[Trial]) -> list[Candidate]:

@@ -147,13 +147,13 @@ class Tuner:
 
     def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
-        all_rows, score = self.all_rows, self.scorer.score
-        rows = len(self.space.table.labels)
+        score, rows = self.scorer.score, len(self.space.table.labels)
+        count = self.space.table.sampled.n_rows
         planned = sizes(rows, self.budget.searched, self.seeds)
         return Search(
             space=self.space,
             sizes=planned,
-            all_rows=all_rows.count if self.rows is None else min(self.rows, all_rows.count),
+            all_rows=count if self.rows is None else min(self.rows, count),
             run=score if record is None else record.remembering(score),
             scoring=self.chosen_by,
             budget=self.budget,

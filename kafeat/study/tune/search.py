@@ -189,11 +189,12 @@ class Search:
                 size = size._replace(rows=size.rows // 2)
             else:
                 finalists.pop()
-        if self._too_slow(finalists, size):
+        # Raw columns and the default map have no time limit, and alone they would be all that is chosen from.
+        if self._too_slow(finalists, size) or self.later_trial(finalists[0], size) is None:
             self.all_rows = 0
             self.search()  # there is no use for the time that was kept
             return
-        for candidate in finalists:
+        for candidate in finalists[1:]:
             self.later_trial(candidate, size)
 
     @property
@@ -219,14 +220,12 @@ class Search:
 
     def later_trial(self, candidate: Candidate, size: Size) -> Trial | None:
         """Return the trial of a candidate at a size, made now if need be; None if there is no time for it."""
-        made, slowest = (
-            self._made(candidate, size),
-            max((one.outcome.seconds for one in self.later), default=0.0),
-        )
-        kept = self._of_last_fit(slowest) if self.later else self._kept(self.last_fit)
-        if made is None and not self._late(candidate, size, kept):
-            made = self._make(candidate, size, self.later)
-        return made
+        made = self._made(candidate, size)
+        if made is not None:
+            return made
+        slowest = max((one.outcome.seconds for one in self.later), default=self._expected(candidate, size))
+        late = self._late(candidate, size, self._of_last_fit(slowest))
+        return None if late else self._make(candidate, size, self.later)
 
     def _try(self, candidate: Candidate, size: Size) -> None:
         if self._made(candidate, size) is None:

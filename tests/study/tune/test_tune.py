@@ -361,6 +361,26 @@ def test_a_candidate_that_takes_too_long_does_not_end_the_search():
     assert any(trial.size == search.sizes[-1] and trial.candidate not in STARTS for trial in search.trials)
 
 
+def test_raw_columns_and_the_default_map_are_not_all_that_is_scored_on_all_rows():
+    """They have no time limit, so if there is no time for the best map, they are not scored either."""
+    space = SearchSpace(_table_of(mixed().drop_columns(["id"])))
+
+    def run(candidate, size):
+        trees = candidate.trees != "none"
+        score = 0.3 if trees else 0.9 if candidate.map == "supervised" else 0.5
+        return Outcome(score, (score,) * 40, 4.0 if trees else 1.0, size.width)
+
+    for elapsed in (29.5, 45.0, 49.5):
+        search = Search(
+            space=space, sizes=sizes(20_000, 64, 2), run=run, all_rows=20_000, seconds=50.0, last_fit=6.0
+        )
+        search.search()
+        search.started -= elapsed
+        search.score_on_all_rows()
+        assert search.best_score.candidate.map == "supervised"
+        assert (search.best_score.size.rows > 6000) == (elapsed < 47.0)
+
+
 def test_an_interrupt_while_the_test_rows_are_scored_keeps_the_choice(monkeypatch):
     from kafeat.study.tune import tune as job
 

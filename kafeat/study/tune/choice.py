@@ -40,7 +40,7 @@ def first_choice(search: Search) -> Choice:
 
 
 def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
-    """Return the best map within the budget, as wide as it scores best if it `predicts`, else at the knee.
+    """Return the best map within the budget, with the most columns that score best if it `predicts`, else at the knee.
 
     `with_curve` tries it with fewer columns even if they are fixed.
     """
@@ -50,7 +50,7 @@ def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
         choice.points = _points(search, choice.chosen.candidate)
     if budget.columns is None:
         best = max(choice.points, key=lambda point: point.outcome.score)
-        choice.chosen = best if predicts else _knee(choice.points, search)
+        choice.chosen = (_widest if predicts else _knee)(choice.points, search)
         tried = "tried" if budget.bytes_per_row is None else "tried within the bounds"
         choice.reasons = _reasons(choice, best, highest_score(search.scoring), tried)
     choice.learning = _learning(search, choice.chosen)
@@ -120,6 +120,16 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
     return [points[n] for n in sorted(points)]
 
 
+def _widest(points: Sequence[Trial], search: Search) -> Trial:
+    """Return the widest point within noise of the best one, and not below the floor: wider maps usually err less."""
+    best, floor = max(points, key=lambda point: point.outcome.score), search.floor
+    for point in reversed(points):
+        score = point.outcome.score
+        if score >= floor and best.outcome.score - score <= best.outcome.noise(point.outcome):
+            return point
+    return best
+
+
 def _knee(points: Sequence[Trial], search: Search) -> Trial:
     """Return the point with the fewest columns from which no other is worth its columns, and not below the floor."""
     highest, floor = highest_score(search.scoring), search.floor
@@ -146,6 +156,11 @@ def _reasons(choice: Choice, best: Trial, highest: float, tried: str) -> list[st
     if chosen is best:
         said = f"{columns:,} columns score best of those that were {tried}"
         return [f"{said}; they are the most." if chosen is points[-1] else f"{said}."]
+    if columns > best.outcome.columns:
+        return [
+            f"{columns:,} columns are the most that were {tried} whose score is within noise of the best, that of "
+            f"{best.outcome.columns:,} columns: wider maps usually err less."
+        ]
     loss = best.outcome.score - chosen.outcome.score
     error = highest - chosen.outcome.score
     return [

@@ -23,9 +23,9 @@ _NAMES_OF_MAPS = (
     "means over splits, ± their standard errors. The chosen map comes first."
 )
 _NAME_OF_THE_KNEE = (
-    "Without --columns, a search with a predictor takes the number of columns with the best score. Without a predictor "
-    "the knee is taken: the fewest columns from which every doubling takes away less than 3 % of the "
-    "error, or no more than noise."
+    "Without --columns, a search with a predictor takes the most columns within noise of the best score. "
+    "Without a predictor the knee is taken: the fewest columns from which every doubling takes away less than 3 % of "
+    "the error, or no more than noise."
 )
 
 

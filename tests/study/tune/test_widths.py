@@ -58,9 +58,17 @@ def test_a_gain_within_the_noise_is_not_worth_its_columns():
     assert choose(Budget(), loss_of(losses)).chosen.outcome.columns == 256
 
 
-def test_with_a_predictor_the_best_score_counts_and_not_the_fewest_columns_within_the_noise():
+def test_with_a_predictor_the_most_columns_within_noise_of_the_best_score_are_taken():
     losses = {32: 0.4, 64: 0.2, 128: 0.1, 256: 0.098, 512: 0.096, 1024: 0.097}
-    assert choose(Budget(), loss_of(losses), noise=0.05, predicts=True).chosen.outcome.columns == 512
+    assert choose(Budget(), loss_of(losses), predicts=True).chosen.outcome.columns == 512
+    choice = choose(Budget(), loss_of(losses), noise=0.05, predicts=True)
+    assert choice.chosen.outcome.columns == 1024
+    assert choice.reasons == [
+        "1,024 columns are the most that were tried whose score is within noise of the best, that of 512 columns: "
+        "wider maps usually err less."
+    ]
+    # No worse than raw columns.
+    assert choose(Budget(), loss_of(losses), noise=0.05, predicts=True, raw=1.0 - 0.0965).chosen.columns == 512
 
 
 def test_no_knee_is_worse_than_raw_columns():

@@ -40,7 +40,7 @@ def first_choice(search: Search) -> Choice:
 
 
 def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
-    """Return the best map within the budget, with the most columns that score best if it `predicts`, else at the knee.
+    """Return the best map within the budget: the widest within noise of the best if it `predicts`, else at the knee.
 
     `with_curve` tries it with fewer columns even if they are fixed.
     """

@@ -42,7 +42,7 @@ class TuneOptions:
         None, "Number of output columns of the map (default: with --predictor the best of up to 1,024, else the knee "
         "of the score over columns).",
         python="Number of output columns of the map; None tries the best map with several, at most 1,024, and takes "
-        "the best score with a predictor, and the knee of the curve without.",
+        "the most within noise of the best score with a predictor, and the knee of the curve without.",
         metavar="D", least=2, most=1 << 20,
     )  # fmt: skip
     _: KW_ONLY

@@ -68,7 +68,9 @@ def test_with_a_predictor_the_most_columns_within_noise_of_the_best_score_are_ta
         "wider maps usually err less."
     ]
     # No worse than raw columns.
-    assert choose(Budget(), loss_of(losses), noise=0.05, predicts=True, raw=1.0 - 0.0965).chosen.columns == 512
+    assert (
+        choose(Budget(), loss_of(losses), noise=0.05, predicts=True, raw=1.0 - 0.0965).chosen.columns == 512
+    )
 
 
 def test_no_knee_is_worse_than_raw_columns():

@@ -278,7 +278,7 @@ def _promises(
 
 
 class ScoredModel(NamedTuple):
-    """What a record says about the predictions of a model, and the data of their figures."""
+    """The scores and promises of the predictions of a model, and the data of their figures."""
 
     entries: Entries
     figures: ModelFigures

@@ -63,7 +63,8 @@ def notes(
         yield f"A Nyström map has at most as many columns as there are training rows: {len(table.labels):,}."
     yield from choice.reasons
     yield from of_rows(search.scoring, choice.learning)
-    learned, every = round((1.0 - _held_share(chosen.size)) * chosen.size.rows), table.sampled.n_rows
+    held = _QUARTER if "split-by" in asked else held_out_share(chosen.size.rows)
+    learned, every = round((1.0 - held) * chosen.size.rows), table.sampled.n_rows
     if learned < _MOST_OF_ROWS * every:
         yield (
             f"The scores are those of models of {learned:,} of the {every:,} rows: the model that is fitted on "
@@ -95,9 +96,8 @@ def _again(search: Search, asked: Mapping[str, str], predictor: Predictor | None
     return f"{said} --predictor {predictor.kind}{balanced}"
 
 
-# A model of a smaller share of the rows is likely worse than that of all.
-_MOST_OF_ROWS = 0.6
-
+# A model of a smaller share of the rows is likely worse than that of all. A quarter of groups or times is held out.
+_MOST_OF_ROWS, _QUARTER = 0.6, 0.25
 
 _ID = re.compile(
     r"(?:^|[_\W])(?:id|key|nr|no|number|patient|customer|user|subject|session|group)s?$|[a-z]I[dD]$", re.I
@@ -211,13 +211,8 @@ def _held_out(size: Size, split_by: str | None) -> str:
     if size.rows <= MOST_ROWS:
         said = f"{counted(size.splits, 'split')} of {rows}"
     else:
-        said = f"a quarter of {rows}" if split_by else f"{_held_share(size):.0%} of {rows}"
+        said = f"a quarter of {rows}" if split_by else f"{held_out_share(size.rows):.0%} of {rows}"
     return said if split_by is None else f"{said}, by {split_by}"
-
-
-def _held_share(size: Size) -> float:
-    """Return the share of the rows of a trial that it is scored on."""
-    return held_out_share(size.rows) if size.rows > MOST_ROWS else 0.25
 
 
 _WIDTH = 110

@@ -395,6 +395,18 @@ def test_an_interrupt_while_the_test_rows_are_scored_keeps_the_choice(monkeypatc
     assert tuning.yaml == whole.yaml
 
 
+@pytest.mark.parametrize(("n", "learned"), [(20_000, "4,500 of the 20,000"), (6_000, None)])
+def test_scores_of_models_of_a_small_part_of_the_rows_are_told(n, learned):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    said = [
+        one
+        for one in quick(X, X[:, 0], trials=1, rows=6_000).notes
+        if "The scores are those of models" in one
+    ]
+    assert len(said) == (learned is not None)
+    assert all(f"models of {learned} rows: the model that is fitted" in one for one in said)
+
+
 def test_many_whole_numbers_may_be_classes():
     numbers = np.tile(np.arange(101), 6)
     rows = np.random.default_rng(0).normal(size=(606, 2))

@@ -6,9 +6,9 @@ Test rows and folds are chosen by the hash of the row number.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,16 @@ class Tested(NamedTuple):
     predicted: Floats
     labels: Array
     groups: Floats | None = None
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of all parts."""
+        groups = [one.groups for one in parts if one.groups is not None]
+        return cls(
+            np.concatenate([one.predicted for one in parts]),
+            np.concatenate([one.labels for one in parts]),
+            np.concatenate(groups) if groups else None,
+        )
 
 
 @dataclass(frozen=True)

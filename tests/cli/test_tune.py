@@ -77,7 +77,7 @@ def test_json_and_json_lines(table, in_process):
     assert [line["number"] for line in trials] == list(range(1, len(trials) + 1))
     assert all(line["elapsed"] > 0.0 for line in trials)
     assert trials[0]["columns"] == 16
-    assert result["trials"] == len(trials)
+    assert result["trials"] == 3 < len(trials)  # those of the last stage do not count
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_pipe_gets_a_line_of_text_for_each_trial_among_the_others(table, in_pr
         re.match(r"trial (\d+): .+: R² -?\d\.\d{4} ± \d\.\d{4} with \d+ columns, \d+ rows$", line)
         for line in trials
     ]
-    assert [match and match[1] for match in told] == ["1", "2", "3"]
+    assert [match and match[1] for match in told] == [str(k + 1) for k in range(len(trials))]
     assert in_process(*command, "--overwrite", "--quiet", cwd=table).stderr == ""
 
 
@@ -318,7 +318,7 @@ def test_a_refused_result_leaves_the_journal(table, error):
     arguments = {"columns": 16, "trials": 3, "jobs": 1, "journal": str(table / "j"), "split": "split"}
     with pytest.raises(type(error), match=str(error)):
         kafeat.tune(table / "x.csv", "y", **arguments, write=write)
-    assert len((table / "j").read_text().splitlines()) == 1 + 3
+    assert len((table / "j").read_text().splitlines()) > 1 + 3
     kafeat.tune(table / "x.csv", "y", **arguments, resume=True)
     assert not (table / "j").exists()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,20 +24,11 @@ from kafeat.maths.task import PredictionTask, class_numbers, joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.columns import Groups, Recipe, with_columns
 from kafeat.study.inputs import RereadableData
+from kafeat.study.learners import Tested
 from kafeat.study.scores import ModelScoring, resampled_scores
-from kafeat.study.tune.trials import (
-    MOST_MAP_ROWS,
-    RESAMPLES,
-    Outcome,
-    Score,
-    Size,
-    figures_beside,
-    held_out_share,
-)
+from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Score, Size, outcome_of
 from kafeat.types import Array, Floats, Mask
 
-# Parts by groups or times, one of which is scored on.
-_PARTS = 4
 _TEST_RESAMPLES = 100
 _TIMED_ROWS = 2048
 
@@ -55,7 +45,7 @@ class Roles:
     limit: float
     share: float
     folds: Folds
-    test_share: float = 1.0 / _PARTS
+    test_share: float
 
     def learned(self, numbers: Array, keys: Floats | None) -> Mask:
         """Return true for the rows to learn from, by their numbers (n,) in the data and their keys."""
@@ -77,23 +67,6 @@ class Roles:
             test: Mask = place < share
             return np.where(test | (place >= 1.0), place, (place - share) / (1.0 - share)), test
         return place, self.folds.parts(keys) == self.folds.cuts[-1].held
-
-
-class Scored(NamedTuple):
-    """Predictions (n, k) of rows, their labels as the predictions know them, and their groups."""
-
-    rule: ModelScoring
-    predicted: Floats
-    labels: Array
-    groups: Floats | None
-
-    def score(
-        self, scoring: str, n: int, rng: np.random.Generator | None = None
-    ) -> tuple[float, list[float]]:
-        """Return the score, and those of `n` resamples of the rows."""
-        task = self.rule.task
-        resampled = resampled_scores(scoring, task, self.predicted, self.labels, n, rng, self.groups)
-        return score_of(scoring, task, self.predicted, self.labels), resampled
 
 
 def _row_seconds(fm: FeatureMap, sampled: SampledFit) -> float:
@@ -127,22 +100,19 @@ class AllRows:
         started, seed = time.perf_counter(), self.start.seed
         config = with_columns(self.start, self.groups, [*recipes, self._ridge])
         sampled = self._sample_for(config)
-        folds = Folds.by(sampled.keys, _PARTS)
-        roles = Roles(
-            seed, min(1.0, size.rows / self.sampled.n_rows), size.share, folds, held_out_share(size.rows)
-        )
+        folds = Folds.by(sampled.keys, size.parts)
+        roles = Roles(seed, min(1.0, size.rows / self.sampled.n_rows), size.share, folds, size.held)
         for_map = replace(roles, share=min(size.share, MOST_MAP_ROWS / len(sampled.chosen)))
         fm = self._fitted(sampled.of_rows(for_map.learned), roles)
-        scored = self.scored(fm, self._rows(roles.scored))
-        score, resampled = scored.score(self.scoring, RESAMPLES, np.random.default_rng([seed, 10]))
-        if not np.isfinite(score):
-            raise DataError(f"label: expected labels that differ among {len(scored.labels):,} rows held out")
-        return Outcome(
-            score=score,
-            resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
+        task, tested = self._tested(fm, self._rows(roles.scored))
+        return outcome_of(
+            task,
+            self.scoring,
+            tested,
+            None if task.classes is None else tested.predicted,
+            np.random.default_rng([seed, 10]),
             seconds=time.perf_counter() - started,
             columns=fm.n_components,
-            figures=figures_beside(scored.rule.task, scored.predicted, scored.predicted, scored.labels),
             row_seconds=_row_seconds(fm, sampled),
             model_bytes=fm.chain.n_bytes,
         )
@@ -194,26 +164,30 @@ class AllRows:
 
     def test_score(self, fm: FeatureMap, split: str) -> Score:
         """Return the score of the predictions of a model of the training rows on the test rows."""
-        scored = self.scored(fm, lambda source: TrainingData(source, self.label, split, tested=True))
-        if not len(scored.labels):
+        task, tested = self._tested(fm, lambda source: TrainingData(source, self.label, split, tested=True))
+        predicted, labels, groups = tested
+        if not len(labels):
             raise DataError(
                 f"{self.data.name}: split {quoted(split)}: expected at least one row of test, got none"
             )
-        score, resampled = scored.score(self.scoring, _TEST_RESAMPLES)
-        return Score(score, float(np.nanstd(resampled)), len(scored.labels))
+        resampled = resampled_scores(self.scoring, task, predicted, labels, _TEST_RESAMPLES, groups=groups)
+        score = score_of(self.scoring, task, predicted, labels)
+        return Score(score, float(np.nanstd(resampled)), len(labels))
 
-    def scored(self, fm: FeatureMap, rows: Callable[[Reader], TrainingData]) -> Scored:
-        """Return the predictions of a model for some rows, and their labels."""
-        labels = fm.needed_predictor().labels
+    def _tested(
+        self, fm: FeatureMap, rows: Callable[[Reader], TrainingData]
+    ) -> tuple[PredictionTask, Tested]:
+        """Return the task of some rows, what a model predicts of them, and their labels."""
+        model = fm.needed_predictor().labels
         with self.data.open() as source:
             parts = list(labelled_rows(rows(source), fm, self.jobs, "predictions"))
         predicted = np.concatenate([part.results for part in parts])
         seen = joined([part.labels for part in parts])
         # Some of the rows may have other classes than those that were learned from, or none.
-        task = self.task if labels.classes is None else replace(self.task, classes=class_numbers(seen)[0])
-        rule = ModelScoring.of(task, labels)
+        task = self.task if model.classes is None else replace(self.task, classes=class_numbers(seen)[0])
+        rule = ModelScoring.of(task, model)
         split_by = SplitBy.of(self.start)
         keys = None
         if split_by is not None and not split_by.ordered:
             keys = np.concatenate([part.keys for part in parts if part.keys is not None])
-        return Scored(rule, rule.predicted(predicted), rule.named(seen), keys)
+        return rule.task, Tested(rule.predicted(predicted), rule.named(seen), keys)

@@ -108,7 +108,7 @@ def of_rows(scoring: str, learning: Sequence[Trial]) -> list[str]:
 def _points(search: Search, candidate: Candidate) -> list[Trial]:
     """Return the trials of a map with several numbers of columns, ascending."""
     last, points = search.decided, dict[int, Trial]()
-    widths = [last.width] if candidate.map in FIXED else search.budget.widths(last.rows - last.rows // 4)
+    widths = [last.width] if candidate.map in FIXED else search.budget.widths(last.learned)
     for width in reversed(widths):  # the widest are likely the best, and time may end
         trial = search.later_trial(candidate, last._replace(width=width))
         if trial is None:

@@ -24,7 +24,7 @@ from kafeat.study.tune.choice import Choice, of_rows
 from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.search import Search
 from kafeat.study.tune.space import FIXED
-from kafeat.study.tune.trials import MOST_ROWS, Size, held_out_share
+from kafeat.study.tune.trials import Size
 from kafeat.types import Array, Floats
 
 
@@ -63,8 +63,7 @@ def notes(
         yield f"A Nyström map has at most as many columns as there are training rows: {len(table.labels):,}."
     yield from choice.reasons
     yield from of_rows(search.scoring, choice.learning)
-    held = _QUARTER if "split-by" in asked else held_out_share(chosen.size.rows)
-    learned, every = round((1.0 - held) * chosen.size.rows), table.sampled.n_rows
+    learned, every = chosen.size.learned, table.sampled.n_rows
     if learned < _MOST_OF_ROWS * every:
         yield (
             f"The scores are those of models of {learned:,} of the {every:,} rows: the model that is fitted on "
@@ -96,8 +95,8 @@ def _again(search: Search, asked: Mapping[str, str], predictor: Predictor | None
     return f"{said} --predictor {predictor.kind}{balanced}"
 
 
-# A model of a smaller share of the rows is likely worse than that of all. A quarter of groups or times is held out.
-_MOST_OF_ROWS, _QUARTER = 0.6, 0.25
+# A model of a smaller share of the rows is likely worse than that of all.
+_MOST_OF_ROWS = 0.6
 
 _ID = re.compile(
     r"(?:^|[_\W])(?:id|key|nr|no|number|patient|customer|user|subject|session|group)s?$|[a-z]I[dD]$", re.I
@@ -207,11 +206,8 @@ def comments(
 
 def _held_out(size: Size, split_by: str | None) -> str:
     """Return which rows were held out."""
-    rows = f"{size.rows:,} rows"
-    if size.rows <= MOST_ROWS:
-        said = f"{counted(size.splits, 'split')} of {rows}"
-    else:
-        said = f"a quarter of {rows}" if split_by else f"{held_out_share(size.rows):.0%} of {rows}"
+    times = "" if size.splits == 1 else f"{size.splits} times "
+    said = f"{times}{size.held:.0%} of {size.rows:,} rows"
     return said if split_by is None else f"{said}, by {split_by}"
 
 

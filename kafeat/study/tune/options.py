@@ -39,8 +39,8 @@ class TuneOptions:
     data: Data
     label: Label = option(MISSING, LABEL)
     columns: int | None = option(
-        None, "Number of output columns of the map (default: with --predictor the best of up to 1,024, else the knee "
-        "of the score over columns).",
+        None, "Number of output columns of the map (default: with --predictor the most of up to 1,024 within noise "
+        "of the best, else the knee of the score over columns).",
         python="Number of output columns of the map; None tries the best map with several, at most 1,024, and takes "
         "the most within noise of the best score with a predictor, and the knee of the curve without.",
         metavar="D", least=2, most=1 << 20,
@@ -83,13 +83,13 @@ class TuneOptions:
     split_by: str | None = option(None, SPLIT_BY)
     rows: int | None = option(
         None,
-        "Number of rows that the last candidates are scored on (default: all).",
+        "Number of rows of the last stage of the search (default: all).",
         metavar="N",
         least=20,
         rare=True,
     )
     seeds: int = option(
-        2, "Number of splits, with draws of their own, that the last candidates are scored on.",
+        2, "Number of splits, with draws of their own, of a trial with all columns.",
         metavar="N", most=1000, rare=True,
     )  # fmt: skip
     jobs: int | None = option(None, JOBS)

@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.scoring import stated
 from kafeat.study.tune.space import BASE, DEFAULT, FIXED, NO_TREES, RAW, STARTS, Candidate, SearchSpace
-from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, deciding
+from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, deciding, final_size
 
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
@@ -24,8 +24,6 @@ _LEAST_TO_SCREEN = 4
 _MOST_RAW = 2048
 # Number of the best candidates that are scored on all rows.
 _FINALISTS = 3
-# Multiple of the rows of the last size from which on trials on all rows are made.
-_MORE_ROWS = 1.15
 # Time to learn from a row and score it, as a multiple of that to make its features; and that of the learning curve.
 _ROW, _OF_LEARNING = 2.0, 2.0
 # Time of the last fit and its score, as a multiple of that of a trial on all rows.
@@ -118,17 +116,17 @@ Run = Callable[[Candidate, Size], Outcome]
 class Search:
     """Trials in a fixed order, which ends after a number of them or when the time is over.
 
-    `sizes` are ascending; the best trials of the last one are made again on `all_rows`, if these are more, and are
-    chosen from. `later` holds the trials that are made after the search and do not count as its trials: those on all
-    rows, and those of the best map with other numbers of columns and fewer rows. Time for them is kept back: `reserved`
-    is their time as a multiple of that of a trial of the last size, and `last_fit` that of the fit whose test rows are
-    scored.
+    `sizes` are ascending; the best trials of the last one are made again at the `final` size, if there is one, and are
+    chosen from. `later` holds the trials that are made after the search and do not count as its trials: those of the
+    final size, and those of the best map with other numbers of columns and fewer rows. Time for them is kept back:
+    `reserved` is their time as a multiple of that of a trial of the last size, and `last_fit` that of the fit whose
+    test rows are scored.
     """
 
     space: SearchSpace
     sizes: Sequence[Size]
     run: Run
-    all_rows: int = 0
+    final: Size | None = None
     scoring: str = "r2"
     most_trials: int | None = None
     seconds: float | None = None
@@ -171,47 +169,49 @@ class Search:
     def score_on_all_rows(self) -> None:
         """Score the best candidates, raw columns and the default map on all rows, or as many as there is time for.
 
-        The best one is scored with and without trees, which gain more from more rows than a kernel does.
+        The best one is scored with and without trees, which gain more from more rows than a kernel does, but with fewer
+        rows only if it has led with them.
         """
-        last = self.sizes[-1]
+        last, size = self.sizes[-1], self.final
         ranked = [trial.candidate for trial in self._ranked(last)]
-        if not self._has_more_rows or not ranked:
+        if size is None or not ranked:
             return
         best, plain = self._best_map() or ranked[0], [one for one in ranked if one in (RAW, DEFAULT)]
-        if best.map == "trees":
-            other = []
-        else:
-            other = [best.without_trees] if best.trees != NO_TREES else [*self.space.with_trees(best)][:1]
+        other = []
+        if best.trees != NO_TREES and best.map != "trees":
+            other = [best.without_trees]
+        elif size.rows > last.rows and best.map != "trees":
+            other = [*self.space.with_trees(best)][:1]
         finalists = list(dict.fromkeys([ranked[0], *other, *ranked[1:_FINALISTS], *plain]))
-        size = Size(self.all_rows, last.width, 1)
-        while self._too_slow(finalists, size) and (len(finalists) > 1 or size.rows > 2 * last.rows):
-            if len(finalists) == 2 and size.rows > 2 * last.rows:
-                size = size._replace(rows=size.rows // 2)
+        fewest = round(last.splits * last.held / size.held)  # as many rows as were scored before
+        while finalists and self._too_slow(finalists, size):
+            if len(finalists) > 2:
+                finalists.pop()
+            elif size.rows > 2 * last.rows:
+                size = final_size(size.rows // 2, last, self.space.table.sample.keys) or size
+            elif size.splits > fewest:
+                size = size._replace(splits=fewest)
             else:
                 finalists.pop()
         # Raw columns and the default map have no time limit, and alone they would be all that is chosen from.
-        if self._too_slow(finalists, size) or self.later_trial(finalists[0], size) is None:
-            self.all_rows = 0
+        if not finalists or self.later_trial(finalists[0], size) is None:
+            self.final = None
             self.search()  # there is no use for the time that was kept
             return
         for candidate in finalists[1:]:
             self.later_trial(candidate, size)
-
-    @property
-    def _has_more_rows(self) -> bool:
-        """True if trials on all rows say more than those of the last size."""
-        return self.all_rows > _MORE_ROWS * self.sizes[-1].rows
 
     def _too_slow(self, finalists: Sequence[Candidate], size: Size) -> bool:
         """Return true if there is no time for trials of these candidates, and for the last fit of one of them."""
         if self.seconds is None:
             return False
         each = [self._expected(one, size) for one in finalists]
-        return time.monotonic() - self.started + sum(each) + self._of_last_fit(each[0]) > self.seconds
+        return time.monotonic() - self.started + sum(each) + self._of_last_fit(each[0], size) > self.seconds
 
-    def _of_last_fit(self, seconds: float) -> float:
-        """Return the seconds of the fit whose test rows are scored, from those of a trial on all rows."""
-        return _LAST_FIT * seconds if self.last_fit else 0.0
+    def _of_last_fit(self, seconds: float, size: Size) -> float:
+        """Return the seconds of the fit whose test rows are scored, from those of a trial of the final size."""
+        many = self.last_fit * self.sizes[-1].splits / size.splits
+        return seconds * (many if size.splits > 1 else min(many, _LAST_FIT))
 
     @property
     def decided(self) -> Size:
@@ -224,7 +224,7 @@ class Search:
         if made is not None:
             return made
         slowest = max((one.outcome.seconds for one in self.later), default=self._expected(candidate, size))
-        late = self._late(candidate, size, self._of_last_fit(slowest))
+        late = self._late(candidate, size, self._of_last_fit(slowest, size))
         return None if late else self._make(candidate, size, self.later)
 
     def _try(self, candidate: Candidate, size: Size) -> None:
@@ -251,7 +251,7 @@ class Search:
         """Return true if this trial would end too late, and one of the last size behind it."""
         last = self.sizes[-1]
         more_seconds = 0.0 if size == last else self._expected(candidate, last)
-        later = self.reserved + self.last_fit + (_FINALISTS + _OF_LEARNING) * self._has_more_rows
+        later = self.reserved + self.last_fit + (_FINALISTS + _OF_LEARNING) * (self.final is not None)
         return self._late(candidate, size, more_seconds + self._kept(later))
 
     def _late(self, candidate: Candidate, size: Size, kept: float = 0.0) -> bool:
@@ -272,10 +272,17 @@ class Search:
         known = [
             one.outcome.seconds * max(1.0, size.width / one.size.width) ** 1.5
             for one in self.later
-            if one.candidate == candidate and one.size.rows == size.rows and one.size.share >= size.share
+            if (one.candidate, one.size.rows, one.size.splits) == (candidate, size.rows, size.splits)
+            and one.size.share >= size.share
         ]
+        # Of rows in memory, trees are grown once for all widths.
+        if known and candidate.trees != NO_TREES and size.share == 1.0 and size.splits > 1:
+            known.append(self._expected(candidate.without_trees, size))
         if known:
             return min(known)
+        if size.rows <= last.rows and size.splits != last.splits and not size.draft:
+            same = size._replace(splits=last.splits, held=last.held)
+            return self._expected(candidate, same) * size.splits / last.splits
         own = self._made(candidate, last) or self._made(candidate.without_trees, last)
         if size.rows > last.rows and own is not None:
             rows = size.share * size.rows * (size.width / last.width) ** 1.5
@@ -283,9 +290,9 @@ class Search:
             return own.outcome.seconds + _ROW * own.outcome.row_seconds * rows + grown
         plain = {one: self._slowest(one, (False, False, 0)) for one in self.sizes}
         usual = plain.get(size) or max(plain.values()) * max(1.0, size.width / self.sizes[-1].width)
-        alike = self._slowest(size, candidate.learned)
-        if alike:
-            return alike
+        slowest = self._slowest(size, candidate.learned)
+        if slowest:
+            return slowest
         others = [
             self._slowest(one, candidate.learned) * usual / plain[one] for one in self.sizes if plain[one]
         ]
@@ -301,8 +308,10 @@ class Search:
         """Return the seconds to keep for this multiple of the slowest trial so far of the last size."""
         last = [trial.outcome for trial in self._ranked(self.sizes[-1])]
         slowest = max((one.seconds for one in last), default=0.0)
-        if self._has_more_rows:
-            slowest += _ROW * max((one.row_seconds for one in last), default=0.0) * self.all_rows
+        if self.final is not None and self.final.splits > 1:
+            slowest *= self.final.splits / self.sizes[-1].splits
+        elif self.final is not None:
+            slowest += _ROW * max((one.row_seconds for one in last), default=0.0) * self.final.rows
         return min(trials * slowest, _MOST_SHARE_KEPT * (self.seconds or 0.0))
 
     def _plan(self) -> Iterator[tuple[Candidate, Size]]:

@@ -160,7 +160,8 @@ def _rule(multiple: float) -> str:
 class SearchSpace:
     """The candidates for a table and a number of columns.
 
-    `base` holds the steps of the config to start from, and `jobs` is the number of threads that grow trees.
+    `base` holds the steps of the config to start from, `width` the number of columns that is searched with, and `jobs`
+    is the number of threads that grow trees.
     """
 
     table: TunedTable
@@ -209,15 +210,15 @@ class SearchSpace:
             "n_trees": self._trees_of_sum,
             "learning_rate": float(f"{_LEARNED / self._trees_of_sum:.2g}"),
             **growth,
-            "scale": float(f"{_FACTORS[0] / math.sqrt(width):.2g}"),
+            "scale": float(f"{_FACTORS[0] / math.sqrt(self.width):.2g}"),
         }
         if groups.categories or groups.many:
             step["categories"] = [*groups.categories, *groups.many]
         times = [{**date_parts(groups.times), "cyclic": False}] if groups.times else []
-        # A weight, and not another scale, so that the same trees serve all factors.
-        weight = {} if candidate.factor == _FACTORS[0] else {"weight": (candidate.factor / _FACTORS[0]) ** 2}
+        # A weight, and not another scale, so that the same trees serve all factors and widths.
+        weight = (candidate.factor / _FACTORS[0]) ** 2 * self.width / width
         columns = {"columns": list(groups.without_texts)} if groups.texts or self._by_group else {}
-        return {**columns, "steps": [*times, step], **weight}
+        return {**columns, "steps": [*times, step], **({} if weight == 1.0 else {"weight": weight})}
 
     @property
     def _by_group(self) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from math import ceil
 from types import TracebackType
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -21,8 +22,8 @@ import numpy as np
 from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.chain import FitCache, sources_of
-from kafeat.contract.folds import cuts_by
+from kafeat.chain.chain import Chain, FitCache, sources_of
+from kafeat.contract.folds import RowKeys, cuts_by
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
@@ -31,15 +32,14 @@ from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
 from kafeat.maths.task import PredictionTask
 from kafeat.study.columns import Recipe
+from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
 from kafeat.types import Array, Floats
 
-# Test parts of one shuffling, which do not overlap.
-_PARTS = 4
 _MOST_HELD_OUT = 2000
-RESAMPLES = 40
+_RESAMPLES = 40
 MOST_ROWS = 6000
 """Rows of a trial in memory."""
 MOST_MAP_ROWS = 40_000
@@ -48,22 +48,10 @@ MOST_MAP_ROWS = 40_000
 _MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
 
 
-# Rows to score the last trials on, as far as these are from a tenth to a quarter of all rows.
-_TEST_ROWS, _TEST_SHARES = 2_000, (0.1, 0.25)
-
-
-def held_out_share(rows: int) -> float:
-    """Return the share of so many rows that the last trials are scored on.
-
-    Of many rows it is small, so that the model that is scored has seen nearly as many as the one of the last fit.
-    """
-    return float(np.clip(_TEST_ROWS / rows, *_TEST_SHARES))
-
-
 class Size(NamedTuple):
     """The rows, the width and the number of splits of a trial. A draft is only to find the best candidates.
 
-    `share` is that of the training rows to learn from.
+    `share` is that of the training rows to learn from, and `held` that of all rows that a split holds out.
     """
 
     rows: int
@@ -71,6 +59,39 @@ class Size(NamedTuple):
     splits: int
     draft: bool = False
     share: float = 1.0
+    held: float = 0.25
+
+    @property
+    def parts(self) -> int:
+        """The number of splits that hold out every row once."""
+        return round(1.0 / self.held)
+
+    @property
+    def learned(self) -> int:
+        """The number of rows that a split does not hold out."""
+        return self.rows - int(self.held * self.rows)
+
+
+# The last trials hold out a tenth, so that a model that is scored has seen nearly as many rows as that of the last fit:
+# of rows in memory as often as it takes to score this many rows, or every row once. Of more rows there is one split, in
+# which a tenth may be few.
+_HELD, _SCORED, _SCORED_ONCE = 0.1, 3_000, 2_000
+# Multiple of the rows of the search from which on the last trials read all rows.
+_MORE_ROWS = 1.15
+
+
+def final_size(rows: int, last: Size, keys: RowKeys | None) -> Size | None:
+    """Return the size of the last trials, on so many rows; None if they say no more than those of the size `last`.
+
+    Of times only the latest are held out: the first tenths would be learned from few rows.
+    """
+    if rows > _MORE_ROWS * last.rows:
+        share = last.held if keys is not None else float(np.clip(_SCORED_ONCE / rows, _HELD, last.held))
+        return Size(rows, last.width, 1, held=share)
+    if rows < last.rows or (keys is not None and keys.ordered):
+        return None
+    size = last._replace(held=_HELD)
+    return size._replace(splits=max(min(ceil(_SCORED / (_HELD * rows)), size.parts), last.splits))
 
 
 def deciding(scoring: str, size: Size) -> str:
@@ -130,134 +151,149 @@ class Scorer:
     ) -> None:
         self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
         self._balanced, self._on_all_rows = balanced, on_all_rows
-        # Sizes that differ in the width alone share rows and fits.
-        self._splits = cache(self._split_rows)
+        self._cached = cache(self._split_rows)
 
     def score(self, candidate: Candidate, size: Size) -> Outcome:
-        """Return the mean score over the splits."""
+        """Return the score of the predictions of all splits."""
         started = time.perf_counter()
         try:
             if size.rows > MOST_ROWS:
-                self._splits.cache_clear()  # their memory is needed for other things now
+                self._cached.cache_clear()  # their memory is needed for other things now
                 rows = int(size.share * len(self._space.table.labels))
                 return self._on_all_rows(self._space.steps(candidate, size.width, rows), size)
-            splits = self._splits(size.rows, size.splits, size.share)
+            splits = self._splits(size)
             with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
-                outcomes = list(
-                    pool.map(lambda k: self._on(splits[k], k, candidate, size), range(len(splits)))
-                )
+                made = list(pool.map(lambda k: self._on(splits[k], k, candidate, size), range(len(splits))))
+            return self._outcome(
+                [one.tested for one in made],
+                size,
+                seconds=time.perf_counter() - started,
+                columns=max(one.columns for one in made),
+                row_seconds=min(one.row_seconds for one in made),
+                model_bytes=max(one.model_bytes for one in made),
+            )
         except DataError as error:
             return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
-        return _mean(outcomes, time.perf_counter() - started)
 
-    def _on(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Outcome:
-        """Return the outcome on one split."""
-        n, task = len(split.train), self._task
-        recipes = self._space.steps(candidate, size.width, n, size.draft)
-        chain = split.fit(recipes, np.random.default_rng([self._seed, 6, number]))
+    def _on(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> _OnSplit:
+        """Return what is predicted on one split."""
+        chain = self._fitted(split, number, candidate, size)
         started = time.perf_counter()
-        Z, every = split.features(chain)
-        row_seconds, labels = (time.perf_counter() - started) / len(Z), every[n:]
-        measure = deciding(self._scoring, size)
-        predicted, figures = self._predicted(split, Z, every, size)
-        score = score_of(measure, task, predicted, labels)
-        if not np.isfinite(score):
-            raise DataError(
-                f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
-            )
-        rng = np.random.default_rng([self._seed, 7, number])
-        keys = split.test.sample.keys
-        groups = None if keys is None or keys.ordered else keys.values
-        resampled = resampled_scores(measure, task, predicted, labels, RESAMPLES, rng, groups)
-        return Outcome(
-            score=score,
-            resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
-            seconds=0.0,
-            columns=chain.n_outputs,
-            figures=figures,
-            row_seconds=row_seconds,
-            model_bytes=chain.n_bytes,
-        )
+        Z, labels = split.features(chain)
+        row_seconds = (time.perf_counter() - started) / len(Z)
+        return _OnSplit(self._tested(split, Z, labels, size), chain.n_outputs, row_seconds, chain.n_bytes)
 
-    def _predicted(
-        self, split: SampleSplit, Z: Floats, every: Array, size: Size
-    ) -> tuple[Floats, dict[str, float]]:
-        """Return what ridge on features (n, D) of all rows of a split predicts of those held out, and other scores."""
-        n, task = len(split.train), self._task
-        weights = task.class_weights(every) if self._balanced else None
-        predicted, labels = ridge_predictions(Z, every, split.folds, task, weights), every[n:]
-        if size.draft or task.classes is None or not np.isfinite(predicted).all():
-            return predicted, {}
-        of_test = None if weights is None else weights[n:]
-        probabilities = held_out_probabilities(predicted, task.numbers(labels), of_test)
-        figures = figures_beside(task, predicted, probabilities, labels)
-        return probabilities if deciding(self._scoring, size) == "log_loss" else predicted, figures
+    def _fitted(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Chain:
+        recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
+        return split.fit(recipes, np.random.default_rng([self._seed, 6, number]))
+
+    def _tested(self, split: SampleSplit, Z: Floats, labels: Array, size: Size) -> Tested:
+        """Return what ridge on features (n, D) of all rows of a split predicts of those held out."""
+        weights = self._task.class_weights(labels) if self._balanced else None
+        predicted, keys = (
+            ridge_predictions(Z, labels, split.folds, self._task, weights),
+            split.test.sample.keys,
+        )
+        groups = None if keys is None or keys.ordered else keys.values
+        if groups is None and size.splits > size.parts:
+            groups = split.test.rows  # resampled together, as some rows are held out more than once
+        return Tested(predicted, labels[len(split.train) :], groups)
+
+    def _outcome(self, tested: Sequence[Tested], size: Size, **costs: Any) -> Outcome:
+        """Return the outcome of the predictions of all splits, whose probabilities are calibrated together."""
+        every = Tested.joined(tested)
+        predicted, labels, _ = every
+        probabilities, task = None, self._task
+        if not size.draft and task.classes is not None and np.isfinite(predicted).all():
+            weights = task.class_weights(labels) if self._balanced else None
+            probabilities = held_out_probabilities(predicted, task.numbers(labels), weights)
+        rng = np.random.default_rng([self._seed, 7])
+        return outcome_of(task, deciding(self._scoring, size), every, probabilities, rng, **costs)
 
     def parts(self, candidate: Candidate, size: Size) -> list[dict[str, Any]]:
         """Return the parts of a union with the score without each, after the score with all; none without a union."""
-        scores: dict[tuple[int, str, int], list[float]] = {}
-        for number, split in enumerate(self._splits(size.rows, size.splits, size.share)):
-            recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
+        tested: dict[tuple[int, str, int], list[Tested]] = {}
+        for number, split in enumerate(self._splits(size)):
             with one_blas_thread(linalg=True):
-                chain = split.fit(recipes, np.random.default_rng([self._seed, 6, number]))
-                Z, every = split.features(chain)
+                chain = self._fitted(split, number, candidate, size)
+                Z, labels = split.features(chain)
                 left_out = [("", np.empty(0, np.intp)), *chain.parts] if len(chain.parts) > 1 else []
                 for place, (name, columns) in enumerate(left_out):
-                    predicted, _ = self._predicted(split, np.delete(Z, columns, axis=1), every, size)
-                    measure, labels = deciding(self._scoring, size), every[len(split.train) :]
-                    score = score_of(measure, self._task, predicted, labels)
-                    scores.setdefault((place, name, len(columns)), []).append(score)
+                    without = self._tested(split, np.delete(Z, columns, axis=1), labels, size)
+                    tested.setdefault((place, name, len(columns)), []).append(without)
         return [
-            {"part": name, "columns": n, "score_without": float(np.mean(found))}
-            for (_, name, n), found in scores.items()
+            {"part": name, "columns": n, "score_without": self._outcome(found, size, seconds=0.0).score}
+            for (_, name, n), found in tested.items()
         ]
 
-    def _split_rows(self, rows: int, n: int, share: float) -> list[SampleSplit]:
+    def _splits(self, size: Size) -> list[SampleSplit]:
+        """Return the splits; sizes that differ in the width alone share rows and fits."""
+        return self._cached(size._replace(width=0, draft=False))
+
+    def _split_rows(self, size: Size) -> list[SampleSplit]:
         table = self._space.table
-        table = replace(table, sample=replace(table.sample, jobs=max(1, self._jobs // n)))
-        return [_split(table, rows, number, self._seed, share) for number in range(n)]
+        table = replace(table, sample=replace(table.sample, jobs=max(1, self._jobs // size.splits)))
+        return [_split(table, size, number, self._seed) for number in range(size.splits)]
 
 
-def figures_beside(
+class _OnSplit(NamedTuple):
+    """What a map with ridge predicts on a split, and what it costs."""
+
+    tested: Tested
+    columns: int
+    row_seconds: float
+    model_bytes: int
+
+
+def outcome_of(
+    task: PredictionTask,
+    scoring: str,
+    tested: Tested,
+    probabilities: Floats | None,
+    rng: np.random.Generator,
+    **costs: Any,
+) -> Outcome:
+    """Return the outcome of predictions, with the other scores of classes if there are probabilities of them."""
+    predicted, labels, groups = tested
+    first = probabilities if scoring == "log_loss" and probabilities is not None else predicted
+    score = score_of(scoring, task, first, labels)
+    if not np.isfinite(score):
+        raise DataError(
+            f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
+        )
+    resampled = resampled_scores(scoring, task, first, labels, _RESAMPLES, rng, groups)
+    return Outcome(
+        score=score,
+        resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
+        figures={} if probabilities is None else _figures_beside(task, predicted, probabilities, labels),
+        **costs,
+    )
+
+
+def _figures_beside(
     task: PredictionTask, predicted: Floats, probabilities: Floats, labels: Array
 ) -> dict[str, float]:
-    """Return the scores of classes by their names, as far as they are defined; none of numbers."""
-    if task.classes is None:
-        return {}
+    """Return the scores of classes by their names, as far as they are defined."""
     figures = {name: figure_of(name, task, predicted, labels) for name in _BESIDE}
     figures["log_loss"] = figure_of("log_loss", task, probabilities, labels)
     return {name: value for name, value in figures.items() if np.isfinite(value)}
 
 
-def _split(table: TunedTable, most_rows: int, number: int, seed: int, share: float) -> SampleSplit:
-    """Return a quarter of the rows to test on, after a share of the rest; four splits in a row share no test row."""
-    shuffling, part = divmod(number, _PARTS)
+def _split(table: TunedTable, size: Size, number: int, seed: int) -> SampleSplit:
+    """Return the rows to test on, after a share of the rest; splits of one shuffling share no test row."""
+    shuffling, part = divmod(number, size.parts)
     rng = np.random.default_rng([seed, 5, shuffling])
-    order, sample = rng.permutation(len(table.labels))[:most_rows], table.sample
+    order, sample = rng.permutation(len(table.labels))[: size.rows], table.sample
     if sample.keys is None:
-        held = min(len(order) // _PARTS, _MOST_HELD_OUT)
+        held = min(len(order) // size.parts, _MOST_HELD_OUT)
         test = np.zeros(len(order), dtype=bool)
         test[part * held : (part + 1) * held] = True
         train, tested = order[~test], order[test]
     else:
-        cuts = cuts_by(sample.keys.select(order).shuffled(rng), _PARTS)
+        cuts = cuts_by(sample.keys.select(order).shuffled(rng), size.parts)
         train, tested = (order[mask] for mask in cuts[-1 - part % len(cuts)])
     most = int(np.clip(_MOST_KEPT // max(1, len(order) * table.width), 2, _MOST_CHAINS))
-    return SampleSplit.of(sample, train[: int(share * len(train))], tested, FitCache(most))
-
-
-def _mean(outcomes: Sequence[Outcome], seconds: float) -> Outcome:
-    """Return the outcome over all splits; a figure that a split has no value of is left out."""
-    names = [name for name in outcomes[0].figures if all(name in one.figures for one in outcomes)]
-    return Outcome(
-        score=float(np.mean([one.score for one in outcomes])),
-        resampled=tuple(np.mean([one.resampled for one in outcomes], axis=0).tolist()),
-        seconds=seconds,
-        columns=max(one.columns for one in outcomes),
-        figures={name: float(np.mean([one.figures[name] for one in outcomes])) for name in names},
-        row_seconds=min(one.row_seconds for one in outcomes),
-        model_bytes=max(one.model_bytes for one in outcomes),
-    )
+    return SampleSplit.of(sample, train[: int(size.share * len(train))], tested, FitCache(most))
 
 
 def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
@@ -408,7 +444,7 @@ def _read(line: bytes) -> _Line | None:
         record = _LINE.validate_json(line, strict=True)
     except ValidationError:
         return None
-    complete = record.columns > 0 and len(record.resampled) == RESAMPLES and record.score > float("-inf")
+    complete = record.columns > 0 and len(record.resampled) == _RESAMPLES and record.score > float("-inf")
     return record if line.endswith(b"\n") and (complete or record.failure is not None) else None
 
 

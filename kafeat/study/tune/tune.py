@@ -42,7 +42,14 @@ from kafeat.study.tune.space import (
     seconds_of,
     with_predictor,
 )
-from kafeat.study.tune.trials import MOST_ROWS, Scorer, TrialJournal, column_importance, sizes
+from kafeat.study.tune.trials import (
+    MOST_ROWS,
+    Scorer,
+    TrialJournal,
+    column_importance,
+    final_size,
+    sizes,
+)
 
 LEAST_ROWS = 20
 """Fewer rows than these are refused, as nothing can be chosen on them."""
@@ -153,7 +160,7 @@ class Tuner:
         return Search(
             space=self.space,
             sizes=planned,
-            all_rows=count if self.rows is None else min(self.rows, count),
+            final=final_size(min(self.rows or count, count), planned[-1], self.space.table.sample.keys),
             run=score if record is None else record.remembering(score),
             scoring=self.chosen_by,
             budget=self.budget,
@@ -240,7 +247,7 @@ class Tuner:
 # A trial may take longer than those before it, and the chosen map is fitted, so the search ends before the time.
 _SHARE_OF_TIME = 0.88
 # Time of the last fit and its score, as a multiple of that of a trial on as many rows as the sample.
-_READING = 3.0
+_READING = 1.5
 
 
 @with_keywords(TuneOptions)

@@ -140,11 +140,11 @@ def test_the_range_for_twice_the_rows_holds_a_power_law(power):
 
 def test_roles_divide_the_rows():
     numbers = np.arange(100_000)
-    every = Roles(0, 1.0, 1.0, Folds())
+    every = Roles(0, 1.0, 1.0, Folds(), 0.25)
     learned, scored = every.learned(numbers, None), every.scored(numbers, None)
     assert (learned ^ scored).all()
     assert abs(scored.mean() - 0.25) < 0.01
-    half, fewer = Roles(0, 1.0, 0.5, Folds()), Roles(0, 0.2, 1.0, Folds())
+    half, fewer = (Roles(0, limit, share, Folds(), 0.25) for limit, share in ((1.0, 0.5), (0.2, 1.0)))
     assert (half.scored(numbers, None) == scored).all()
     assert (half.learned(numbers, None) <= learned).all()
     assert abs(half.learned(numbers, None).mean() - 0.375) < 0.01
@@ -156,7 +156,7 @@ def test_roles_by_keys_keep_groups_and_times_apart():
     values = np.floor(np.arange(10_000) / 7.0)
     numbers = np.arange(10_000)
     for ordered in (False, True):
-        roles = Roles(0, 1.0, 1.0, Folds.by(RowKeys(values, ordered), 4))
+        roles = Roles(0, 1.0, 1.0, Folds.by(RowKeys(values, ordered), 4), 0.25)
         learned, scored = roles.learned(numbers, values), roles.scored(numbers, values)
         assert not set(values[learned]) & set(values[scored])
         assert values[scored].min() > values[learned].max() or not ordered

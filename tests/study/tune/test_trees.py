@@ -159,7 +159,7 @@ def test_without_the_library_trees_are_left_out_and_a_note_says_so(monkeypatch, 
         monkeypatch.delitem(sys.modules, "lightgbm")
         monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     rows, labels = thresholds(300)
-    tuning = kafeat.tune(rows, labels, 16, trials=70, jobs=1)
+    tuning = kafeat.tune(rows, labels, 16, trials=70, jobs=1, rows=20)
     assert not any("trees" in row["map"] for row in tuning.table)
     (note,) = [note for note in tuning.notes if "trees" in note]
     expected = "pip install 'kafeat[trees]'" if failure is None else "apt-get install libgomp1"
@@ -207,14 +207,15 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
         32,
         trials=48,
         jobs=1,
+        rows=20,
         report=str(tmp_path),
         progress=lambda _, trial: trials.append(trial),
     )
     both = next(one for one in trials if one.candidate.map == "raw" and one.candidate.trees != "none")
     raw = next(one for one in trials if one.candidate == RAW)
     scorer = Scorer(
-        SearchSpace(_table_of(_as_table(rows, labels), split=None)), task_of(labels), "log_loss", seed=0, jobs=1,
-        on_all_rows=None,
+        SearchSpace(_table_of(_as_table(rows, labels), split=None), width=32), task_of(labels), "log_loss", seed=0,
+        jobs=1, on_all_rows=None,
     )  # fmt: skip
     every, without_raw, without_trees = scorer.parts(both.candidate, both.size)
     # Products of matrices in another order of memory round in another way.

@@ -12,6 +12,7 @@ import pytest
 
 import kafeat
 from kafeat.config import load_config
+from kafeat.contract.folds import RowKeys
 from kafeat.errors import DataError, UsageError, counted
 from kafeat.io.readers.memory import reader_of
 from kafeat.jobs.fit.fit import fit_reader
@@ -21,7 +22,7 @@ from kafeat.study.columns import with_columns
 from kafeat.study.tune.choice import choose
 from kafeat.study.tune.search import Search
 from kafeat.study.tune.space import METRICS, RAW, STARTS, Candidate, SearchSpace, seconds_of
-from kafeat.study.tune.trials import RESAMPLES, Outcome, sizes
+from kafeat.study.tune.trials import Outcome, final_size, sizes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 100.0, 0.01]
@@ -203,7 +204,8 @@ def test_a_list_of_columns_to_include_is_kept_without_those_that_are_left_out():
 
 
 def test_thirty_rows():
-    tuning = quick(X[:30], Y[:30], columns=512, trials=2)
+    x = np.linspace(-3.0, 3.0, 30)[:, None]
+    tuning = quick(x, np.sin(3.0 * x[:, 0]), columns=512, trials=2)
     assert tuning.fit().n_components == 30
     assert any("at most as many columns as there are training rows: 30" in note for note in tuning.notes)
     with pytest.raises(DataError, match="expected at least 20 rows to choose on, got 19"):
@@ -371,14 +373,64 @@ def test_raw_columns_and_the_default_map_are_not_all_that_is_scored_on_all_rows(
         return Outcome(score, (score,) * 40, 4.0 if trees else 1.0, size.width)
 
     for elapsed in (29.5, 45.0, 49.5):
-        search = Search(
-            space=space, sizes=sizes(20_000, 64, 2), run=run, all_rows=20_000, seconds=50.0, last_fit=6.0
-        )
+        planned = sizes(20_000, 64, 2)
+        final = final_size(20_000, planned[-1], None)
+        search = Search(space=space, sizes=planned, run=run, final=final, seconds=50.0, last_fit=6.0)
         search.search()
         search.started -= elapsed
         search.score_on_all_rows()
         assert search.best_score.candidate.map == "supervised"
         assert (search.best_score.size.rows > 6000) == (elapsed < 47.0)
+
+
+def test_a_table_in_memory_has_its_last_candidates_scored_on_every_row():
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=500)
+    trials = []
+    tuning = quick(X, y, trials=5, progress=lambda _, trial: trials.append(trial))
+    final = [trial for trial in trials if trial.number > 5 and trial.size.share == 1.0]
+    assert {trial.size[2:] for trial in final} == {(10, False, 1.0, 0.1)}
+    assert "(10 times 10% of 500 rows)" in tuning.yaml.replace("\n#  ", "")
+    assert tuning.score == max(trial.outcome.score for trial in final)
+    # The models have seen 450 rows, not 375, so that the score is that of the model of all rows.
+    fresh = np.random.default_rng(2).normal(size=(4000, 3))
+    truth = np.sin(2.0 * fresh[:, 0]) + 0.3 * np.random.default_rng(3).normal(size=4000)
+    steps = [*tuning.config.to_plain()["steps"], {"kind": "ridge"}]
+    predicted = kafeat.fit({**tuning.config.to_plain(), "steps": steps}, X, y).predict(fresh)
+    r2 = 1.0 - np.mean((predicted - truth) ** 2) / np.var(truth)
+    assert abs(r2 - tuning.score) < 2.0 * tuning.error
+
+
+@pytest.mark.parametrize(
+    ("rows", "ordered", "wanted"),
+    [
+        (500, None, (500, 10, 0.1)),
+        (500, False, (500, 10, 0.1)),
+        (500, True, None),  # the first tenths of times would be learned from few rows
+        (4000, None, (4000, 8, 0.1)),
+        (6800, None, (6000, 5, 0.1)),
+        (8000, None, (8000, 1, 0.25)),
+        (12_500, None, (12_500, 1, 0.16)),
+        (10**6, None, (10**6, 1, 0.1)),
+        (10**6, False, (10**6, 1, 0.25)),
+    ],
+)
+def test_the_last_stage_has_models_of_nearly_all_rows(rows, ordered, wanted):
+    keys = None if ordered is None else RowKeys(np.arange(float(rows)), ordered)
+    size = final_size(rows, sizes(rows, 64, 2)[-1], keys)
+    assert wanted == (size and (size.rows, size.splits, size.held))
+    assert final_size(rows, sizes(rows, 64, 40)[-1], None).splits in (1, 40)
+
+
+def test_fewer_rows_that_are_asked_for_have_no_last_stage():
+    assert final_size(300, sizes(500, 64, 2)[-1], None) is None
+
+
+def test_rows_that_are_held_out_more_than_once_count_once_for_the_error():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = X[:, 0] + np.random.default_rng(1).normal(size=200)
+    once, often = (quick(X, y, trials=2, seeds=seeds) for seeds in (2, 60))
+    assert often.error > 0.8 * once.error
 
 
 def test_an_interrupt_while_the_test_rows_are_scored_keeps_the_choice(monkeypatch):
@@ -395,7 +447,7 @@ def test_an_interrupt_while_the_test_rows_are_scored_keeps_the_choice(monkeypatc
     assert tuning.yaml == whole.yaml
 
 
-@pytest.mark.parametrize(("n", "learned"), [(20_000, "4,500 of the 20,000"), (6_000, None)])
+@pytest.mark.parametrize(("n", "learned"), [(20_000, "5,400 of the 20,000"), (6_000, None)])
 def test_scores_of_models_of_a_small_part_of_the_rows_are_told(n, learned):
     X = np.random.default_rng(0).normal(size=(n, 2))
     said = [
@@ -474,8 +526,8 @@ GOOD = (
         b"null", b"7", b"[]", b"{}", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"NaN", b"", b"\0",
         GOOD.encode(), GOOD.replace("null", "7").encode(), GOOD.replace("0.5", "NaN").encode(),
         GOOD.replace("1.0", '"x"').encode(), GOOD.replace("[]", "[null]").encode(), GOOD.replace("4", "1e999").encode(),
-        GOOD.replace("[]", str([0.5] * RESAMPLES)).replace("1.0", "Infinity").encode(),
-        GOOD.replace("[]", str([0.5] * RESAMPLES)).replace("0.5,", "-Infinity,", 1).encode(),
+        GOOD.replace("[]", str([0.5] * 40)).replace("1.0", "Infinity").encode(),
+        GOOD.replace("[]", str([0.5] * 40)).replace("0.5,", "-Infinity,", 1).encode(),
     ],
     ids=range(19),
 )  # fmt: skip
@@ -677,7 +729,7 @@ def test_words_alone_and_words_that_say_nothing():
     assert alone.score > 0.3
     noise = table.set_column(2, "y", pa.array(np.sin(np.nan_to_num(table["x"].to_numpy()))))
     trials = []
-    tuning = quick(noise, "y", columns=32, trials=60, progress=lambda _, trial: trials.append(trial))
+    tuning = quick(noise, "y", columns=32, trials=60, rows=20, progress=lambda _, trial: trials.append(trial))
     without = [one for one in trials if one.candidate.words == 0.0 and one.outcome.failure is None]
     assert without
     assert all(one.outcome.columns == 32 for one in without)

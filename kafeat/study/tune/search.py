@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +15,8 @@ from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, deciding, fin
 
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
-_MOST_ROUNDS = 4
+# Maps whose neighbours are tried.
+_ROUNDS = 6
 # Time of a map with learned parts of which there was none so far, as a multiple of that of a map without.
 _UNKNOWN = 3.0
 # With fewer trials than this, none is spent on screening.
@@ -173,7 +174,7 @@ class Search:
         rows only if it has led with them.
         """
         last, size = self.sizes[-1], self.final
-        ranked = [trial.candidate for trial in self._ranked(last)]
+        ranked = self._different()
         if size is None or not ranked:
             return
         best, plain = self._best_map() or ranked[0], [one for one in ranked if one in (RAW, DEFAULT)]
@@ -183,16 +184,12 @@ class Search:
         elif size.rows > last.rows and best.map != "trees":
             other = [*self.space.with_trees(best)][:1]
         finalists = list(dict.fromkeys([ranked[0], *other, *ranked[1:_FINALISTS], *plain]))
-        fewest = round(last.splits * last.held / size.held)  # as many rows as were scored before
         while finalists and self._too_slow(finalists, size):
-            if len(finalists) > 2:
+            smaller = self._smaller(size) if len(finalists) <= 2 else None
+            if smaller is None:
                 finalists.pop()
-            elif size.rows > 2 * last.rows:
-                size = final_size(size.rows // 2, last, self.space.table.sample.keys) or size
-            elif size.splits > fewest:
-                size = size._replace(splits=fewest)
             else:
-                finalists.pop()
+                size = smaller
         # Raw columns and the default map have no time limit, and alone they would be all that is chosen from.
         if not finalists or self.later_trial(finalists[0], size) is None:
             self.final = None
@@ -200,6 +197,14 @@ class Search:
             return
         for candidate in finalists[1:]:
             self.later_trial(candidate, size)
+
+    def _smaller(self, size: Size) -> Size | None:
+        """Return a size with fewer rows or splits, or None if it would score fewer rows than the search does."""
+        last = self.sizes[-1]
+        if size.rows > 2 * last.rows:
+            return final_size(size.rows // 2, last, self.space.table.sample.keys)
+        fewest = round(last.splits * last.held / size.held)
+        return size._replace(splits=fewest) if size.splits > fewest else None
 
     def _too_slow(self, finalists: Sequence[Candidate], size: Size) -> bool:
         """Return true if there is no time for trials of these candidates, and for the last fit of one of them."""
@@ -345,19 +350,27 @@ class Search:
             yield candidate, last
         for candidate in self._cheap_neighbours():
             yield candidate, last
-        for _ in range(_MOST_ROUNDS):
-            before = self._best_map()
-            if before is None:
+        seen = set[Candidate]()
+        for _ in range(_ROUNDS):  # where nothing is better than the best map, from the next best one
+            best = self._best_map(seen)
+            if best is None:
                 return
-            for candidate in self.space.neighbours(before):
+            seen.add(best)
+            for candidate in self.space.neighbours(best):
                 yield candidate, last
-            if self._best_map() == before:
-                return
 
-    def _best_map(self) -> Candidate | None:
+    def _best_map(self, apart_from: Container[Candidate] = ()) -> Candidate | None:
         """Return the best map that has neighbours."""
-        ranked = (trial.candidate for trial in self._ranked(self.sizes[-1]))
-        return next((one for one in ranked if one.map not in FIXED or one.trees != NO_TREES), None)
+        maps = (one for one in self._different() if one.map not in FIXED or one.trees != NO_TREES)
+        return next((one for one in maps if one not in apart_from), None)
+
+    def _different(self) -> list[Candidate]:
+        """Return the candidates of the last size, best first; of those with equal scores, the same maps, the first."""
+        found: dict[object, Candidate] = {}
+        for trial in self._ranked(self.sizes[-1]):  # a metric, say, may change nothing
+            outcome = trial.outcome
+            found.setdefault((outcome.resampled, *outcome.figures.values()), trial.candidate)
+        return list(found.values())
 
     def _cheap_neighbours(self) -> list[Candidate]:
         """Return the neighbours of the best map with no part to learn anew, as trees are grown once for all maps."""

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from math import ceil
 from types import TracebackType
 from typing import Annotated, Any, NamedTuple, Self
@@ -44,8 +44,8 @@ MOST_ROWS = 6000
 """Rows of a trial in memory."""
 MOST_MAP_ROWS = 40_000
 """Rows that a map is fitted on, so that memory stays below a bound that the rows of the sample do not set."""
-# Numbers that the samples between the steps of chains may hold for one split.
-_MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
+# Numbers that the samples between the steps of chains may hold for one split, and sizes whose splits are held.
+_MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
 
 
 class Size(NamedTuple):
@@ -110,7 +110,7 @@ class Outcome:
 
     score: Annotated[float, Field(lt=float("inf"))]
     resampled: tuple[FiniteFloat, ...]
-    seconds: Annotated[FiniteFloat, Field(ge=0.0)]
+    seconds: Annotated[FiniteFloat, Field(ge=0.0)] = 0.0
     columns: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
     failure: str | None = None
     figures: dict[str, FiniteFloat] = field(default_factory=dict)
@@ -151,7 +151,8 @@ class Scorer:
     ) -> None:
         self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
         self._balanced, self._on_all_rows = balanced, on_all_rows
-        self._cached = cache(self._split_rows)
+        # Each has copies of its rows and fits of chains on them.
+        self._cached = lru_cache(_MOST_SIZES)(self._split_rows)
 
     def score(self, candidate: Candidate, size: Size) -> Outcome:
         """Return the score of the predictions of all splits."""
@@ -164,14 +165,14 @@ class Scorer:
             splits = self._splits(size)
             with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
                 made = list(pool.map(lambda k: self._on(splits[k], k, candidate, size), range(len(splits))))
-            return self._outcome(
+            outcome = self._outcome(
                 [one.tested for one in made],
                 size,
-                seconds=time.perf_counter() - started,
                 columns=max(one.columns for one in made),
                 row_seconds=min(one.row_seconds for one in made),
                 model_bytes=max(one.model_bytes for one in made),
             )
+            return replace(outcome, seconds=time.perf_counter() - started)
         except DataError as error:
             return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
 
@@ -190,10 +191,8 @@ class Scorer:
     def _tested(self, split: SampleSplit, Z: Floats, labels: Array, size: Size) -> Tested:
         """Return what ridge on features (n, D) of all rows of a split predicts of those held out."""
         weights = self._task.class_weights(labels) if self._balanced else None
-        predicted, keys = (
-            ridge_predictions(Z, labels, split.folds, self._task, weights),
-            split.test.sample.keys,
-        )
+        predicted = ridge_predictions(Z, labels, split.folds, self._task, weights)
+        keys = split.test.sample.keys
         groups = None if keys is None or keys.ordered else keys.values
         if groups is None and size.splits > size.parts:
             groups = split.test.rows  # resampled together, as some rows are held out more than once
@@ -222,7 +221,7 @@ class Scorer:
                     without = self._tested(split, np.delete(Z, columns, axis=1), labels, size)
                     tested.setdefault((place, name, len(columns)), []).append(without)
         return [
-            {"part": name, "columns": n, "score_without": self._outcome(found, size, seconds=0.0).score}
+            {"part": name, "columns": n, "score_without": self._outcome(found, size).score}
             for (_, name, n), found in tested.items()
         ]
 

@@ -50,10 +50,11 @@ def notes(
             f"The label has {len(np.unique(table.labels))} different whole numbers, which are predicted as numbers: "
             "--task classification takes them for classes."
         )
-    if best.score - constant <= 2.0 * best.error:
+    noise = 2.0 * choice.chosen.error
+    if best.score - constant <= noise:
         yield (
             f"The score is no better than a constant prediction ({stated(search.scoring, constant):z.4f}) by more "
-            f"than noise (two standard errors, {2.0 * best.error:.4f})."
+            f"than noise (two standard errors, {noise:.4f})."
         )
     yield from _common_class(goal, table.labels)
     if "split-by" not in asked:

@@ -253,7 +253,7 @@ def table_of(leaders: Sequence[Trial]) -> Table:
         {
             "map": str(trial.candidate),
             "score": trial.outcome.score,
-            "standard_error": trial.outcome.error,
+            "standard_error": trial.error,
             **trial.outcome.figures,
             "columns": trial.outcome.columns,
             "rows": trial.size.rows,
@@ -272,7 +272,7 @@ def curve_of(points: Sequence[Trial], chosen: Trial, item: int) -> Table:
         {
             "columns": point.outcome.columns,
             "score": point.outcome.score,
-            "standard_error": point.outcome.error,
+            "standard_error": point.error,
             "bytes_per_row": item * point.outcome.columns,
             "chosen": point is chosen,
         }
@@ -286,7 +286,7 @@ def learning_curve_of(learning: Sequence[Trial]) -> Table:
         {
             "rows": round(trial.size.share * trial.size.rows),
             "score": trial.outcome.score,
-            "standard_error": trial.outcome.error,
+            "standard_error": trial.error,
         }
         for trial in learning
     )

@@ -45,6 +45,11 @@ class Trial:
     outcome: Outcome
 
     @property
+    def error(self) -> float:
+        """The standard error of the score."""
+        return self.size.error(self.outcome.resampled)
+
+    @property
     def columns(self) -> int:
         """The number of columns that it was made for, or that it has if nothing chooses it."""
         return self.outcome.columns if self.candidate.map in FIXED else self.size.width
@@ -428,7 +433,7 @@ class Search:
     def stated(self, trial: Trial) -> str:
         """Return the score of a trial as it is usually stated, and its standard error."""
         score = stated(deciding(self.scoring, trial.size), trial.outcome.score)
-        return f"{score:z.4f} ± {trial.outcome.error:.4f}"
+        return f"{score:z.4f} ± {trial.error:.4f}"
 
 
 def _floor(ranked: Sequence[Trial]) -> float:

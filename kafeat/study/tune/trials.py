@@ -71,6 +71,15 @@ class Size(NamedTuple):
         """The number of rows that a split does not hold out."""
         return self.rows - int(self.held * self.rows)
 
+    def error(self, resampled: Sequence[float]) -> float:
+        """Return the standard error of a score from its values for resampled rows.
+
+        Splits share training rows, so that their scores vary less than those of new data (Nadeau & Bengio 2003).
+        """
+        n = min(self.splits, self.parts)
+        overlap = self.held / (self.share * (1.0 - self.held)) if n > 1 else 0.0
+        return float(np.std(resampled) * np.sqrt(1.0 + n * overlap))
+
 
 # The last trials hold out a tenth, so that a model that is scored has seen nearly as many rows as that of the last fit:
 # of rows in memory as often as it takes to score this many rows, or every row once. Of more rows there is one split, in
@@ -116,11 +125,6 @@ class Outcome:
     figures: dict[str, FiniteFloat] = field(default_factory=dict)
     row_seconds: Annotated[FiniteFloat, Field(ge=0.0)] = 0.0
     model_bytes: Annotated[int, Field(ge=0)] = 0
-
-    @property
-    def error(self) -> float:
-        """The standard error of the score."""
-        return float(np.std(self.resampled))
 
     def noise(self, other: Outcome) -> float:
         """Return the standard error of the difference to another trial of the same size."""

@@ -224,7 +224,7 @@ class Tuner:
             yaml=commented(config, list(text)),
             columns=best.outcome.columns,
             score=best.outcome.score,
-            error=best.outcome.error,
+            error=best.error,
             constant_score=constant,
             score_name="R²" if name == "r2" else name,
             figures=best.outcome.figures,

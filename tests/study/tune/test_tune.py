@@ -22,7 +22,7 @@ from kafeat.study.columns import with_columns
 from kafeat.study.tune.choice import choose
 from kafeat.study.tune.search import Search
 from kafeat.study.tune.space import METRICS, RAW, STARTS, Candidate, SearchSpace, seconds_of
-from kafeat.study.tune.trials import Outcome, final_size, sizes
+from kafeat.study.tune.trials import Outcome, Size, final_size, sizes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 100.0, 0.01]
@@ -424,6 +424,13 @@ def test_the_last_stage_has_models_of_nearly_all_rows(rows, ordered, wanted):
 
 def test_fewer_rows_that_are_asked_for_have_no_last_stage():
     assert final_size(300, sizes(500, 64, 2)[-1], None) is None
+
+
+def test_splits_that_share_training_rows_say_less_than_their_rows():
+    """Nadeau & Bengio 2003: s·√(1/n + overlap), where s/√n is the error of the rows."""
+    draws = np.random.default_rng(0).normal(size=40)
+    errors = [size.error(draws) / np.std(draws) for size in (Size(100, 8, 10, held=0.1), Size(100, 8, 1, held=0.1))]
+    assert errors == [pytest.approx(math.sqrt(10.0 * (1.0 / 10.0 + 10.0 / 90.0))), 1.0]
 
 
 def test_rows_that_are_held_out_more_than_once_count_once_for_the_error():

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.content_folds import NO_GROUP, row_folds
+from kafeat.maths.content_folds import NO_GROUP, folds_of, hashes_of
 from kafeat.maths.task import targets_to_learn, task_of
 from kafeat.maths.tree_columns import HIGH, MOST_EDGES, TreeColumns, group_ends
 from kafeat.types import Array, Floats
@@ -75,7 +75,8 @@ def fit_trees(
     the ensembles.
     """
     seed = int(rng.integers(1 << 63))
-    folds = row_folds(X, seed, recipe.n_folds, group)
+    hashes = hashes_of(X, seed, group)
+    folds = folds_of(hashes, recipe.n_folds)
     X = X.copy()
     X[:, group] = 0.0  # no tree splits a constant
     D = recipe.n_components
@@ -90,7 +91,8 @@ def fit_trees(
     sizes = np.diff(group_ends(outputs, n_trees, D), prepend=0)
     of_trees = np.repeat(factors, sizes).reshape(outputs, n_trees, 1)
     leaves = (state["leaves"] * of_trees).astype(np.float32)
-    return {**state, "leaves": leaves, "means": Z.mean(axis=0) * factors}
+    seen = np.unique(hashes.view(np.int64))
+    return {**state, "leaves": leaves, "means": Z.mean(axis=0) * factors, "seen": seen}
 
 
 def _grow(

@@ -70,10 +70,14 @@ def folds_of(hashes: Hashes, n_folds: int) -> npt.NDArray[np.intp]:
     return ((hashes >> np.uint64(32)) * np.uint64(n_folds) >> np.uint64(32)).astype(np.intp)
 
 
+def hashes_of(X: Floats, seed: int, group: Array) -> Hashes:
+    """Return the hash (n,) of each row of X (n, d): of its content, or of the group in the column `group` (1,)."""
+    return group_hashes(np.rint(X[:, group[0]]), seed) if len(group) else content_hashes(X, seed)
+
+
 def row_folds(X: Floats, seed: int, n_folds: int, group: Array) -> npt.NDArray[np.intp]:
     """Return the fold (n,) of each row of X (n, d), by its content or by the group in the column `group` (1,)."""
-    hashes = group_hashes(np.rint(X[:, group[0]]), seed) if len(group) else content_hashes(X, seed)
-    return folds_of(hashes, n_folds)
+    return folds_of(hashes_of(X, seed, group), n_folds)
 
 
 def _bits(x: Floats) -> npt.NDArray[np.uint32]:

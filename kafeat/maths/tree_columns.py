@@ -1,4 +1,4 @@
-"""Sums of the leaves of boosted trees as columns: each row goes through the ensemble of its own fold.
+"""Sums of the leaves of boosted trees as columns: a row of the fit goes through the ensemble of its own fold only.
 
 Numbers are compared as codes, 1 + the number of edges of their column that are below them: a node sends a row to the
 right if its code is above a threshold. A missing number has two codes, 0 and 255, of which a node reads one.
@@ -14,7 +14,7 @@ import numpy as np
 from kafeat.compiled.library import ARRAY, SIZE, address, aligned, loop, vector_bytes
 from kafeat.contract.checks import check_indices
 from kafeat.contract.step import Transform
-from kafeat.maths.content_folds import row_folds
+from kafeat.maths.content_folds import folds_of, hashes_of
 from kafeat.types import Array, Floats, Shape, State
 
 MOST_LEAVES = 32
@@ -29,6 +29,7 @@ _NODES_AT_ONCE = 1 << 21
 STATE_DTYPES = {
     "seed": "int64", "fold_rows": "int64", "columns": "int64", "features": "int32", "thresholds": "uint8",
     "masks": "int32", "categorical": "int64", "group": "int64", "sizes": "int64", "ranks": "int32",
+    "seen": "int64",
 }  # fmt: skip
 
 
@@ -37,7 +38,9 @@ def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: in
     outputs = np.shape(state.get("features", 0))[1:2] or (0,)
     used, coded = np.size(state.get("columns", ())), np.size(state.get("categorical", ()))
     nodes = (n_folds, *outputs, n_trees, max_leaves - 1)
+    seen = {"seen": np.shape(state["seen"])[:1]} if "seen" in state else {}  # older files have none
     return {
+        **seen,
         "seed": (), "fold_rows": (n_folds,), "columns": (used,), "edges": (used, MOST_EDGES), "features": nodes,
         "thresholds": nodes, "masks": nodes, "leaves": (*nodes[:3], max_leaves), "means": (D,),
         "categorical": (coded,), "sizes": (coded,), "ranks": (n_folds, int(np.sum(state.get("sizes", 0)))),
@@ -53,6 +56,8 @@ def check_trees(state: State, n_features_in: int, D: int) -> None:
     check_indices("state.categorical", state["categorical"], n_features_in)
     check_indices("state.sizes", state["sizes"], 1 << 24)
     check_indices("state.ranks", state["ranks"], 1 << 24)
+    if "seen" in state and not len(state["seen"]):
+        raise ValueError("state.seen: expected the hash of a row, got none")
     outputs, n_trees = state["features"].shape[1:3]
     if not 1 <= outputs <= D <= outputs * n_trees:
         raise ValueError(f"state.features: expected trees for {D} columns, got {outputs} times {n_trees}")
@@ -72,13 +77,17 @@ def group_ends(outputs: int, n_trees: int, D: int) -> Array:
 
 
 class TreeColumns(Transform):
-    """The columns of fitted trees, less their means: by the compiled loop, or by NumPy with the same bytes."""
+    """The columns of fitted trees, less their means: by the compiled loop, or by NumPy with the same bytes.
+
+    `seen` are the sorted hashes of the rows of the fit, or of their groups. Without it every row counts as one of them.
+    """
 
     def __init__(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in, self.n_features_out = n_features_in, len(state["means"])
         n_folds, outputs, n_trees, n_nodes = state["features"].shape
         self._seed, self._dtype, self._n_nodes = int(state["seed"]), dtype, n_nodes
         self._columns, self._group = state["columns"].astype(np.int32), state["group"]
+        self._seen = state.get("seen")
         self._edges = np.ascontiguousarray(state["edges"], dtype=np.float32)
         nodes = [state[name].astype(np.int32) for name in ("features", "thresholds", "masks")]
         self._nodes = np.stack(nodes, axis=-1).reshape(n_folds, outputs * n_trees, n_nodes, 3)
@@ -100,8 +109,25 @@ class TreeColumns(Transform):
         return aligned(2 * vector_bytes() * len(self._columns), np.dtype(np.int32))
 
     def apply(self, X: Floats, out: Floats, scratch: Array) -> None:
-        folds = row_folds(X, self._seed, len(self._nodes), self._group)
+        hashes, n_folds = hashes_of(X, self._seed, self._group), len(self._nodes)
+        folds = folds_of(hashes, n_folds)
         self.apply_folds(X, folds, out, scratch)
+        if self._seen is None:
+            return
+        keys = hashes.view(np.int64)
+        places = np.minimum(np.searchsorted(self._seen, keys), len(self._seen) - 1)
+        new = np.flatnonzero(self._seen[places] != keys)
+        if len(new):
+            X, folds, total, part = (
+                X[new],
+                folds[new],
+                out[new],
+                np.empty((len(new), out.shape[1]), out.dtype),
+            )
+            for k in range(1, n_folds):
+                self.apply_folds(X, (folds + k) % n_folds, part, scratch)
+                total += part
+            out[new] = total / out.dtype.type(n_folds)
 
     def apply_folds(self, X: Floats, folds: Array, out: Floats, scratch: Array) -> None:
         """Write the columns of rows X (n, d), each by the ensemble of its fold (n,)."""

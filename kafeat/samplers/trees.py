@@ -30,12 +30,13 @@ _AS_RANKS = Coding(lenient=True, most=MOST_CATEGORIES)
 
 
 class Trees(Step):
-    """z_j(x) = (Σ_{t in group j} f_t(x) − m_j)·scale/s_j, where f_t are boosted trees of the ensemble of x's fold.
+    """z_j(x) = (Σ_{t in group j} f_t(x) − m_j)·scale/s_j, where f_t are the boosted trees of x's fold, or of all folds.
 
-    Each of `n_folds` ensembles learns the label from the rows of the other folds, and a row goes through that of its
-    own: a linear model behind the columns sees no label twice. The fold follows from a hash of the row's numbers, so a
-    new row has one too. The trees of each class, or number, are cut into groups in the order in which they were grown.
-    Column j is the sum of a group, with the mean m_j and the standard deviation s_j on the fit sample.
+    Each of `n_folds` ensembles learns the label from the rows of the other folds. A row of the fit goes through that of
+    its own fold: a linear model behind the columns sees no label twice. A new row, which none has seen, has the mean of
+    all ensembles. Both follow from a hash of the row's numbers. The trees of each class, or number, are cut into groups
+    in the order in which they were grown. Column j is the sum of a group, with the mean m_j and the standard deviation
+    s_j on the fit sample.
 
     Source: Friedman 2001, algorithms 3 to 6 (boosting), by LightGBM; Wolpert 1992 and Chernozhukov et al. 2018
     (cross-fitting); Lucchese et al. 2015 (the transform); folds by content: this project.

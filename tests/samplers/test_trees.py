@@ -137,6 +137,30 @@ def test_new_rows_are_predicted() -> None:
     assert np.mean((new @ w - labels) ** 2) < 0.15 * labels.var()
 
 
+@pytest.mark.parametrize("group", [(), (4,)])
+def test_a_new_row_or_group_has_the_mean_of_all_ensembles_and_one_of_the_fit_its_own(
+    group: tuple[int, ...],
+) -> None:
+    X, y = table()
+    rows = np.column_stack([table(seed=1)[0], np.arange(len(X)) // 3])
+    X = np.column_stack([X, np.arange(len(X)) // 3])
+    rows[450:, 4] += 1000.0  # groups that are new; the others are those of the fit
+    step = Trees(**SMALL, n_components=2)
+    state = fit_trees(X, y, step, {}, np.random.default_rng(1), np.array(group, np.int64))
+    assert state["seen"].nbytes == 8 * len(np.unique(X[:, 4] if group else X, axis=0))
+    older = {name: array for name, array in state.items() if name != "seen"}
+    assert columns(step, state, X).tobytes() == columns(step, older, X).tobytes()
+    transform, each = step.bind(state, 5, X.dtype), []
+    for fold in range(3):
+        each.append(np.empty((len(rows), 2)))
+        transform.apply_folds(rows, np.full(len(rows), fold), each[-1], transform.scratch(len(rows)))
+    found, own = columns(step, state, rows), columns(step, older, rows)
+    new = np.arange(len(rows)) >= 450 if group else np.ones(len(rows), dtype=bool)
+    np.testing.assert_allclose(found[new], np.mean(each, axis=0)[new], rtol=0, atol=1e-15)
+    assert found[~new].tobytes() == own[~new].tobytes()
+    assert columns(step, state, rows[200:777]).tobytes() == found[200:777].tobytes()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("max_leaves", [2, 32])

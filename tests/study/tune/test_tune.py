@@ -429,7 +429,9 @@ def test_fewer_rows_that_are_asked_for_have_no_last_stage():
 def test_splits_that_share_training_rows_say_less_than_their_rows():
     """Nadeau & Bengio 2003: s·√(1/n + overlap), where s/√n is the error of the rows."""
     draws = np.random.default_rng(0).normal(size=40)
-    errors = [size.error(draws) / np.std(draws) for size in (Size(100, 8, 10, held=0.1), Size(100, 8, 1, held=0.1))]
+    errors = [
+        size.error(draws) / np.std(draws) for size in (Size(100, 8, 10, held=0.1), Size(100, 8, 1, held=0.1))
+    ]
     assert errors == [pytest.approx(math.sqrt(10.0 * (1.0 / 10.0 + 10.0 / 90.0))), 1.0]
 
 

@@ -38,7 +38,7 @@ def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: in
     outputs = np.shape(state.get("features", 0))[1:2] or (0,)
     used, coded = np.size(state.get("columns", ())), np.size(state.get("categorical", ()))
     nodes = (n_folds, *outputs, n_trees, max_leaves - 1)
-    seen = {"seen": np.shape(state["seen"])[:1]} if "seen" in state else {}  # older files have none
+    seen = {"seen": (np.size(state["seen"]),)} if "seen" in state else {}  # older files have none
     return {
         **seen,
         "seed": (), "fold_rows": (n_folds,), "columns": (used,), "edges": (used, MOST_EDGES), "features": nodes,

@@ -113,7 +113,7 @@ class AllRows:
             np.random.default_rng([seed, 10]),
             seconds=time.perf_counter() - started,
             columns=fm.n_components,
-            row_seconds=_row_seconds(fm, sampled),
+            row_seconds=_row_seconds(fm, sampled.of_rows(roles.scored)),
             model_bytes=fm.chain.n_bytes,
         )
 

@@ -183,9 +183,10 @@ class Scorer:
     def _on(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> _OnSplit:
         """Return what is predicted on one split."""
         chain = self._fitted(split, number, candidate, size)
-        started = time.perf_counter()
         Z, labels = split.features(chain)
-        row_seconds = (time.perf_counter() - started) / len(Z)
+        started = time.perf_counter()
+        split.test.features(chain)  # rows of the fit may take less
+        row_seconds = (time.perf_counter() - started) / len(split.test)
         return _OnSplit(self._tested(split, Z, labels, size), chain.n_outputs, row_seconds, chain.n_bytes)
 
     def _fitted(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Chain:

@@ -225,7 +225,9 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
         ("standardize", 6),
         ("trees", 16),
     ]
-    assert tuning.to_plain()["parts"] == list(tuning.parts) == []  # trees alone lead
+    assert tuning.to_plain()["parts"] == list(tuning.parts)
+    assert ("What each part is worth" in (tmp_path / "index.html").read_text()) == (len(tuning.parts) > 0)
+    write_tuning(str(tmp_path), replace(tuning, parts=Table()), "x", "y")
     assert "What each part is worth" not in (tmp_path / "index.html").read_text()
     write_tuning(str(tmp_path), replace(tuning, parts=Table([every, without_raw, without_trees])), "x", "y")
     page = (tmp_path / "index.html").read_text()

@@ -117,17 +117,14 @@ class TreeColumns(Transform):
         keys = hashes.view(np.int64)
         places = np.minimum(np.searchsorted(self._seen, keys), len(self._seen) - 1)
         new = np.flatnonzero(self._seen[places] != keys)
-        if len(new):
-            X, folds, total, part = (
-                X[new],
-                folds[new],
-                out[new],
-                np.empty((len(new), out.shape[1]), out.dtype),
-            )
-            for k in range(1, n_folds):
-                self.apply_folds(X, (folds + k) % n_folds, part, scratch)
-                total += part
-            out[new] = total / out.dtype.type(n_folds)
+        if not len(new):
+            return
+        X, folds, total = X[new], folds[new], out[new]
+        part = np.empty_like(total)
+        for k in range(1, n_folds):
+            self.apply_folds(X, (folds + k) % n_folds, part, scratch)
+            total += part
+        out[new] = total / out.dtype.type(n_folds)
 
     def apply_folds(self, X: Floats, folds: Array, out: Floats, scratch: Array) -> None:
         """Write the columns of rows X (n, d), each by the ensemble of its fold (n,)."""

@@ -184,9 +184,9 @@ class Search:
             return
         best, plain = self._best_map() or ranked[0], [one for one in ranked if one in (RAW, DEFAULT)]
         other = []
-        if best.trees != NO_TREES and best.map != "trees":
+        if best.map != "trees" and best.trees != NO_TREES:
             other = [best.without_trees]
-        elif size.rows > last.rows and best.map != "trees":
+        elif best.map != "trees" and size.rows > last.rows:
             other = [*self.space.with_trees(best)][:1]
         finalists = list(dict.fromkeys([ranked[0], *other, *ranked[1:_FINALISTS], *plain]))
         while finalists and self._too_slow(finalists, size):

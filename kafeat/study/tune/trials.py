@@ -38,7 +38,6 @@ from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
 from kafeat.types import Array, Floats
 
-_MOST_HELD_OUT = 2000
 _RESAMPLES = 40
 MOST_ROWS = 6000
 """Rows of a trial in memory."""
@@ -241,7 +240,7 @@ class Scorer:
 
 
 class _OnSplit(NamedTuple):
-    """What a map with ridge predicts on a split, and what it costs."""
+    """Predictions of the rows that a split holds out, and the width, the seconds a row and the bytes of the map."""
 
     tested: Tested
     columns: int
@@ -289,7 +288,7 @@ def _split(table: TunedTable, size: Size, number: int, seed: int) -> SampleSplit
     rng = np.random.default_rng([seed, 5, shuffling])
     order, sample = rng.permutation(len(table.labels))[: size.rows], table.sample
     if sample.keys is None:
-        held = min(len(order) // size.parts, _MOST_HELD_OUT)
+        held = len(order) // size.parts
         test = np.zeros(len(order), dtype=bool)
         test[part * held : (part + 1) * held] = True
         train, tested = order[~test], order[test]

@@ -20,7 +20,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from kafeat._version import __version__
 from kafeat.errors import ArtifactError
+from kafeat.model.provenance import printable
 from kafeat.types import Array
 
 NUMBERS = frozenset({"b1", "f2", "f4", "f8", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8))})
@@ -40,7 +42,23 @@ class UnreadablePickleError(ValueError):
 
 def read(data: bytes) -> Any:
     """Return the content of a pickle, with memory in proportion to its bytes; refuse all other bytes."""
-    return _Reader(data).content()
+    reader = _Reader(data)
+    try:
+        return reader.content()
+    except MemoryError:
+        raise
+    except UnreadablePickleError as error:
+        problem = str(error)
+    except Exception as error:  # the bytes are untrusted: any error of the parser means a bad file
+        problem = f"expected a kafeat model, got bytes that cannot be read ({error})"
+    raise UnreadablePickleError(f"{problem}{written_by(reader.version)}")
+
+
+def written_by(version: object) -> str:
+    """Return the end of a refusal: the version that wrote the model if it is another, whose parts may be new here."""
+    if type(version) is not str or version == __version__:
+        return ""
+    return f": written by kafeat {printable(version):.40}, this is {__version__}"
 
 
 class _Name(Enum):
@@ -77,6 +95,12 @@ class _Reader:
         if self._stack or self._outer or self._at < len(self._data):
             _refuse("more than one thing")
         return content
+
+    @property
+    def version(self) -> str | None:
+        """The version that wrote the file, if it was read so far: the text that follows `kafeat`."""
+        texts = iter([text for text in self._memo if type(text) is str])
+        return next(texts, None) if "kafeat" in texts else None
 
     def _take(self, size: int) -> bytes:
         start, self._at = self._at, self._at + size
@@ -272,19 +296,15 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
         content = read(payload)
     except UnreadablePickleError as error:
         raise ArtifactError(f"{place}: {error}") from None
-    except MemoryError:
-        raise
-    except Exception as error:  # the bytes are untrusted: any error of the parser means a bad file
-        raise ArtifactError(
-            f"{place}: expected a kafeat model, got bytes that cannot be read ({error})"
-        ) from None
-    try:
-        content = _canonical(content, len(payload))
-    except (TypeError, ValueError) as error:
-        raise ArtifactError(f"{place}: expected builtins and numeric arrays, got {error}") from None
     if not isinstance(content, dict):
         raise ArtifactError(f"{place}: expected a dict, got {type(content).__name__}")
-    return content
+    version = content.get("kafeat")
+    try:
+        copy: dict[str, Any] = _canonical(content, len(payload))
+    except (TypeError, ValueError) as error:
+        problem = f"expected builtins and numeric arrays, got {error}{written_by(version)}"
+        raise ArtifactError(f"{place}: {problem}") from None
+    return copy
 
 
 def _canonical(content: Any, n_bytes: int = sys.maxsize) -> Any:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import ValidationError
 
-from kafeat._version import __version__
 from kafeat.chain.chain import Chain, FittedStep
 from kafeat.config import load_config
 from kafeat.contract.checks import check_indices
@@ -40,8 +39,8 @@ M = TypeVar("M")
 
 
 @contextmanager
-def _refused_content(place: str) -> Iterator[None]:
-    """Raise the errors of an untrusted model file as `ArtifactError`: its place, and short printable text."""
+def _refused_content(place: str, version: object) -> Iterator[None]:
+    """Raise the errors of an untrusted model file as `ArtifactError`: its place, short printable text, its version."""
     try:
         yield
         return
@@ -50,7 +49,7 @@ def _refused_content(place: str) -> Iterator[None]:
     except (ValueError, DataError, ConfigError) as error:
         problem = first_line(error)
     problem = problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…"
-    raise ArtifactError(f"{place}: {printable(problem)}")
+    raise ArtifactError(f"{place}: {printable(problem)}{artifact.written_by(version)}")
 
 
 @contextmanager
@@ -100,7 +99,7 @@ def loads(make: Callable[..., M], data: bytes, place: str) -> M:
 
 def build(make: Callable[..., M], content: Mapping[str, Any], place: str) -> M:
     """Return the map of the content of a model file."""
-    with _refused_content(place):
+    with _refused_content(place, content.get("kafeat")):
         fm: Any = make(**_read_content(content))
         # fails if the state has numbers that the dtype cannot hold
         fm.program("features" if fm.predictor is None else "predictions")
@@ -182,10 +181,7 @@ def _check_plain(content: Mapping[str, Any]) -> None:
     """Refuse missing and unknown entries, and invalid ones of a single value."""
     version = content.get("format")
     if type(version) is not int or not 1 <= version <= WITH_INTERVALS:
-        raise ValueError(
-            f"format: expected a number from 1 to {WITH_INTERVALS}, got {spell(version)}: this is kafeat "
-            f"{__version__}, the model was written by {spell(content.get('kafeat'))}"
-        )
+        raise ValueError(f"format: expected a number from 1 to {WITH_INTERVALS}, got {spell(version)}")
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     expected |= {"cast_after"} if version > 1 else set()
     expected |= {"predictor"} if version >= WITH_PREDICTOR else set()

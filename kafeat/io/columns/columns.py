@@ -270,7 +270,11 @@ def _of_times(
 ) -> dict[str, str]:
     """Return the value of each column of times after a check of it."""
     values = plain[key]
-    if type(values) is not dict or set(values) != timed:
+    if (
+        type(values) is not dict
+        or set(values) != timed
+        or not all(type(one) is str for one in values.values())
+    ):
         raise ValueError(f"columns.dialect.{key}: expected one for each column of times, got {spell(values)}")
     try:
         for value in values.values():

@@ -1,0 +1,118 @@
+"""Models of a newer kafeat: whatever is unknown in one, the refusal ends with its version and this one."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import joblib
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.errors import ArtifactError, KafeatWarning
+from kafeat.model import artifact
+from kafeat.model.load import loads
+
+ENDING = f": written by kafeat 1.3.0, this is {kafeat.__version__}"
+Place = tuple[Any, ...]
+
+
+@cache
+def _good() -> bytes:
+    """A model with all that a model file can hold: a dialect, categories, times, a union, a predictor, intervals."""
+    rng = np.random.default_rng(0)
+    table = {"a": rng.normal(size=60), "b": [f"k{i % 4}" for i in range(60)]}
+    table["c"] = [f"{10 + i % 20}.03.2020" for i in range(60)]
+    maps = [
+        {"steps": [{"kind": "fourier", "n_components": 4, "kernel": "matern"}]},
+        {"steps": [{"kind": "nystroem", "n_components": 3}]},
+    ]
+    before = [
+        {"kind": "one_hot", "columns": ["b"]},
+        {"kind": "date_parts", "columns": ["c"], "parts": ["day"]},
+    ]
+    config = {
+        "steps": [
+            *before,
+            {"kind": "standardize"},
+            {"kind": "union", "maps": maps},
+            {"kind": "ridge", "penalty": 0.1},
+        ]
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KafeatWarning)
+        return kafeat.fit(config, pa.table(table), label=rng.normal(size=60), intervals=True).dumps()
+
+
+def content() -> dict[str, Any]:
+    return {**artifact.loads(_good(), "x"), "kafeat": "1.3.0"}
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(ArtifactError, match=r"m\.joblib: ") as caught:
+        loads(data, "m.joblib")
+    return str(caught.value)
+
+
+def places(node: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    yield place, node
+    for key, inner in (
+        node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    ):
+        yield from places(inner, (*place, key))
+
+
+def put(place: Place, value: Any) -> bytes:
+    made = node = copy.deepcopy(content())
+    for key in place[:-1]:
+        node = node[key]
+    node[place[-1]] = value
+    return artifact.dumps(made)
+
+
+@pytest.mark.parametrize("value", [1, np.ones(3)], ids=["entry", "array"])
+def test_an_unknown_entry_of_every_dict(value: object) -> None:
+    dicts = [place for place, node in places(content()) if isinstance(node, dict)]
+    assert len(dicts) > 20
+    for place in dicts:
+        assert refusal(put((*place, "unknown"), value)).endswith(ENDING), place
+
+
+@pytest.mark.parametrize("value", ["unknown", {"unknown": np.ones((2, 2))}])
+def test_an_unknown_value_in_every_place(value: object) -> None:
+    """Names, words for what is missing, and numbers within bounds may be anything: such a model loads."""
+    refusals = []
+    for place, _ in places(content()):
+        if place and place != ("kafeat",):
+            try:
+                loads(put(place, value), "m.joblib")
+            except ArtifactError as error:
+                refusals.append(str(error))
+    assert [line for line in refusals if not line.endswith(ENDING)] == []
+    assert len(refusals) > 100
+
+
+@pytest.mark.parametrize("value", [{1, 2}, (1, 2), np.array([1j]), np.array(["a"]), np.float64(1.0), b"x"])
+def test_content_that_no_model_of_this_version_has(value: object) -> None:
+    buffer = io.BytesIO()
+    joblib.dump({**content(), "new": value}, buffer, protocol=4)
+    payload = buffer.getvalue()
+    data = payload + b"KAFEAT-SHA256\n" + hashlib.sha256(payload).digest()
+    assert refusal(data).endswith(ENDING)
+
+
+def test_a_damaged_model_of_this_version_is_not_called_one_of_another() -> None:
+    data = artifact.dumps({**content(), "kafeat": kafeat.__version__, "unknown": 1})
+    assert "written by" not in refusal(data)
+
+
+def test_a_version_cannot_control_the_terminal() -> None:
+    data = artifact.dumps({**content(), "kafeat": "\x1b[31m" + "9" * 500})
+    assert refusal(data).endswith(f": written by kafeat \ufffd[31m{'9' * 35}, this is {kafeat.__version__}")

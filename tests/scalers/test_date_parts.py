@@ -114,6 +114,11 @@ def test_dates_nanoseconds_and_plain_numbers_agree() -> None:
     last = pa.array([1_700_000_000_999_999_999], pa.timestamp("ns"))
     Z = fm.transform(pa.table({"n": [0.0], "t": last}))
     assert Z[0, 8] == 1_700_000_000 % 60  # a rounding must not carry it into the next second
+    late, clock = (
+        pa.array([1_700_000_000_999], pa.int64()).view(kind) for kind in (pa.date64(), pa.timestamp("ms"))
+    )  # a date of milliseconds need not be midnight
+    parts = [fm.transform(pa.table({"n": [0.0], "t": values})).tobytes() for values in (late, clock)]
+    assert parts[0] == parts[1]
 
 
 SPELLINGS = {

@@ -59,7 +59,7 @@ def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
     if not pa.types.is_temporal(kind):
         return local_seconds(to_doubles(values), dialect.timezone)
     if pa.types.is_date(kind):
-        values = values.cast(pa.timestamp("s"))
+        values = values.cast(pa.timestamp("ms" if pa.types.is_date64(kind) else "s"))
     counts = values.cast(pa.int64())
     seconds = _joined(stored(counts), _PER_SECOND[values.type.unit], counts)
     return seconds if values.type.tz is None else local_seconds(seconds, dialect.timezone)

@@ -12,6 +12,12 @@ from kafeat.io.columns.numbers import indices_of, is_number, is_text, to_doubles
 from kafeat.types import Array
 
 TEXT = pa.large_string()
+_MICROSECONDS = (
+    (r"(\d\d:\d\d:\d\d)($|[Z+-])", r"\1.000000\2"),
+    (r"(\.\d{3})($|[Z+-])", r"\1000\2"),
+    (r"(\.\d{6})000($|[Z+-])", r"\1\2"),
+)
+"""Patterns of a time of day with another number of digits, and what replaces them."""
 
 
 def widened(values: pa.Array) -> pa.Array:
@@ -67,10 +73,20 @@ def text_values(column: pa.ChunkedArray) -> Array:
 
 
 def numbers_or_text(column: pa.ChunkedArray) -> Array:
-    """Return numbers, or text as `text_values` does; a column of another type as text."""
+    """Return numbers, or text as `text_values` does; a column of another type as text, times with microseconds.
+
+    Parts of a data set may store times in different units, of which equal ones must have the same text.
+    """
     values = column_values(column)
     if values is None:
-        return text_values(pa.chunked_array([as_text(part) for part in decoded(column).chunks], TEXT))
+        column = decoded(column)
+        text = pa.chunked_array([as_text(part) for part in column.chunks], TEXT)
+        if pa.types.is_timestamp(column.type) or pa.types.is_time(column.type):
+            import pyarrow.compute as pc
+
+            for pattern, spelled in _MICROSECONDS:
+                text = pc.replace_substring_regex(text, pattern, spelled)
+        return text_values(text)
     return values
 
 

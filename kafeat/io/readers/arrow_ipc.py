@@ -17,6 +17,7 @@ from kafeat.errors import DataError
 from kafeat.io.readers.base import damage
 from kafeat.io.readers.table import ArrowReader
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, TextInput, TextReader
+from kafeat.io.readers.wide_integers import wide_integers
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full
 
@@ -51,10 +52,20 @@ class ArrowFileReader(ArrowReader):
         self._file = location.open_random()
         with ExitStack() as failing, _damage(self.location):
             failing.callback(self.close)
-            reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
+            reader = self._readable()
             self.schema, self.rows = reader.schema, self._count(reader)
             self._describe()
             failing.pop_all()
+
+    def _readable(self) -> Any:
+        try:
+            return pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
+        except pa.ArrowNotImplementedError:
+            self._file.seek(-_TAIL, io.SEEK_END)
+            length = int.from_bytes(read_full(self._file, 4), "little")
+            self._file.seek(-_TAIL - length, io.SEEK_END)
+            wide_integers(read_full(self._file, length), footer=True).refuse(self.location)
+            raise
 
     def _count(self, reader: Any) -> int:
         if hasattr(reader, "count_rows"):  # pyarrow 26
@@ -135,8 +146,12 @@ class _Stream:
         elif not magic.startswith(STREAM):
             raise DataError(f"{location}: expected Arrow IPC, got bytes that start with {magic!r}")
         self._location, self._full_reads = location, _FullReads(text)
-        self._reader = pa.ipc.open_stream(pa.PythonFile(self._full_reads, mode="r"))
-        self.schema = self._reader.schema
+        try:
+            self._reader = pa.ipc.open_stream(pa.PythonFile(self._full_reads, mode="r"))
+        except pa.ArrowNotImplementedError:
+            wide_integers(b"".join(self._full_reads.first or ())).refuse(location)
+            raise
+        self._full_reads.first, self.schema = None, self._reader.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the remaining batches."""
@@ -172,6 +187,8 @@ class _FullReads(io.RawIOBase):
 
     def __init__(self, text: DecompressedStream) -> None:
         self._text = text
+        self.first: list[bytes] | None = []
+        """What the reads have returned so far, until this is None."""
 
     def readable(self) -> bool:
         return True
@@ -179,6 +196,8 @@ class _FullReads(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         data = self._text.read() if size < 0 else read_full(self._text, size)
         self.ended |= len(data) < size
+        if self.first is not None:
+            self.first.append(data)
         return data
 
     def rest(self) -> tuple[int, bytes]:

@@ -11,13 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.errors import DataError, UsageError
-from kafeat.io.columns.fields import Field
+from kafeat.io.columns.fields import Field, listed
 from kafeat.io.readers.array import ArrayReader
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.table import PEEK, ArrowReader, cut
 from kafeat.types import Array
 
 DIGEST_ROWS = 1 << 16
+_REFUSED = (pa.ArrowException, TypeError, ValueError, OverflowError)
+"""What libraries raise for a column that Arrow cannot hold."""
 
 
 def reader_of(data: object) -> Reader:
@@ -50,12 +52,22 @@ def reader_of(data: object) -> Reader:
 def _from_stream(data: object) -> pa.Table:
     try:
         return pa.table(data)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+    except _REFUSED as error:
         problem = "; ".join(map(str, error.args))
+        names = [name for name in getattr(data, "columns", ()) if not _is_readable(data, name)]
         raise DataError(
-            f"<table>: expected columns of numbers, text or times, got: {problem}; "
-            "convert the column, or leave it out"
+            f"<table>: expected columns of numbers, text or times, got: {problem}"
+            f"{' in ' + listed(list(map(str, names))) if names else ''}; convert the column, or leave it out"
         ) from error
+
+
+def _is_readable(data: Any, name: object) -> bool:
+    """Return true if a column of a data frame can be read on its own; Arrow does not always name one that cannot."""
+    try:
+        pa.table(data[[name]])
+    except (*_REFUSED, KeyError):
+        return False
+    return True
 
 
 def table_of(columns: Mapping[str, Array]) -> pa.Table:

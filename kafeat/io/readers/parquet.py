@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +13,12 @@ import pyarrow.parquet as pq
 
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import is_text, storage_of
 from kafeat.io.readers.base import Chunk, damage, wrong_count
-from kafeat.io.readers.table import ArrowReader
+from kafeat.io.readers.int96 import Unit, exact_unit
+from kafeat.io.readers.table import ArrowReader, cut
+from kafeat.io.readers.wide_integers import WideIntegers, narrowed_footer
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.types import Array
@@ -35,6 +38,8 @@ class ParquetReader(ArrowReader):
 
     seekable = True
     _coded: frozenset[str] = frozenset()
+    _metadata: pq.FileMetaData | None = None
+    _wide = WideIntegers()
 
     def __init__(self, location: Location) -> None:
         self._place, self.location = location, location.source
@@ -42,12 +47,39 @@ class ParquetReader(ArrowReader):
         if not self._remote:
             location.open_random().close()
         with _damage(self.location):
-            self._file = _opened(location)
-            self._files = [self._file]
+            self._file = self._readable()
+            self._metadata, self._files = self._file.metadata, [self._file]
+            self._units: dict[str, Unit] = {}
+            self._others: dict[Unit, pq.ParquetFile] = {}
             self.schema = self._file.schema_arrow
             self.rows = self._file.metadata.num_rows
             self._check_rows()
             self._describe()
+
+    def _opened(self, unit: Unit = "us") -> pq.ParquetFile:
+        """Open the file once more. INT96 columns, which store no unit, are read in `unit`; values beyond it wrap."""
+        options = {
+            "coerce_int96_timestamp_unit": unit,
+            "metadata": self._metadata,
+            "read_dictionary": sorted(self._coded),
+        }
+        if isinstance(self._place, LocalPath):
+            return pq.ParquetFile(self._place.path, pre_buffer=False, buffer_size=READ_BUFFER, **options)
+        # Over a network, fetch all columns of a row group at once, and adjacent ranges together.
+        return pq.ParquetFile(self._place.open_random(), pre_buffer=True, **options)
+
+    def _readable(self) -> pq.ParquetFile:
+        """Open the file, of which some columns may have integers that Arrow cannot read; only they are refused."""
+        try:
+            return self._opened()
+        except pa.ArrowNotImplementedError:
+            self._wide, self._metadata = narrowed_footer(self._place)
+            return self._opened()
+
+    def _field(self, index: int) -> Field:
+        name = self.schema.field(index).name
+        wide = self._wide.columns.get(name)
+        return super()._field(index) if wide is None else Field(name, "other", None, wide)
 
     def _check_rows(self) -> None:
         rows, blocks = self.rows, self.blocks()
@@ -67,7 +99,7 @@ class ParquetReader(ArrowReader):
         view = copy(self)
         view._coded = self._coded | texts
         with _damage(self.location):
-            view._file = _opened(self._place, sorted(view._coded))
+            view._file = view._opened()
         self._files.append(view._file)
         return view
 
@@ -77,6 +109,7 @@ class ParquetReader(ArrowReader):
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         names = [self.schema.field(i).name for i in indices]
+        self._wide.refuse(self.location, names)
         groups, skip = self._groups()
         promised, got = self._check_values(groups, names), 0
         left, row = self.rows or 0, self.first
@@ -85,10 +118,9 @@ class ParquetReader(ArrowReader):
         calls = [[group] for group in groups] if self._remote else [groups]
         with _damage(self.location):
             for call in calls:
-                # The reader takes names as prefixes of paths, and may return more columns than requested.
-                for batch in self._file.iter_batches(height, row_groups=call, columns=names):
+                for batch in self._batches(height, call, names):
                     got += batch.num_rows
-                    batch_rows = batch.select(names).slice(skip, left)
+                    batch_rows = batch.slice(skip, left)
                     skip = max(0, skip - batch.num_rows)
                     left -= batch_rows.num_rows
                     for name in texts:
@@ -97,6 +129,58 @@ class ParquetReader(ArrowReader):
                     yield batch_rows
         if got != promised:
             raise wrong_count(self.location, promised, got)
+
+    def _batches(self, height: int, groups: list[int], names: list[str]) -> Iterator[pa.RecordBatch]:
+        exact = self._in_nanoseconds(names)
+        # The reader takes names as prefixes of paths, and may return more columns than requested.
+        batches = (
+            batch.select(names) for batch in self._file.iter_batches(height, row_groups=groups, columns=names)
+        )
+        if not exact:
+            yield from batches
+            return
+        others = self._in("ns").iter_batches(height, row_groups=groups, columns=exact)
+        for (_, table), (_, other) in zip(cut(batches, height), cut(others, height), strict=True):
+            for name in exact:
+                place = table.schema.get_field_index(name)
+                table = table.set_column(place, other.field(name), other.column(name))
+            yield from table.combine_chunks().to_batches()
+
+    def _in(self, unit: Unit) -> pq.ParquetFile:
+        """Return the file with INT96 columns in another unit."""
+        if unit not in self._others:
+            self._others[unit] = self._opened(unit)
+            self._files.append(self._others[unit])
+        return self._others[unit]
+
+    @cached_property
+    def _int96(self) -> frozenset[str]:
+        """The timestamps that are stored as INT96."""
+        if not any(map(pa.types.is_timestamp, self.schema.types)):
+            return frozenset()
+        stored_as = self._file.metadata.schema
+        leaves = (stored_as.column(j) for j in range(len(stored_as.names)))
+        return frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
+
+    def _in_nanoseconds(self, names: Iterable[str]) -> list[str]:
+        """Return the columns that are read in nanoseconds: those of INT96 with digits below a microsecond.
+
+        The columns of INT96 are read once more for that, as the type of a column must hold every row.
+        """
+        asked = [name for name in names if name in self._int96]
+        with _damage(self.location):
+            for name in asked:
+                if name not in self._units:
+                    self._units[name] = exact_unit(self.location, name, self._in("s"), self._in("ns"))
+        return [name for name in asked if self._units[name] == "ns"]
+
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        self._wide.refuse(self.location, keep)
+        schema = super().passthrough_schema(keep, typed)
+        for name in self._in_nanoseconds(keep):
+            place = schema.get_field_index(name)
+            schema = schema.set(place, schema.field(place).with_type(pa.timestamp("ns")))
+        return schema
 
     def _check_values(self, groups: list[int], names: list[str]) -> int:
         """Return the number of rows of row groups. Refuse a column with more or fewer values: Arrow would drop rows."""
@@ -154,10 +238,3 @@ def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
                     f"got {error.object[:60]!r}"
                 ) from error
         raise
-
-
-def _opened(location: Location, coded: list[str] | None = None) -> pq.ParquetFile:
-    if isinstance(location, LocalPath):
-        return pq.ParquetFile(location.path, pre_buffer=False, buffer_size=READ_BUFFER, read_dictionary=coded)
-    # Over a network, fetch all columns of a row group at once, and adjacent ranges together.
-    return pq.ParquetFile(location.open_random(), pre_buffer=True, read_dictionary=coded)

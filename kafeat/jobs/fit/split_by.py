@@ -13,12 +13,12 @@ from kafeat.config import Config
 from kafeat.contract.folds import RowKeys
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.fields import fields_of, require
+from kafeat.io.columns.keys import bits_or_text
 from kafeat.io.columns.selection import date_form
 from kafeat.io.columns.times import column_seconds, spell_time_problem
-from kafeat.io.columns.values import numbers_or_text
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.maths.row_sample import mixed
-from kafeat.types import Array, Floats
+from kafeat.types import Array
 
 
 class SplitBy(NamedTuple):
@@ -71,7 +71,9 @@ class KeyReader:
             raise KeyError(self._column)
         column = chunk.passthrough.column(self._column)
         if not self._ordered:
-            return RowKeys(self._groups(numbers_or_text(column)), False)
+            bits = bits_or_text(column)
+            bits = self._of_text(bits) if bits.dtype.kind == "O" else bits
+            return RowKeys(mixed(self._seed, bits) / 2.0**64, False)
         times = column_seconds(column, self._dialect)
         if np.isnan(times).any():
             row = int(np.isnan(times).argmax())
@@ -82,10 +84,6 @@ class KeyReader:
             )
         return RowKeys(times, True)
 
-    def _groups(self, values: Array) -> Floats:
-        numbers = self._of_text(values) if values.dtype.kind == "O" else _bits(values)
-        return mixed(self._seed, numbers) / 2.0**64
-
     def _of_text(self, words: Array) -> Array:
         known = self._known
         for word in set(words.tolist()) - known.keys():
@@ -95,15 +93,3 @@ class KeyReader:
                 ).digest()
             )
         return np.array([known[word] for word in words.tolist()], dtype=np.uint64)
-
-
-def _bits(values: Array) -> Array:
-    """Return 64 bits for each number, the same for a whole number of any type."""
-    if values.dtype.kind in "iub":
-        return values.astype(np.int64).view(np.uint64)
-    numbers = values.astype(np.float64) + 0.0
-    numbers[np.isnan(numbers)] = np.nan
-    whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**63)
-    bits = numbers.view(np.uint64).copy()
-    bits[whole] = numbers[whole].astype(np.int64).view(np.uint64)
-    return bits

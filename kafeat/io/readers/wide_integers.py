@@ -1,0 +1,148 @@
+"""Find integers of more than 64 bits in an Arrow schema, which Polars writes and Arrow's own reader cannot decode.
+
+A schema is a message in the FlatBuffers format: tables that point to their entries, of which absent ones are 0.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from struct import error, unpack_from
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafeat.errors import DataError, quoted
+from kafeat.io.storage.base import Location
+from kafeat.io.storage.files import read_full
+
+_MARK = b"\xff\xff\xff\xff"
+"""Precedes the length of a message; files written before Arrow 0.15 lack it."""
+_ARROW_SCHEMA = re.compile(rb"ARROW:schema\x18[\x80-\xff]*[\x00-\x7f]([A-Za-z0-9+/]+=*)")
+"""The Arrow schema in a Parquet footer: key and value in the Thrift format, the value in base 64."""
+_INTEGER, _BITS, _SIGNED = 2, 0, 1
+_OF_MESSAGE, _OF_FOOTER, _FIELDS = 2, 1, 1
+_NAME, _KIND, _TYPE, _CHILDREN = 0, 2, 3, 5
+"""Numbers of entries in the tables of Message, Footer, Schema, Field and Int."""
+
+
+@dataclass(frozen=True)
+class WideIntegers:
+    """The columns of a schema that hold integers of more than 64 bits, with their types, and where these are."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    places: tuple[int, ...] = ()
+
+    def refuse(self, location: str, requested: Container[str] | None = None) -> None:
+        """Refuse the first of these columns that is requested; without `requested`, all are."""
+        for name, kind in self.columns.items():
+            if requested is None or name in requested:
+                raise DataError(
+                    f"{location}: column {quoted(name)}: expected a type that Arrow can read, got {kind}; "
+                    "leave it out, or cast it to 64 bits or to text first"
+                )
+
+    def narrowed(self, message: bytes) -> bytes:
+        """Return the message with the same columns as integers of 64 bits."""
+        changed = bytearray(message)
+        for place in self.places:
+            changed[place : place + 4] = (64).to_bytes(4, "little")
+        return bytes(changed)
+
+
+def wide_integers(message: bytes, footer: bool = False) -> WideIntegers:
+    """Find the wide integers in a message, or in the footer of a file. Damage is left to Arrow: it has none."""
+    columns, places = dict[str, str](), list[int]()
+    start = 0 if footer else 8 if message.startswith(_MARK) else 4
+    try:
+        root = _Table(message, start + _number(message, start, "I"))
+        for top in root.table(_OF_FOOTER if footer else _OF_MESSAGE).tables(_FIELDS):
+            for integer in top.integers():
+                place = integer.place(_BITS)
+                bits = _number(message, place, "i")
+                if place is not None and bits > 64:
+                    signed = _number(message, integer.place(_SIGNED), "B")
+                    columns[top.text(_NAME)] = f"{'' if signed else 'u'}int{bits}"
+                    places.append(place)
+    except (error, UnicodeDecodeError):
+        return WideIntegers()
+    return WideIntegers(columns, tuple(places))
+
+
+def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
+    """Return the wide integers of a Parquet file that Arrow does not open, and its metadata without them.
+
+    ArrowNotImplementedError says that there are none: it is something else.
+    """
+    with location.open_random() as file:
+        file.seek(-8, io.SEEK_END)
+        length = int.from_bytes(read_full(file, 4), "little")
+        file.seek(-8 - length, io.SEEK_END)
+        footer = read_full(file, length)
+    found = _ARROW_SCHEMA.search(footer)
+    message = base64.b64decode(found[1]) if found else b""
+    wide = wide_integers(message)
+    if found:
+        footer = footer.replace(found[1], base64.b64encode(wide.narrowed(message)))
+    rowless = b"".join([b"PAR1", footer, length.to_bytes(4, "little"), b"PAR1"])
+    return wide, pq.read_metadata(pa.BufferReader(rowless))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table at a place of a message."""
+
+    message: bytes
+    at: int
+
+    def place(self, entry: int) -> int | None:
+        """Return the place of an entry, or None if it is absent."""
+        slots, slot = self.at - _number(self.message, self.at, "i"), 4 + 2 * entry
+        size = _number(self.message, slots, "H")
+        offset = _number(self.message, slots + slot, "H") if slot < size else 0
+        return self.at + offset if offset else None
+
+    def _target(self, entry: int) -> int:
+        """Return the place that an entry points to."""
+        place = self.place(entry)
+        if place is None:
+            raise error
+        return place + _number(self.message, place, "I")
+
+    def table(self, entry: int) -> _Table:
+        return _Table(self.message, self._target(entry))
+
+    def tables(self, entry: int) -> Iterator[_Table]:
+        """Yield the tables of a vector."""
+        if self.place(entry) is None:
+            return
+        start = self._target(entry)
+        for place in range(start + 4, start + 4 + 4 * _number(self.message, start, "I"), 4):
+            yield _Table(self.message, place + _number(self.message, place, "I"))
+
+    def text(self, entry: int) -> str:
+        start = self._target(entry)
+        return self.message[start + 4 : start + 4 + _number(self.message, start, "I")].decode()
+
+    def integers(self) -> Iterator[_Table]:
+        """Yield the integer types of a field and of those in it. A hostile message may name a field repeatedly."""
+        waiting, seen = [self], set[int]()
+        while waiting:
+            one = waiting.pop()
+            if one.at not in seen:
+                seen.add(one.at)
+                if _number(self.message, one.place(_KIND), "B") == _INTEGER:
+                    yield one.table(_TYPE)
+                waiting += one.tables(_CHILDREN)
+
+
+def _number(message: bytes, place: int | None, kind: str) -> int:
+    """Return the number at a place, and 0 for an absent entry."""
+    if place is None:
+        return 0
+    if place < 0:
+        raise error
+    return int(unpack_from(f"<{kind}", message, place)[0])

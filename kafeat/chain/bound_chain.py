@@ -80,6 +80,10 @@ class BoundChain(Transform):
         return super().reads(self._dtype)
 
     @property
+    def gives_sparse(self) -> bool:
+        return self._transforms[-1].gives_sparse
+
+    @property
     def widest(self) -> int:
         return max(transform.widest for transform in self._transforms)
 

@@ -264,6 +264,10 @@ class ParallelTransform(Transform):
         self.takes_texts = True
 
     @property
+    def gives_sparse(self) -> bool:
+        return all(transform.gives_sparse for _, transform in self._maps)
+
+    @property
     def widest(self) -> int:
         return max(super().widest, *(transform.widest for _, transform in self._maps))
 

@@ -170,8 +170,9 @@ class Programs:
         chain, last = self._chain, self._last
         if not last.gives_sparse:
             raise UsageError(
-                "sparse features: expected a last step that has few (intersection_bins, or projection with matrix: "
-                f"sparse), got {chain.steps[-1].step.kind}"
+                "sparse features: expected a last step that keeps zeros (homogeneous, intersection_bins, "
+                "polynomial_features, one_hot, projection with matrix: sparse, a union of these, or a scaler that "
+                f"leaves 0 as it is, such as normalize and log1p), got {chain.steps[-1].step.kind}"
             )
         reads = last.reads(self._dtype_of_last)
         before = chain.first(len(chain.steps) - 1).bind(reads) if len(chain.steps) > 1 else None
@@ -238,10 +239,10 @@ class SparseLoop:
         else:
             X = X.astype(self._reads, copy=False)
         try:
-            features = self._last.to_sparse(X)
+            with np.errstate(all="ignore"):  # what is not finite is refused below
+                features, counts = self._last.to_sparse(X)
         except InvalidValueError as refused:
             raise after(refused, [fitted.step for fitted in self._chain.steps[:-1]]) from None
-        counts = self._last.sparsely_clipped(X)
         return self._rounded(features), clipped if counts is None else clipped + counts
 
     def _rounded(self, features: SparseRows) -> SparseRows:

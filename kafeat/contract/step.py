@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from kafeat.contract.coding import Coding
 from kafeat.contract.describe import Described
 from kafeat.contract.folds import RowKeys, uneven_folds
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
-from kafeat.contract.tile import Rows, SparseRows
+from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 
@@ -178,12 +179,15 @@ class Transform(ABC):
     """True if `apply_sparse` is a faster way for rows of few entries."""
     takes_texts: bool = False
     """True if `apply` takes rows with texts."""
-    gives_sparse: bool = False
-    """True if most features are 0, and `to_sparse` makes the others only."""
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """The dtype that rows are to come in, for features in `dtype`."""
         return DOUBLE if self.wide_input else dtype
+
+    @property
+    def gives_sparse(self) -> bool:
+        """True if most features are 0 where most inputs are, so that `to_sparse` is worth its while."""
+        return False
 
     @property
     def widest(self) -> int:
@@ -206,13 +210,15 @@ class Transform(ABC):
         """The same as `apply`, up to rounding; a row's result must not depend on the others of the tile."""
         raise TypeError(f"{type(self).__name__} takes no sparse rows")
 
-    def to_sparse(self, X: Rows) -> SparseRows:
-        """Return the image of rows X (n, n_features_in), the same as by `apply` up to rounding."""
-        raise TypeError(f"{type(self).__name__} gives no sparse features")
+    def to_sparse(self, X: Rows) -> tuple[SparseRows, Array | None]:
+        """Return the image of a tile X (n, n_features_in), and of each row how many values were clipped, (n,), or None.
 
-    def sparsely_clipped(self, X: Rows) -> Array | None:
-        """Of each of the rows X, how many values `to_sparse` clips, (n,); None if never."""
-        return None
+        It is the same as by `apply`, up to rounding. A step that need not make the zeros first has a way of its own.
+        """
+        scratch = self.scratch(len(X))
+        out = np.empty((len(X), self.n_features_out), X.dtype)
+        self.apply(dense(X), out, scratch)
+        return SparseRows.of(out), self.clipped(scratch)
 
     def clipped(self, scratch: Scratch) -> Array | None:
         """Of each row of the tile last applied with `scratch`, how many values were clipped, (rows,); None if never."""
@@ -393,6 +399,12 @@ class Scaler(Step):
     def scale(self, state: State, X: Floats) -> Floats:
         """The image of `X` (n, d), in its own precision."""
 
+    def keeps_zeros(self, state: State, n_features_in: int) -> bool:
+        """Return True if zeros stay zeros: outputs belong to one input each, and those of a row of zeros are 0."""
+        if self.sources(state, n_features_in) is None:
+            return False
+        return not self.scale(state, np.zeros((1, n_features_in))).any()
+
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return ScalerTransform(self, state, n_features_in, dtype)
 
@@ -416,6 +428,10 @@ class ScalerTransform(Transform):
         self._state = {
             name: value.astype(dtype) if value.dtype.kind == "f" else value for name, value in state.items()
         }
+
+    @cached_property
+    def gives_sparse(self) -> bool:
+        return self._scaler.keeps_zeros(self._state, self.n_features_in)
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         out[...] = self._scaler.scale(self._state, X)

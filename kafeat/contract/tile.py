@@ -20,6 +20,14 @@ class SparseRows:
         self.values, self.columns, self.starts, self.width = values, columns, starts, width
 
     @classmethod
+    def of(cls, X: Any) -> SparseRows:
+        """Return sparse rows, a matrix or a sparse matrix of SciPy as sparse rows."""
+        from scipy.sparse import csr_array
+
+        csr = X.csr if isinstance(X, cls) else csr_array(X)
+        return cls(csr.data, csr.indices, csr.indptr, csr.shape[1])
+
+    @classmethod
     def stacked(cls, pieces: Sequence[SparseRows], width: int, dtype: np.dtype[Any]) -> SparseRows:
         """Return the rows of all pieces in `dtype`, with columns and starts of 64 bits."""
         ends = np.cumsum([0, *(len(piece.values) for piece in pieces)])

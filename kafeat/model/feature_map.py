@@ -217,10 +217,10 @@ class FeatureMap:
         return self.fill(program, X, jobs, out)
 
     def transform_sparse(self, X: TableLike | Reader) -> Any:
-        """Return the features z(X) as a sparse matrix, without making dense ones first.
+        """Return the features z(X) as a sparse matrix, without a dense one of all rows.
 
-        It takes maps that end with `intersection_bins`, or with `projection` and `matrix: sparse`; the latter has few
-        features that are not 0 where the rows are sparse too.
+        The map has to end with a step that keeps zeros: `homogeneous`, `intersection_bins`, `polynomial_features`,
+        `one_hot`, `projection` with `matrix: sparse`, a scaler that leaves 0 as it is, or a union of such maps.
 
         Parameters
         ----------

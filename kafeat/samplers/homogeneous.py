@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -13,7 +14,7 @@ from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Step, Traits, Transform, parameter, refuse_parameter
-from kafeat.contract.tile import is_feature_major, runs, shaped
+from kafeat.contract.tile import Rows, SparseRows, dense, is_feature_major, runs, shaped
 from kafeat.maths import windows
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import ADDITIVE, spectral_kernel
@@ -212,7 +213,27 @@ class _RotationBuffers(NamedTuple):
     product: Floats
 
 
-class _HomogeneousLoop(Transform):
+class _ByEntry(Transform):
+    """Each entry has outputs of its own, which do not depend on its column; those of 0 are 0."""
+
+    gives_sparse = True
+    _signed: bool
+
+    def to_sparse(self, X: Rows) -> tuple[SparseRows, None]:
+        from scipy.sparse import csr_array, hstack
+
+        rows = SparseRows.of(X)
+        if not self._signed and rows.values.min(initial=0.0) < 0.0:
+            refuse_negative(dense(X))
+        of_entries = copy(self)
+        of_entries.n_features_in, of_entries.n_features_out = 1, self.n_features_out // self.n_features_in
+        outputs = np.empty((len(rows.values), of_entries.n_features_out), rows.dtype)
+        of_entries.apply(rows.values[:, None], outputs, of_entries.scratch(len(outputs)))
+        parts = [csr_array((values, rows.columns, rows.starts), shape=X.shape) for values in outputs.T]
+        return SparseRows.of(hstack(parts, format="csr")), None
+
+
+class _HomogeneousLoop(_ByEntry):
     """Everything in one compiled pass, for roots that are square roots or the numbers themselves."""
 
     def __init__(
@@ -255,7 +276,7 @@ def _waves(state: State, dtype: np.dtype[Any]) -> tuple[Floats, Floats]:
     return state["frequencies"].astype(dtype), np.sqrt(coefficients).astype(dtype)
 
 
-class _HomogeneousTransform(Transform):
+class _HomogeneousTransform(_ByEntry):
     """One logarithm and one square root per entry; the rest are cosines and sines in cache."""
 
     def __init__(self, recipe: Homogeneous, state: State, n_features: int, dtype: np.dtype[Any]) -> None:

@@ -79,14 +79,15 @@ class _BinsTransform(Transform):
             np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool), np.empty(rows, dtype=np.intp)
         )
 
-    def to_sparse(self, X: Rows) -> SparseRows:
+    def to_sparse(self, X: Rows) -> tuple[SparseRows, Array]:
         from scipy.sparse import csr_array
 
-        rows = csr_array(X) if isinstance(X, np.ndarray) else X.csr
-        if rows.nnz and rows.data.min() < 0.0:
+        rows = SparseRows.of(X).csr
+        values, (row, column) = rows.data[rows.data != 0.0], rows.nonzero()
+        if values.min(initial=0.0) < 0.0:
             refuse_negative(dense(X))
-        row, column = rows.nonzero()
-        levels = np.minimum(rows.data[rows.data != 0.0], self._maximum[column])
+        clipped = np.bincount(row[values > self._maximum[column]], minlength=len(X))
+        levels = np.minimum(values, self._maximum[column])
         levels /= self._divisor[column]
         levels *= self._n_bins
         counts = np.ceil(levels).astype(np.int64)
@@ -97,12 +98,7 @@ class _BinsTransform(Transform):
         values *= self._amplitude[column]
         places = np.repeat(row, counts), bins * self.n_features_in + column
         features = csr_array((values, places), shape=(len(X), self.n_features_out))
-        return SparseRows(features.data, features.indices, features.indptr, self.n_features_out)
-
-    def sparsely_clipped(self, X: Rows) -> Array:
-        if isinstance(X, SparseRows):
-            return np.bincount(X.row_of[X.values > self._maximum[X.columns]], minlength=len(X))
-        return (self._maximum < X).sum(axis=1)
+        return SparseRows.of(features), clipped
 
     def clipped(self, scratch: _Buffers) -> Array:
         return scratch.clipped

@@ -83,6 +83,8 @@ class _Buffers(NamedTuple):
 class _MonomialTransform(Transform):
     """Degree by degree: x_j times the monomials of one degree less that have no variable before j."""
 
+    gives_sparse = True
+
     def __init__(self, recipe: PolynomialFeatures, gamma: float, d: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in = d
         p = self._degree = recipe.degree

@@ -126,6 +126,8 @@ class _AllProducts(_Products):
 class _SignedProducts(_Products):
     """A product of matrices a map."""
 
+    gives_sparse = False
+
     def __init__(
         self,
         maps: Sequence[tuple[Array, Transform]],

@@ -195,15 +195,13 @@ class _SparseTransform(Transform):
         if not self._matrix.of_sparse_rows(X, out):
             refuse_infinite(out)
 
-    def to_sparse(self, X: Rows) -> SparseRows:
-        from scipy.sparse import csr_array
-
-        features = (csr_array(X) if isinstance(X, np.ndarray) else X.csr) @ self._matrix.csr.T
+    def to_sparse(self, X: Rows) -> tuple[SparseRows, None]:
+        features = SparseRows.of(X).csr @ self._matrix.csr.T
         features = features.tocsr()
         features.sort_indices()
         if not np.isfinite(features.data).all():
             refuse_infinite(features.toarray())
-        return SparseRows(features.data, features.indices, features.indptr, self.n_features_out)
+        return SparseRows.of(features), None
 
 
 class _HadamardInOut(NamedTuple):

@@ -13,7 +13,7 @@ from kafeat.contract.step import Sample, Scaler, Traits, Width, parameter, refus
 from kafeat.errors import DataError
 from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
 from kafeat.maths.task import targets_to_learn
-from kafeat.types import Floats, Shape, State
+from kafeat.types import Array, Floats, Shape, State
 
 # The matrix of more columns than this takes minutes and gigabytes.
 _MOST_COLUMNS = 4096
@@ -78,6 +78,9 @@ class Metric(Scaler):
             "importance": (d,),
             **(errors if "error_kept" in state else {}),
         }
+
+    def sources(self, state: State, n_features_in: int) -> Array | None:
+        return np.arange(n_features_in) if self.diagonal else None
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return self.rank or n_features_in

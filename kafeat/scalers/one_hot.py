@@ -112,6 +112,8 @@ def width_of(outputs: Array) -> int:
 class _OneHotTransform(Transform):
     """Zeros, and a one where the code points to; a code outside of the vocabulary is nobody's."""
 
+    gives_sparse = True
+
     def __init__(self, step: OneHot, state: State, n_features: int) -> None:
         self._columns: Array = state["columns"]
         self._outputs = outputs_of(state)

@@ -48,8 +48,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
     chunk_rows : int, default 8192
         Number of rows transformed at once.
     sparse_output : bool, default False
-        True gives a SciPy CSR array, for steps that end with `intersection_bins`, or with `projection` and
-        `matrix: sparse`. No dense features are made on the way.
+        True gives a SciPy CSR array, for steps that end with one that keeps zeros: `homogeneous`,
+        `intersection_bins`, `polynomial_features`, `one_hot`, `projection` with `matrix: sparse`, a scaler that leaves
+        0 as it is, or a union of such maps.
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). The features do not depend on it.
     random_state : int or RandomState, optional

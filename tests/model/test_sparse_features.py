@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.random_projection import SparseRandomProjection
 
 import kafeat
@@ -18,6 +20,8 @@ SPARSE = sp.random_array((500, 300), density=0.01, format="csr", rng=RNG)
 DENSE = SPARSE.toarray()
 BINS = {"kind": "intersection_bins", "n_bins": 7}
 PROJECTION = {"kind": "projection", "matrix": "sparse", "n_components": 40}
+HOMOGENEOUS = {"kind": "homogeneous"}
+OWN_WAY = [(BINS, _BinsTransform), (PROJECTION, _SparseTransform)]
 
 
 def fit(
@@ -39,6 +43,60 @@ def test_bins_are_those_of_transform(steps: list, X: object, dtype: str) -> None
     assert Z.nnz == np.count_nonzero(want)
 
 
+KEEP_ZEROS = {
+    "homogeneous": [HOMOGENEOUS],
+    "hellinger": [{"kind": "homogeneous", "kernel": "hellinger"}],
+    "signed": [{"kind": "homogeneous", "negative": "signed", "homogeneity": 1.5, "order": 2}],
+    "after a scaler": [{"kind": "normalize", "norm": "l1"}, HOMOGENEOUS],
+    "normalize": [{"kind": "normalize"}],
+    "log1p": [{"kind": "log1p"}],
+    "minmax": [{"kind": "minmax"}],  # of columns whose least number is 0
+    "clip": [{"kind": "clip"}],
+    "missing_indicator and impute": [{"kind": "missing_indicator", "columns": "all"}, {"kind": "impute"}],
+    "union": [{"kind": "union", "maps": [{"steps": [HOMOGENEOUS]}, {"steps": [BINS], "weight": 2.0}]}],
+    "product": [{"kind": "product", "maps": [{"steps": [BINS]}, {"steps": [{"kind": "projection", "matrix": "sparse",
+                 "n_components": 3}]}]}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("X", [SPARSE, DENSE], ids=["csr", "dense"])
+@pytest.mark.parametrize("steps", KEEP_ZEROS.values(), ids=KEEP_ZEROS)
+def test_whatever_keeps_zeros_gives_sparse_rows(steps: list, X: object, dtype: str) -> None:
+    fm = fit(*steps, dtype=dtype)
+    Z, want = fm.transform_sparse(X), fm.transform(X)
+    assert Z.nnz == np.count_nonzero(want) < 0.2 * want.size
+    np.testing.assert_array_equal(Z.toarray(), want)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_homogeneous_is_scikit_learns_sampler_of_sparse_rows(
+    steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampler = AdditiveChi2Sampler(sample_steps=steps).fit(SPARSE)
+    period = 2 * np.pi / (sampler.sample_interval or {1: 0.8, 2: 0.5, 3: 0.4}[steps])
+    config = {**HOMOGENEOUS, "window": "uniform", "order": steps - 1, "period": period}
+    fm, peer = fit(config), sampler.transform(SPARSE)
+    monkeypatch.setattr("kafeat.contract.tile.SparseRows.dense", lambda *_: pytest.fail("dense rows"))
+    Z = fm.transform_sparse(SPARSE)
+    assert Z.nnz == peer.nnz == SPARSE.nnz * (2 * steps - 1)
+    # a logarithm of at most 40 that is rounded once, times 2, in a cosine
+    np.testing.assert_allclose(Z.toarray(), peer.toarray(), rtol=0, atol=100 * np.finfo(float).eps)
+
+
+def test_categories_give_sparse_rows() -> None:
+    table = pa.table({"c": ["a", "b", "a", "c"]})
+    fm = kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["c"]}]}, table)
+    np.testing.assert_array_equal(fm.transform_sparse(table).toarray(), np.eye(3)[[0, 1, 0, 2]])
+
+
+def test_monomials_give_sparse_rows() -> None:
+    fm = fit({"kind": "polynomial_features", "coef0": 0.0}, data=SPARSE[:, :20])
+    Z, want = fm.transform_sparse(SPARSE[:, :20]), fm.transform(SPARSE[:, :20])
+    np.testing.assert_array_equal(Z.toarray(), want)
+    assert Z.nnz == np.count_nonzero(want) < 0.01 * want.size
+
+
 @pytest.mark.parametrize("X", [SPARSE, DENSE], ids=["csr", "dense"])
 def test_a_projection_of_sparse_rows_is_that_of_transform_and_of_scikit_learn(X: object) -> None:
     fm = fit(PROJECTION)
@@ -54,7 +112,7 @@ def test_a_projection_of_sparse_rows_is_that_of_transform_and_of_scikit_learn(X:
     assert Z.nnz < 0.3 * Z.shape[0] * Z.shape[1]
 
 
-@pytest.mark.parametrize(("step", "transform"), [(BINS, _BinsTransform), (PROJECTION, _SparseTransform)])
+@pytest.mark.parametrize(("step", "transform"), OWN_WAY)
 def test_nothing_dense_is_made(step: dict, transform: type, monkeypatch: pytest.MonkeyPatch) -> None:
     fm = fit(step)
     for name in ("apply", "apply_sparse"):
@@ -72,11 +130,14 @@ def test_no_rows_and_pruned_maps() -> None:
     )
 
 
+@pytest.mark.parametrize("step", [BINS, HOMOGENEOUS, {"kind": "log1p"}], ids=lambda step: step["kind"])
 @pytest.mark.parametrize("form", [sp.csr_array, np.asarray], ids=["csr", "dense"])
-def test_a_value_that_is_refused_is_named(form) -> None:
-    fm, bad = fit(BINS), DENSE.copy()
+def test_a_value_that_is_refused_is_named(form, step: dict) -> None:
+    fm, bad = fit(step), DENSE.copy()
     bad[200, 3] = -1.0
-    with pytest.raises(DataError, match=r"row 201 .*column .*expected a value of at least 0, got -1"):
+    with pytest.raises(
+        DataError, match=r"row 201 .*column .*expected a value (of at least 0|above -1), got -1"
+    ):
         fm.transform_sparse(form(bad))
     bad[200, 3] = np.nan
     with pytest.raises(DataError, match="row 201"):
@@ -84,20 +145,27 @@ def test_a_value_that_is_refused_is_named(form) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", [{"kind": "fourier", "n_components": 4}, {**PROJECTION, "matrix": "gaussian"}]
+    "step",
+    [
+        {"kind": "fourier", "n_components": 4},
+        {**PROJECTION, "matrix": "gaussian"},
+        {"kind": "standardize"},
+        {"kind": "union", "maps": [{"steps": [BINS]}, {"steps": [{"kind": "standardize"}]}]},
+    ],
 )
 def test_maps_with_dense_features_are_refused(step: dict) -> None:
-    with pytest.raises(UsageError, match="sparse features: expected a last step that has few"):
+    with pytest.raises(UsageError, match="sparse features: expected a last step that keeps zeros"):
         fit(step).transform_sparse(SPARSE)
 
 
-def test_the_estimator_gives_them_where_asked_for() -> None:
-    model = FeatureMap(BINS, sparse_output=True).fit(SPARSE)
+@pytest.mark.parametrize("step", [BINS, HOMOGENEOUS], ids=lambda step: step["kind"])
+def test_the_estimator_gives_them_where_asked_for(step: dict) -> None:
+    model = FeatureMap(step, sparse_output=True).fit(SPARSE)
     assert sp.issparse(model.transform(SPARSE))
     np.testing.assert_array_equal(
-        model.transform(SPARSE).toarray(), FeatureMap(BINS).fit(SPARSE).transform(SPARSE)
+        model.transform(SPARSE).toarray(), FeatureMap(step).fit(SPARSE).transform(SPARSE)
     )
-    assert isinstance(FeatureMap(BINS).fit(SPARSE).transform(SPARSE), np.ndarray)
+    assert isinstance(FeatureMap(step).fit(SPARSE).transform(SPARSE), np.ndarray)
 
 
 @pytest.mark.filterwarnings("default")

@@ -195,9 +195,14 @@ def _show_promises(printer: _Printer, record: Mapping[str, Any]) -> None:
     columns = list(zip(*rows, strict=True))
     printer.table(f"{record['map']}: does it still hold? p is small if these rows are worse", [
         TableColumn("", list(map(str, columns[0]))),
-        *(TableColumn(title, [f"{one:z.4f}" for one in column])
+        *(TableColumn(title, ["" if one is None else f"{one:z.4f}" for one in column])
           for title, column in zip(("fit", "here", "p"), columns[1:], strict=True)),
     ])  # fmt: skip
+    if held.get("calibration_p_value", 1.0) is None:
+        printer.line(
+            f"note: {record['map']} was fitted by an older kafeat, which kept too little to tell if the calibration "
+            "error got worse: fit it again"
+        )
 
 
 def show_predictions(record: Mapping[str, Any]) -> None:

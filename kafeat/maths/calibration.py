@@ -6,7 +6,7 @@ A temperature alone cannot reach unequal shares of the classes. Source: Guo, Ple
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -92,7 +92,10 @@ def held_out_probabilities(scores: Floats, classes: Array, weights: Floats | Non
     return out
 
 
-_BINS = 15
+BINS = 15
+"""Bins of equal width by the probability of the predicted class."""
+# Rows of the fit in each bin of a comparison, and draws.
+_LEAST_ROWS, _DRAWS = 10, 400
 
 
 class Reliability(NamedTuple):
@@ -110,14 +113,65 @@ class Reliability(NamedTuple):
         """The expected calibration error: the mean of |accuracy − probability| over the rows (Guo et al. 2017)."""
         return float((self.share * np.abs(self.accuracy - self.probability)).sum())
 
+    @classmethod
+    def of(cls, sums: Floats) -> Self:
+        """Return the means of `binned` rows."""
+        rows, sure, right = sums[sums[:, 0] > 0.0].T
+        return cls(sure / rows, right / rows, rows / rows.sum())
+
+
+def binned(probabilities: Floats, classes: Array, weights: Floats | None = None) -> Floats:
+    """Return the rows, and the sums of their probabilities and of right predictions, in each bin, (15, 3).
+
+    Rows have probabilities (n, c) and the classes with these numbers (n,). Weights (n,) count as so many rows as would
+    give a mean the same variance.
+    """
+    sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == classes
+    bins = np.clip(np.ceil(sure * BINS).astype(int) - 1, 0, BINS - 1)
+    rows = np.ones(len(sure)) if weights is None else weights * (weights.sum() / (weights**2).sum())
+    return np.column_stack([np.bincount(bins, rows * one, BINS) for one in (np.ones(len(sure)), sure, right)])
+
 
 def reliability(probabilities: Floats, classes: Array) -> Reliability:
     """Compare how sure predictions (n, c) of the classes with these numbers (n,) are with how often they are right."""
-    sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == classes
-    bins = np.clip(np.ceil(sure * _BINS).astype(int) - 1, 0, _BINS - 1)
-    counts = np.bincount(bins, minlength=_BINS)
-    some = counts > 0
-    probability, hits = (
-        np.bincount(bins, values, _BINS)[some] for values in (sure, right.astype(np.float64))
-    )
-    return Reliability(probability / counts[some], hits / counts[some], counts[some] / len(sure))
+    return Reliability.of(binned(probabilities, classes))
+
+
+def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, seed: int = 0) -> float:
+    """Return the p-value of a calibration of rows (n, c) that is worse than that of the `binned` rows of the fit.
+
+    In a bin the gap is the accuracy less the mean probability. The statistic is the mean of |gap here − gap of the
+    fit| over the rows here. It is compared with outcomes drawn for both from the gap of all rows of the bin. An error
+    that is not larger than that of the fit is not worse: 1. Bins with few rows of the fit are joined with the next.
+
+    Beyond as many rows as those of the fit, rows add nothing: the calibration of the model is itself as uncertain as
+    that many rows make it.
+    """
+    rng, most = np.random.default_rng(seed), max(1, round(float(of_fit[:, 0].sum())))
+    if len(classes) > most:
+        some = rng.choice(len(classes), most, replace=False)
+        probabilities, classes = probabilities[some], classes[some]
+    here = binned(probabilities, classes)
+    if Reliability.of(here).error <= Reliability.of(of_fit).error:
+        return 1.0
+    starts = _joined(of_fit[:, 0])
+    sums = [np.add.reduceat(one, starts, axis=0) for one in (here, of_fit)]
+    rows, sure, right = sums[0].T + sums[1].T
+    gap = (right - sure) / np.maximum(rows, 1.0)
+    found, drawn = np.zeros(len(gap)), np.zeros((_DRAWS, len(gap)))
+    for sign, (rows, sure, right) in zip((1.0, -1.0), (one.T for one in sums), strict=True):
+        rows = np.maximum(np.rint(rows), 1.0)
+        chance = np.clip(sure / rows + gap, 0.0, 1.0)
+        found += sign * (right - sure) / rows
+        drawn += sign * (rng.binomial(rows.astype(int), chance, drawn.shape) - sure) / rows
+    at_least = np.abs(drawn) @ sums[0][:, 0] >= np.abs(found) @ sums[0][:, 0] * (1.0 - 1e-12)
+    return float(1 + at_least.sum()) / (1 + _DRAWS)
+
+
+def _joined(rows: Floats) -> list[int]:
+    """Return the first bins of groups of bins that have enough of these rows (15,); one group if they are too few."""
+    before, starts = np.concatenate([[0.0], rows.cumsum()]), [0]
+    for i in range(1, len(rows)):
+        if min(before[i] - before[starts[-1]], before[-1] - before[i]) >= _LEAST_ROWS:
+            starts.append(i)
+    return starts

@@ -20,7 +20,7 @@ import numpy as np
 from kafeat.contract.predictor import HeldOut, Targets
 from kafeat.contract.step import DOUBLE, Transform
 from kafeat.errors import UsageError
-from kafeat.maths.calibration import reliability
+from kafeat.maths.calibration import BINS, Reliability, binned
 from kafeat.maths.linear_output import LinearOutput, leaves_float32
 from kafeat.maths.ridge import NormalEquations
 from kafeat.types import Array, Floats, Mask, Scratch
@@ -31,8 +31,6 @@ MOST_SCORES = 10_000
 # Penalties of the sizes of errors, as multiples of the mean diagonal; and their least, relative to their mean.
 _MULTIPLES = 10.0 ** np.arange(-3.0, 3.0)
 _FLOOR, _LEAST = 0.1, 1e-12
-# Outcomes that are drawn to judge a calibration error.
-_DRAWS = 200
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,8 @@ class Intervals:
     Attributes:
         scores: Scores (m, k) in ascending order, of k numbers or of classes, (m, 1).
         error: The mean of `errors_of` the rows, and the square of its standard error, (2,).
-        calibration: The calibration error of the probabilities, (); None for numbers.
+        calibration: Rows by their probabilities, as `binned` has them, (15, 3); of a file of an older kafeat only the
+            calibration error, (). None for numbers.
         unit: The standard deviation (k,) of each number in the fit; None for classes.
         weights, intercept, floor: w (D, k), b (k,) and the floor (k,) of the sizes; None for classes.
     """
@@ -90,6 +89,25 @@ class Intervals:
         """
         return _errors(outputs, targets, self.unit)
 
+    def scores_of(self, errors: Floats, level: float, ends: Floats) -> Floats:
+        """Return the scores (n, k) of errors (n, k) of rows whose intervals of this level have these ends (n, k, 2)."""
+        half: Floats = np.diff(ends, axis=2)[..., 0] / 2.0
+        sizes = np.divide(half, self.quantiles(level), out=np.zeros(half.shape), where=half > 0.0)
+        beyond = np.where(errors == 0.0, 0.0, np.inf)  # of a row whose interval has no width
+        return np.divide(np.abs(errors), sizes, out=beyond, where=sizes > 0.0)
+
+    @property
+    def calibration_error(self) -> float | None:
+        """The calibration error of the held-out rows; None for numbers."""
+        if self.calibration is None or not self.calibration.ndim:
+            return None if self.calibration is None else float(self.calibration)
+        return Reliability.of(self.calibration).error
+
+    @property
+    def calibration_rows(self) -> Floats | None:
+        """The held-out rows by their probabilities; None for numbers, and in files of an older kafeat."""
+        return None if self.calibration is None or not self.calibration.ndim else self.calibration
+
     def to_plain(self) -> dict[str, Array]:
         """Return arrays for the model file."""
         return {name: np.asarray(value) for name, value in vars(self).items() if value is not None}
@@ -99,7 +117,8 @@ class Intervals:
         """Read the arrays of an untrusted model file with `n` outputs; raise `ValueError` if they are invalid."""
         shapes: dict[str, tuple[int | None, ...]] = {"scores": (None, 1 if classes else n), "error": (2,)}
         of_numbers = {"unit": (n,), "weights": (width, n), "intercept": (n,), "floor": (n,)}
-        shapes |= {"calibration": ()} if classes else of_numbers
+        old = isinstance(plain, dict) and np.ndim(plain.get("calibration", 0.0)) == 0
+        shapes |= {"calibration": () if old else (BINS, 3)} if classes else of_numbers
         if not isinstance(plain, dict) or set(plain) != set(shapes):
             raise ValueError(f"intervals: expected {', '.join(shapes)}")
         for name, shape in shapes.items():
@@ -120,6 +139,8 @@ class Intervals:
             )
         if (plain["error"] < 0.0).any():
             raise ValueError("intervals.error: expected numbers of at least 0")
+        if classes and not ((plain["calibration"] >= 0.0) & (plain["calibration"] <= 2.0**53)).all():
+            raise ValueError("intervals.calibration: expected sums over rows, from 0 to 2^53")
         for name in () if classes else ("floor", "unit"):
             if not (plain[name] > 0.0).all():
                 raise ValueError(f"intervals.{name}: expected numbers above 0")
@@ -180,7 +201,7 @@ def fit_intervals(
         right = rows.targets.argmax(axis=1)
         scores = thinned(1.0 - outputs[np.arange(len(right)), right][:, None], rows.counts)
         error = _mean_and_noise(_errors(outputs, rows.targets), rows.counts)
-        return Intervals(scores, error, np.array(reliability(outputs, right).error))
+        return Intervals(scores, error, binned(outputs, right, rows.counts))
     rows = rows.select(known)
     error = _mean_and_noise(_errors(held.outputs[known], rows.targets, np.ones(targets.n)), rows.counts)
     errors = np.abs(rows.targets - held.outputs[known])
@@ -216,12 +237,30 @@ def _mean_and_noise(errors: Floats, weights: Floats | None = None) -> Floats:
 
 
 def compared_errors(here: Floats, of_fit: Floats) -> float:
-    """Return the p-value of errors (n,) that are larger than those of the fit: a z-test of the means.
+    """Return the p-value of wrong classes (n,) that are more frequent than at the fit: a z-test of the means.
 
     `of_fit` is the mean there and the square of its standard error.
     """
     mean, noise = _mean_and_noise(here)
-    apart, spread = mean - of_fit[0], np.sqrt(noise + of_fit[1])
+    return _above(mean - of_fit[0], np.sqrt(noise + of_fit[1]))
+
+
+def compared_scores(here: Floats, of_fit: Floats) -> float:
+    """Return the p-value of scores (n, k) that are larger than those of the fit (m, k): a test of ranks (Mann-Whitney).
+
+    A mean of squares would be that of its few largest. Of several labels it is that of the worst, times k.
+    """
+    (n, k), m = here.shape, len(of_fit)
+    spread = np.sqrt((n + m + 1) / (12.0 * n * m))
+    p_values = []
+    for one, every in zip(here.T, of_fit.T, strict=True):
+        below, up_to = (np.searchsorted(every, one, side=side).mean() / m for side in ("left", "right"))
+        p_values.append(_above((below + up_to - 1.0) / 2.0, spread))
+    return min(1.0, k * min(p_values))
+
+
+def _above(apart: float, spread: float) -> float:
+    """Return the probability of a normal number above `apart`."""
     if not spread > 0.0:
         return float(apart <= 0.0)
     return float(0.5 * erfc(apart / spread / np.sqrt(2.0)))
@@ -237,16 +276,6 @@ def coverage_p_value(covered: int, n: int, level: float, scores: int) -> float:
 
     rank = int(np.ceil((scores + 1) * level - 1e-9))
     return float(betabinom.cdf(covered, n, rank, scores + 1 - rank))
-
-
-def calibration_p_value(probabilities: Floats, error: float, seed: int = 0) -> float:
-    """Return the share of outcomes drawn from probabilities (n, c) whose calibration error is at least this one."""
-    rng, ends = np.random.default_rng(seed), probabilities.cumsum(axis=1)[:, :-1]
-    at_least = sum(
-        reliability(probabilities, (ends < rng.random((len(ends), 1))).sum(axis=1)).error >= error
-        for _ in range(_DRAWS)
-    )
-    return (1 + at_least) / (1 + _DRAWS)
 
 
 def thinned(scores: Floats, weights: Floats | None = None, most: int = MOST_SCORES) -> Floats:

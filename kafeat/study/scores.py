@@ -16,13 +16,8 @@ from kafeat.jobs.fit.labels import LabelSummary, plain_names
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import check_rereadable, fit_predictor
 from kafeat.jobs.fit.sample import TrainingData, rows_numbered
-from kafeat.maths.calibration import reliability
-from kafeat.maths.intervals import (
-    Intervals,
-    calibration_p_value,
-    compared_errors,
-    coverage_p_value,
-)
+from kafeat.maths.calibration import calibration_p_value, reliability
+from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
 from kafeat.maths.scoring import (
     check_scoring,
     figure_names,
@@ -250,29 +245,36 @@ def _promises(
         held = [intervals.sets(outputs, level) for level in levels]
         covered = [(one[np.arange(len(right)), right] & known)[:, None] for one in held]
         sizes = [one.sum(axis=1, keepdims=True) for one in held]
-        error = reliability(outputs[known], right[known]).error if known.any() else 1.0
+        of_fit = intervals.calibration_rows
         calibration = {
-            "calibration_error": None if intervals.calibration is None else float(intervals.calibration),
-            "calibration_p_value": calibration_p_value(outputs, error),
+            "calibration_error": intervals.calibration_error,
+            "calibration_p_value": None
+            if of_fit is None
+            else calibration_p_value(outputs, np.where(known, right, -1), of_fit),
         }
         errors = intervals.errors_of(outputs, targets)
+        p_value = compared_errors(errors, intervals.error)
     else:
         truth = labels.reshape(len(labels), 1, -1)
         covered = list(np.moveaxis((ends[..., 0] <= truth) & (truth <= ends[..., 1]), 1, 0))
         sizes = list(np.moveaxis(ends[..., 1] - ends[..., 0], 1, 0))
         back = np.argsort(order)
-        errors = intervals.errors_of(outputs[:, back], truth[:, 0, back])
+        outputs, truth = outputs[:, back], truth[:, 0, back]
+        errors = intervals.errors_of(outputs, truth)
+        scores = intervals.scores_of(truth - outputs, levels[0], ends[:, 0, back])
+        p_value = compared_scores(scores, intervals.scores)
     coverage = []
     for level, one, size in zip(levels, covered, sizes, strict=True):
         least = int(np.argmin(one.mean(axis=0)))  # of several labels, the one that is covered least
-        count, n = int(one[:, least].sum()), len(one)
-        p_value = coverage_p_value(count, n, level, len(intervals.scores))
-        coverage.append(
-            {"level": level, "coverage": count / n, "size": float(size[:, least].mean()), "p_value": p_value}
-        )
+        (n, k), count = one.shape, int(one[:, least].sum())
+        of_least = coverage_p_value(count, n, level, len(intervals.scores))
+        coverage.append({
+            "level": level, "coverage": count / n, "size": float(size[:, least].mean()),
+            "p_value": min(1.0, k * of_least),
+        })  # fmt: skip
     held_out = {
         "rows": len(intervals.scores), "score": 1.0 - float(intervals.error[0]),
-        "score_here": 1.0 - float(errors.mean()), "p_value": compared_errors(errors, intervals.error), **calibration,
+        "score_here": 1.0 - float(errors.mean()), "p_value": p_value, **calibration,
     }  # fmt: skip
     return {"coverage": coverage, "held_out": held_out}
 
@@ -300,7 +302,7 @@ def score_model(
     tested = truth.tested(rows, outputs)
     figures = scoring.figures(tested, deciding)
     entries: Entries = {**figures, "equivalent": equivalent_predictor(predictor)}
-    if predictor.intervals is not None:
+    if predictor.intervals is not None and levels:
         ends = made[:, k:].reshape(len(made), -1, k, 2)[:, :, order] if made.shape[1] > k else None
         entries |= _promises(predictor.intervals, scoring, tested, levels, ends, order)
     return ScoredModel(entries, scoring.drawn(*tested[:2]))

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import mannwhitneyu, norm
 
 from kafeat.errors import UsageError
-from kafeat.maths.calibration import reliability
+from kafeat.maths.calibration import binned, calibration_p_value
 from kafeat.maths.intervals import (
     Intervals,
-    calibration_p_value,
     compared_errors,
+    compared_scores,
     coverage_p_value,
     thinned,
 )
@@ -131,10 +131,58 @@ def test_larger_errors_have_a_small_p_value():
     assert compared_errors(np.ones(3), np.array([1.0, 0.0])) == 1.0
 
 
-def test_probabilities_that_are_too_sure_have_a_small_p_value():
-    rng = np.random.default_rng(5)
-    p = rng.dirichlet(np.ones(3), 2000)
-    drawn = (p.cumsum(axis=1)[:, :-1] < rng.random((2000, 1))).sum(axis=1)
-    sure = p**3 / (p**3).sum(axis=1, keepdims=True)
-    assert calibration_p_value(p, reliability(p, drawn).error) > 0.01
-    assert calibration_p_value(sure, reliability(sure, drawn).error) == 1.0 / 201.0
+def test_ranks_are_compared_as_scipy_does_it():
+    here, of_fit = scores(300, 1, 2), np.sort(scores(500, 2, 2), axis=0)
+    by_scipy = [mannwhitneyu(a, b, alternative="greater", use_continuity=False).pvalue
+                for a, b in zip(here.T, of_fit.T, strict=True)]  # fmt: skip
+    assert compared_scores(here[:, :1], of_fit[:, :1]) == pytest.approx(by_scipy[0], rel=1e-9)
+    assert compared_scores(here, of_fit) == pytest.approx(min(1.0, 2.0 * min(by_scipy)), rel=1e-9)
+    assert compared_scores(1.4 * here, of_fit) < 1e-4
+
+
+def test_scores_of_new_rows_are_their_errors_by_the_sizes_of_the_intervals():
+    found = of(thinned(scores(99)))
+    sizes, errors = scores(50, 3) + 0.1, scores(50, 4)
+    half = sizes * found.quantiles(0.8)
+    np.testing.assert_allclose(found.scores_of(errors, 0.8, np.stack([-half, half], axis=2)), errors / sizes)
+    none = np.zeros((2, 1, 2))
+    assert found.scores_of(np.array([[0.0], [0.5]]), 0.8, none).tolist() == [[0.0], [np.inf]]
+
+
+@pytest.mark.parametrize(("of_fit", "here"), [(1000, 1000), (2000, 300), (300, 5000)])
+@pytest.mark.parametrize("power", [1.0, 1.8], ids=["calibrated", "too-sure"])
+def test_the_same_calibration_seldom_has_a_small_p_value_and_a_worse_one_has(of_fit, here, power):
+    rng, p_values, worse = np.random.default_rng(5), [], []
+
+    def rows(n, power):
+        p = rng.dirichlet(np.ones(3), n)
+        classes = (p.cumsum(axis=1)[:, :-1] < rng.random((n, 1))).sum(axis=1)
+        p **= power
+        return p / p.sum(axis=1, keepdims=True), classes
+
+    for _ in range(100):
+        known = binned(*rows(of_fit, power))
+        p_values.append(calibration_p_value(*rows(here, power), known))
+        worse.append(calibration_p_value(*rows(here, 4.0 * power), known))
+    # 100 draws of a level of 5 % give more than 13 once in 3,000
+    assert np.mean(np.array(p_values) < 0.05) <= 0.13
+    assert np.mean(np.array(worse) < 0.05) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("calibration", "what"),
+    [
+        (np.full((15, 3), -1.0), "calibration: expected sums over rows, from 0"),
+        (np.full((15, 3), 1e300), "calibration: expected sums over rows, from 0"),
+        (np.full((15, 3), np.nan), "calibration: expected finite numbers"),
+        (np.ones((14, 3)), r"calibration: expected float64 numbers of the shape \(15, 3\)"),
+        (np.array(-0.1), "calibration: expected sums over rows, from 0"),
+    ],
+)
+def test_a_strangers_calibration_is_checked(calibration, what):
+    plain = {"scores": np.array([[0.1], [0.2]]), "error": np.array([0.1, 0.01])}
+    for known in (np.array(0.1), np.zeros((15, 3)), binned(np.array([[0.2, 0.8]]), np.array([1]))):
+        found = Intervals.from_plain({**plain, "calibration": known}, 4, 2, classes=True)
+        assert 0.0 <= found.calibration_error < 0.3
+    with pytest.raises(ValueError, match=what):
+        Intervals.from_plain({**plain, "calibration": calibration}, 4, 2, classes=True)

@@ -1,6 +1,7 @@
 """`evaluate --all-rows` of a model with intervals: do coverage, score and calibration still hold?"""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -127,3 +128,37 @@ def test_the_command_shows_it_and_gates(folder, in_process):
     )
     assert done.returncode == 2
     assert "--min-coverage: expected --all-rows" in done.stderr
+
+
+def test_a_file_of_an_older_kafeat_has_the_error_alone_and_says_so(folder, tmp_path, in_process):
+    fm = kafeat.load(folder / "c.joblib")
+    intervals = fm.needed_intervals()
+    old = replace(intervals, calibration=np.array(intervals.calibration_error))
+    replace(fm, predictor=replace(fm.needed_predictor(), intervals=old)).save(tmp_path / "old.joblib")
+    [found] = score_predictions([str(tmp_path / "old.joblib")], str(folder / "same.parquet"), jobs=1)
+    new = record(folder, "c", "same")["held_out_model"]
+    assert new["calibration_p_value"] is not None
+    assert found["held_out_model"] == {**new, "calibration_p_value": None}
+    done = in_process(
+        "evaluate", "--model", "old.joblib", folder / "same.parquet", "--all-rows", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "fitted by an older kafeat, which kept too little to tell if the calibration error" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", ["y", "c", ["y", "z"]])
+def test_p_values_of_rows_like_those_of_the_fit_are_small_as_often_as_they_should_be(label, tmp_path):
+    p_values = []
+    for seed in range(100):
+        rows = table(1500, 100 + seed)
+        config = {"seed": seed, "columns": {"include": ["a", "b"]}, "steps": STEPS}
+        kafeat.fit(config, rows[:700], label=label, jobs=1).save(tmp_path / "m")
+        pq.write_table(rows[700:], tmp_path / "new.parquet")
+        [found] = score_predictions([str(tmp_path / "m")], str(tmp_path / "new.parquet"), label, jobs=1)
+        held = found["held_out_model"]
+        p_values.append([held["p_value"], held.get("calibration_p_value", 1.0),
+                         *(one["p_value"] for one in found["coverage_model"])])  # fmt: skip
+    shares = (np.array(p_values) < 0.05).mean(axis=0)
+    # 100 draws of a level of 5 % give more than 13 once in 3,000
+    assert (shares <= 0.13).all(), shares

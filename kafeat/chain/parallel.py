@@ -148,6 +148,14 @@ class ParallelChains(Step):
             for step, of_step in zip(part.steps, states, strict=True):
                 yield from step.fit_warnings(of_step)
 
+    def knows_own_labels(self, state: State) -> bool:
+        parts = self._parts(state)
+        return any(
+            step.knows_own_labels(of_step)
+            for part, states in parts
+            for step, of_step in zip(part.steps, states, strict=True)
+        )
+
     def widths(self, state: State, n_features_in: int) -> list[int]:
         """Return the number of outputs of each map."""
         widths = []

@@ -264,9 +264,14 @@ class Step(BaseModel, ABC):
 
     def fit_warnings(self, state: State) -> Iterator[str]:
         """Yield sentences about what was learned that is valid but may not be what was meant."""
-        uneven = uneven_folds(state["fold_rows"]) if "fold_rows" in state else None
+        crossed = "fold_rows" in state and not self.knows_own_labels(state)
+        uneven = uneven_folds(state["fold_rows"]) if crossed else None
         if uneven is not None:
             yield f"{self.kind}: {uneven}"
+
+    def knows_own_labels(self, state: State) -> bool:
+        """True if the outputs for rows of the fit depend on their own labels: only others are held out."""
+        return bool(np.any(state.get("own", 0)))
 
     def names_out(self, names: Names, state: State) -> Names | None:
         """Return the names of the outputs, or None for a step whose outputs are not input columns.

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.content_folds import NO_GROUP, folds_of, hashes_of
+from kafeat.maths.content_folds import FEW, NO_GROUP, NO_HASH, folds_to_learn, hashes_of
 from kafeat.maths.task import targets_to_learn, task_of
 from kafeat.maths.tree_columns import HIGH, MOST_EDGES, TreeColumns, group_ends
 from kafeat.types import Array, Floats
@@ -76,23 +76,27 @@ def fit_trees(
     """
     seed = int(rng.integers(1 << 63))
     hashes = hashes_of(X, seed, group)
-    folds = folds_of(hashes, recipe.n_folds)
+    # Of categories alone, those of one column may be all that rows differ in.
+    alone = max(categories.values()) if len(categories) == X.shape[1] else 0
+    folds, often = folds_to_learn(hashes, recipe.n_folds, 0 if len(group) else max(FEW, 2 * alone))
     X = X.copy()
     X[:, group] = 0.0  # no tree splits a constant
     D = recipe.n_components
     trees = _grow(X, labels, folds, recipe, categories, rng, jobs)
-    state = {"seed": np.array(seed), "group": group, "means": np.zeros(D), **trees}
+    # All ensembles know what repeats often, so it has the mean of all, as new rows have. No row has the first hash.
+    seen = np.array([NO_HASH]) if often.all() else np.unique(hashes[~often].view(np.int64))
+    state = {"seed": np.array(seed), "group": group, "means": np.zeros(D), "seen": seen, **trees}
     columns = TreeColumns(state, X.shape[1], np.dtype(np.float64))
     Z = np.empty((len(X), D))
-    columns.apply_folds(X, folds, Z, columns.scratch(len(X)))
+    columns.apply_hashed(X, hashes, Z, columns.scratch(len(X)))
     spread = Z.std(axis=0)
     factors = recipe.scale / np.where(spread > 0.0, spread, 1.0)
     _, outputs, n_trees, _ = state["leaves"].shape
     sizes = np.diff(group_ends(outputs, n_trees, D), prepend=0)
     of_trees = np.repeat(factors, sizes).reshape(outputs, n_trees, 1)
     leaves = (state["leaves"] * of_trees).astype(np.float32)
-    seen = np.unique(hashes.view(np.int64))
-    return {**state, "leaves": leaves, "means": Z.mean(axis=0) * factors, "seen": seen}
+    own = np.array(np.count_nonzero(often))
+    return {**state, "leaves": leaves, "means": Z.mean(axis=0) * factors, "own": own}
 
 
 def _grow(

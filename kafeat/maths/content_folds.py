@@ -1,6 +1,9 @@
 """Folds by content: the fold of a row follows from its own numbers, so a new row has one too, and equal rows share it.
 
 Numbers count as float32, −0 as 0, and every NaN as one: the fold is the same from every format and dtype.
+
+Where rows repeat, as answers to a few questions do, other folds know too little of a row. What many rows have in common
+is then learned from all of them.
 """
 
 from __future__ import annotations
@@ -12,12 +15,21 @@ import numpy.typing as npt
 
 from kafeat.compiled.library import ARRAY, SIZE, address, loop
 from kafeat.contract.tile import SparseRows
-from kafeat.maths.row_sample import GAMMA, Hashes, splitmix64
-from kafeat.types import Array, Floats
+from kafeat.maths.row_sample import GAMMA, Hashes, row_hashes, splitmix64
+from kafeat.types import Array, Floats, Mask
 
+NO_HASH = -(1 << 63)
+"""A hash, as int64, that stands for none in a list that may not be empty: a row has it once in 2⁶⁴ times."""
 NO_GROUP = np.empty(0, np.int64)
 """The place of the column of groups where the content decides."""
+OFTEN = 5
+"""Rows, on average, of what is learned from with their own labels: of a label of noise, k means of n rows have an R² of
+k/n on these rows."""
+FEW = 50
+"""Different rows from which on those of other folds tell enough."""
 _NAN = np.uint32(0x7FC00000)
+# Contents whose labels are looked at.
+_LOOKED_AT = 1 << 12
 
 
 def content_hashes(X: Floats, seed: int) -> Hashes:
@@ -78,6 +90,58 @@ def hashes_of(X: Floats, seed: int, group: Array) -> Hashes:
 def row_folds(X: Floats, seed: int, n_folds: int, group: Array) -> npt.NDArray[np.intp]:
     """Return the fold (n,) of each row of X (n, d), by its content or by the group in the column `group` (1,)."""
     return folds_of(hashes_of(X, seed, group), n_folds)
+
+
+class EqualRows:
+    """Sums of the labels of some contents, in one pass: are different rows few, and how do labels of equal ones vary?
+
+    Each of many slots keeps the content of the least hash, so the result does not depend on the order of the blocks.
+    """
+
+    def __init__(self, outputs: int) -> None:
+        self._hashes = np.full(_LOOKED_AT, np.iinfo(np.uint64).max, np.uint64)
+        self._sums = np.zeros((_LOOKED_AT, 2 + outputs))
+
+    def add(self, hashes: Hashes, Y: Floats) -> None:
+        """Add rows with these hashes (n,) and targets Y (n, k)."""
+        slots, before = (hashes % np.uint64(_LOOKED_AT)).astype(np.intp), self._hashes.copy()
+        np.minimum.at(self._hashes, slots, hashes)
+        self._sums[self._hashes != before] = 0.0
+        kept = np.flatnonzero(self._hashes[slots] == hashes)
+        Y = Y[kept]
+        np.add.at(self._sums, slots[kept], np.column_stack([np.ones(len(Y)), (Y**2).sum(axis=1), Y]))
+
+    @property
+    def few(self) -> bool:
+        """True if different rows are few: then equal ones are no copies."""
+        return int(np.count_nonzero(self._sums[:, 0])) < FEW
+
+    @property
+    def variance(self) -> float | None:
+        """The variance of the labels of equal rows; None if no rows are equal."""
+        n, squares, *y = self._sums[self._sums[:, 0] > 0.0].T
+        degrees = float((n - 1.0).sum())
+        return float((squares - sum(of_one**2 for of_one in y) / n).sum()) / degrees if degrees else None
+
+
+def frequent(counts: Array, repeated: Mask) -> Mask:
+    """Return those of what is `repeated` (v,) in so many rows (v,) that have the most, with `OFTEN` each on average."""
+    ordered = np.sort(counts[repeated].astype(np.float64))[::-1]
+    enough = ordered[np.cumsum(ordered) >= OFTEN * np.arange(1, len(ordered) + 1)]
+    found: Mask = repeated & (counts >= enough.min(initial=np.inf))
+    return found
+
+
+def folds_to_learn(hashes: Hashes, n_folds: int, most: int) -> tuple[npt.NDArray[np.intp], Mask]:
+    """Return the folds (n,) of rows with these hashes, and which rows (n,) have theirs by their number.
+
+    Those are rows that repeat often, if there are fewer than `most` different rows: all folds know them then.
+    """
+    folds = folds_of(hashes, n_folds)
+    _, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    often = (frequent(counts, counts > 1) & (len(counts) < most))[places]
+    folds[often] = folds_of(row_hashes(0, 0, len(hashes)), n_folds)[often]
+    return folds, often
 
 
 def _bits(x: Floats) -> npt.NDArray[np.uint32]:

@@ -1,10 +1,20 @@
-"""Mean targets of categories, shrunk by empirical Bayes, from sums of which those of a row's own fold are left out."""
+"""Mean targets of categories, shrunk by empirical Bayes, from sums of which those of a row's own fold are left out.
+
+Where a category has many rows of few contents, they are left out of none.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from kafeat.types import Array, Floats
+from kafeat.maths.content_folds import FEW, EqualRows, folds_of, frequent
+from kafeat.maths.row_sample import Hashes
+from kafeat.types import Array, Floats, Mask
+
+# Parts of the contents of a value, whose numbers of rows tell how many contents there are.
+_PARTS = 32
+# A correlation from which on rows are copies.
+_OF_COPIES = 0.99
 
 
 class TargetSums:
@@ -18,17 +28,27 @@ class TargetSums:
         self.counts = np.zeros((values, n_folds), np.int64)
         self._sums = np.zeros((outputs, values, n_folds))
         self._squares = np.zeros((outputs, n_folds))
+        self._parts = np.zeros((values, _PARTS), np.int32)
+        self._least, self._most = (
+            np.full(values, np.iinfo(np.uint64).max, np.uint64),
+            np.zeros(values, np.uint64),
+        )
 
-    def add(self, codes: Floats, folds: Array, Y: Floats) -> None:
-        """Add rows with targets Y (n, k), one after the other: sums do not depend on the blocks.
+    def add(self, codes: Floats, hashes: Hashes, Y: Floats) -> None:
+        """Add rows with these hashes and targets Y (n, k), one after the other: sums do not depend on the blocks.
 
         A code (n,) that is no value is passed over.
         """
         values, n_folds = self.counts.shape
         known = np.flatnonzero((codes >= 0.0) & (codes < values))
-        folds = folds[known]
-        places = np.rint(codes[known]).astype(np.intp) * n_folds + folds
+        hashes, of_rows = hashes[known], np.rint(codes[known]).astype(np.intp)
+        folds = folds_of(hashes, n_folds)
+        places = of_rows * n_folds + folds
         np.add.at(self.counts.reshape(-1), places, 1)
+        parts = (hashes % np.uint64(_PARTS)).astype(np.intp)
+        np.add.at(self._parts.reshape(-1), of_rows * _PARTS + parts, np.int32(1))
+        np.minimum.at(self._least, of_rows, hashes)
+        np.maximum.at(self._most, of_rows, hashes)
         for sums, squares, y in zip(self._sums, self._squares, Y[known].T, strict=True):
             y = np.ascontiguousarray(y)
             np.add.at(sums.reshape(-1), places, y)
@@ -40,18 +60,61 @@ class TargetSums:
         means: Floats = self._sums.sum(axis=(1, 2)) / self.counts.sum()
         return means
 
+    def repeated(self, equal: EqualRows) -> Mask:
+        """Return true for each value (v,) of few contents that repeat, and rows enough for a mean of them all.
+
+        Rows of equal weight and of J contents in P parts have E Σ_p n_p² = n²/J + n²(1 − 1/J)/P. If the labels of
+        equal rows have a correlation ρ, n rows are worth n/(1 + (n/J − 1)ρ) (Kish 1965). Copies have ρ = 1.
+        """
+        correlation = self._correlation(equal)
+        if correlation is None or correlation > _OF_COPIES:
+            return np.zeros(len(self.counts), dtype=bool)
+        n = self.counts.sum(axis=1).astype(np.float64)
+        squares = (self._parts.astype(np.float64) ** 2).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            contents = n * n * (_PARTS - 1) / np.maximum(_PARTS * squares - n * n, 0.0)
+        found = (contents < FEW) & (n >= 2.0 * contents)
+        return frequent(n / (1.0 + np.maximum(n / contents - 1.0, 0.0) * correlation), found)
+
+    def _correlation(self, equal: EqualRows) -> float | None:
+        """Return that of the labels of equal rows with the same value; None if no rows are equal, 0 if few differ."""
+        counts, variance = self.counts.sum(axis=1), equal.variance
+        if variance is None or equal.few:
+            return None if variance is None else 0.0
+        known = counts > 0
+        of_values = (self._sums.sum(axis=2)[:, known] ** 2 / counts[known]).sum()
+        rest = float(self._squares.sum() - of_values) / max(int(counts.sum() - known.sum()), 1)
+        return float(np.clip(1.0 - variance / rest, 0.0, 1.0)) if rest > 0.0 else 0.0
+
+    @property
+    def of_equal_rows(self) -> Mask:
+        """True for each value (v,) with several rows, all equal: no other fold knows it."""
+        return (self.counts.sum(axis=1) > 1) & (self._least == self._most)
+
     def encoded(self, means: Floats, smooth: float | None) -> Floats:
         """Return (S − n·means)/(n + m) (v, K, k) of the n rows with the value in the other folds, whose sum is S.
 
         m is `smooth`, or follows from the variances.
         """
-        counts = self.counts.sum(axis=1, keepdims=True) - self.counts
+        return self._shrunk(means, smooth, self.counts, self._sums, self._squares)
+
+    def of_all_folds(self, means: Floats, smooth: float | None) -> Floats:
+        """Return the same (v, 1, k) of the rows with the value in all folds."""
+        nothing = (0 * self.counts[:, :1], 0.0 * self._sums[:, :, :1], 0.0 * self._squares[:, :1])
+        return self._shrunk(means, smooth, *nothing)
+
+    def _shrunk(
+        self, means: Floats, smooth: float | None, own: Array, own_sums: Floats, own_squares: Floats
+    ) -> Floats:
+        """Return the encoding by the rows of all folds less those that are one's own."""
+        counts = self.counts.sum(axis=1, keepdims=True) - own
+        sums = self._sums.sum(axis=2, keepdims=True) - own_sums
+        squares = self._squares.sum(axis=1, keepdims=True) - own_squares
         encoded = np.empty((*counts.shape, len(means)))
-        for c, (own, squares, mean) in enumerate(zip(self._sums, self._squares, means, strict=True)):
-            sums = own.sum(axis=1, keepdims=True) - own
-            m = _prior_rows(counts, sums, squares.sum() - squares) if smooth is None else smooth
+        for c, mean in enumerate(means):
+            m = _prior_rows(counts, sums[c], squares[c]) if smooth is None else smooth
             with np.errstate(invalid="ignore"):
-                encoded[:, :, c] = np.where(counts > 0, (sums - counts * mean) / (counts + m), 0.0)
+                encoded[:, :, c] = np.where(counts > 0, (sums[c] - counts * mean) / (counts + m), 0.0)
         return encoded
 
 

@@ -15,6 +15,7 @@ from kafeat.compiled.library import ARRAY, SIZE, address, aligned, loop, vector_
 from kafeat.contract.checks import check_indices
 from kafeat.contract.step import Transform
 from kafeat.maths.content_folds import folds_of, hashes_of
+from kafeat.maths.row_sample import Hashes
 from kafeat.types import Array, Floats, Shape, State
 
 MOST_LEAVES = 32
@@ -29,7 +30,7 @@ _NODES_AT_ONCE = 1 << 21
 STATE_DTYPES = {
     "seed": "int64", "fold_rows": "int64", "columns": "int64", "features": "int32", "thresholds": "uint8",
     "masks": "int32", "categorical": "int64", "group": "int64", "sizes": "int64", "ranks": "int32",
-    "seen": "int64",
+    "seen": "int64", "own": "int64",
 }  # fmt: skip
 
 
@@ -38,9 +39,9 @@ def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: in
     outputs = np.shape(state.get("features", 0))[1:2] or (0,)
     used, coded = np.size(state.get("columns", ())), np.size(state.get("categorical", ()))
     nodes = (n_folds, *outputs, n_trees, max_leaves - 1)
-    seen = {"seen": (np.size(state["seen"]),)} if "seen" in state else {}  # older files have none
+    newer = {"seen": (np.size(state.get("seen", ())),), "own": ()}  # older files have none
     return {
-        **seen,
+        **{name: shape for name, shape in newer.items() if name in state},
         "seed": (), "fold_rows": (n_folds,), "columns": (used,), "edges": (used, MOST_EDGES), "features": nodes,
         "thresholds": nodes, "masks": nodes, "leaves": (*nodes[:3], max_leaves), "means": (D,),
         "categorical": (coded,), "sizes": (coded,), "ranks": (n_folds, int(np.sum(state.get("sizes", 0)))),
@@ -79,7 +80,8 @@ def group_ends(outputs: int, n_trees: int, D: int) -> Array:
 class TreeColumns(Transform):
     """The columns of fitted trees, less their means: by the compiled loop, or by NumPy with the same bytes.
 
-    `seen` are the sorted hashes of the rows of the fit, or of their groups. Without it every row counts as one of them.
+    `seen` are the sorted hashes of the rows of the fit, or of their groups, but not of those that all ensembles know.
+    Without it every row counts as one of them.
     """
 
     def __init__(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> None:
@@ -109,7 +111,11 @@ class TreeColumns(Transform):
         return aligned(2 * vector_bytes() * len(self._columns), np.dtype(np.int32))
 
     def apply(self, X: Floats, out: Floats, scratch: Array) -> None:
-        hashes, n_folds = hashes_of(X, self._seed, self._group), len(self._nodes)
+        self.apply_hashed(X, hashes_of(X, self._seed, self._group), out, scratch)
+
+    def apply_hashed(self, X: Floats, hashes: Hashes, out: Floats, scratch: Array) -> None:
+        """Write the columns of rows X (n, d) with these hashes (n,)."""
+        n_folds = len(self._nodes)
         folds = folds_of(hashes, n_folds)
         self.apply_folds(X, folds, out, scratch)
         if self._seen is None:

@@ -38,6 +38,10 @@ class Trees(Step):
     in the order in which they were grown. Column j is the sum of a group, with the mean m_j and the standard deviation
     s_j on the fit sample.
 
+    With fewer than 50 different rows, or of categories alone fewer than two of each value, other folds know too little
+    of a row. Then rows that are equal, as long as they are 5 or more on average, are in folds by their number, and have
+    the mean of all ensembles, as new rows do. It is never so with a `group`.
+
     Source: Friedman 2001, algorithms 3 to 6 (boosting), by LightGBM; Wolpert 1992 and Chernozhukov et al. 2018
     (cross-fitting); Lucchese et al. 2015 (the transform); folds by content: this project.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -13,8 +13,8 @@ from kafeat.contract.coding import EVERY_VALUE, MOST_CATEGORIES, OF_GROUPS, join
 from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import GROUP, PositiveFloat, Sample, Traits, Transform, parameter
 from kafeat.contract.tile import dense
-from kafeat.errors import DataError
-from kafeat.maths.content_folds import row_folds
+from kafeat.errors import DataError, counted
+from kafeat.maths.content_folds import EqualRows, hashes_of, row_folds
 from kafeat.maths.target_sums import TargetSums
 from kafeat.maths.task import task_to_learn
 from kafeat.scalers._columns import ColumnCoder, others
@@ -34,6 +34,11 @@ class Target(ColumnCoder):
 
     The fold of a row follows from a hash of its content, the columns that the step sees, or from its `group`. So a new
     row has one too, equal rows share it, and a model behind the step sees no label twice.
+
+    Where rows repeat, other folds know too little of a value: n and ȳ_v are then those of all rows. That is so for a
+    value whose rows have fewer than 50 different contents, each two times or more on average, and for the more frequent
+    ones of such values, as long as they have 5 rows or more on average. It is never so with a `group`. If there are 50
+    different rows or more, rows count less the more the labels of equal ones agree, and copies not at all.
 
     Outputs: the columns that are not named, then the means of each named one: one for numbers and two classes (the
     share of the second), one for each class of more, one for each of several labels. Only steps that keep the names of
@@ -81,14 +86,24 @@ class Target(ColumnCoder):
             )
         # The first is a column of one value: its sums are those of all rows.
         every, *sums = [TargetSums(int(size), n_folds, outputs) for size in (1, *sizes)]
+        equal = EqualRows(outputs)
         for rows, labels in stream.blocks():
             X, Y = dense(rows), task.outputs(labels)
-            folds = row_folds(X, seed, n_folds, group)
+            hashes = hashes_of(X, seed, group)
+            equal.add(hashes, Y)
             for one, codes in zip((every, *sums), (np.zeros(len(X)), *X[:, columns].T), strict=True):
-                one.add(codes, folds, Y)
+                one.add(codes, hashes, Y)
         means, unit = every.means, np.atleast_1d(task.unit)
-        tables = [one.encoded(means, None if self.smooth == "auto" else self.smooth) * unit for one in sums]
+        smooth = None if self.smooth == "auto" else self.smooth
+        repeated = [one.repeated(equal) & (not len(group)) for one in sums]
+        tables = [
+            np.where(whole[:, None, None], one.of_all_folds(means, smooth), one.encoded(means, smooth)) * unit
+            for one, whole in zip(sums, repeated, strict=True)
+        ]
+        unknown = [one.of_equal_rows & ~whole for one, whole in zip(sums, repeated, strict=True)]
         state = {
+            "own": np.array(sum(int(whole.sum()) for whole in repeated)),
+            "unknown": np.array(0 if len(group) else sum(int(one.sum()) for one in unknown)),
             "columns": columns,
             "group": group,
             "sizes": sizes,
@@ -108,11 +123,12 @@ class Target(ColumnCoder):
             "columns": (k,), "sizes": (k,), "seed": (), "fold_rows": (self.n_folds,), "means": (outputs,),
             "tables": (values, self.n_folds, outputs), "group": (len(self._group),),
         }  # fmt: skip
+        shapes |= {name: () for name in ("own", "unknown") if name in state}  # older files have none
         return {**shapes, "counts": (values,)} if self.frequency else shapes
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
-        whole = ("group", "sizes", "seed", "fold_rows", "counts")
+        whole = ("group", "sizes", "seed", "fold_rows", "counts", "own", "unknown")
         return {**super().state_dtypes, **dict.fromkeys(whole, "int64"), "tables": "float32"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
@@ -122,6 +138,15 @@ class Target(ColumnCoder):
         check_indices("state.group", state["group"], n_features_in)
         if self.frequency:
             check_indices("state.counts", state["counts"], 1 << 62)
+
+    def fit_warnings(self, state: State) -> Iterator[str]:
+        yield from super().fit_warnings(state)
+        if state["unknown"]:
+            values = counted(int(state["unknown"]), "value")
+            yield (
+                f"target: {values} got the mean label of all rows: the rows of each are equal, so no other fold knows "
+                "them, and too few for a mean of their own, or copies"
+            )
 
     def widths(self, state: State) -> list[int]:
         return [len(state["means"]) + self.frequency] * len(state["columns"])

@@ -241,15 +241,73 @@ def test_near_copies_tell_nothing_if_a_group_says_so() -> None:
         kafeat.fit({**plain, "split_by": "group:patient", "steps": [taken, step]}, table, y)
 
 
-def test_few_different_rows_are_told() -> None:
+def test_few_groups_are_told() -> None:
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, (600, 2)).astype(float)
-    maps = [{"steps": [{"kind": "trees", **SMALL, "n_folds": 8, "n_components": 1}]}]
+    X = pa.table({"x": rng.standard_normal(600), "g": rng.integers(0, 4, 600)})
+    maps = [{"steps": [{"kind": "trees", **SMALL, "n_folds": 8, "n_components": 1, "group": "g"}]}]
     for steps in (maps[0]["steps"], [{"kind": "union", "maps": maps}]):
         with pytest.warns(
             KafeatWarning, match=r"trees: expected about 75 rows in each of 8 folds, got from 0 "
         ):
-            kafeat.fit({"steps": steps}, X, X[:, 0] + rng.standard_normal(600))
+            kafeat.fit({"steps": steps}, X, X["x"].to_numpy() + rng.standard_normal(600))
+
+
+def best_r2(X: Floats, y: Array) -> float:
+    """Return R² of the mean label of equal rows: no function of the row has more."""
+    _, places = np.unique(X, axis=0, return_inverse=True)
+    means = np.bincount(places, y) / np.bincount(places)
+    return 1.0 - float(((y - means[places]) ** 2).mean() / y.var())
+
+
+@pytest.mark.parametrize(("width", "values"), [(1, 20), (2, 2), (2, 5)])
+def test_few_different_rows_lose_nothing(width: int, values: int) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, values, (800, width)).astype(float)
+    effects = rng.standard_normal((values,) * 2)
+    y = effects[X[:, 0].astype(int), X[:, -1].astype(int)] + 0.5 * rng.standard_normal(800)
+    step, state = fitted(X[:400], y[:400], n_components=4, n_trees=100)
+    Z = np.column_stack([columns(step, state, X), np.ones(800)])
+    w = np.linalg.lstsq(Z[:400], y[:400], rcond=None)[0]
+    found = 1.0 - np.mean((y[400:] - Z[400:] @ w) ** 2) / y[400:].var()
+    assert int(state["own"]) > 350
+    assert found > best_r2(X[400:], y[400:]) - 2 * len(np.unique(X, axis=0)) / 400
+    FittedStep.checked(step, state, width)
+    # noise: k means of n rows have an R² of k/n
+    noise = rng.standard_normal(400)
+    step, state = fitted(X[:400], noise, n_components=4, n_trees=100)
+    assert _explained(columns(step, state, X[:400]), noise) < 2 * len(np.unique(X, axis=0)) / 400
+
+
+def test_categories_of_one_column_lose_nothing() -> None:
+    """100 values of eight rows: no other fold knows one."""
+    rng = np.random.default_rng(0)
+    codes, effects = rng.integers(0, 100, 800), rng.standard_normal(100)
+    y = effects[codes] + 0.3 * rng.standard_normal(800)
+    data = pa.table({"town": [f"t{code:03}" for code in codes]})
+    step = {
+        "kind": "trees",
+        **SMALL,
+        "n_components": 1,
+        "n_trees": 60,
+        "min_leaf_rows": 3,
+        "categories": ["town"],
+    }
+    Z = kafeat.fit({"steps": [step]}, data, y).transform(data)[:, 0]
+    assert np.corrcoef(Z, y)[0, 1] ** 2 > 0.85
+
+
+def test_rows_that_repeat_among_many_others_keep_their_fold() -> None:
+    """So do rows of a group: the ensemble that they go through has not seen them."""
+    rng = np.random.default_rng(0)
+    X, places = rng.standard_normal((100, 3)), np.repeat(np.arange(100), 8)
+    y = rng.standard_normal(100)[places] + 0.3 * rng.standard_normal(800)
+    few = rng.integers(0, 4, (800, 1)).astype(float)
+    for rows, group in ((X[places], []), (few, [0])):
+        state = fit_trees(
+            rows, y, Trees(**SMALL, n_components=2), {}, np.random.default_rng(1), np.array(group, int)
+        )
+        assert int(state["own"]) == 0
+        assert len(state["seen"]) == len(np.unique(rows, axis=0))
 
 
 @pytest.mark.parametrize(

@@ -297,13 +297,13 @@ def test_too_many_sums_are_refused() -> None:
         Target(columns=("a",)).fit(many, np.random.default_rng(0))
 
 
-def test_few_different_rows_are_warned_of(shops: pa.Table) -> None:
-    few = shops.select(["code", "y"]).slice(0, 500)
+def test_few_groups_are_warned_of(shops: pa.Table) -> None:
+    few = shops.select(["code", "x", "y"]).slice(0, 500)
     few = few.set_column(0, "code", pa.array(np.arange(500) % 3))
     with pytest.warns(
         kafeat.errors.KafeatWarning, match="target: expected about 50 rows in each of 10 folds"
     ):
-        kafeat.fit({"steps": [{"kind": "target", "columns": ["code"]}]}, few, label="y")
+        kafeat.fit({"steps": [{"kind": "target", "columns": ["x"], "group": "code"}]}, few, label="y")
 
 
 PATIENTS = 150

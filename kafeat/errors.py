@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 MOST = 20
 """Number of failures that a message lists."""
@@ -22,6 +22,14 @@ class KafeatError(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(without_secrets(message))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not by `__init__`, whose arguments are other ones in some classes: a worker's error is sent as a pickle.
+        return _with_message, (type(self), self.args), vars(self)
+
+
+def _with_message(kind: type[KafeatError], args: tuple[object, ...]) -> KafeatError:
+    return kind.__new__(kind, *args)
 
 
 class UsageError(KafeatError):

@@ -1,8 +1,8 @@
 """The pages: what they tell to type works, what is made from the code is up to date, and the site builds.
 
 A command line is one that is indented by four spaces, or in a fence of `sh`. Those of `kafeat` are parsed, and run as
-printed in a folder with sample_data, configs and map.joblib, unless they have a placeholder (RUNS_NOT). Of the others
-it is checked that there is such a target, extra or script.
+printed, but with few trials of `tune`, in a folder with sample_data, configs and map.joblib, unless they have a
+placeholder (RUNS_NOT). Of the others it is checked that there is such a target, extra or script.
 """
 
 import ast
@@ -49,6 +49,8 @@ PYTHON_RUN = {
 }
 # It is large to install, and takes seconds to start; tests/engines has it.
 PYTHON_NOT_RUN = {"pyspark"}
+# Of every search; the number that a page prints would win over that of the environment.
+TRIALS = "2"
 
 
 def blocks(text, language):
@@ -84,7 +86,7 @@ def quick(patch):
         patch.setattr(supervised, name, 20)
     patch.setenv("KAFEAT_EVALUATE_EXACT_ROWS", "100")
     patch.setenv("KAFEAT_EVALUATE_ROWS", "200")
-    patch.setenv("KAFEAT_TUNE_TRIALS", "2")
+    patch.setenv("KAFEAT_TUNE_TRIALS", TRIALS)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +135,7 @@ def test_commands_of_the_pages_work_as_printed(page, folder, monkeypatch, capfd)
         pytest.importorskip("onnxruntime")
     for text in of_kafeat(page):
         if not RUNS_NOT.search(text):
-            run(text, monkeypatch, capfd)
+            run(re.sub(r"(?<=--trials )\d+", TRIALS, text), monkeypatch, capfd)
     if page in PYTHON_RUN:
         script = "\n".join(runnable(blocks((ROOT / page).read_text(), "python")))
         assert script

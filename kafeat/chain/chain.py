@@ -25,7 +25,7 @@ from kafeat.types import Array, Floats, Shape, State
 _FLOATS = ("float32", "float64")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittedStep:
     """A recipe, what it learned, and the width that it learned it on."""
 
@@ -217,7 +217,7 @@ def _refuse_width(fitted: FittedStep, i: int) -> None:
         raise DataError(f"steps[{i}]: {error}: take fewer columns, or fewer outputs of each") from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chain:
     """Fitted steps, first to last."""
 

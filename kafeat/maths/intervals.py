@@ -33,7 +33,7 @@ _MULTIPLES = 10.0 ** np.arange(-3.0, 3.0)
 _FLOOR, _LEAST = 0.1, 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Intervals:
     """The scores of held-out rows, and for numbers the sizes of errors s(z) = max(Zw + b, floor).
 

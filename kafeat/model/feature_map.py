@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -30,11 +30,12 @@ from kafeat.runtime.run import fill, run
 from kafeat.types import Array, DType, Floats, TableLike
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class FeatureMap:
     """A map z from rows of numbers to rows of features, with z(x)·z(y) ≈ k(x, y).
 
-    `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed.
+    `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed. Two are equal if their files would be,
+    byte by byte; one that cannot be saved equals only itself. A pickle holds the bytes of the file.
 
     Attributes
     ----------
@@ -83,7 +84,7 @@ class FeatureMap:
     feature_mean: FeatureMean | None = None
     predictor: FittedPredictor | None = None
     format: int = serialize.FORMAT
-    device: Device | None = field(default=None, compare=False)
+    device: Device | None = None
 
     dumps = serialize.dumps
     _repr_html_ = notebook.table
@@ -95,6 +96,18 @@ class FeatureMap:
     def __repr__(self) -> str:
         kinds = " -> ".join(step.kind for step in self.config.steps)
         return f"FeatureMap({kinds}: {len(self.columns.inputs)} inputs, {self.n_components} features, {self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._content == other._content if isinstance(other, FeatureMap) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Every later version reads the bytes, wherever its classes are. Neither a device nor a function has any.
+        if self._unsaved or self.device is not None:
+            return type(self), tuple(getattr(self, one.name) for one in fields(self))
+        return serialize.loads, (type(self), self.dumps(), "<pickle>")
 
     @property
     def input_dtype(self) -> np.dtype[Any]:
@@ -166,9 +179,16 @@ class FeatureMap:
 
         None for a map that cannot be saved, as its kernel is a Python function.
         """
-        if any(fitted.step.traits.unsaved for fitted in self.chain.steps):
-            return None
-        return hashlib.sha256(self.dumps()).hexdigest()
+        return None if self._unsaved else str(self._content)
+
+    @cached_property
+    def _content(self) -> object:
+        """What only equal maps share."""
+        return object() if self._unsaved else hashlib.sha256(self.dumps()).hexdigest()
+
+    @property
+    def _unsaved(self) -> bool:
+        return any(fitted.step.traits.unsaved for fitted in self.chain.steps)
 
     def transform(
         self,

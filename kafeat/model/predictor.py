@@ -96,7 +96,7 @@ class PredictedLabels:
         return cls(tuple(names), kind, tuple(classes))  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittedPredictor:
     """A fitted predictor, the labels that it predicts, and the errors of held-out rows if the fit kept them."""
 

@@ -31,6 +31,9 @@ Value = bool | int | float | Name | list[Any] | dict[str, Any] | None
 class _Record(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid")
 
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())  # some fields are lists
+
 
 class Origin(_Record):
     """A file or a table: name, rows, and the SHA-256 of its bytes."""

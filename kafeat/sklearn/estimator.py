@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from kafeat.config import Config
-from kafeat.errors import UsageError
+from kafeat.errors import KafeatWarning, UsageError
 from kafeat.io.columns.selection import match
 from kafeat.jobs.fit.fit import columns_of
 from kafeat.jobs.fit.labels import check_label_array
@@ -112,13 +112,22 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         """Add a batch of rows; the map equals that of a single `fit` on all batches.
 
         The estimator keeps a sample of `fit_rows` rows among all batches, also when it is pickled. The steps are fitted
-        at the next use, such as `transform`. A `fit` keeps no rows, so the first batch after one starts a new fit, with
-        a warning.
+        at the next use, such as `transform`. A batch after that changes the map, with a warning: what was learned from
+        earlier features does not fit later ones, so read all batches once for the map, and once more for a learner. A
+        `fit` keeps no rows, so the first batch after one starts a new fit, with a warning.
         """
         sampled: SampledFit | None = getattr(self, "_sampled", None)
         if sampled is None and self.__sklearn_is_fitted__():
             warnings.warn(
                 "partial_fit: the rows of the previous fit are not kept, so this starts a new fit",
+                stacklevel=2,
+            )
+        elif sampled is not None and hasattr(self, "_map"):
+            warnings.warn(
+                "partial_fit: expected all batches before the first use of the map, got one after it: the map changes, "
+                "and what was learned from its earlier features does not fit later ones; read the batches twice, first "
+                "for the map, then for the learner",
+                KafeatWarning,
                 stacklevel=2,
             )
         with as_value_errors():

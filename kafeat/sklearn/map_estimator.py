@@ -10,7 +10,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -311,18 +310,9 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         tags.target_tags.required = config.needs_label
         return tags
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        fm = state.get("_map")
-        if fm is not None:
-            # Pickle the bytes of the model file: the guard checks them when they are read, and the same fit gives the
-            # same bytes. A map that no file can hold is pickled without its caches.
-            state["_map"] = replace(fm) if fm.digest is None else fm.dumps()
-        return state
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if isinstance(state.get("_map"), bytes):
+        if isinstance(state.get("_map"), bytes):  # of version 1.0.0
             self._map = loads(state["_map"], "<pickle>")
 
 

@@ -12,10 +12,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kafeat.config import load_config
-from kafeat.errors import KafeatWarning, UsageError
+from kafeat.errors import KafeatWarning
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
 from kafeat.sklearn.map_estimator import as_value_errors, checked_labels, seed_of
+from kafeat.study.tune.result import no_data
 from kafeat.study.tune.space import SearchStart
 from kafeat.study.tune.tune import LEAST_ROWS, tune
 from kafeat.types import Floats
@@ -132,7 +133,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             with as_value_errors(len(X)):
                 tuning = tune(X, labels, **parameters)
             # the data are not kept, so that a fitted estimator stays small
-            self.tuning_ = replace(tuning, _fit=_refit)
+            self.tuning_ = replace(tuning, _fit=no_data)
             self.config_ = tuning.config.to_plain()
         self._map = FeatureMap(config=self.config_).fit(X, labels)
         return self
@@ -177,7 +178,3 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
-
-
-def _refit() -> FittedMap:
-    raise UsageError("tuning_.fit: the estimator does not keep its data; its map is feature_map_")

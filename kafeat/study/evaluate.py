@@ -86,7 +86,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     _refuse_values("label", None if several else label)
     _refuse_values("split", asked.split)
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
-        read_sweep(text) for text in sweep
+        read_sweep(text) for text in _as_list(sweep)
     ]  # fmt: skip
     messages: list[str] = []
     listener = (asked.listener or Listener(warn=messages.append)).once()

@@ -316,7 +316,9 @@ def rereadable(
     reading = reading or InputOptions()
     place = location_of(data)
     if place is None:
-        yield RereadableData(data, reading, labels=labels)
+        yield RereadableData(
+            reader_of(data), reading, labels=labels
+        )  # once: a stream of Arrow is gone after that
     elif not isinstance(place, StandardStream):
         entry = place.entry()
         yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp, labels=labels)

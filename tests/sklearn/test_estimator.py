@@ -291,6 +291,7 @@ def states(fitted: FeatureMap) -> list:
     return [{k: v.tobytes() for k, v in step.state.items()} for step in fm.chain.steps] + [column_ranges]
 
 
+@pytest.mark.filterwarnings("ignore:partial_fit. expected all batches")
 def test_batches_of_categories(digits: np.ndarray) -> None:
     """Codes are settled when the map is learned, and more categories may come behind that."""
     table = frame("pandas", digits[:90], word=[f"w{i * 7 % 13}" for i in range(90)])
@@ -301,6 +302,42 @@ def test_batches_of_categories(digits: np.ndarray) -> None:
         batch = table.iloc[start : start + 4]
         parts.partial_fit(batch).transform(batch)
     assert parts.transform(table).tobytes() == whole.transform(table).tobytes()
+
+
+def test_a_batch_after_a_use_of_the_map_warns(digits: np.ndarray, recwarn: pytest.WarningsRecorder) -> None:
+    fm = FeatureMap([{"kind": "standardize"}])
+    fm.partial_fit(digits[:100]).partial_fit(digits[100:200])
+    first = fm.transform(digits[:100])
+    pickle.loads(pickle.dumps(fm)).transform(digits)
+    assert not recwarn.list
+    with pytest.warns(
+        KafeatWarning, match="partial_fit: expected all batches before the first use of the map"
+    ):
+        fm.partial_fit(digits[200:])
+    assert np.abs(fm.transform(digits[:100]) - first).max() > 0.1  # which a learner would not know
+    with pytest.warns(KafeatWarning, match="partial_fit: expected all batches"):
+        fm.partial_fit(digits[:10]).partial_fit(digits[:10])
+
+
+def test_a_learner_in_a_second_pass_learns_what_it_learns_after_one_fit(digits: np.ndarray) -> None:
+    from sklearn.linear_model import SGDClassifier
+
+    labels = digits.sum(axis=1) > np.median(digits.sum(axis=1))
+    steps = [
+        "standardize",
+        {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform"},
+    ]
+    learners, parts = (
+        [SGDClassifier(random_state=0) for _ in range(2)],
+        np.array_split(np.arange(len(digits)), 5),
+    )
+    batches, whole = FeatureMap(steps), FeatureMap(steps).fit(digits)
+    for part in parts:
+        batches.partial_fit(digits[part])
+    for part in parts:
+        for learner, fm in zip(learners, (batches, whole), strict=True):
+            learner.partial_fit(fm.transform(digits[part]), labels[part], classes=[False, True])
+    np.testing.assert_array_equal(learners[0].coef_, learners[1].coef_)
 
 
 def test_a_refused_batch_leaves_what_was_before(digits: np.ndarray) -> None:
@@ -332,6 +369,7 @@ def test_threads_are_those_of_joblib(digits: np.ndarray, monkeypatch: pytest.Mon
     assert asked == [1, 3, joblib.cpu_count()]
 
 
+@pytest.mark.filterwarnings("ignore:partial_fit. expected all batches")
 def test_there_are_no_more_landmarks_than_rows(digits: np.ndarray) -> None:
     steps = {"kind": "union", "maps": [{"steps": [{"kind": "nystroem", "n_components": 20}]}]}
     few = r"as landmarks \(20\), got 10: n_components is lowered"
@@ -449,6 +487,7 @@ def test_a_pickle_holds_the_artifact(digits: np.ndarray) -> None:
         pickle.loads(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
 
 
+@pytest.mark.filterwarnings("ignore:partial_fit. expected all batches")
 def test_a_pickle_in_the_midst_of_batches_goes_on(digits: np.ndarray) -> None:
     fm = FeatureMap(["standardize", PROJECTION]).partial_fit(digits[:700])
     fm.transform(digits)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, UsageError, first_line
 from kafeat.io.columns.fields import Field, listed
 from kafeat.io.readers.array import ArrayReader
 from kafeat.io.readers.base import Reader
@@ -25,40 +26,80 @@ _REFUSED = (pa.ArrowException, TypeError, ValueError, OverflowError)
 def reader_of(data: object) -> Reader:
     """Return a reader of an array (rows, features), a sparse matrix of SciPy, or a table that supports Arrow.
 
-    A reader is returned as it is.
+    An array is all that NumPy makes one of, and a column of lists in Arrow. A reader is returned as it is.
     """
     if isinstance(data, Reader):
         return data
-    if isinstance(data, list | tuple):
-        try:
-            data = np.asarray(data)
-        except ValueError as error:
-            raise DataError("<array>: expected rows of one length, got lists of different lengths") from error
-    if isinstance(data, np.ndarray):
-        return MemoryReader(data)
     if isinstance(data, pa.RecordBatch):
         return TableReader(pa.Table.from_batches([data]))
     if isinstance(data, pa.Table):
         return TableReader(data)
+    if isinstance(data, np.ndarray):
+        return MemoryReader(array_of(data, "<array>"))
     if hasattr(data, "tocsr"):
         from kafeat.io.readers.sparse_matrix import MemoryCsr
 
         return MemoryCsr(data)
-    if hasattr(data, "__arrow_c_stream__"):
-        return TableReader(_from_stream(data))
-    raise UsageError(f"<array>: expected an array or a table, got {type(data).__name__}")
+    if _supports_arrow(data):
+        data = _from_arrow(data)
+        if isinstance(data, pa.Table):
+            return TableReader(data)
+    array = array_of(data, "<array>", "array or a table")
+    # Rows that are objects, such as lists in a column.
+    return MemoryReader(
+        array_of(array.tolist(), "<array>") if array.dtype == object and array.ndim == 1 else array
+    )
 
 
-def _from_stream(data: object) -> pa.Table:
+def array_of(data: object, place: str, what: str = "array") -> Array:
+    """Return a NumPy array of an array, of nested lists or of an array of another library; NaN is what they mask."""
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        numbers = data.dtype.kind in "biuf"
+        data = np.ma.filled(
+            data.astype(np.result_type(data.dtype, np.float16) if numbers else object), np.nan
+        )
+    if not hasattr(data, "__array__") and _supports_arrow(data):
+        data = _values(data)
+    try:
+        array = np.asarray(data)
+    except Exception as error:  # of another library, whose errors are of any class
+        if isinstance(data, list | tuple) and isinstance(error, ValueError):
+            raise DataError(
+                f"{place}: expected rows of one length, got lists of different lengths"
+            ) from error
+        got = f"{type(data).__name__}, which NumPy cannot read: {first_line(error)}"
+        raise UsageError(f"{place}: expected an {what}, got {got}") from error
+    if not array.ndim:
+        advice = (
+            "; kafeat.transform and kafeat.predict read files" if isinstance(data, str | os.PathLike) else ""
+        )
+        raise UsageError(f"{place}: expected an {what}, got {type(data).__name__}{advice}")
+    return array
+
+
+def _from_arrow(data: object) -> pa.Table | pa.Array | pa.ChunkedArray:
+    """Return what supports Arrow as a table, or as a column if it is one that has no columns."""
     try:
         return pa.table(data)
     except _REFUSED as error:
-        problem = "; ".join(map(str, error.args))
-        names = [name for name in getattr(data, "columns", ()) if not _is_readable(data, name)]
-        raise DataError(
-            f"<table>: expected columns of numbers, text or times, got: {problem}"
-            f"{' in ' + listed(list(map(str, names))) if names else ''}; convert the column, or leave it out"
-        ) from error
+        try:
+            values = _values(data)
+        except _REFUSED:
+            problem = "; ".join(map(str, error.args))
+            names = [name for name in getattr(data, "columns", ()) if not _is_readable(data, name)]
+            raise DataError(
+                f"<table>: expected columns of numbers, text or times, got: {problem}"
+                f"{' in ' + listed(list(map(str, names))) if names else ''}; convert the column, or leave it out"
+            ) from error
+    return pa.Table.from_struct_array(values) if pa.types.is_struct(values.type) else values
+
+
+def _supports_arrow(data: object) -> bool:
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+
+
+def _values(data: object) -> pa.Array | pa.ChunkedArray:
+    return pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
 
 
 def _is_readable(data: Any, name: object) -> bool:

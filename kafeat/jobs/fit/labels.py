@@ -14,6 +14,7 @@ from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.values import column_values, different_decimals, null_rows
 from kafeat.io.readers.base import Chunk
+from kafeat.io.readers.memory import array_of
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.task import MOST_CLASSES, PredictionTask, TaskKind, class_numbers, joined, task_of
 from kafeat.model.predictor import LabelType, PredictedLabels
@@ -39,7 +40,7 @@ def label_argument(label: object, rows: int | None) -> LabelArgument:
         label = np.fromiter(
             label, object, len(label)
         )  # an array of one type would merge 1 and True, or 2⁵³ and 2⁵³ + 1
-    return check_label_array(np.asarray(label), rows)
+    return check_label_array(array_of(label, "label"), rows)
 
 
 def label_names(label: LabelArgument) -> LabelNames:
@@ -74,7 +75,7 @@ def check_label(config: Config, label: LabelArgument) -> None:
 
 def check_label_array(labels: Array, rows: int | None) -> Array:
     """Return labels of (rows,) numbers or text, or (rows, k) of finite numbers, and refuse any other array."""
-    if labels.dtype.kind in "OU" and labels.ndim == 1:
+    if labels.dtype.kind in "OUT" and labels.ndim == 1:
         labels = _objects(labels.astype(object))
     numbers = labels.dtype.kind in "fiub"
     if labels.shape[:1] != (rows,) or labels.ndim > 2 or (labels.ndim == 2 and not (numbers and labels.size)):

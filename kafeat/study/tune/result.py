@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafeat.config import Config
+from kafeat.errors import UsageError
 from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import spell_score, stated
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHOWN = 6
+
+
+def no_data() -> FeatureMap:
+    """Refuse to fit without the data of the search."""
+    raise UsageError(
+        "fit: expected the data of the search, got a result that does not keep its data: kafeat.fit fits its config on "
+        "other data; if it is tuning_ of a TunedFeatureMap, its map is feature_map_"
+    )
 
 
 class DataArguments(NamedTuple):
@@ -65,9 +74,9 @@ class DataArguments(NamedTuple):
         return cls(os.fspath(data), of_fit, words)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Tuning:
-    """The result of `kafeat.tune`.
+    """The result of `kafeat.tune`. A pickle of it leaves out the data, which only `fit` needs.
 
     Attributes:
         config: The config that was chosen.
@@ -115,6 +124,15 @@ class Tuning:
     def fit(self) -> FeatureMap:
         """Fit the config on the data of the search."""
         return self._fit()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_fit": no_data}
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     def to_pandas(self) -> Any:
         """Return the table as a data frame of pandas."""

@@ -14,6 +14,7 @@ import numpy as np
 from kafeat._version import __version__
 from kafeat.config import Config
 from kafeat.errors import DataError
+from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
@@ -341,7 +342,8 @@ def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: TrialJourna
         record.complete = not choice.interrupted
 
     def fit(config: Config) -> FeatureMap:
-        with rereadable(asked.data, asked.reading, tuner.data.labels) as again:
+        data = tuner.data.data if location_of(asked.data) is None else asked.data
+        with rereadable(data, asked.reading, tuner.data.labels) as again:
             return tuner.fit(config, again)
 
     weight = None if tuner.start.predictor is None else asked.weight

@@ -62,6 +62,8 @@ def array_of(data: object, place: str, what: str = "array") -> Array:
         data = _values(data)
     try:
         array = np.asarray(data)
+    except MemoryError:
+        raise
     except Exception as error:  # of another library, whose errors are of any class
         if isinstance(data, list | tuple) and isinstance(error, ValueError):
             raise DataError(

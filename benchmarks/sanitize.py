@@ -211,9 +211,9 @@ def test(library: Path) -> None:
     load(library)
     import pytest
 
-    raise SystemExit(
-        pytest.main(["-q", "-p", "no:cacheprovider", *(str(ROOT / "tests" / name) for name in TESTS)])
-    )
+    # The file in which pytest would hold standard error dies with the process, and the report of the sanitizer in it.
+    options = ("-q", "-p", "no:cacheprovider", "--capture=sys")
+    raise SystemExit(pytest.main([*options, *(str(ROOT / "tests" / name) for name in TESTS)]))
 
 
 def main() -> None:

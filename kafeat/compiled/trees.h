@@ -2,6 +2,7 @@
  * leaf, from left to right. Every node whose test sends a row to the right clears the leaves on its left, and then the
  * lowest bit that is left is the row's leaf. So all nodes are tested, in any order, and nothing branches. */
 typedef int32_t OF(Codes) __attribute__((vector_size(BYTES), aligned(4), may_alias));
+typedef uint32_t OF(Bits) __attribute__((vector_size(BYTES), aligned(4), may_alias));
 typedef float OF(Singles) __attribute__((vector_size(BYTES), aligned(4), may_alias));
 enum { OF(ABREAST) = BYTES / 4, OF(VECTORS_OF_ROWS) = 4, OF(EDGES) = 255, OF(LEAVES) = 32 };
 
@@ -44,8 +45,9 @@ INLINE void OF(climb)(
             for (int v = 0; v < count; v++) bits[v] &= node[2] | ~(code[v] > node[1]);
         }
         for (int v = 0; v < count; v++) {
-            /* the exponent of the lowest bit as a float */
-            OF(Singles) lowest = __builtin_convertvector(bits[v] & -bits[v], OF(Singles));
+            /* the exponent of the lowest bit as a float; without a sign, as the last leaf's bit alone has no opposite */
+            OF(Bits) left = (OF(Bits))bits[v];
+            OF(Singles) lowest = __builtin_convertvector((OF(Codes))(left & -left), OF(Singles));
             *(OF(Codes) *)(leaf + v * OF(ABREAST)) = (((OF(Codes))lowest >> 23) & 255) - 127;
         }
         for (int lane = 0; lane < count * OF(ABREAST); lane++) sums[lane] += values[leaf[lane]];

@@ -169,17 +169,14 @@ def _fixed(pattern: Location) -> tuple[Location, str]:
 
 def _matches(name: str, pattern: str) -> bool:
     """Return true if a name matches a pattern. `**` stands for any number of folders; `*` does not match `/`."""
-    return _pieces_match(name.split("/"), pattern.split("/"))
-
-
-def _pieces_match(names: list[str], patterns: list[str]) -> bool:
-    if not patterns:
-        return not names
-    if patterns[0] == "**":
-        return any(_pieces_match(names[i:], patterns[1:]) for i in range(len(names) + 1))
-    return (
-        bool(names) and fnmatch.fnmatchcase(names[0], patterns[0]) and _pieces_match(names[1:], patterns[1:])
-    )
+    names = name.split("/")
+    places = {0}  # the numbers of names that the pieces so far may stand for
+    for piece in pattern.split("/"):
+        if piece == "**":
+            places = set(range(min(places), len(names) + 1)) if places else places
+        else:
+            places = {i + 1 for i in places if i < len(names) and fnmatch.fnmatchcase(names[i], piece)}
+    return len(names) in places
 
 
 def _refuse_unknown_formats(data_set: Parts) -> None:

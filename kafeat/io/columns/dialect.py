@@ -84,7 +84,8 @@ NOTHING_ASKED = Asked()
 
 
 _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
-_POINT = re.compile(rf"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}")
+# Of no two neighbours may both match the same digit: a long text that fails in the end would be tried in every cut.
+_POINT = re.compile(rf"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}")
 _READ = re.compile(rf"{_POINT.pattern}|[+-]?inf(?:inity)?", re.IGNORECASE)  # NaN is missing anyway
 _COMMA = re.compile(rf"[+-]?[0-9]*,[0-9]+{_EXPONENT}")
 _THREE_BEHIND = re.compile(r"[+-]?[0-9]*,[0-9]{3}")

@@ -28,12 +28,12 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY = 86_400
 _PARTS = {
     "Y": r"(?P<year>\d{4})", "y": r"(?P<short>\d\d)", "m": r"(?P<month>\d{1,2})", "d": r"(?P<day>\d{1,2})",
-    "b": r"(?P<name>[a-z]{3,9})\.?", "B": r"(?P<name>[a-z]{3,9})\.?", "a": r"[a-z]+\.?", "A": r"[a-z]+\.?",
+    "b": r"(?P<name>[a-z]{3,9})\.?", "B": r"(?P<name>[a-z]{3,9})\.?", "a": r"[a-z]{1,20}\.?", "A": r"[a-z]{1,20}\.?",
     "H": r"(?P<hour>\d{1,2})", "I": r"(?P<hour>\d{1,2})", "M": r"(?P<minute>\d\d)", "S": r"(?P<second>\d\d)",
-    "f": r"(?P<fraction>\d+)", "p": r"(?P<half>[ap])\.?m\.?", "%": "%",
+    "f": r"(?P<fraction>\d{1,40})", "p": r"(?P<half>[ap])\.?m\.?", "%": "%",
     "z": r"(?:(?P<utc>Z)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?)",
 }  # fmt: skip
-"""Patterns of the letters behind a % of a date format."""
+"""Patterns of the letters behind a % of a date format. None is without an end: a model file names them in any order."""
 # A time of day behind a date, with all that Arrow's own parser accepts, and more.
 _TIME_OF_DAY = (
     rf"(?:(?:T|,? ){_PARTS['H']}(?::{_PARTS['M']}(?::{_PARTS['S']}(?:\.{_PARTS['f']})?)?)?(?: ?{_PARTS['p']})?"
@@ -141,7 +141,7 @@ def _text_to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
 
 def has_offset(text: str) -> bool:
     """Return true for a time with an offset from UTC at its end."""
-    return re.search(r":\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$", text.strip(), re.ASCII) is not None
+    return re.search(r":\d\d.{0,40}(?:Z|[+-]\d\d(?::?\d\d)?)$", text.strip(), re.ASCII) is not None
 
 
 @lru_cache(maxsize=64)
@@ -151,6 +151,10 @@ def time_pattern(form: object) -> re.Pattern[str]:
     if not isinstance(form, str) or len(form) > 100 or not form.isprintable():
         raise ValueError(f"{expected}, got {form!r:.60}")
     letters = re.findall("%(.?)", form)
+    once = f"{expected}, each of them once, got {form!r}"
+    signs = [letter for letter in letters if letter != "%"]
+    if len(set(signs)) < len(signs):  # of several names side by side, a text would be tried in every cut
+        raise ValueError(once)
     if form != SECONDS:
         dated = {"d"} < set(letters) and set("Yy") & set(letters) and set("mbB") & set(letters)
         if not dated or not set(letters) <= set(_PARTS):
@@ -164,7 +168,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
     try:
         return re.compile(pattern, re.ASCII | re.IGNORECASE)
     except re.error:
-        raise ValueError(f"{expected}, each of them once, got {form!r}") from None
+        raise ValueError(once) from None
 
 
 def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:

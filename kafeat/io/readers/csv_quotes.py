@@ -46,7 +46,7 @@ class CheckedText(io.RawIOBase):
             data = data or (b"" if self.paused else self._read(size))
             self._begun = True
             return data
-        except Exception as error:
+        except Exception as error:  # raised by `check`: Arrow, which reads this, would spell it its own way
             self._error = error
             return b""
 

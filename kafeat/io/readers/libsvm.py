@@ -44,7 +44,7 @@ _EMPTY = re.compile(rb"^[ \t\r\v\f]*\n", re.MULTILINE)
 _TOKEN = re.compile(r"[^ \t\r\v\f\n]+")  # str.split() accepts more blanks than LIBSVM
 _INDEX = re.compile(r"(0|[1-9][0-9]{0,17})\Z", re.ASCII)
 _NUMBER = re.compile(
-    r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\Z", re.ASCII | re.IGNORECASE
+    r"[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\Z", re.ASCII | re.IGNORECASE
 )
 
 LABEL = "label"

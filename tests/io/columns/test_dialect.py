@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import math
 import random
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,8 +20,8 @@ import kafeat
 from kafeat.config import load_config
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.dialect import NULLS, OLD, Asked
-from kafeat.io.columns.times import guess_dates, time_pattern
+from kafeat.io.columns.dialect import NULLS, OLD, USUAL, Asked, guess_decimal
+from kafeat.io.columns.times import guess_dates, has_offset, parse_time, time_pattern
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
@@ -269,6 +271,32 @@ def test_a_form_is_that_of_most_values() -> None:
     assert guess_dates(texts, Asked()) == ("%d.%m.%Y", 2 / 3, "")
     assert guess_dates([], Asked()).form == "%Y-%m-%d"
     assert time_pattern("%d.%m.%Y").fullmatch("24x12x2013") is None
+
+
+@pytest.mark.parametrize(
+    "form", ["%Y-%m-%d" + 7 * "%a", "%a%d.%m.%Y%a", "%d.%m.%Y %f%f", "%Y%m%d%d", "%b%B %d %Y"]
+)
+def test_a_form_has_each_letter_once(form: str) -> None:
+    with pytest.raises(ValueError, match=rf"letters of strftime, each of them once, got '{re.escape(form)}'"):
+        time_pattern(form)
+    assert time_pattern("%d%%%m%%%Y").fullmatch("24%12%2013")  # a sign of its own
+
+
+# With an exponential or quadratic search each of these takes hours, in which no signal is heard.
+@pytest.mark.timeout(60)
+def test_no_long_text_is_tried_in_every_way() -> None:
+    long = 50_000 * "1"
+    for word in (f"{long}x", f"{long}.{long}x", f"{long}e"):
+        assert "null-values" in USUAL.remedy(word, may_miss=True)
+    assert guess_decimal([f"{long}e", "1.5", "2.5"], None) == (".", "", "")
+    form = "%Y-%m-%d %a%b%A%H%M%S%f%p%z"
+    for word in (50_000 * "a", 50_000 * "mon", f"{long}Z"):
+        assert time_pattern(form).fullmatch(f"2013-12-24 {word}!") is None
+    assert has_offset("12:30:00 +02:00")
+    assert not has_offset(50_000 * ":00" + "!")
+    assert math.isnan(
+        parse_time(f"2013-12-24T01:02:03.{long}", USUAL)[0]
+    )  # Python reads no whole number so long
 
 
 # As Python's calendar has them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, GateError, SystemRefusedError
+from kafeat.io.data_set import list_parts
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.parquet import ParquetReader
 from kafeat.io.storage.location import parse_location
@@ -224,3 +226,22 @@ def test_nothing_there_is_told(
 ) -> None:
     with pytest.raises(error, match=message):
         InputOptions().open(parse_location(f"{tmp_path}/{place}"))
+
+
+@pytest.mark.timeout(60)  # tried in every way, 12 of them at 26 levels take days
+def test_a_pattern_of_many_folders_is_that_of_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for depth in (0, 1, 3, 26):
+        folder = tmp_path / "in" / "/".join(depth * "a")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "x.csv").write_text("x\n1\n")
+    wanted = {
+        few: sorted(set(glob.glob(f"in/{few}/x.csv", recursive=True))) for few in ("**", "**/a/**", "*/**/*")
+    }
+    for pattern, few in (*zip(wanted, wanted, strict=True), ("/".join(12 * ["**"]), "**")):
+        found = [str(part.location) for part in list_parts(parse_location(f"in/{pattern}/x.csv")).parts]
+        assert sorted(found) == wanted[few]
+    with pytest.raises(DataError, match=r"nope\.csv: expected at least one file"):
+        list_parts(parse_location("in/" + "**/" * 12 + "nope.csv"))

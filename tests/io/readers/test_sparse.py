@@ -395,3 +395,9 @@ def test_blanks_of_other_scripts_are_none(tmp_path, blank):
     found = parsed(tidied((tmp_path / "x.svm").read_bytes()))
     assert sorted(found.entries.broken) == [1, 2, 3]
     assert found.entries.values.tolist() == [1.0, 4.0]
+
+
+@pytest.mark.timeout(60)
+def test_a_long_label_that_is_no_number_is_not_tried_in_every_way(tmp_path):
+    with pytest.raises(DataError, match=r"row 1 \(index 0\): expected a number as the label, got '1111"):
+        labels_of(tmp_path / "x.svm", 50_000 * "1" + "x 1:1\n")

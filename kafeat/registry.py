@@ -52,7 +52,7 @@ def load_class(package: ModuleType, name: str, base: type, suffix: str = "") -> 
         module = import_module(f"{package.__name__}.{name}")
     except (MemoryError, OSError):
         raise
-    except Exception as error:
+    except Exception as error:  # the module is somebody's: its import may raise anything
         raise UsageError(
             f"{_place(error, package, name)}: expected a module that Python imports, got "
             f"{type(error).__name__}: {first_line(error)}"

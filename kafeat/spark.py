@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -28,17 +28,24 @@ from kafeat.types import Floats
 try:
     from pyspark import TaskContext
     from pyspark.sql import DataFrame
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import (
         ArrayType,
+        BinaryType,
         BooleanType,
+        ByteType,
         DataType,
+        DateType,
+        DecimalType,
         DoubleType,
         FloatType,
+        IntegerType,
         LongType,
+        ShortType,
         StringType,
         StructField,
         StructType,
+        TimestampNTZType,
+        TimestampType,
     )
 except ImportError as error:
     raise ImportError(f"kafeat.spark: expected pyspark, got: {error}; pip install 'kafeat[spark]'") from error
@@ -232,15 +239,25 @@ def _class_type(fm: FeatureMap) -> DataType:
     return kinds[labels.type]
 
 
+_ARROW: dict[type[DataType], pa.DataType] = {
+    BooleanType: pa.bool_(), ByteType: pa.int8(), ShortType: pa.int16(), IntegerType: pa.int32(), LongType: pa.int64(),
+    FloatType: pa.float32(), DoubleType: pa.float64(), StringType: pa.string(), BinaryType: pa.binary(),
+    DateType: pa.date32(), TimestampType: pa.timestamp("us", "UTC"), TimestampNTZType: pa.timestamp("us"),
+}  # fmt: skip
+"""The types that `mapInArrow` gives. Spark's own function of them changes from version to version."""
+
+
+def _arrow_type(kind: DataType) -> pa.DataType:
+    """Return the Arrow type of a column. It is null for maps, structs, intervals and the like, which no map reads."""
+    if isinstance(kind, DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, ArrayType):
+        return pa.list_(pa.field("element", _arrow_type(kind.elementType), kind.containsNull))
+    return _ARROW.get(type(kind), pa.null())
+
+
 def _arrow_schema(df: DataFrame) -> pa.Schema:
-    """Return the columns as Arrow types; types that Arrow lacks become null, as no map reads them."""
-    fields: list[Any] = []
-    for field in df.schema:
-        try:
-            fields.append(to_arrow_schema(StructType([field])).field(0))
-        except Exception:
-            fields.append(pa.field(field.name, pa.null()))
-    return pa.schema(fields)
+    return pa.schema([pa.field(field.name, _arrow_type(field.dataType)) for field in df.schema])
 
 
 def _quoted(name: str) -> str:

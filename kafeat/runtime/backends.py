@@ -89,7 +89,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
             ) from error
         yield Pool(submit, engine.jobs or _at_once(sum(client.nthreads().values())), check)
     finally:
-        with suppress(Exception):
+        with suppress(Exception):  # the work is done or has failed, whatever the cluster does at its end
             client.close(timeout=5)
         gathering.shutdown(wait=False, cancel_futures=True)
 

@@ -141,7 +141,7 @@ def _share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T],
                 if item is _END:
                     return
                 results[place] = worker(item)  # type: ignore[arg-type]  # anything but the end is a T
-        except Exception as error:
+        except Exception as error:  # raised by the calling thread
             stopped.set()
             errors[place] = error
 

@@ -103,7 +103,7 @@ def _watch(driver: Connection) -> None:
 def _do(call: bytes) -> Any:
     try:
         work, item = pickle.loads(call)  # noqa: S301  # from the process that started this one
-    except Exception as error:
+    except Exception as error:  # unpickling imports modules, which may raise anything
         raise SystemRefusedError(
             "a worker: expected the same modules as in this process, got "
             f"{type(error).__name__}: {first_line(error)}"

@@ -159,6 +159,56 @@ def test_a_bad_value_is_named_by_partition_row_and_column(spark, df, by_name):
         kafeat.spark.transform(bad, by_name).collect()
 
 
+def test_times_are_instants_of_any_zone_or_hours_as_they_are_written(spark):
+    hours = [datetime.datetime(2024, 3, 1, 2, 30) + datetime.timedelta(hours=7 * i) for i in range(40)]
+    names = {"at": "timestamp", "wall": "timestamp_ntz"}
+    steps = [
+        {"kind": "date_parts", "columns": ["at"], "parts": ["day", "hour"], "timezone": "Asia/Tokyo"},
+        {"kind": "date_parts", "columns": ["wall"], "parts": ["day", "hour"]},
+    ]
+    instants = [hour.replace(tzinfo=datetime.UTC) for hour in hours]
+    table = pa.table({"at": pa.array(instants, pa.timestamp("us", "UTC")), "wall": hours})
+    fm = kafeat.fit({"dtype": "float64", "steps": steps}, table)
+    made = spark.createDataFrame(
+        list(zip(instants, hours, strict=True)), ", ".join(f"{name} {kind}" for name, kind in names.items())
+    )
+    for zone in ("UTC", "America/New_York"):
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        done = kafeat.spark.transform(made, fm, keep=["at"]).toArrow()
+        features = np.column_stack([done[f"f{i}"].to_numpy() for i in range(fm.n_components)])
+        assert features.tobytes() == fm.transform(table).tobytes()
+        assert done["at"].cast(pa.timestamp("us", "UTC")).to_pylist() == instants
+    spark.conf.unset("spark.sql.session.timeZone")
+
+
+# Features by their SQL, and columns that are none with what a message calls them.
+FEATURES = [
+    f"cast(id / 2 as {kind})"
+    for kind in ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal(9,2)")
+]
+OTHERS = {
+    "X'00'": "binary", "'a'": "string", "map('a', 1)": "null", "named_struct('a', 1)": "null",
+    "interval '1' day": "null", "array(now())": r"list<element: timestamp\[us, tz=UTC\] not null>",
+    "interval '1' year": "null",
+}  # fmt: skip
+
+
+def test_every_type_is_a_feature_or_is_kept(spark):
+    values = [*FEATURES, "id > 3", *OTHERS]
+    names = [f"f{i}" for i in range(len(FEATURES) + 1)]
+    df = spark.range(9).selectExpr(*(f"{value} as f{i}" for i, value in enumerate(values)))
+    table = df.select(*names).toArrow()
+    fm = kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}]}, table)
+    kept = df.columns[len(names) : -1]  # Spark hands no intervals of years to Arrow
+    done = kafeat.spark.transform(df, fm, keep=kept, prefix="z")
+    assert done.schema[: len(kept)] == df.select(*kept).schema
+    features = np.array([[row[f"z{i}"] for i in range(len(names))] for row in done.collect()])
+    np.testing.assert_array_equal(features, fm.transform(table))
+    for name, got in zip(df.columns[len(names) :], OTHERS.values(), strict=True):
+        with pytest.raises(DataError, match=f"'f0': expected numbers, got {got}"):
+            kafeat.spark.transform(df.withColumn("f0", df[name]), fm)
+
+
 transform = kafeat.spark.transform
 
 

@@ -19,11 +19,11 @@ from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.location import read_json
-from kafeat.io.writers.base import OutputOptions
 from kafeat.io.writers.libsvm import comparable_labels
 from kafeat.io.writers.passthrough import KeptRows, difference
 from kafeat.jobs.options import VerifyOptions, with_keywords
-from kafeat.jobs.transform.outputs import Outputs, levels_of, outputs_of
+from kafeat.jobs.transform.outputs import Outputs, levels_of
+from kafeat.jobs.verify.forms import outputs_in
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from
@@ -52,12 +52,13 @@ class OutputRows:
         kept: Sequence[str] = (),
     ) -> None:
         self._made, self._width, self._outputs = made, outputs.width, outputs
-        fields = _numbers(made, outputs)
-        if outputs.what == "features":
-            _check_names(made, fields)
+        fields = _numbers(made, outputs.width)
         columns = Columns(
             tuple(Column(field.name, field.width) for field in fields), False, None, missing=True
         )
+        # Features are numbered; predictions have names, unless they are one list or the format has none.
+        named = outputs.what == "predictions" and len(fields) == outputs.width and not made.positional
+        self._names = [f"column {quoted(field.name)}" for field in fields] if named else None
         self._dtype = np.dtype(dtype or outputs.dtype) if made.untyped else _dtype(made, fields)
         # Predictions in float64 are made of features in the dtype of the map.
         self._tolerance = max(TOLERANCE[self._dtype.name], TOLERANCE[fm.dtype])
@@ -68,6 +69,7 @@ class OutputRows:
         predicted = [] if outputs.classes is None else before[-len(outputs.classes.names) :]
         copied = before[: len(before) - len(predicted)]
         self.keep = [] if made.positional else [name for name in copied if name in ours]
+        self._predicted = set(predicted)
         written = [*self.keep, *predicted]
         self._labelled = made.sparse and bool(before)
         if made.sparse:
@@ -125,9 +127,10 @@ class OutputRows:
             expected, got = comparable_labels(self._made.location, expected, got, self.at)
         first = None if expected is None else difference(expected, got)
         if first is not None:
+            source = "as the model predicts" if first.column in self._predicted else "as in the input"
             raise GateError(
                 f"{self._made.location}: {spell_row(self.at + first.row)}, column {quoted(first.column)}: expected "
-                f"{first.expected} as in the input, got {first.got}"
+                f"{first.expected} {source}, got {first.got}"
             )
 
     def _difference(self, expected: Rows, got: Rows) -> float:
@@ -144,9 +147,10 @@ class OutputRows:
             differences = dense(apart[row : row + 1])[0]
             column = int(np.argmax(np.where(np.isnan(differences), np.inf, differences)))
             wanted, found = (float(dense(rows[row : row + 1])[0, column]) for rows in (expected, got))
+            what = f"{self._outputs.what[:-1]} {column}" if self._names is None else self._names[column]
             raise GateError(
-                f"{self._made.location}: {spell_row(self.at + row)}, {self._outputs.what[:-1]} {column}: expected "
-                f"{wanted:.9g}, got {self._dtype.type(found):.9g}"
+                f"{self._made.location}: {spell_row(self.at + row)}, {what}: expected {wanted:.9g}, got "
+                f"{self._dtype.type(found):.9g}"
             )
         return float(relative.max(initial=0.0))
 
@@ -195,29 +199,12 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
     return np.dtype(_OF_ARROW.get(name, name))
 
 
-def _numbers(made: Reader, outputs: Outputs) -> list[Field]:
+def _numbers(made: Reader, width: int) -> list[Field]:
     """Return the fields of features or predictions: the last ones, after the passthrough columns."""
-    fields = list(made.fields)
-    last = fields[-1:]
-    width = outputs.width
-    if last and last[0].kind == "list" and last[0].width in (None, width):
-        return [replace(last[0], width=width)]
-    if len(fields) < width + (0 if outputs.classes is None else len(outputs.classes.names)):
-        raise GateError(
-            f"{made.location}: expected {width:,} columns of {outputs.what}, got {len(fields):,} columns"
-        )
-    return fields[-width:]
-
-
-def _check_names(made: Reader, fields: list[Field]) -> None:
-    """Refuse feature columns that are not numbered in order after a common prefix."""
-    names = [field.name for field in fields]
-    prefix = names[0][:-1]
-    if not made.positional and len(names) > 1 and names != [f"{prefix}{i}" for i in range(len(names))]:
-        raise GateError(
-            f"{made.location}: expected the columns of the features in their order, as {prefix}0 ... "
-            f"{prefix}{len(names) - 1}, got {quoted(names[0])} ... {quoted(names[-1])}"
-        )
+    last = made.fields[-1]
+    if last.kind == "list" and last.width in (None, width):
+        return [replace(last, width=width)]
+    return list(made.fields[-width:])
 
 
 @dataclass(frozen=True)
@@ -256,8 +243,7 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
         dtype = asked.output_dtype or made.get("dtype")
         scaled = asked.unit_variance or "scale" in {**made, **output_reader.notes}
         stated = {**made, **output_reader.notes}.get("interval")
-        levels = levels_of(asked.interval) or _stated_levels(stated)
-        outputs = _outputs(output_reader, fm, scaled, levels)
+        outputs = outputs_in(output_reader, fm, scaled, levels_of(asked.interval), _stated_levels(stated))
         copied = _copied(asked.label, known, output_reader)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied)
         expected, compared, largest = _compare(asked, fm, source_reader, output, outputs)
@@ -315,23 +301,6 @@ def _stated_levels(stated: object) -> tuple[float, ...]:
     with suppress(TypeError, ValueError):
         return levels_of([float(one) for one in listed])
     raise DataError(f"interval: expected numbers in the notes or the stats of the output, got {stated!r:.40}")
-
-
-def _outputs(made: Reader, fm: FeatureMap, scaled: bool, levels: tuple[float, ...] = ()) -> Outputs:
-    """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
-    writing = OutputOptions(features=True, unit_variance=scaled)
-    features = outputs_of(fm, writing, sparse=made.sparse)
-    if fm.predictor is None or scaled:
-        return features
-    predictions = outputs_of(fm, OutputOptions(interval=levels), only_numbers=made.positional)
-    # LIBSVM does not tell its width, and has a label beside the numbers.
-    fields = made.settled().fields[-1:] if made.sparse else made.fields
-    width = sum(field.width or 1 for field in fields)
-    last = made.fields[-1].name if made.fields else ""
-    endings = (predictions.names[-1], predictions.list_name)
-    if width == predictions.width if made.positional else last.endswith(endings):
-        return predictions
-    return features
 
 
 def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tuple[Rows, KeptRows | None]:

@@ -231,12 +231,12 @@ def test_verify_finds_a_class_and_a_probability_that_were_changed(model, data, t
     other = {"no": "perhaps", "perhaps": "no"}[prediction]
     place.write_text("\n".join([*text[:5], ",".join([number, other, *probabilities]), *text[6:]]) + "\n")
     with pytest.raises(
-        GateError, match=f"column 'prediction': expected '{prediction}' as in the input, got '{other}'"
+        GateError, match=f"column 'prediction': expected '{prediction}' as the model predicts, got '{other}'"
     ):
         verify_file(str(tmp_path / "model.joblib"), data, str(place))
     probabilities[0] = "0.123"
     place.write_text("\n".join([*text[:5], ",".join([number, prediction, *probabilities]), *text[6:]]) + "\n")
-    with pytest.raises(GateError, match="prediction 0: expected .*, got 0.123"):
+    with pytest.raises(GateError, match="column 'probability_[a-z]*': expected .*, got 0.123"):
         verify_file(str(tmp_path / "model.joblib"), data, str(place))
 
 

@@ -154,9 +154,14 @@ def load_config(source: Source, root: type[Config] = Config) -> Config:
         return source
     if isinstance(source, Mapping):
         return _checked("config", dict(source), root)
+    if isinstance(source, str) and "\n" in source:
+        raise ConfigError(
+            ["config: expected a path or a mapping, got text: save it to a file, or give a mapping"]
+        )
     if isinstance(source, (str, os.PathLike)):
         return read_yaml(os.fsdecode(source), root, "steps")
-    raise ConfigError([f"config: expected a path or a mapping, got {spell(source)}"])
+    hint = "; its `config` is one" if isinstance(getattr(source, "config", None), Config) else ""
+    raise ConfigError([f"config: expected a path or a mapping, got {spell(source)}{hint}"])
 
 
 def read_yaml(name: str, root: type[M], key: str) -> M:

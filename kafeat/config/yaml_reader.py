@@ -218,7 +218,9 @@ def decode(content: bytes) -> str:
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8-sig", "replace")
         got = f"the byte 0x{content[error.start]:02x}"
-        problem = f"expected text in UTF-8, got {got}: save the config so, if it is one"
+        model = content.startswith(b"\x80")  # as every pickle does
+        remedy = "this may be a model, which --model takes" if model else "save the config so, if it is one"
+        problem = f"expected text in UTF-8, got {got}: {remedy}"
         raise UnreadableConfigError(problem, _end_of(before)) from None
 
 

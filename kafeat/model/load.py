@@ -6,7 +6,7 @@ import hashlib
 import os
 
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import place_of
 from kafeat.model import serialize
 from kafeat.model.feature_map import FeatureMap
 
@@ -41,7 +41,7 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
     >>> loaded.digest == fm.digest
     True
     """
-    return load_from(parse_location(path))
+    return load_from(place_of("load", path))
 
 
 def load_from(place: Location) -> FeatureMap:

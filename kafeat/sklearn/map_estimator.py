@@ -21,6 +21,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from kafeat.config import Config, load_config
+from kafeat.contract.describe import spell
 from kafeat.contract.step import takes_missing
 from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError, quoted, spell_row
 from kafeat.io.readers.base import Reader
@@ -103,8 +104,13 @@ def changed(steps: object, changes: Mapping[str, Any]) -> list[tuple[str, Recipe
 def recipes_of(steps: object, taken: Sequence[str]) -> list[Any]:
     """Return the steps as in a config; refuse a name in `taken` or with two underscores."""
     recipes = named(steps)
-    if not recipes:
-        raise UsageError(f"steps: expected a kind, a recipe, or a list of them, got {steps!r:.100}")
+    odd = next(filter(_is_no_step, recipes.values()), None)
+    if not recipes or odd is not None:
+        got = steps if odd is None else odd["kind"] if "steps" not in odd else odd
+        raise UsageError(
+            f"steps: expected a kind, a recipe, or a list of them, got {spell(got)}: a config or its path is given as "
+            "config=…; a model is fitted already, and kafeat.load reads it"
+        )
     for name in recipes:
         if name in taken or "__" in name:
             raise UsageError(
@@ -112,6 +118,12 @@ def recipes_of(steps: object, taken: Sequence[str]) -> list[Any]:
                 "give the step another name, as in [('name', {'kind': …})]"
             )
     return list(recipes.values())
+
+
+def _is_no_step(recipe: Recipe) -> bool:
+    """Return true for a whole config, and for a path in the place of a kind."""
+    kind = recipe.get("kind")
+    return "steps" in recipe or (isinstance(kind, str) and not kind.isidentifier())
 
 
 def plain(value: Any) -> Any:

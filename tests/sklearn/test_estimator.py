@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kafeat
 from kafeat.errors import DataError, KafeatWarning, UsageError
-from kafeat.sklearn import FeatureMap
+from kafeat.sklearn import FeatureMap, FeatureMapRegressor
 
 PROJECTION = {"kind": "projection", "n_components": 5}
 Y = load_digits().target
@@ -584,3 +584,36 @@ def test_random_state_is_the_seed_as_scikit_learn_spells_it():
     np.testing.assert_array_equal(FeatureMap(config=config, random_state=7).fit_transform(X), expected)
     with pytest.raises(ValueError, match="seed"):
         features(random_state="seven")
+
+
+CONFUSED = {
+    "path": "configs/fourier.yaml",
+    "Path": Path("configs/fourier.yaml"),
+    "path of a model": "model.joblib",
+    "a path in a list": ["standardize", "maps/fourier.yaml"],
+    "a named path": [("map", "fourier.yaml")],
+    "config": {"steps": [{"kind": "standardize"}]},
+    "Config": kafeat.Config(steps=[{"kind": "standardize"}]),
+    "map": kafeat.fit({"steps": [{"kind": "standardize"}]}, [[1.0], [2.0]]),
+}
+
+
+@pytest.mark.parametrize("name", CONFUSED)
+@pytest.mark.parametrize("kind", [FeatureMap, FeatureMapRegressor])
+def test_what_is_confused_with_steps_gets_the_keyword_that_takes_it(kind: type, name: str) -> None:
+    match = "^steps: expected a kind, a recipe, or a list of them, got .*: a config or its path is given as config="
+    with pytest.raises(ValueError, match=match):
+        kind(CONFUSED[name]).fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+def test_what_is_confused_with_a_config_or_a_model_is_named(tmp_path: Path) -> None:
+    X, path = [[1.0], [2.0]], tmp_path / "m.joblib"
+    kafeat.fit({"steps": [{"kind": "standardize"}]}, X).save(path)
+    with pytest.raises(kafeat.errors.ConfigError, match="this may be a model, which --model takes"):
+        kafeat.fit(path, X)
+    with pytest.raises(kafeat.errors.ConfigError, match="got a value of type FeatureMap; its `config` is one"):
+        kafeat.fit(kafeat.load(path), X)
+    with pytest.raises(kafeat.errors.ConfigError, match="expected a path or a mapping, got text: save it to a file"):
+        kafeat.fit("steps:\n  - kind: standardize\n", X)
+    with pytest.raises(kafeat.errors.UsageError, match="load: expected a path or URI, got dict"):
+        kafeat.load({"steps": []})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, UsageError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
@@ -31,6 +31,14 @@ def parse_location(text: str | os.PathLike[str] | Location) -> Location:
 def location_of(data: object) -> Location | None:
     """Return the location of data that are given by a path or a URI, and None for data in memory."""
     return parse_location(data) if isinstance(data, str | os.PathLike | Location) else None
+
+
+def place_of(name: str, value: object, remedy: str = "") -> Location:
+    """Return the location of a path or URI; `name` is that of the argument, for messages."""
+    place = location_of(value)
+    if place is None:
+        raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")
+    return place
 
 
 def write_file(

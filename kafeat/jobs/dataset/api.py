@@ -15,11 +15,12 @@ from kafeat.errors import PartsError, SystemRefusedError, UsageError
 from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location, making
+from kafeat.io.storage.location import place_of
 from kafeat.io.storage.owner import owning
 from kafeat.io.storage.temporary_files import remove_stale_below
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
 from kafeat.jobs.dataset.part import Outcome, known_parts, text_parts
-from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, place_of, plan_parts
+from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
 from kafeat.jobs.options import with_keywords
 from kafeat.jobs.transform.options import Path, TransformOptions
 from kafeat.jobs.transform.outputs import outputs_of

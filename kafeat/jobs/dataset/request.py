@@ -24,7 +24,7 @@ from kafeat.io.formats import FORMATS, format_of_part, spelled
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.base import Entry, Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import location_of
+from kafeat.io.storage.location import place_of
 from kafeat.io.storage.owner import is_lock
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_part
@@ -223,7 +223,7 @@ class DatasetRequest:
         most = asked.max_bad_rows
         return cls(
             asked.model if isinstance(asked.model, FeatureMap) else place_of("model", asked.model),
-            place_of("src", asked.src),
+            place_of("src", asked.src, "; FeatureMap.transform takes tables and arrays"),
             place_of("dst", asked.dst),
             InputOptions(**reading),
             OutputOptions(
@@ -312,15 +312,6 @@ class DatasetRequest:
             raise SystemRefusedError(
                 f"{self.target}: expected a folder for the parts of the output, got a file"
             )
-
-
-def place_of(name: str, value: object) -> Location:
-    """Return the location of a path or URI; `name` is that of the option."""
-    place = location_of(value)
-    if place is None:
-        remedy = "; FeatureMap.transform takes tables and arrays" if name == "src" else ""
-        raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")
-    return place
 
 
 def _place_of(name: str, value: object) -> Location | None:

@@ -611,9 +611,13 @@ def test_what_is_confused_with_a_config_or_a_model_is_named(tmp_path: Path) -> N
     kafeat.fit({"steps": [{"kind": "standardize"}]}, X).save(path)
     with pytest.raises(kafeat.errors.ConfigError, match="this may be a model, which --model takes"):
         kafeat.fit(path, X)
-    with pytest.raises(kafeat.errors.ConfigError, match="got a value of type FeatureMap; its `config` is one"):
+    with pytest.raises(
+        kafeat.errors.ConfigError, match="got a value of type FeatureMap; its `config` is one"
+    ):
         kafeat.fit(kafeat.load(path), X)
-    with pytest.raises(kafeat.errors.ConfigError, match="expected a path or a mapping, got text: save it to a file"):
+    with pytest.raises(
+        kafeat.errors.ConfigError, match="expected a path or a mapping, got text: save it to a file"
+    ):
         kafeat.fit("steps:\n  - kind: standardize\n", X)
     with pytest.raises(kafeat.errors.UsageError, match="load: expected a path or URI, got dict"):
         kafeat.load({"steps": []})

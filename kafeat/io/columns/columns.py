@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from kafeat.contract.coding import MOST_CATEGORIES
 from kafeat.contract.describe import spell
@@ -16,9 +17,10 @@ from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.step import MOST_FEATURES
 from kafeat.contract.tile import InputRows, TextRows, numbers_of
 from kafeat.errors import quoted
-from kafeat.io.columns.categories import Categories, Vocabulary
+from kafeat.io.columns.categories import Categories, Codes, Vocabulary, spelled
 from kafeat.io.columns.dialect import ISO, KEEP, OLD, USUAL, Dialect
 from kafeat.io.columns.fields import is_harmful
+from kafeat.io.columns.numbers import is_text
 from kafeat.io.columns.times import check_timezone, time_pattern
 from kafeat.types import Array, Floats
 
@@ -46,6 +48,14 @@ class Column:
     def n_features(self) -> int:
         """Number of features that the column holds."""
         return 1 if self.width is None else self.width
+
+    def codes(self, values: pa.Array) -> Codes:
+        """Return the codes of categories. Numbers get the decimal mark of the text in which the categories were met."""
+        if self.categories is None:
+            raise TypeError(f"column {self.name!r} has no categories")
+        if self.dialect.decimal == "," and not is_text(values.type):
+            values = pa.array([word.replace(".", ",") for word in spelled(values)], pa.string())
+        return self.categories.codes(values)
 
 
 @dataclass(frozen=True)

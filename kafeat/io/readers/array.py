@@ -68,8 +68,8 @@ class ArrayChunk(Chunk):
             return same, all_finite(same) or not self._bad(same, coded).any()
         out = np.empty_like(block, dtype, subok=False)
         finite = cast_finite(block, out)
-        for j, categories in coded.items():
-            finite &= cast_finite(categories.codes(self._as_it_is(j)), out[:, j])
+        for j in coded:
+            finite &= cast_finite(self.columns.features[j].codes(self._as_it_is(j)), out[:, j])
         return out, finite or not self._bad(out, coded).any()
 
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:

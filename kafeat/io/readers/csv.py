@@ -37,6 +37,8 @@ class UntypedReader(TextReader):
 
     untyped = True
     _meant: frozenset[str] = frozenset()
+    _commas: frozenset[int] = frozenset()
+    """The features whose numbers get a comma that the file does not have; a copy of such a column is read beside it."""
 
     @abstractmethod
     def _texts(self, index: int) -> Sequence[str]:
@@ -58,12 +60,10 @@ class UntypedReader(TextReader):
     ) -> Iterator[Chunk]:
         features = indices_of(self, (column.name for column in columns.features))
         passthrough = indices_of(self, keep)
-        indices = list(dict.fromkeys([*features, *passthrough]))
-        take_passthrough = (
-            self._take_passthrough([indices.index(i) for i in passthrough], keep, typed_passthrough)
-            if passthrough
-            else None
-        )
+        kept = [i for i in dict.fromkeys(passthrough) if i in self._commas or i not in features]
+        indices = [*features, *kept]
+        where = [len(features) + kept.index(i) if i in kept else features.index(i) for i in passthrough]
+        take_passthrough = self._take_passthrough(where, keep, typed_passthrough) if passthrough else None
         broken: Broken = {}
         for start, table in cut(self._pieces(indices, broken if set_aside else None), height):
             above, rows = start % height, table.num_rows

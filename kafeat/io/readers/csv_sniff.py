@@ -138,7 +138,10 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     words = [
         row for row, value in zip(filled, numbers, strict=True) if np.isnan(value) and _is_word(values[row])
     ]
-    guess = guess_decimal(texts, asked.decimal) if words or asked.decimal == "," else None
+    spelled = [
+        text for text in texts if not isinstance(text, JsonNumber)
+    ]  # the mark of the others is a point anyway
+    guess = guess_decimal(spelled, asked.decimal) if words or (spelled and asked.decimal == ",") else None
     if guess is not None:
         decimal, problem, shown = guess
         row = next((row for row in filled if values[row].strip() == shown), 0)

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import pyarrow as pa
 
 from kafeat.errors import DataError, quoted, spell_row
+from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import NOTHING_ASKED, Asked
-from kafeat.io.columns.fields import Field, listed
+from kafeat.io.columns.fields import Field, indices_of, listed
+from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv import UntypedReader
 from kafeat.io.readers.csv_sniff import JsonNumber, guessed, inferred
 from kafeat.io.readers.table import Broken
@@ -103,23 +106,36 @@ class JsonlReader(UntypedReader):
             return inferred(values, dialect)
         return pa.bool_() if kinds == {bool} else pa.string()
 
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
+    ) -> Iterator[Chunk]:
+        view = copy(self)
+        commas = [column.name for column in columns.features if column.dialect.decimal == ","]
+        view._commas = frozenset(indices_of(self, commas))
+        yield from super(JsonlReader, view)._chunks(
+            columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
+        )
+
     def _estimated_rows(self) -> int | None:
         return self.rows if self.rows == 0 else self._text.estimated_lines(bytes)
 
     def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
+        commas = [
+            at for at, index in enumerate(indices) if index in self._commas and at == indices.index(index)
+        ]
         done, unseen = 0, self._later.intersection(names)
         with self._text.opened() as text:
             for piece in whole_lines(self.location, text, LOOK):
                 lines = _lines(piece if done else piece.removeprefix(_BOM))
-                rows, problems = _parsed(lines, str)
+                rows, problems = _parsed(lines, JsonNumber if commas else str)
                 for row, problem in problems.items():
                     if broken is None:
                         raise DataError(f"{self.location}: {spell_row(done + row)}: {problem}")
                     broken[done + row] = problem, lines[row].decode(errors="replace")
                 height = max(1, _MOST_CELLS // max(1, len(names)))
                 for at in range(0, len(rows), height):
-                    yield _batch(rows[at : at + height], names)
+                    yield _batch(rows[at : at + height], names, commas)
                 unseen.difference_update(*rows)
                 done += len(rows)
                 if text.paused:
@@ -209,8 +225,18 @@ def _text(value: Any) -> str | None:
     return ("false", "true")[value] if isinstance(value, bool) else value
 
 
-def _batch(rows: list[Row], names: list[str]) -> pa.RecordBatch:
-    """Return these columns as text."""
+def _with_comma(value: Any) -> str | None:
+    return value.replace(".", ",") if type(value) is JsonNumber else _text(value)
+
+
+def _batch(rows: list[Row], names: list[str], commas: Sequence[int] = ()) -> pa.RecordBatch:
+    """Return these columns as text, with decimal commas in the numbers of the columns `commas`."""
+    if commas:
+        # Only numbers: a point in text may separate thousands where others have decimal commas.
+        own = {at: pa.array([_with_comma(row.get(names[at])) for row in rows], pa.string()) for at in commas}
+        others = [at for at in range(len(names)) if at not in own]
+        own |= dict(zip(others, _batch(rows, [names[at] for at in others]).columns, strict=True))
+        return pa.RecordBatch.from_arrays([own[at] for at in range(len(names))], names)
     kind = pa.struct([(name, pa.string()) for name in names])
     try:
         values = pa.array(rows, kind)

@@ -174,7 +174,7 @@ class TableChunk(Chunk):
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
     """Decode a piece of a column into `out`. Return true if all numbers are finite."""
     if column.categories is not None:
-        return cast_finite(column.categories.codes(piece)[:, None], out)
+        return cast_finite(column.codes(piece)[:, None], out)
     if column.times:
         return cast_finite(to_seconds(piece, column.dialect)[:, None], out)
     if column.width is None:

@@ -48,7 +48,10 @@ class RowKeys:
 def one_only(ordered: bool) -> DataError:
     """Return the error for rows that cannot be divided."""
     expected, got = ("times that differ", "one time") if ordered else ("several groups", "one")
-    return DataError(f"split_by: expected {expected} among the rows, got {got} only")
+    return DataError(
+        f"split_by: expected {expected} among the rows, got {got} only where some are to be held out: give rows of "
+        f"more {'times' if ordered else 'groups'}, or split by another column"
+    )
 
 
 def _edges(values: Floats, places: list[int]) -> Floats:
@@ -69,7 +72,7 @@ class Cut(NamedTuple):
 class Folds:
     """Parts of rows, and the cuts into parts to learn from and a part to hold out.
 
-    With `edges` a row is in the part of its key between two of them; without, keys are whole numbers, which are random.
+    With `edges` a row is in the part of its key between two of them; without, a row's hash decides.
     """
 
     edges: Floats | None = None
@@ -90,8 +93,10 @@ class Folds:
         return FOLDS if self.edges is None else len(self.edges) + 1
 
     def parts(self, keys: Array) -> Array:
-        """Return the part of each row from its key (n,)."""
+        """Return the part of each row from its key (n,), or without edges from its hash (n,), a whole number."""
         if self.edges is None:
+            if keys.dtype.kind not in "iu":
+                raise TypeError("random parts follow from hashes, got keys, which need edges")
             return (keys % keys.dtype.type(FOLDS)).astype(np.intp)
         return np.searchsorted(self.edges, keys, side="right")
 
@@ -102,6 +107,16 @@ class Folds:
             return [Cut(tuple(range(held)), held) for held in range(1, self.count)]
         every = range(self.count)
         return [Cut(tuple(part for part in every if part != held), held) for held in every]
+
+    @property
+    def one_part(self) -> DataError:
+        """The error for a search on rows of one part, of which none is held out."""
+        if self.edges is not None:
+            return one_only(self.ordered)
+        return DataError(
+            f"penalty: expected rows in at least two of the {FOLDS} random parts, which are held out in turn, got them "
+            "in one: give more rows, or a number as the penalty"
+        )
 
 
 RANDOM = Folds()
@@ -120,16 +135,24 @@ class Folded:
         folds = Folds.by(keys)
         return cls(folds.parts(np.arange(n) if keys is None else keys.values), folds)
 
+    def select(self, rows: Array | Mask | slice) -> Self:
+        """Return these rows."""
+        return type(self)(self.parts[rows], self.folds)
+
+    @property
+    def cuts(self) -> list[tuple[Mask, Mask]]:
+        """Masks of the rows to learn from and of those held out, for each cut that has both; refuse to have none."""
+        masks = [(np.isin(self.parts, cut.train), self.parts == cut.held) for cut in self.folds.cuts]
+        cuts = [(train, held) for train, held in masks if train.any() and held.any()]
+        if not cuts:
+            raise self.folds.one_part
+        return cuts
+
 
 def cuts_by(keys: RowKeys, n: int) -> list[tuple[Mask, Mask]]:
     """Return masks of the rows to learn from and of those held out, for about `n` cuts by the keys."""
     folds = Folds.by(keys, n)
-    parts = folds.parts(keys.values)
-    masks = [(np.isin(parts, cut.train), parts == cut.held) for cut in folds.cuts]
-    cuts = [(train, held) for train, held in masks if train.any() and held.any()]
-    if not cuts:
-        raise one_only(keys.ordered)
-    return cuts
+    return Folded(folds.parts(keys.values), folds).cuts
 
 
 def uneven_folds(counts: Array) -> str | None:

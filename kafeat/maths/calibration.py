@@ -36,6 +36,14 @@ def _log_softmax(scores: Floats) -> Floats:
     return logs
 
 
+def rows_of(weights: Floats) -> float:
+    """Return how many rows weights (n,) stand for: their sum, as they are counts, and no fewer than there are.
+
+    Weights may be shares of a whole, whose sum is 1.
+    """
+    return max(float(len(weights)), float(weights.sum()))
+
+
 class Calibration(NamedTuple):
     """p = softmax(s/T + a) of scores s (n, c)."""
 
@@ -58,7 +66,8 @@ def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = Non
     n, c = scores.shape
     if not n or not np.isfinite(scores).all() or not np.ptp(scores, axis=1).any():
         return Calibration(1.0, np.zeros(c))
-    weights = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    weights, rows = (np.ones(n), n) if weights is None else (weights, rows_of(weights))
+    weights = weights / weights.sum()
     unit = float(np.std(scores - scores.mean(axis=1, keepdims=True)))
     own = np.arange(n), classes
 
@@ -66,11 +75,11 @@ def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = Non
         power, biases = parameters[0], parameters[1:]
         inverse = np.exp(power) / unit
         logs = _log_softmax(scores * inverse + biases)
-        value = 0.5 * float(biases @ biases) / n - float(weights @ logs[own])
+        value = 0.5 * float(biases @ biases) / rows - float(weights @ logs[own])
         p = np.exp(logs)
         p[own] -= 1.0
         p *= weights[:, None]
-        return value, np.append(inverse * float((p * scores).sum()), p.sum(axis=0) + biases / n)
+        return value, np.append(inverse * float((p * scores).sum()), p.sum(axis=0) + biases / rows)
 
     bounds = [(np.log(unit / _MOST), np.log(unit / _LEAST)), *[(None, None)] * c]
     start = np.append(np.clip(0.0, *bounds[0]), np.zeros(c))

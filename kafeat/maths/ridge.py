@@ -21,7 +21,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from kafeat.contract.folds import FOLDS, RANDOM, Folds, RowKeys
+from kafeat.contract.folds import RANDOM, Folded, Folds, RowKeys
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
@@ -280,7 +280,7 @@ class NormalEquations:
                 f"ridge: expected at most {MOST_COLUMNS:,} columns for its normal equations, got {width:,}; an "
                 "evaluation without --label shows the errors against the kernel"
             )
-        self._folds, self.cuts = folds, folds.cuts
+        self.folds, self.cuts = folds, folds.cuts
         self._parts = [RowSums.empty(width, targets) for _ in range(folds.count)]
         self._pivot: tuple[Floats, Floats] | None = None
         self._units: Floats = np.ones(width)
@@ -378,7 +378,7 @@ class NormalEquations:
         The rows Z (n, D) with targets Y (n, k) are among those that were added. With random folds, each of them is left
         out alone: ŷ₋ᵢ = yᵢ − rᵢ/(1 − hᵢ), with hᵢ = zᵢᵀ(A + λ)⁻¹zᵢ + 1/n. Otherwise its part is left out.
         """
-        if self._folds.edges is None:
+        if self.folds.edges is None:
             return self._alone(multiple, Z, Y, np.ones(len(Z)) if weights is None else weights)
         out = np.full(Y.shape, np.nan)
         for cut in self.cuts:
@@ -428,13 +428,15 @@ class NormalEquations:
 
         `relatives` gives the penalties for the equations of the other rows, relative to the mean eigenvalue.
         """
+        cuts = [(self._of(cut.train), self._parts[cut.held]) for cut in self.cuts]
+        cuts = [(rest, held) for rest, held in cuts if rest.n and held.n]
+        if not cuts:
+            raise self.folds.one_part
         errors, spread = np.zeros(1), 0.0
-        for cut in self.cuts:
-            rest, held = self._of(cut.train), self._parts[cut.held]
-            if rest.n and held.n:
-                system = self._system(rest)
-                missed, of_means = self._missed(system, held, relatives(system))
-                errors, spread = errors + missed, spread + of_means
+        for rest, held in cuts:
+            system = self._system(rest)
+            missed, of_means = self._missed(system, held, relatives(system))
+            errors, spread = errors + missed, spread + of_means
         return errors, spread
 
     def _missed(self, system: _System, held: RowSums, relatives: Floats) -> tuple[Floats, float]:
@@ -454,7 +456,7 @@ class NormalEquations:
 class KernelRidge:
     """A kernel matrix K (n, n) with targets Y (n, k), ready for ridge regression with the penalties of the columns."""
 
-    def __init__(self, K: Floats, Y: Floats, folds: Array, jobs: int = 1) -> None:
+    def __init__(self, K: Floats, Y: Floats, folds: Folded, jobs: int = 1) -> None:
         largest = float(np.abs(K).max(initial=0.0))
         # a power of two, so that squares of small and large entries fit
         self._unit = float(power_of_two(largest)) if largest > LEAST else 1.0
@@ -463,10 +465,8 @@ class KernelRidge:
     def search(self) -> float:
         """Return the penalty with the least squared error over the folds."""
         errors = np.zeros(len(PENALTIES))
-        for fold in range(FOLDS):
-            held, rest = np.flatnonzero(self._folds == fold), np.flatnonzero(self._folds != fold)
-            if len(held) and len(rest):
-                errors += self._errors(held, rest)
+        for rest, held in self._folds.cuts:
+            errors += self._errors(np.flatnonzero(held), np.flatnonzero(rest))
         relative = float(PENALTIES[int(np.argmin(errors))])
         return _System.of_kernel(self._K, self._Y).penalty(relative) * self._unit
 

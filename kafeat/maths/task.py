@@ -50,10 +50,11 @@ class PredictionTask:
         """Return the class number of each label."""
         if self.classes is None:
             raise TypeError("a regression has no classes")
-        if self.classes.dtype.kind != "O":
-            return np.searchsorted(self.classes, labels.astype(self.classes.dtype))
-        number = {name: number for number, name in enumerate(self.classes.tolist())}
         # A label that is no class belongs to a row that is not learned from.
+        if self.classes.dtype.kind != "O":
+            places = np.searchsorted(self.classes, labels.astype(self.classes.dtype))
+            return np.minimum(places, len(self.classes) - 1)
+        number = {name: number for number, name in enumerate(self.classes.tolist())}
         return np.fromiter((number.get(one, 0) for one in labels.tolist()), np.intp, len(labels))
 
     def class_weights(self, labels: Array) -> Floats:

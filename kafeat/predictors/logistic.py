@@ -6,10 +6,11 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from kafeat.contract.folds import Folded
 from kafeat.contract.predictor import HeldOut, Learned, Learning, Targets, TrainingRows
 from kafeat.contract.step import parameter
 from kafeat.errors import DataError
-from kafeat.maths.calibration import log_loss, softmax
+from kafeat.maths.calibration import log_loss, rows_of, softmax
 from kafeat.maths.linear_output import needs_float64
 from kafeat.maths.logistic import LabelledRows, LogisticProblem
 from kafeat.predictors._linear import LinearPredictor
@@ -106,17 +107,15 @@ class _Learning(Learning):
         """Score rows held out, with each penalty."""
         some = np.arange(0, len(rows.Z), -(-len(rows.Z) // _MOST_SEARCHED))
         rows, kept = rows.select(some), kept.select(some)
-        parts, logits = kept.parts, np.full((len(multiples), *kept.targets.shape), np.nan)
+        logits = np.full((len(multiples), *kept.targets.shape), np.nan)
         losses, spread = np.zeros(len(multiples)), 0.0
-        for cut in self._folds.cuts:
-            rest, held = rows.select(np.isin(parts, cut.train)), rows.select(parts == cut.held)
-            if not (len(rest.Z) and len(held.Z)):
-                continue
+        for train, own in Folded(kept.parts, self._folds).cuts:
+            rest, held = rows.select(train), rows.select(own)
             problem, W = LogisticProblem(rest, self._n_classes, self._jobs), None
             # From large to small, as each is a start for the next.
             for i in np.argsort(multiples)[::-1]:
                 W, b = problem.fit(multiples[i], W, _ROUGHLY)
-                logits[i, parts == cut.held] = scores = held.Z @ W + b
+                logits[i, own] = scores = held.Z @ W + b
                 losses[i] += _loss(scores, held)
             spread += _loss(np.tile(_frequencies(rest, self._n_classes), (len(held.Z), 1)), held)
         saved = [float(1.0 - loss / spread) if spread > 0.0 else 0.0 for loss in losses]
@@ -129,5 +128,5 @@ def _loss(scores: Floats, rows: LabelledRows) -> float:
 
 def _frequencies(rows: LabelledRows, n_classes: int) -> Floats:
     """Return the logarithms of the frequencies of the classes; one that is absent counts as half a row."""
-    counts = np.bincount(rows.classes, rows.weights, n_classes)
-    return np.log(np.maximum(counts, 0.5) / counts.sum())
+    shares = np.bincount(rows.classes, rows.weights, n_classes) / rows.weights.sum()
+    return np.log(np.maximum(shares, 0.5 / rows_of(rows.weights)))

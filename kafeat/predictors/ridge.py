@@ -88,17 +88,14 @@ def _scored(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> Held
             model = ridge.model_of(multiple, cut.train)
             scores.append(model(kept.features[rows].astype(np.float64)))
             places.append(rows)
-    none = np.empty((0, kept.targets.shape[1]))
-    return HeldOut(
-        kept.select(np.concatenate([np.empty(0, np.intp), *places])), np.concatenate([none, *scores])
-    )
+    if not places:
+        raise ridge.folds.one_part
+    return HeldOut(kept.select(np.concatenate(places)), np.concatenate(scores))
 
 
 def _calibration(scored: HeldOut) -> Calibration:
     """Return the calibration for scores of rows by models that were fitted without them."""
     rows = scored.rows
-    if not len(rows.targets):
-        return Calibration(1.0, np.zeros(rows.targets.shape[1]))
     weights = np.ones(len(rows.targets)) if rows.weights is None else rows.weights
     return fit_calibration(scored.outputs, rows.targets.argmax(axis=1), weights)
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from kafeat.config import Config, load_config
 from kafeat.contract.describe import nearest
+from kafeat.contract.folds import RANDOM, Folds
 from kafeat.contract.tile import dense
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
 from kafeat.io.readers.memory import table_of
@@ -132,12 +133,15 @@ def _value(text: str) -> Any:
 class Fit(NamedTuple):
     """A fitted map, and the seconds and peak of memory of its fit without reading.
 
-    Both are None for a model, and the peak is None for a long fit.
+    Both are None for a model, and the peak is None for a long fit. `folds` and the `summary` of the labels are for the
+    predictor.
     """
 
     map: FeatureMap
-    seconds: float | None
-    peak_bytes: int | None
+    seconds: float | None = None
+    peak_bytes: int | None = None
+    folds: Folds = RANDOM
+    summary: LabelSummary | None = None
 
 
 @dataclass(frozen=True)
@@ -187,13 +191,12 @@ class ComparedMap:
         The learner, if there is one, scores the values of `validate` in a recipe.
         """
         if self.fitted is not None:
-            return Fit(self.fitted, None, None)
+            return Fit(self.fitted)
         with data.open() as source:
             rows = TrainingData(
                 source, request.labels, request.split, rows_numbered(held_out), request.weight
             )
-            all_rows = any(step.traits.learns_all_rows for step in self.config.map_steps)
-            summary = LabelSummary() if all_rows else None
+            summary = LabelSummary() if self.config.learn_all_rows else None
             sampled = read_sample(self.config, rows, listener, summary)
             predict = (
                 partial(learner.held_out_predictions, penalty=request.penalty)
@@ -201,14 +204,21 @@ class ComparedMap:
                 else ridge_predictions
             )
             streams = row_streams(self.config, rows)
-            learn = partial(sampled.learn, final=False, with_mean=False, predict=predict, all_rows=streams)
+            learn = partial(
+                sampled.learn,
+                final=False,
+                with_mean=False,
+                predict=predict,
+                task=request.task,
+                all_rows=streams,
+            )
             fitted: list[FeatureMap] = []
             first, again = (
                 timed(lambda: fitted.append(learn(listener))),
                 timed(lambda: learn(SILENT)),
             )
             costs = cost_of(first, again, PeakMemory())
-            return Fit(fitted[0], *costs)
+            return Fit(fitted[0], *costs, Folds.by(sampled.keys), summary)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from kafeat.contract.folds import FOLDS, Folded, Folds, RowKeys
+from kafeat.contract.folds import Folded, Folds, RowKeys
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.ridge import KernelRidge, NormalEquations
@@ -46,11 +46,11 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True)
 class Truth:
-    """The task, the labels (n,) and the folds (n,) of all rows, and their groups (n,) if whole groups are held out."""
+    """The task, the labels (n,) and the folds of n rows, and their groups (n,) if whole groups are held out."""
 
     task: PredictionTask
     labels: Array
-    folds: Array
+    folds: Folded
     groups: Floats | None = None
 
     def tested(self, rows: Array, predicted: Floats) -> Tested:
@@ -94,12 +94,10 @@ class Split:
         return self.test if self.validation is None else self.test | self.validation
 
     @property
-    def folds(self) -> npt.NDArray[np.intp]:
-        """Return the fold of each row, (n,); times are cut into blocks."""
-        if self.keys is not None:
-            blocks = Folds.by(replace(self.keys, ordered=False))
-            return blocks.parts(self.keys.values)
-        return (self.hashes % np.uint64(FOLDS)).astype(np.intp)
+    def folds(self) -> Folded:
+        """The rows in folds, by the keys of the training rows, so that these are divided evenly."""
+        folds = Folds.by(None if self.keys is None else self.keys.select(self.train))
+        return Folded(folds.parts(self.hashes if self.keys is None else self.keys.values), folds)
 
     def some(self, of: Mask, most: int) -> npt.NDArray[np.intp]:
         """Return at most `most` of these rows, those with the largest hashes, in row order."""
@@ -288,7 +286,8 @@ class Learner(ABC):
         def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
             yield numbers[rows], Z[rows]
 
-        truth = Truth(task, labels, np.append(train.parts, numbers[n:] % FOLDS))
+        parts = np.append(train.parts, np.zeros(len(Z) - n, np.intp))  # only those of the first rows count
+        truth = Truth(task, labels, Folded(parts, train.folds))
         model = self.linear(Inputs(Z.shape[1], blocks), numbers < n, truth, penalty)
         return model(Z[n:].astype(np.float64))
 
@@ -306,14 +305,16 @@ class Ridge(Learner):
         for rows, Z in inputs.blocks(train):
             Y = truth.task.targets(truth.labels[rows])
             if equations is None:
-                equations = NormalEquations(inputs.width, Y.shape[1], self._jobs, inputs.standardize)
-            equations.add(Z, Y, truth.folds[rows])
+                equations = NormalEquations(
+                    inputs.width, Y.shape[1], self._jobs, inputs.standardize, truth.folds.folds
+                )
+            equations.add(Z, Y, truth.folds.parts[rows])
         if equations is None:
             raise UsageError("label: expected rows to train on, got none")
         return equations
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
-        return KernelRidge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows], self._jobs)
+        return KernelRidge(K, truth.task.targets(truth.labels[rows]), truth.folds.select(rows), self._jobs)
 
 
 def predictions(model: Predict, inputs: Inputs, rows: Mask) -> tuple[Array, Floats]:

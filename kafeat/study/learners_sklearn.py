@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
+from kafeat.contract.folds import Folded
 from kafeat.errors import DataError, UsageError, first_line
 from kafeat.maths.ridge import rounding_of
 from kafeat.maths.task import PredictionTask
@@ -109,14 +110,14 @@ class HeldRows:
 
     Attributes:
         y: The class numbers or scaled numbers of the rows, (n,).
-        folds: Their folds, (n,).
+        folds: Their folds.
     """
 
     make: Make
     task: PredictionTask
     Z: Floats
     y: Array
-    folds: Array
+    folds: Folded
     _: KW_ONLY
     scaling: Scaling = NO_SCALING
     is_kernel: bool = False
@@ -127,10 +128,10 @@ class HeldRows:
     def _mean_score(self, cost: float) -> float:
         """Return the mean score over the folds; a cost of rows is chosen on some of them."""
         every = 1 if self.is_kernel else -(-len(self.Z) // _CHOSEN_ON)
-        Z, y, folds = self.Z[::every], self.y[::every], self.folds[::every]
-        scores = []
-        for fold in np.unique(folds):
-            held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        some = slice(None, None, every)
+        Z, y, scores = self.Z[some], self.y[some], list[float]()
+        for masks in self.folds.select(some).cuts:
+            rest, held = map(np.flatnonzero, masks)
             # R² of a single number is undefined
             if len(np.unique(y[rest])) > 1 and (self.task.classes is not None or len(held) > 1):
                 known, unseen = (
@@ -138,7 +139,12 @@ class HeldRows:
                 )
                 estimator, _ = _fitted(self.make(cost, self.task), known, y[rest])
                 scores.append(estimator.score(unseen, y[held]))
-        return float(np.mean(scores)) if scores else 0.0
+        if not scores:
+            raise DataError(
+                "learner: expected labels that differ among the rows that no fold holds out, got equal ones: give "
+                "--penalty, so that none is searched for"
+            )
+        return float(np.mean(scores))
 
     def model(self, penalty: float) -> Model:
         estimator, converged = _fitted(self.make(1.0 / penalty, self.task), self.Z, self.y)
@@ -155,11 +161,13 @@ class LinearMachine(Learner):
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         scaling = scaling_of(Z for _, Z in inputs.blocks(train)) if inputs.standardize else NO_SCALING
         rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
-        held = HeldRows(self._make, truth.task, Z, truth.answers(rows), truth.folds[rows], scaling=scaling)
+        held = HeldRows(
+            self._make, truth.task, Z, truth.answers(rows), truth.folds.select(rows), scaling=scaling
+        )
         return _training(held, truth.task, held.y)
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
-        y, folds = truth.answers(rows), truth.folds[rows]
+        y, folds = truth.answers(rows), truth.folds.select(rows)
         return _training(HeldRows(self._exact, truth.task, K, y, folds, is_kernel=True), truth.task, y)
 
 
@@ -303,7 +311,7 @@ class OnlineMachine(Learner):
         blocks = _held(inputs, train, scaling) if held else _scaled(inputs, scaling)
         most = int(np.clip(-(-_ENOUGH_STEPS // n), _FEWEST, _MOST))
         # Rows that are read again for each pass are read for one fold only.
-        folds = np.unique(truth.folds[train]) if held else np.zeros(1, truth.folds.dtype)
+        folds = np.unique(truth.folds.parts[train])[: None if held else 1]
         online = OnlineTraining(blocks, train, truth, scaling, most, tuple(folds.tolist()))
         return _training(online, truth.task, truth.answers(np.flatnonzero(train)))
 
@@ -373,9 +381,11 @@ class OnlineTraining:
         return descents
 
     def _parts(self, fold: int) -> tuple[Mask, Mask]:
-        """Return the rows to learn from without a fold, and those of the fold; all for both if either is empty."""
-        learn, held = self.train & (self.truth.folds != fold), self.train & (self.truth.folds == fold)
-        return (learn, held) if learn.any() and held.any() else (self.train, self.train)
+        """Return the rows to learn from without a fold, and those of the fold."""
+        own = self.truth.folds.parts == fold
+        if not (self.train & ~own).any():
+            raise self.truth.folds.folds.one_part
+        return self.train & ~own, self.train & own
 
     def _missed(self, estimators: Sequence[Any], held: Mask) -> Floats:
         """Return the error of each on the rows held out: rows of a wrong class, or the squared error."""

@@ -182,7 +182,7 @@ class Evaluator:
         if validation is not None:
             scored |= machines.validated(subject, validation)
         figures = machines.learning_figures(subject, compared) if drawn else LearningFigures()
-        model = self._model(machines, candidate, fit.map, subject, listener)
+        model = self._model(machines, candidate, fit, subject, listener)
         if model is not None:
             scored["model"], figures = model.entries, replace(figures, model=model.figures)
         task = self._of_task(machines, compared, validation)
@@ -201,14 +201,13 @@ class Evaluator:
         self,
         machines: Machines,
         candidate: ComparedMap,
-        fm: FeatureMap,
+        fit: Fit,
         subject: EvaluatedMap,
         listener: Listener,
     ) -> ScoredModel | None:
         """Score the predictor that a model ends in; that of a recipe is fitted on the rows that are not held out."""
-        rows, request, labels = self._rows, self._request, machines.truth.labels
-        if candidate.fitted is None:
-            fm = with_predictor(fm, candidate.config, self._data, request, labels, rows.held_out, listener)
+        rows, request = self._rows, self._request
+        fm = with_predictor(fit, self._data, request, rows.held_out, listener)
         scored = score_model(fm, subject, machines.truth, rows.test, request, machines.scoring.first)
         if scored is not None:
             seen = 0 if candidate.fitted is None else test_rows_seen(fm, self._data, rows.test)

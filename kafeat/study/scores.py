@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafeat.config import Config
+from kafeat.contract.folds import Folded
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.options import InputOptions
-from kafeat.jobs.fit.labels import LabelSummary, plain_names
+from kafeat.jobs.fit.labels import plain_names
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.predictor import check_rereadable, fit_predictor
+from kafeat.jobs.fit.predictor import fit_predictor
 from kafeat.jobs.fit.sample import TrainingData, rows_numbered
 from kafeat.maths.calibration import calibration_p_value, reliability
 from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
@@ -34,6 +34,7 @@ from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor, PredictedLabels
 from kafeat.model.provenance import printable
 from kafeat.pictures.figure_data import Curve, ModelFigures
+from kafeat.study.candidates import Fit
 from kafeat.study.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
 from kafeat.study.records import Entries, flat
@@ -319,25 +320,16 @@ def _order(predictor: FittedPredictor, labels: Sequence[str]) -> list[int] | Non
 
 
 def with_predictor(
-    fm: FeatureMap,
-    config: Config,
-    data: RereadableData,
-    request: EvaluationRequest,
-    labels: Array,
-    held_out: Mask,
-    listener: Listener,
+    fit: Fit, data: RereadableData, request: EvaluationRequest, held_out: Mask, listener: Listener
 ) -> FeatureMap:
     """Return a map with the predictor that its config ends in, fitted on the rows that are not held out."""
-    if config.predictor is None:
-        return fm
-    summary = LabelSummary()
-    summary.add(labels[~held_out])
+    if fit.map.config.predictor is None or fit.summary is None:
+        return fit.map
     with data.open() as source:
-        check_rereadable(source, config.predictor)
         training = TrainingData(
             source, request.labels, request.split, rows_numbered(held_out), request.weight
         )
-        return fit_predictor(fm, training, summary, request.jobs, listener)
+        return fit_predictor(fit.map, training, fit.summary, request.jobs, listener, fit.folds)
 
 
 def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | None:
@@ -414,7 +406,7 @@ def _scored(
     check_scoring(deciding, task.kind)
     every, request = np.ones(n, dtype=bool), EvaluationRequest(label=names, jobs=jobs)
     subject = EvaluatedMap(fm, data, n, request)
-    truth = Truth(task, labels, np.zeros(n, dtype=np.intp))
+    truth = Truth(task, labels, Folded.of(None, n))
     scored = score_model(fm, subject, truth, every, request, deciding)
     if scored is None:
         raise UsageError(

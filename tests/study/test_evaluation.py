@@ -6,7 +6,7 @@ from sklearn.kernel_ridge import KernelRidge as TheirKernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from kafeat.contract.folds import FOLDS
+from kafeat.contract.folds import FOLDS, RANDOM, Folded
 from kafeat.errors import DataError
 from kafeat.maths.ridge import PENALTIES, KernelRidge, NormalEquations
 from kafeat.maths.task import task_of
@@ -105,7 +105,7 @@ def test_a_constant_column_does_no_harm():
 def test_kernel_ridge_is_ridge_on_the_features_of_the_kernel(width):
     X, Y, folds = problem(width)
     train = 90
-    model = solved(KernelRidge(X[:train] @ X[:train].T, Y[:train], folds[:train]))
+    model = solved(KernelRidge(X[:train] @ X[:train].T, Y[:train], Folded(folds[:train], RANDOM)))
     equations = NormalEquations(width, 2)
     equations.add(X[:train], Y[:train], folds[:train])
     features = solved(equations)
@@ -116,7 +116,7 @@ def test_kernel_ridge_is_ridge_on_the_features_of_the_kernel(width):
 def test_kernel_ridge_is_scikit_learns_on_centred_features():
     X, Y, folds = problem(5)
     centred = X - X.mean(axis=0)
-    model = solved(KernelRidge(X @ X.T, Y, folds))
+    model = solved(KernelRidge(X @ X.T, Y, Folded(folds, RANDOM)))
     theirs = TheirKernelRidge(alpha=model.penalty, kernel="linear").fit(centred, Y - Y.mean(axis=0))
     np.testing.assert_allclose(model(X @ X.T), theirs.predict(centred) + Y.mean(axis=0), atol=1e-6)
 
@@ -182,7 +182,7 @@ def test_a_fifth_is_held_out_by_the_hash_of_the_row_number(n):
     if n == 1000:
         assert (split(n, seed=4).test != one.test).any()
         # a fold is a third of the rows: five standard deviations of a binomial count
-        assert abs(np.bincount(one.folds) - n / 3).max() < 5 * np.sqrt(n * 2 / 9)
+        assert abs(np.bincount(one.folds.parts) - n / 3).max() < 5 * np.sqrt(n * 2 / 9)
 
 
 def test_distortion_is_that_of_squared_distances():
@@ -255,7 +255,7 @@ def test_a_row_far_out_leaves_a_system_that_can_be_solved():
 def test_the_size_of_a_kernel_does_not_matter_to_ridge(size):
     X, Y, folds = problem(5)
     K = X @ X.T
-    found = [solved(KernelRidge(K * unit, Y, folds))(K * unit) for unit in (1.0, size)]
+    found = [solved(KernelRidge(K * unit, Y, Folded(folds, RANDOM)))(K * unit) for unit in (1.0, size)]
     np.testing.assert_array_equal(found[1], found[0])
 
 
@@ -263,7 +263,7 @@ def test_the_size_of_a_kernel_does_not_matter_to_ridge(size):
 def test_a_kernel_that_hardly_varies_can_be_solved(near):
     X, Y, folds = problem(5)
     K = 1.0 - near * ((X[:, None] - X[None]) ** 2).sum(axis=-1)
-    assert np.isfinite(solved(KernelRidge(K, Y, folds))(K)).all()
+    assert np.isfinite(solved(KernelRidge(K, Y, Folded(folds, RANDOM)))(K)).all()
 
 
 @pytest.mark.parametrize("jobs", [2, 5])
@@ -273,7 +273,7 @@ def test_ridge_does_not_depend_on_the_number_of_threads(jobs):
     for threads in (1, jobs):
         equations = NormalEquations(30, 2, threads)
         equations.add(X, Y, folds)
-        found.append((solved(equations).w, solved(KernelRidge(X @ X.T, Y, folds, threads)).w))
+        found.append((solved(equations).w, solved(KernelRidge(X @ X.T, Y, Folded(folds, RANDOM), threads)).w))
     for one, many in zip(*found, strict=True):
         np.testing.assert_array_equal(one, many)
 

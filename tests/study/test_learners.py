@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from kafeat.contract.folds import Folded
+from kafeat.contract.folds import RANDOM, Folded, RowKeys
 from kafeat.errors import UsageError
 from kafeat.jobs.fit.search import ridge_predictions
 from kafeat.maths.task import task_of
@@ -86,7 +86,7 @@ def test_a_line_is_learned(name):
 @pytest.mark.parametrize("name", ["linear_svc_l1", "logistic"])
 def test_learners_of_classes_refuse_a_number(name):
     y = np.linspace(0.1, 1, 50)
-    truth = Truth(task_of(y), y, np.arange(50) % 3)
+    truth = Truth(task_of(y), y, Folded(np.arange(50) % 3, RANDOM))
     with pytest.raises(UsageError, match=f"learner {name}: expected classes, got a number"):
         learner_of(name).linear(inputs(np.eye(50)), np.ones(50, bool), truth)
 
@@ -153,7 +153,7 @@ def test_sgd_averages_and_neither_the_scale_nor_the_order_of_the_rows_matters(ri
     moved = learner.linear(inputs(1e4 * Z + 1e3), ~held.test, truth, 1e-4)
     np.testing.assert_allclose(moved(1e4 * Z + 1e3), model(Z), rtol=1e-3, atol=1e-3)  # float32 holds the rows
     order = np.argsort(truth.labels, kind="stable")  # as in a file that is sorted by its label
-    sorted_truth = Truth(truth.task, truth.labels[order], truth.folds[order])
+    sorted_truth = Truth(truth.task, truth.labels[order], truth.folds.select(order))
     sorted_model = learner.linear(inputs(Z[order]), ~held.test[order], sorted_truth, 1e-4)
     right = truth.task.score(sorted_model(Z[held.test]), truth.labels[held.test])
     # Each is right about at least 0.9 of 120 rows; chance moves that by less than four standard errors, 0.11.
@@ -187,13 +187,14 @@ def test_tau_acts_for_classes_as_the_cost_divided_by_one_minus_tau(ring):
 
 def test_the_ridge_of_a_fit_is_that_of_an_evaluation(ring):
     X, Z, _held, truth = ring
-    for features, least, most in ((Z, 0.9, 1.0), (X, 0.0, 0.75)):
-        predicted = ridge_predictions(features, truth.labels, Folded.of(None, 480), truth.task)
-        assert least < truth.task.score(predicted, truth.labels[480:]) <= most
-        other = learner_of("ridge").held_out_predictions(
-            features, truth.labels, Folded.of(None, 480), truth.task
-        )
-        np.testing.assert_array_equal(predicted, other)
+    # Times are in four parts, and the last one is learned from, too.
+    for keys in (None, RowKeys(np.arange(480.0), True), RowKeys(np.arange(480.0) % 40, False)):
+        folded = Folded.of(keys, 480)
+        for features, least, most in ((Z, 0.9, 1.0), (X, 0.0, 0.75)):
+            predicted = ridge_predictions(features, truth.labels, folded, truth.task)
+            assert least < truth.task.score(predicted, truth.labels[480:]) <= most
+            other = learner_of("ridge").held_out_predictions(features, truth.labels, folded, truth.task)
+            np.testing.assert_array_equal(predicted, other)
 
 
 def test_too_many_rows_for_memory_are_refused():
@@ -276,7 +277,7 @@ def test_classes_of_no_training_row_come_last(name):
     rng = np.random.default_rng(0)
     labels = np.repeat(["a", "b", "c", "z"], 30)
     Z = np.eye(4)[np.repeat(np.arange(4), 30)] + 0.1 * rng.standard_normal((120, 4))
-    truth, train = Truth(task_of(labels), labels, np.arange(120) % 3), labels != "b"
+    truth, train = Truth(task_of(labels), labels, Folded(np.arange(120) % 3, RANDOM)), labels != "b"
     predicted = learner_of(name).linear(inputs(Z), train, truth, 0.01)(Z)
     assert predicted.shape == (120, 4)
     assert (predicted.argmax(axis=1)[train] == truth.task.numbers(labels)[train]).mean() > 0.9

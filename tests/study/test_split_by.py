@@ -52,6 +52,21 @@ def test_maps_are_chosen_on_other_groups_too():
     assert all(entry["score_map_validation"]["mean"] < 0.3 for entry in found["summary"])
 
 
+@pytest.mark.parametrize("way", ["group:who", "time:t"])
+def test_a_predictor_chooses_its_penalty_by_the_folds_of_a_fit(way):
+    """With the same rows to test on, evaluate scores the model of `fit`."""
+    part = np.where(OF % 5 == 0 if way == "group:who" else np.arange(600) >= 480, "test", "train")
+    table = TABLE.append_column("part", pa.array(part))
+    config = {**CONFIG, "steps": [*CONFIG["steps"], {"kind": "ridge"}]}
+    found = kafeat.evaluate(data=table, label="y", config=config, jobs=1, split="part", split_by=way)
+    fm = kafeat.fit(config, table, "y", split="part", split_by=way, jobs=1)
+    test = part == "test"
+    y, predicted = table["y"].to_numpy()[test], fm.predict(table)[test]
+    r2 = 1.0 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    assert found["score_model"] == pytest.approx(r2, rel=1e-6)
+    assert fm.predictor.fitted.step.recipe()["penalty"] > 1e-3
+
+
 def test_the_latest_rows_are_tested_on():
     found = evaluate(split_by="time:t")
     assert found["rows_test"] == 120

@@ -101,8 +101,10 @@ class _Refit:
             return None
         config, rest = self._settled(len(learned.chosen)), self.rows_of(cut.train)
         streams = row_streams(config, rest)
-        fm = replace(learned, config=config).learn(final=False, with_mean=False, all_rows=streams)
-        return fit_predictor(fm, rest, self.summary, self.jobs, SILENT, self.parts.folds)
+        fm = replace(learned, config=config).learn(
+            final=False, with_mean=False, all_rows=streams, jobs=self.jobs
+        )
+        return fit_predictor(fm, rest, self.summary, self.jobs, SILENT, Folds.by(learned.keys))
 
     def _settled(self, rows: int) -> Config:
         """Return the config of the model with all that was chosen for it, for a fit on so many rows."""

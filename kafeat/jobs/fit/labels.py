@@ -268,9 +268,11 @@ class LabelSummary:
     """The labels of rows that are added block by block: (n,), or (n, k) for k labels of numbers."""
 
     rows: int = 0
+    total: float = 0.0
+    """The sum of the weights of the rows: without weights their number."""
     columns: int = 1
     distinct: Array = field(default_factory=lambda: _NONE)
-    """The different values in ascending order, and `counts` of each; some of them only if there are too many."""
+    """The different values in ascending order, and the sum of weights of each as `counts`; some if too many."""
     counts: Array = field(default_factory=lambda: _NONE)
     _kinds: set[str] = field(default_factory=set)
     _whole: bool = True
@@ -278,17 +280,22 @@ class LabelSummary:
     _mean: Floats = field(default_factory=lambda: _NONE)
     _squares: Floats = field(default_factory=lambda: _NONE)
 
-    def add(self, labels: Array) -> None:
-        """Add the labels of some rows."""
+    def add(self, labels: Array, weights: Floats | None = None) -> None:
+        """Add the labels of some rows, each as often as its weight (n,) says; one of weight 0 is as good as absent."""
+        if weights is not None:
+            labels, weights = labels[weights > 0.0], weights[weights > 0.0]
         if not len(labels):
             return
         self._kinds.add(labels.dtype.kind)
         self.columns = 1 if labels.ndim == 1 else labels.shape[1]
         if labels.ndim == 1 and not self.too_many:
-            self._count(labels)
+            self._count(labels, weights)
+        added = float(len(labels) if weights is None else weights.sum())
         if self.type != "text":
-            self._measure((labels if labels.ndim > 1 else labels[:, None]).astype(np.float64))
+            numbers = (labels if labels.ndim > 1 else labels[:, None]).astype(np.float64)
+            self._measure(numbers, weights, added)
         self.rows += len(labels)
+        self.total += added
 
     @property
     def type(self) -> LabelType:
@@ -308,21 +315,24 @@ class LabelSummary:
         """True if there are more different values than classes can be learned."""
         return len(self.distinct) > MOST_CLASSES
 
-    def _count(self, labels: Array) -> None:
+    def _count(self, labels: Array, weights: Floats | None) -> None:
         found, numbers = class_numbers(labels)
         self.distinct, places = class_numbers(joined([self.distinct, found]))
-        counts = np.append(self.counts, np.bincount(numbers))
-        self.counts = np.bincount(places, counts).astype(np.int64)
+        self.counts = np.bincount(places, np.append(self.counts, np.bincount(numbers, weights)))
 
-    def _measure(self, labels: Floats) -> None:
-        """Add to mean and squared deviations: Chan, Golub & LeVeque 1983. The unit keeps squares in range."""
+    def _measure(self, labels: Floats, weights: Floats | None, m: float) -> None:
+        """Add to mean and squared deviations: Chan, Golub & LeVeque 1983. The unit keeps squares in range.
+
+        `m` is the sum of the weights.
+        """
         self._whole = self._whole and bool((labels == np.round(labels)).all())
         if not self.rows:
             self._unit = float(power_of_two(np.abs(labels).max()))
         labels = labels / self._unit
-        n, m = self.rows, len(labels)
-        mean = labels.mean(axis=0)
-        squares = ((labels - mean) ** 2).sum(axis=0)
+        n = self.total
+        mean = labels.mean(axis=0) if weights is None else weights @ labels / m
+        deviations = (labels - mean) ** 2
+        squares = deviations.sum(axis=0) if weights is None else weights @ deviations
         if n:
             apart = mean - self._mean
             mean = self._mean + apart * (m / (n + m))
@@ -344,7 +354,7 @@ class LabelSummary:
         return task if task.classes is not None else self._numbers()
 
     def _numbers(self) -> PredictionTask:
-        spread = np.sqrt(self._squares / self.rows)
+        spread = np.sqrt(self._squares / self.total)
         equal = ~(spread > 0.0)
         if equal.any():
             value = self._mean[int(equal.argmax())] * self._unit

@@ -13,15 +13,15 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import FittedStep
 from kafeat.chain.program import What
 from kafeat.config import Config
-from kafeat.contract.folds import FOLDS, RANDOM, Folds
+from kafeat.contract.folds import Folds
 from kafeat.contract.predictor import Learned, Predictor, Targets, TrainingRows
 from kafeat.contract.step import DOUBLE, RowStream, Step
 from kafeat.contract.tile import InputRows, TextRows, dense
-from kafeat.errors import DataError, UsageError, quoted, spell_row
+from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.jobs.fit.labels import LabelReader, LabelSummary, label_names, read_label
+from kafeat.jobs.fit.labels import LabelReader, LabelSummary, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.sample import TrainingData, matrices
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy, refuse_shared
@@ -37,9 +37,6 @@ from kafeat.model.serialize import WITH_INTERVALS, WITH_PREDICTOR
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.run import NewArrays, run
 from kafeat.types import Array, Floats, Mask
-
-# Products of two sums of weights stay within float64.
-_WEIGHTS = (1e-100, 1e100)
 
 
 class LabelledRows(NamedTuple):
@@ -82,9 +79,9 @@ def _chosen(
     matched = match(data.source, columns, not_features)
     for chunk in data.source.coding(keep).chunks(matched, keep, config.chunk_rows):
         taken = data.train_rows(chunk)
-        weights = None if data.weight is None else _weights(chunk, data.weight, taken)[taken]
         keys = None if key_reader is None else key_reader.keys(chunk).values[taken]
-        about.append(LabelledRows(chunk, taken, _NONE, labels.read(chunk)[taken], weights, keys))
+        own = labels.read(chunk)[taken]
+        about.append(LabelledRows(chunk, taken, _NONE, own, data.weights(chunk, taken), keys))
         # A test row that the map refuses does no harm, as it is not transformed.
         yield chunk if taken.all() else chunk.selected(taken)
 
@@ -103,23 +100,6 @@ def row_streams(
         data.source.check_unchanged()
 
     return lambda columns, labels: RowStream(labels, lambda: blocks(columns))
-
-
-def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
-    """Return the weights of a chunk; refuse text, and for a row to learn from a number outside `_WEIGHTS`."""
-    weights = read_label(chunk, name, "weight")
-    if weights.dtype.kind == "O":
-        raise DataError(f"{chunk.location}: weight {quoted(name)}: expected numbers, got text")
-    weights = weights.astype(np.float64)
-    least, most = _WEIGHTS
-    outside = ((weights < least) | (weights > most)) & (weights != 0.0) & train
-    if outside.any():
-        row = int(outside.argmax())
-        raise DataError(
-            f"{chunk.location}: {spell_row(chunk.row_number(row))}, weight {quoted(name)}: expected 0 or a number from "
-            f"{least:g} to {most:g}, got {weights[row]:g}"
-        )
-    return weights
 
 
 def targets_of(task: PredictionTask, summary: LabelSummary, folds: Folds) -> Targets:
@@ -146,8 +126,8 @@ class Training:
         task: PredictionTask,
         summary: LabelSummary,
         jobs: int,
-        folds: Folds = RANDOM,
-        keep: bool = False,
+        folds: Folds,
+        keep: bool,
     ) -> None:
         """Begin with no rows; `width` is that of the features, `summary` is about the labels of all rows.
 
@@ -165,7 +145,7 @@ class Training:
         balanced = step.class_weight == "balanced"
         if balanced and not classes:
             raise DataError(f"{step.kind}: class_weight: balanced: expected a label of classes, got numbers")
-        self._class_weights: Floats | None = summary.rows / (n * summary.counts) if balanced else None
+        self._class_weights: Floats | None = summary.total / (n * summary.counts) if balanced else None
         self._weighted = False
 
     def add(self, rows: LabelledRows) -> None:
@@ -198,8 +178,7 @@ class Training:
     def _weights(self, labels: Array, given: Floats | None) -> Floats | None:
         if self._class_weights is None:
             return given
-        # Labels of rows that are not learned from may be no classes.
-        of_class = self._class_weights[np.minimum(self._task.numbers(labels), len(self._class_weights) - 1)]
+        of_class = self._class_weights[self._task.numbers(labels)]
         return of_class if given is None else given * of_class
 
     def learned(self) -> Learned:
@@ -248,16 +227,18 @@ def fit_predictor(
     summary: LabelSummary,
     jobs: int | None,
     listener: Listener,
-    folds: Folds = RANDOM,
+    folds: Folds,
     intervals: bool = False,
 ) -> FeatureMap:
     """Return the map with the predictor of its config, fitted on all rows; `summary` is that of their labels.
 
-    With `intervals`, the model knows the errors of held-out rows.
+    `folds` are those by which the config holds rows out. With `intervals`, the model knows the errors of held-out rows.
     """
     step, place = fm.config.predictor, data.source.location
     if step is None:
         raise TypeError("the config has no predictor")
+    if data.weight is not None and summary.rows < 2:
+        raise DataError(f"{place}: {_of_weights(data.weight, summary.rows)}")
     try:
         task = summary.task(step.task)
         training = Training(
@@ -311,12 +292,15 @@ def _learn(training: Training, fm: FeatureMap, data: TrainingData, jobs: int, li
             training.add(rows)
             listener.rows(rows.chunk.rows)
         if data.weight is not None and len(training.parts) < 2:
-            raise DataError(
-                f"weight {quoted(data.weight)}: expected numbers above 0 in at least two of the {FOLDS} random "
-                "parts of the rows, on which a penalty is chosen, got them in "
-                f"{len(training.parts)}: give more rows a weight above 0"
-            )
+            raise DataError(_of_weights(data.weight, len(training.parts)))
         return training.learned()
+
+
+def _of_weights(weight: str, parts: int) -> str:
+    return (
+        f"weight {quoted(weight)}: expected numbers above 0 in at least two of the parts of the rows that are held out "
+        f"in turn, got them in {parts}: give more rows a weight above 0"
+    )
 
 
 def _provenance(fm: FeatureMap, learned: Learned, rows: int, weight: str | None) -> Provenance:

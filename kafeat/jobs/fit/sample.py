@@ -17,7 +17,7 @@ from kafeat.contract.folds import RowKeys
 from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import DOUBLE, RowStream, Sample, Step
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, contiguous, dense
-from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
+from kafeat.errors import DataError, InvalidValueError, UsageError, quoted, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.options import InputOptions
@@ -33,13 +33,14 @@ from kafeat.jobs.fit.labels import (
     has_label,
     label_names,
     plain_names,
+    read_label,
     read_test_rows,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.search import HeldOutPredictions, ridge_predictions, settle
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.row_sample import RowSample, smallest
-from kafeat.maths.task import task_of
+from kafeat.maths.task import TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import ChosenParameter, Origin, Provenance, printable
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
@@ -113,6 +114,8 @@ def _picked(columns: Sequence[str] | None, names: Sequence[str | None] | None, w
 
 
 _LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
+# Products of two sums of weights stay within float64.
+_WEIGHTS = (1e-100, 1e100)
 _OF_MISSING = "; impute as the first step of the config fills in missing values"
 
 
@@ -137,6 +140,23 @@ class TrainingData:
         if self.split is not None:
             rows = read_test_rows(chunk, self.split) == self.tested
         return rows if self.held_out is None else rows & ~self.held_out(chunk)
+
+    def weights(self, chunk: Chunk, train: Mask | slice) -> Floats | None:
+        """Return the weights of the rows of a chunk to fit on; refuse text, and numbers outside `_WEIGHTS`."""
+        if self.weight is None:
+            return None
+        values = read_label(chunk, self.weight, "weight")
+        if values.dtype.kind == "O":
+            raise DataError(f"{chunk.location}: weight {quoted(self.weight)}: expected numbers, got text")
+        weights, (least, most) = values[train].astype(np.float64), _WEIGHTS
+        outside = ((weights < least) | (weights > most)) & (weights != 0.0)
+        if outside.any():
+            row, got = np.arange(chunk.rows)[train][outside.argmax()], weights[outside.argmax()]
+            raise DataError(
+                f"{chunk.location}: {spell_row(chunk.row_number(int(row)))}, weight {quoted(self.weight)}: expected 0 "
+                f"or a number from {least:g} to {most:g}, got {got:g}"
+            )
+        return weights
 
 
 def rows_numbered(mask: Mask) -> Callable[[Chunk], Mask]:
@@ -195,7 +215,9 @@ class SampledFit:
             raise UsageError("label: expected labels for all batches of rows or for none, got both")
         config, first = self.config, self.chosen.n_rows
         split_by = SplitBy.of(config)
-        roles = (*self.labels, data.split, split_by and split_by.column)
+        # Weights are for the predictor, and a search without one counts every row once.
+        weighted = self.summary is not None and config.predictor is not None
+        roles = (*self.labels, data.split, split_by and split_by.column, data.weight if weighted else None)
         keep = list(dict.fromkeys(name for name in roles if name is not None))
         source = data.source.coding(keep)
         labels, key_reader = LabelReader(data.label), split_by and KeyReader(split_by, source, config.seed)
@@ -219,7 +241,7 @@ class SampledFit:
             values = labels.read(chunk) if labelled else None
             if values is not None:
                 if self.summary is not None:
-                    self.summary.add(values[train])
+                    self.summary.add(values[train], data.weights(chunk, train) if weighted else None)
                 values = values[offsets]
             rows = contiguous(X[offsets]) if isinstance(X, TextRows) else dense(X[offsets])
             keys = None if key_reader is None else key_reader.keys(chunk).values[offsets]
@@ -283,14 +305,15 @@ class SampledFit:
         final: bool = True,
         with_mean: bool = True,
         predict: HeldOutPredictions = ridge_predictions,
+        task: TaskKind = "auto",
         all_rows: Callable[[Columns, Array], RowStream] | None = None,
         jobs: int = 1,
     ) -> FeatureMap:
         """Fit the map on the sample so far, by `jobs` threads. If not `final`, more rows may be read later.
 
         `with_mean` records the mean of the features, for tests of drift, which takes as long as a transform of the
-        sample. `predict` is the learner that scores values of `validate`. `all_rows` reads all rows, for steps that
-        learn from them; without it they learn from the sample.
+        sample. `predict` is the learner that scores values of `validate`, and `task` its task if the config has
+        no predictor. `all_rows` reads all rows, for steps that learn from them; without it they learn from the sample.
         """
         config = self.config
         columns, sample = self.sample(final)
@@ -300,7 +323,8 @@ class SampledFit:
             stream = all_rows(columns, self.summary.seen_with(sample.label))
         sample = replace(sample, given=user_rows, stream=stream, jobs=jobs)
         with self._naming_rows(sample, columns), one_blas_thread(linalg=True):
-            chain, searches = self._chain(sample, listener, predict)
+            last = config.predictor
+            chain, searches = self._chain(sample, listener, predict, task if last is None else last.task)
             mean = _feature_mean(chain, sample.X, config) if with_mean else None
         name = printable(parse_location(self.place).name)
         provenance = Provenance(
@@ -325,7 +349,7 @@ class SampledFit:
         )
 
     def _chain(
-        self, sample: Sample, listener: Listener, predict: HeldOutPredictions
+        self, sample: Sample, listener: Listener, predict: HeldOutPredictions, task: TaskKind
     ) -> tuple[Chain, list[ChosenParameter]]:
         """Fit the chain on the sample; return it and the searches for its sizes."""
         config = self.config
@@ -344,7 +368,7 @@ class SampledFit:
         if any(step.searches for step in config.map_steps):
             listener.phase("choosing parameters from the data")
         options = config.search or SearchOptions()
-        steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options, predict)
+        steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options, predict, task)
         chain = Chain.fit(steps, sample, _stream(config.seed, 1), on_step)
         for fitted in chain.steps:
             for message in fitted.step.fit_warnings(fitted.state):

@@ -33,7 +33,7 @@ from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.ridge import NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
-from kafeat.maths.task import PredictionTask, task_of
+from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.provenance import ChosenParameter
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats
@@ -195,10 +195,12 @@ class SampleSplit:
         """The rows to fit on in folds, to choose a penalty."""
         return Folded.of(self.train.sample.keys, len(self.train))
 
-    def predictions(self, chain: Chain, predict: HeldOutPredictions) -> tuple[PredictionTask, Floats, Array]:
+    def predictions(
+        self, chain: Chain, predict: HeldOutPredictions, kind: TaskKind
+    ) -> tuple[PredictionTask, Floats, Array]:
         """Return the task, what is predicted of the rows to score on from their features (n, k), and their labels."""
         features, labels = self.features(chain)
-        task = task_of(labels)
+        task = task_of(labels, kind)
         return task, predict(features, labels, self.folds, task), labels[len(self.train) :]
 
 
@@ -256,6 +258,7 @@ def _choose_values(
     rng: np.random.Generator,
     options: SearchOptions,
     predict: HeldOutPredictions,
+    kind: TaskKind,
 ) -> list[ChosenParameter]:
     """Return the choice of the best value for every `validate` by the mean score over the folds."""
     values = {place: holder[key]["validate"] for place, holder, key in open_searches(recipes, "validate")}
@@ -266,7 +269,7 @@ def _choose_values(
         if name not in tried:
             settled = _settled(recipes, "validate", chosen)
             with trying(chosen):
-                each = [_score(fold, settled, rng, predict, options.scoring) for fold in folds]
+                each = [_score(fold, settled, rng, predict, options.scoring, kind) for fold in folds]
             tried[name] = chosen, float(np.mean(each))
         return tried[name][1]
 
@@ -289,8 +292,9 @@ def _score(
     rng: np.random.Generator,
     predict: HeldOutPredictions,
     scoring: ScoringName,
+    kind: TaskKind,
 ) -> float:
-    task, predicted, labels = split.predictions(split.fit(recipes, rng), predict)
+    task, predicted, labels = split.predictions(split.fit(recipes, rng), predict, kind)
     if scoring == "log_loss" and task.classes is not None:
         predicted = held_out_probabilities(predicted, task.numbers(labels))
     found = score_of(scoring, task, predicted, labels)
@@ -341,8 +345,12 @@ def settle(
     rng: np.random.Generator,
     options: SearchOptions,
     predict: HeldOutPredictions,
+    kind: TaskKind,
 ) -> tuple[tuple[Step, ...], list[ChosenParameter]]:
-    """Return the steps with a value in the place of every search, and the record of each search."""
+    """Return the steps with a value in the place of every search, and the record of each search.
+
+    `kind` is the task of the labels by which values are scored.
+    """
     if not any(step.searches for step in steps):
         return tuple(steps), []
     for i, step in enumerate(steps):
@@ -356,7 +364,7 @@ def settle(
     records = []
     # Values first, as the width that a map needs depends on them.
     if any(open_searches(recipes, "validate")):
-        records = _choose_values(recipes, folds, rng, options, predict)
+        records = _choose_values(recipes, folds, rng, options, predict, kind)
         recipes = _settled(recipes, "validate", {record.parameter: record.chosen for record in records})
     for place, holder, key in list(open_searches(recipes, "target_error")):
         records.append(_reach(recipes, holder, place, split, rng))

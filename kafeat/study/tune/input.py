@@ -97,15 +97,20 @@ def read_table(
     with data.open() as source:
         of_split = [] if split is None else [split]
         require(source, of_split, "--split")
-        of_split += [] if weight is None else [weight]
-        require(source, of_split, "--weight")
+        weights = [] if weight is None else [weight]
+        require(source, weights, "--weight")
         require(source, names, "--label")
+        refuse_shared("--weight", weight, (*names, split))
         split_by = SplitBy.of(base)
         if split_by is not None:
             refuse_shared("--split-by", split_by.column, (*names, split))
             require(source, [split_by.column], "--split-by")
             of_split += [] if split_by.ordered else [split_by.column]
+        # A fit of a map knows no weights, so its config has to leave them out.
+        of_split += [] if base.predictor is None else weights
         groups = groups_of(source.settled(), base, [*names, *of_split])
+    if base.predictor is None:
+        groups = groups.without(weights, "weights")
     table = _sampled(data, base, groups, label, split, listener, weight, counted)
     empty = _empty(table.without_texts, groups)
     if empty:

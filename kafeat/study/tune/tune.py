@@ -19,7 +19,7 @@ from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.predictor import with_class_weight
-from kafeat.jobs.fit.split_by import refuse_shared, with_split_by
+from kafeat.jobs.fit.split_by import with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.maths.scoring import ScoringName, highest_score, proper_scoring, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
@@ -180,7 +180,7 @@ class Tuner:
             predicts = self.start.predictor is not None
             choice = choose(search, predicts, with_curve=self.with_report)
             if self.split is not None:
-                fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data)
+                fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data, False)
                 choice.test = self.all_rows.test_score(fm, self.split)
         except stops:
             if not search.trials:
@@ -200,10 +200,13 @@ class Tuner:
         """Return the column of weights if the config ends in a predictor, which alone knows them."""
         return None if config.predictor is None else self.weight
 
-    def fit(self, config: Config, data: RereadableData) -> FeatureMap:
-        """Fit a config on the training rows."""
+    def fit(self, config: Config, data: RereadableData, intervals: bool) -> FeatureMap:
+        """Fit a config on the training rows, with what predicts intervals if they are asked for."""
         with data.open() as source:
-            return fit_reader(config, source, self.label, split=self.split, weight=self.weight_of(config))
+            return fit_reader(
+                config, source, self.label, split=self.split, weight=self.weight_of(config), jobs=self.jobs,
+                intervals=intervals,
+            )  # fmt: skip
 
     def result(
         self,
@@ -312,7 +315,6 @@ def tune(asked: TuneOptions) -> Tuning:
     seconds = seconds_of(asked.time)
     budget.check()
     check_base(start)
-    refuse_shared("--weight", asked.weight, (asked.split,))
     listener, split = asked.listener or SILENT, asked.split
     with report_folder(asked.report), rereadable(asked.data, asked.reading) as source:
         with source.open() as first:
@@ -344,7 +346,7 @@ def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: TrialJourna
     def fit(config: Config) -> FeatureMap:
         data = tuner.data.data if location_of(asked.data) is None else asked.data
         with rereadable(data, asked.reading, tuner.data.labels) as again:
-            return tuner.fit(config, again)
+            return tuner.fit(config, again, intervals=True)
 
     weight = None if tuner.start.predictor is None else asked.weight
     words = DataArguments.of(asked.data, asked.split, asked.reading, weight, asked.drop_unlabelled)

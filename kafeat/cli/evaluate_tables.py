@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from kafeat.cli import log
-from kafeat.maths.scoring import figure_names, lower_is_better, spell_score
+from kafeat.maths.scoring import figure_names, spell_score, stated
 from kafeat.study.recommendation import answer, choose
 from kafeat.study.records import FlatRecord, Report
 from kafeat.study.summary import rate_note, spell
@@ -205,16 +205,21 @@ def _show_promises(printer: _Printer, record: Mapping[str, Any]) -> None:
         )
 
 
+def _spelled(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:z.4f}"
+
+
 def show_predictions(record: Mapping[str, Any]) -> None:
     """Print the scores of the predictions of a finished model."""
     printer, name = _Printer(), record["scoring"]
     names = [one for one in (*figure_names(record["task"]), "calibration_error") if f"{one}_model" in record]
     printer.table(f"{record['map']}: predictions of {record['rows_test']:,} rows", [
         TableColumn("score", [spell_score(one) for one in names]),
-        TableColumn("value", [f"{record[f'{one}_model']:z.4f}" for one in names]),
+        TableColumn("value", [_spelled(record[f"{one}_model"]) for one in names]),
     ])  # fmt: skip
-    constant = -record["score_constant"] if lower_is_better(name) else record["score_constant"]
-    printer.line(f"{spell_score(name)} of the best constant prediction of these rows: {constant:z.4f}")
+    constant = record["score_constant"]
+    constant = None if constant is None else stated(name, constant)
+    printer.line(f"{spell_score(name)} of the best constant prediction of these rows: {_spelled(constant)}")
     if "held_out_model" in record:
         _show_promises(printer, record)
     if record["test_rows_seen_model"]:

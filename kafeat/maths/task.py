@@ -81,7 +81,8 @@ class PredictionTask:
 def r2(predicted: Floats, Y: Floats) -> float:
     """Return R² of predictions of Y (n, k), the mean over its columns; NaN if all values of one are equal."""
     spread = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
-    if not (spread > 0.0).all():
+    # The mean of equal numbers may be another one, by rounding.
+    if not (spread > 0.0).all() or (Y.min(axis=0) == Y.max(axis=0)).any():
         return float("nan")
     return float((1.0 - ((Y - predicted) ** 2).sum(axis=0) / spread).mean())
 
@@ -101,6 +102,15 @@ def task_of(labels: Array, kind: TaskKind = "auto") -> PredictionTask:
     if len(classes) < 2:
         raise DataError(f"label: expected at least two classes, got only {quoted(str(classes[0]))}")
     return PredictionTask("classification", classes)
+
+
+def task_to_score(labels: Array, kind: TaskKind) -> PredictionTask:
+    """Return the task of labels that a finished model is scored on, which may be of one class, or equal numbers."""
+    if kind == "classification" and labels.ndim == 1:
+        return PredictionTask(kind, class_numbers(labels)[0])
+    if kind == "regression" and labels.dtype.kind in "fiub" and len(labels):
+        return _scaled_regression(labels.astype(np.float64))
+    return task_of(labels, kind)
 
 
 MOST_CLASSES = 1000
@@ -137,10 +147,16 @@ def _regression(labels: Floats) -> PredictionTask:
         raise DataError(
             f"label: expected numbers that differ, got only {labels[0].flat[int(equal.argmax())]}"
         )
+    return _scaled_regression(labels)
+
+
+def _scaled_regression(labels: Floats) -> PredictionTask:
     # divide by the largest first: squares of huge or tiny numbers overflow or underflow
     largest = np.abs(labels).max(axis=0)
+    largest = np.where(largest > 0.0, largest, 1.0)
     relative = labels / largest
-    centre, unit = relative.mean(axis=0) * largest, relative.std(axis=0) * largest
+    spread = relative.std(axis=0)
+    centre, unit = relative.mean(axis=0) * largest, np.where(spread > 0.0, spread, 1.0) * largest
     if labels.ndim == 1:
         return PredictionTask("regression", None, float(centre), float(unit))
     return PredictionTask("regression", None, centre, unit)

@@ -31,7 +31,7 @@ from kafeat.jobs.fit.fit import labelled
 from kafeat.jobs.fit.labels import LabelNames, Labels, joint_labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
-from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
+from kafeat.maths.task import PredictionTask, TaskKind, joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.study.learners import Blocks, Inputs
@@ -293,10 +293,12 @@ class RereadableData:
             parts = [reader.keys(chunk).values for chunk in chunks]
         return RowKeys(np.concatenate([np.empty(0), *parts]), split_by.ordered)
 
-    def task_of(self, labels: Array, kind: TaskKind) -> PredictionTask:
-        """Return the task of these labels; an error names the data."""
+    def task_of(
+        self, labels: Array, kind: TaskKind, make: Callable[[Array, TaskKind], PredictionTask]
+    ) -> PredictionTask:
+        """Return what `task_of` or `task_to_score` makes of these labels; an error names the data."""
         try:
-            return task_of(labels, kind)
+            return make(labels, kind)
         except DataError as error:
             with self.open() as source:
                 raise DataError(f"{source.location}: {error}") from None

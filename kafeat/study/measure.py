@@ -12,6 +12,7 @@ import numpy as np
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.labels import check_split, parse_test_rows, plain_names, spell_value
 from kafeat.jobs.fit.messages import Listener
+from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import first_importance
 from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
@@ -63,7 +64,7 @@ def choose_rows(
     divided = [split(n, base + i, test, keys) for i in range(splits)]
     if labels is None:
         return divided
-    task = data.task_of(labels, request.task)
+    task = data.task_of(labels, request.task, task_of)
     groups = None if keys is None or keys.ordered else keys.values
     return [
         replace(

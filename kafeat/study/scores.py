@@ -28,7 +28,7 @@ from kafeat.maths.scoring import (
     stated,
     usual_scoring,
 )
-from kafeat.maths.task import PredictionTask, class_numbers
+from kafeat.maths.task import PredictionTask, class_numbers, task_to_score
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor, PredictedLabels
@@ -37,7 +37,7 @@ from kafeat.pictures.figure_data import Curve, ModelFigures
 from kafeat.study.candidates import Fit
 from kafeat.study.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
-from kafeat.study.records import Entries, flat
+from kafeat.study.records import Entries, finite, flat
 from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
 
@@ -374,9 +374,9 @@ def refuse_low_scores(
         found = {"score_model": (least, one["score_model"])}
         found |= {f"coverage of {_GATED:g}": (least_coverage, covered[0])} if covered else {}
         low += [
-            f"{one['map']}: {name}: expected at least {bound:g}, got {got:.4g}"
+            f"{one['map']}: {name}: expected at least {bound:g}, got {'none' if got is None else format(got, '.4g')}"
             for name, (bound, got) in found.items()
-            if bound is not None and not got >= bound
+            if bound is not None and (got is None or got < bound)
         ]
     if low:
         raise GateError("\n".join(low))
@@ -401,7 +401,7 @@ def _scored(
     n, labels, _ = data.labelled(names)
     if labels is None or not n:
         raise DataError(f"{data.name}: expected rows to score, got none")
-    task = data.task_of(labels, "regression" if own.classes is None else "classification")
+    task = data.task_of(labels, "regression" if own.classes is None else "classification", task_to_score)
     deciding = scoring or usual_scoring(task.kind)
     check_scoring(deciding, task.kind)
     every, request = np.ones(n, dtype=bool), EvaluationRequest(label=names, jobs=jobs)
@@ -414,8 +414,10 @@ def _scored(
             f"{', '.join(own.names) or 'other labels'}"
         )
     model = {**scored.entries, "test_rows_seen": test_rows_seen(fm, data, every)}
-    constant = {"score": score_of_constant(deciding, task, labels, labels)}
-    return {
+    rule = ModelScoring.of(task, own)
+    known = rule.named(labels)
+    constant = {"score": score_of_constant(deciding, rule.task, known, known)}
+    return finite({
         "label": plain_names(names), "task": task.kind, "rows_test": n, "scoring": deciding,
         **flat({"model": model, "constant": constant}),
-    }  # fmt: skip
+    })  # fmt: skip

@@ -230,6 +230,8 @@ def _along(axes: Axes, axis: Axis, summaries: Sequence[Summary]) -> None:
     axes.set(xlabel=axis.label)
     if values[0] > 0.0:
         axes.set(xscale="log")
+        if not np.isfinite(axes.dataLim.intervalx).all():  # no score is defined, so there is no point
+            axes.set_xlim(0.9 * values[0], 1.1 * values[-1])
     if axis == SECONDS:
         _few_ticks(axes)
         return

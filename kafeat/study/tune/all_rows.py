@@ -170,8 +170,10 @@ class AllRows:
             raise DataError(
                 f"{self.data.name}: split {quoted(split)}: expected at least one row of test, got none"
             )
-        resampled = resampled_scores(self.scoring, task, predicted, labels, _TEST_RESAMPLES, groups=groups)
         score = score_of(self.scoring, task, predicted, labels)
+        if not np.isfinite(score):
+            return Score(None, None, len(labels))
+        resampled = resampled_scores(self.scoring, task, predicted, labels, _TEST_RESAMPLES, groups=groups)
         return Score(score, float(np.nanstd(resampled)), len(labels))
 
     def _tested(

@@ -180,8 +180,9 @@ class Tuning:
     def _stated(self, score: float) -> float:
         return stated(self.score_name, score)
 
-    def _named(self, score: float) -> str:
-        return f"{spell_score(self.score_name)} {self._stated(score):z.4f}"
+    def _named(self, score: float | None) -> str:
+        value = "undefined" if score is None else f"{self._stated(score):z.4f}"
+        return f"{spell_score(self.score_name)} {value}"
 
     @property
     def _only_point(self) -> dict[str, Any]:
@@ -203,9 +204,8 @@ class Tuning:
             said.append(", ".join(f"{spell_score(name)} {value:.4f}" for name, value in others.items()))
         test = self.test_score
         if test is not None:
-            said.append(
-                f"{self._named(test.value)} ± {test.error:.4f} on {test.rows:,} test rows, not seen before"
-            )
+            error = "" if test.error is None else f" ± {test.error:.4f}"
+            said.append(f"{self._named(test.value)}{error} on {test.rows:,} test rows, not seen before")
         return said
 
     def to_plain(self) -> dict[str, Any]:

@@ -309,10 +309,10 @@ def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
 
 
 class Score(NamedTuple):
-    """A score and its standard error, from resampled rows."""
+    """A score and its standard error, from resampled rows; None where the labels of the rows define none."""
 
-    value: float
-    error: float
+    value: float | None
+    error: float | None
     rows: int
 
 

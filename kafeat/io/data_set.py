@@ -68,9 +68,12 @@ def is_data_set(location: Location) -> bool:
 
 
 def must_exist(location: Location) -> None:
-    """Refuse a location at which there is nothing."""
+    """Refuse a location at which there is nothing. A pattern has been found to match no file."""
     if location.kind() is None:
-        raise SystemRefusedError(f"{location}: expected a file or a folder, got nothing of that name")
+        expected = "a folder" if location.path.endswith("/") else "a file or a folder"
+        if is_pattern(location):
+            expected = "a file, or files of that pattern"
+        raise SystemRefusedError(f"{location}: expected {expected}, got nothing of that name")
 
 
 def list_parts(location: Location, format: str | None = None) -> Parts:
@@ -81,6 +84,7 @@ def list_parts(location: Location, format: str | None = None) -> Parts:
     """
     data_set = find_parts(location)
     if not data_set.parts:
+        must_exist(location)
         raise DataError(f"{location}: expected at least one file, got none")
     for part in data_set.parts:
         if not part.name.isprintable():
@@ -94,19 +98,16 @@ def list_parts(location: Location, format: str | None = None) -> Parts:
 
 def find_parts(location: Location) -> Parts:
     """List the parts without a check of their formats."""
-    pattern = ""
-    kind = location.kind()
+    kind, folder, pattern = location.kind(), None, ""
+    parts: list[Part] = []
     if kind == "file":
-        folder, parts = None, [_part(entry, at, name) for name, at, entry in named_in(location)]
+        parts = [_part(entry, at, name) for name, at, entry in named_in(location)]
     elif kind == "folder":
         folder, parts = location, list(_in_folder(location, ""))
-    elif not is_pattern(location):
-        raise SystemRefusedError(f"{location}: expected a folder, got nothing of that name")
-    else:
+    elif is_pattern(location):
         folder, pattern = _fixed(location)
-        if folder.kind() != "folder":
-            raise DataError(f"{location}: expected files of that pattern, got no folder {folder}")
-        parts = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
+        if folder.kind() == "folder":
+            parts = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
     return Parts(location, folder, tuple(sorted(parts, key=lambda part: part.name)), pattern)
 
 

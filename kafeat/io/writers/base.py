@@ -117,6 +117,11 @@ class Writer(ABC):
         self.location, self.file, self.layout = location, file, layout
         self._finished = False
 
+    @classmethod
+    def check(cls, location: str, layout: Layout) -> None:  # noqa: ARG003  # for formats that have rules
+        """Refuse a layout that the format cannot hold, before a file is opened."""
+        return
+
     def begin(self) -> None:
         """Write the header."""
         return

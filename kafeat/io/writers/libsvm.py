@@ -33,9 +33,12 @@ class LibsvmWriter(TextWriter):
     """
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
-        self._label = _label_name(location, layout.passthrough_schema, layout.rows == 0)
         super().__init__(location, file, layout)
-        self._first = True
+        self._label, self._first = next(iter(layout.passthrough_names), None), True
+
+    @classmethod
+    def check(cls, location: str, layout: Layout) -> None:
+        _check_label(location, layout.passthrough_schema, layout.rows == 0)
 
     def _write(self, block: Rows, passthrough: pa.Table | None, good: Mask | None) -> None:
         rows, labels = sparse_rows(block, good), None
@@ -52,13 +55,13 @@ class LibsvmWriter(TextWriter):
         super()._end()
 
 
-def _label_name(location: str, schema: pa.Schema | None, empty: bool) -> str | None:
-    """Return the name of the passthrough column that is the label; refuse several, and one without numbers.
+def _check_label(location: str, schema: pa.Schema | None, empty: bool) -> None:
+    """Refuse several passthrough columns, and one without numbers: it is the label.
 
     A text format without rows does not tell which columns are numbers, so then any may be the label.
     """
     if schema is None or not len(schema):
-        return None
+        return
     if len(schema) > 1:
         raise UsageError(
             f"{location}: expected one passthrough column in LIBSVM, its label, got {', '.join(schema.names)}"
@@ -72,7 +75,6 @@ def _label_name(location: str, schema: pa.Schema | None, empty: bool) -> str | N
             f"{location}: column {quoted(field.name)}: expected a column of numbers as the label of LIBSVM, got "
             f"{kind}; write Parquet or CSV, or leave it out of --keep"
         )
-    return str(field.name)
 
 
 def _labels(name: str, column: pa.ChunkedArray, good: Mask | None) -> pa.Array:

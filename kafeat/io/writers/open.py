@@ -23,14 +23,7 @@ def open_writer(
     With `hashed`, the `file` of the writer has its size, its hash and its stamp after that.
     """
     options, name = layout.options, str(location)
-    layout = replace(layout, delimiter=delimiter_of(location, layout.delimiter))
-    _check_options(name, format, layout)
-    _check_columns(name, format, layout)
-    if layout.passthrough_names and format.passthrough == "columns":
-        from kafeat.io.writers.passthrough import PassthroughColumns
-
-        passthrough = PassthroughColumns(name, format, layout.passthrough_schema)
-        layout = replace(layout, passthrough_schema=passthrough.schema, passthrough=passthrough)
+    layout = checked(location, format, layout)
     opened: AbstractContextManager[AtomicFile] = nullcontext(AtomicFile("-", regular=False))
     if not isinstance(location, StandardStream):
         opened = atomic(
@@ -43,6 +36,21 @@ def open_writer(
     new = imported(format.writer)
     with naming(location), opened as output, _ended(new(name, output, layout)) as writer:
         yield writer
+
+
+def checked(location: Location, format: Format, layout: Layout) -> Layout:
+    """Return the layout with the types of the format. Refuse options and columns that it cannot hold."""
+    name = str(location)
+    layout = replace(layout, delimiter=delimiter_of(location, layout.delimiter))
+    _check_options(name, format, layout)
+    _check_columns(name, format, layout)
+    imported(format.writer).check(name, layout)
+    if layout.passthrough_names and format.passthrough == "columns":
+        from kafeat.io.writers.passthrough import PassthroughColumns
+
+        passthrough = PassthroughColumns(name, format, layout.passthrough_schema)
+        layout = replace(layout, passthrough_schema=passthrough.schema, passthrough=passthrough)
+    return layout
 
 
 @contextmanager

@@ -20,7 +20,8 @@ from kafeat.io.storage.owner import owning
 from kafeat.io.storage.temporary_files import remove_stale_below
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
 from kafeat.jobs.dataset.part import Outcome, known_parts, text_parts
-from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
+from kafeat.jobs.dataset.parts import plan_parts
+from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
 from kafeat.jobs.options import with_keywords
 from kafeat.jobs.transform.options import Path, TransformOptions
 from kafeat.jobs.transform.outputs import outputs_of

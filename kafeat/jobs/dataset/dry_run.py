@@ -13,7 +13,8 @@ from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import check_place, naming, require_space
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part, plan_parts
+from kafeat.jobs.dataset.parts import first_text_part, plan_parts
+from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
 from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.environment import count_jobs
@@ -75,7 +76,7 @@ def dry_run_parts(request: DatasetRequest) -> DryRun:
     parts = [part for part in plan.parts or () if part.name not in plan.up_to_date]
     if not parts and (kept or plan.parts is not None):
         return DryRun(0, True, outputs_of(fm, request.writing).width, 0, 0.0, parts=0, kept=kept)
-    largest = max(parts, key=lambda part: part.bytes, default=None) or _first_text_part(request)
+    largest = max(parts, key=lambda part: part.bytes, default=None) or first_text_part(request)
     whole = _estimate(request, largest.location, LocalPath(largest.name))
     if parts:
         whole = _for_all_parts(whole, largest, parts)
@@ -118,11 +119,6 @@ def _estimate(request: DatasetRequest, source: Location, target: Location) -> Dr
     if done.rows < done.rows_read:  # some rows are dropped, and nobody knows how many of the others
         rows, whole, known = round(done.rows * times), False, False
     return DryRun(rows, whole or known, done.columns, round(written * times), done.seconds * times)
-
-
-def _first_text_part(request: DatasetRequest) -> Part:
-    """The first part of a text file, whose number of rows is not known before it is read."""
-    return Part(name_of_part(request, 0, 1), request.source, 0, "")
 
 
 def _for_all_parts(one: DryRun, largest: Part, parts: Sequence[Part]) -> DryRun:

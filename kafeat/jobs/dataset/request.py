@@ -17,10 +17,7 @@ from kafeat.io.data_set import (
     is_hidden,
     list_parts,
     must_exist,
-    renamed,
-    stem,
 )
-from kafeat.io.formats import FORMATS, format_of_part, spelled
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.base import Entry, Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
@@ -249,7 +246,10 @@ class DatasetRequest:
         With `dashes`, options have the names of the command line in messages.
         """
         cut = "--rows-per-file" if dashes else "rows_per_file"
+        missing = self.source.kind() is None  # told before what is wrong with other options and with outputs
         if self.rows_per_file is not None or is_data_set(self.source):
+            if missing:
+                _ = self.files
             if self.device is not None:
                 raise UsageError(
                     f"{dashes}device: expected one input file to transform, got many files, or {cut}"
@@ -260,7 +260,14 @@ class DatasetRequest:
             raise UsageError(
                 f"{dashes}{option}: expected an input of many files, or {cut}, got one: {self.source}"
             )
+        if missing:
+            self.source.open_random().close()
         return False
+
+    @cached_property
+    def files(self) -> Parts:
+        """The files of an input of many, listed once."""
+        return list_parts(self.source, self.reading.input_format)
 
     @cached_property
     def shared_map(self) -> SharedMap:
@@ -353,52 +360,6 @@ class DatasetPlan:
         return cls(parts, previous, manifest, up_to_date, to_check)
 
 
-def plan_parts(request: DatasetRequest) -> list[Part] | None:
-    """List the parts of the input; None for text, which is cut while it is read."""
-    request.rules.check(request.map)
-    files = _listed_parts(request)
-    _refuse_rejects(request.rules.rejects)
-    request.refuse_overlaps(files, folders=True)
-    if files is not None:
-        return renamed(files.parts, request.writing.format, request.reading.input_format)
-    parts = _ranges(request)
-    if parts is None:
-        _refuse_for_text(request)
-    return parts
-
-
-def _refuse_for_text(request: DatasetRequest) -> None:
-    """Refuse options that do not work with text, whose rows are cut while they are read."""
-    cut = spelled(one.title for one in FORMATS.values() if one.split)
-    if not request.engine.in_this_process:
-        raise UsageError(
-            f"{request.source}: expected {cut} for --engine {request.engine.name}, got text, whose rows "
-            "cannot be found without reading all before; --engine threads cuts it"
-        )
-    if request.rules.rejects is not None:
-        raise UsageError(f"--rejects: expected {cut} with --rows-per-file, got text")
-
-
-def _listed_parts(request: DatasetRequest) -> Parts | None:
-    """List the files of the input; None for one file that is to be cut."""
-    if request.rows_per_file is None:
-        return list_parts(request.source, request.reading.input_format)
-    if is_data_set(request.source):
-        raise UsageError(
-            f"--rows-per-file: expected one file to cut, got many: {request.source}; each of them is a part "
-            "without it"
-        )
-    return None
-
-
-def _refuse_rejects(rejects: Location | None) -> None:
-    """Refuse rejects of parts that are not to lie in a folder."""
-    if isinstance(rejects, StandardStream):
-        raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
-    if rejects is not None and rejects.kind() not in (None, "folder"):
-        raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
-
-
 def _settings(request: DatasetRequest) -> dict[str, object]:
     """Return all options that the bytes of the parts depend on, besides the map and the input."""
     reading = request.reading
@@ -412,37 +373,3 @@ def _settings(request: DatasetRequest) -> dict[str, object]:
         "on_bad_rows": request.rules.on_bad_rows,
         "rows_per_file": request.rows_per_file,
     }
-
-
-def _ranges(request: DatasetRequest) -> list[Part] | None:
-    """Return parts of whole chunks; None if the input must be read from its first row."""
-    source, chunk_rows, rows = request.source, request.map.chunk_rows, request.rows_per_file or 0
-    if rows < chunk_rows:
-        raise UsageError(
-            f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
-        )
-    entry = source.entry()
-    if entry is None:
-        return None
-    with request.reading.open(source, entry.stamp) as opened:
-        if opened.rows is None or not opened.seekable:
-            return None
-        height = rows - rows % chunk_rows
-        starts = range(0, max(1, opened.rows), height)
-        return [
-            Part(
-                name_of_part(request, i, len(starts)),
-                source,
-                entry.bytes,
-                entry.stamp,
-                (start, min(start + height, opened.rows)),
-            )
-            for i, start in enumerate(starts)
-        ]
-
-
-def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
-    """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    format = format_of_part(request.source, request.reading.input_format, request.writing.format)
-    base = "part" if isinstance(request.source, StandardStream) else stem(request.source.name)
-    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format.name}"

@@ -19,7 +19,7 @@ from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import beside, require_space
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.writers.base import Layout, OutputOptions, Writer
-from kafeat.io.writers.open import open_writer
+from kafeat.io.writers.open import checked, open_writer
 from kafeat.jobs.transform.options import STRICT, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.result import Counts, Rejects, TransformResult
@@ -166,6 +166,10 @@ class OpenTransform:
         counts.written = writer.file
         return counts
 
+    def check(self, target: Location) -> None:
+        """Refuse what the format of an output cannot hold, without opening it."""
+        checked(target, self._format, self._layout(self._opened.rows, 0))
+
     def _open_rejects(self) -> AbstractContextManager[IO[str] | None]:
         """Return a file that appears when the block ends without an error; None if bad rows are not listed."""
         place, writing = self._rules.rejects, self._writing
@@ -176,27 +180,28 @@ class OpenTransform:
     def _open_writer(
         self, target: Location, rows: int | None, first: int, hashed: bool
     ) -> AbstractContextManager[Writer]:
-        writing, dropping = self._writing, self._rules.on_bad_rows == "drop"
-        outputs = self._outputs
-        rows = None if dropping and rows else rows
-        varies = self._format.text or self._format.sparse or writing.compression not in (None, "none")
-        if rows is not None and not varies:
-            require_space(target, rows * outputs.width * outputs.dtype.itemsize)
+        layout = self._layout(rows, first)
+        varies = self._format.text or self._format.sparse or layout.options.compression not in (None, "none")
+        if layout.rows is not None and not varies:
+            require_space(target, layout.rows * self._outputs.width * self._outputs.dtype.itemsize)
+        return open_writer(target, self._format, layout, hashed=hashed)
+
+    def _layout(self, rows: int | None, first: int) -> Layout:
+        outputs, dropping = self._outputs, self._rules.on_bad_rows == "drop"
         passthrough = self._opened.passthrough_schema(self._keep, self._format.typed) if self._keep else None
         if passthrough is not None:
             from kafeat.io.writers.passthrough import refuse_nested  # with pyarrow, which is slow to import
 
             refuse_nested(self._opened.location, passthrough)
-        layout = Layout(
+        return Layout(
             outputs.names,
             outputs.dtype,
-            rows,
+            None if dropping and rows else rows,
             first,
             self._fm.chunk_rows,
             passthrough if outputs.classes is None else outputs.classes.schema(passthrough),
-            replace(writing, prefix=outputs.list_name),
-            {"version": __version__, "layout": writing.layout, **outputs.notes},
+            replace(self._writing, prefix=outputs.list_name),
+            {"version": __version__, "layout": self._writing.layout, **outputs.notes},
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
         )
-        return open_writer(target, self._format, layout, hashed=hashed)

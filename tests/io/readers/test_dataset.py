@@ -217,8 +217,12 @@ def test_the_digest_follows_names_sizes_and_ends(data: dict[str, str]) -> None:
     ("place", "error", "message"),
     [
         ("none/", SystemRefusedError, "expected a folder, got nothing of that name"),
-        ("none/*.csv", DataError, "expected files of that pattern, got no folder"),
-        ("parquet/*.csv", DataError, "expected at least one file, got none"),
+        (
+            "none/*.csv",
+            SystemRefusedError,
+            "expected a file, or files of that pattern, got nothing of that name",
+        ),
+        ("parquet/*.csv", SystemRefusedError, "expected a file, or files of that pattern, got nothing"),
     ],
 )
 def test_nothing_there_is_told(

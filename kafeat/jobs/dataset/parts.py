@@ -1,0 +1,132 @@
+"""List the parts of a run, and refuse what no part can give before anything is written."""
+
+from __future__ import annotations
+
+from kafeat.errors import KafeatError, SystemRefusedError, UsageError
+from kafeat.io.data_set import Part, Parts, is_data_set, renamed, stem
+from kafeat.io.formats import FORMATS, format_of, format_of_part, spelled
+from kafeat.io.storage.base import Location, StandardStream
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.jobs.dataset.request import DatasetRequest
+from kafeat.jobs.transform.transform import OpenTransform
+
+_MOST_LOOKED_AT = 8
+"""Parts, spread over all, that are opened before a run if all of them refuse the request."""
+
+
+def plan_parts(request: DatasetRequest) -> list[Part] | None:
+    """List the parts of the input; None for text, which is cut while it is read."""
+    request.rules.check(request.map)
+    files = _listed_parts(request)
+    _refuse_rejects(request.rules.rejects)
+    request.refuse_overlaps(files, folders=True)
+    if files is not None:
+        parts: list[Part] | None = renamed(files.parts, request.writing.format, request.reading.input_format)
+    else:
+        parts = _ranges(request)
+    if parts is None:
+        _refuse_for_text(request)
+    if parts is not None or request.source.kind() == "file":
+        _refuse_request(request, parts or [first_text_part(request)])
+    return parts
+
+
+def first_text_part(request: DatasetRequest) -> Part:
+    """Return the first part of a text file, whose number of rows is not known before it is read."""
+    return Part(name_of_part(request, 0, 1), request.source, 0, "")
+
+
+def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
+    """Refuse what no part can give, such as a column that none has, as some of the parts show."""
+    first = None
+    for part in parts[:: -(-len(parts) // _MOST_LOOKED_AT)]:
+        refusal = _refusal(request, part)
+        if refusal is None:
+            return
+        first = first or refusal
+    raise first or AssertionError
+
+
+def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
+    """Return why the request cannot be met for a part; None if it can be, or if the file cannot be read."""
+    format = format_of(LocalPath(part.name), request.writing.format)
+    try:
+        opened = request.reading.open_file(part.location, part.stamp)
+    except UsageError as error:
+        return error
+    except (KafeatError, OSError, MemoryError):
+        return None  # a damaged file does not end the run
+    with opened:
+        try:
+            OpenTransform(request.map, opened, format, request.writing, request.rules, None).check(
+                request.target.join(part.name)
+            )
+        except KafeatError as error:
+            return error
+    return None
+
+
+def _refuse_for_text(request: DatasetRequest) -> None:
+    """Refuse options that do not work with text, whose rows are cut while they are read."""
+    cut = spelled(one.title for one in FORMATS.values() if one.split)
+    if not request.engine.in_this_process:
+        raise UsageError(
+            f"{request.source}: expected {cut} for --engine {request.engine.name}, got text, whose rows "
+            "cannot be found without reading all before; --engine threads cuts it"
+        )
+    if request.rules.rejects is not None:
+        raise UsageError(f"--rejects: expected {cut} with --rows-per-file, got text")
+
+
+def _listed_parts(request: DatasetRequest) -> Parts | None:
+    """List the files of the input; None for one file that is to be cut."""
+    if request.rows_per_file is None:
+        return request.files
+    if is_data_set(request.source):
+        raise UsageError(
+            f"--rows-per-file: expected one file to cut, got many: {request.source}; each of them is a part "
+            "without it"
+        )
+    return None
+
+
+def _refuse_rejects(rejects: Location | None) -> None:
+    """Refuse rejects of parts that are not to lie in a folder."""
+    if isinstance(rejects, StandardStream):
+        raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
+    if rejects is not None and rejects.kind() not in (None, "folder"):
+        raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
+
+
+def _ranges(request: DatasetRequest) -> list[Part] | None:
+    """Return parts of whole chunks; None if the input must be read from its first row."""
+    source, chunk_rows, rows = request.source, request.map.chunk_rows, request.rows_per_file or 0
+    if rows < chunk_rows:
+        raise UsageError(
+            f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
+        )
+    entry = source.entry()
+    if entry is None:
+        return None
+    with request.reading.open(source, entry.stamp) as opened:
+        if opened.rows is None or not opened.seekable:
+            return None
+        height = rows - rows % chunk_rows
+        starts = range(0, max(1, opened.rows), height)
+        return [
+            Part(
+                name_of_part(request, i, len(starts)),
+                source,
+                entry.bytes,
+                entry.stamp,
+                (start, min(start + height, opened.rows)),
+            )
+            for i, start in enumerate(starts)
+        ]
+
+
+def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
+    """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
+    format = format_of_part(request.source, request.reading.input_format, request.writing.format)
+    base = "part" if isinstance(request.source, StandardStream) else stem(request.source.name)
+    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format.name}"

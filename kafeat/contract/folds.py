@@ -73,10 +73,12 @@ class Folds:
     """Parts of rows, and the cuts into parts to learn from and a part to hold out.
 
     With `edges` a row is in the part of its key between two of them; without, a row's hash decides.
+    With `held` there is the cut alone that holds out this part.
     """
 
     edges: Floats | None = None
     ordered: bool = False
+    held: int | None = None
 
     @classmethod
     def by(cls, keys: RowKeys | None, n: int = FOLDS) -> Self:
@@ -103,10 +105,12 @@ class Folds:
     @property
     def cuts(self) -> list[Cut]:
         """The cuts: each part is held out once, and if parts are ordered, after all parts before it."""
-        if self.ordered:
-            return [Cut(tuple(range(held)), held) for held in range(1, self.count)]
         every = range(self.count)
-        return [Cut(tuple(part for part in every if part != held), held) for held in every]
+        cuts = [
+            Cut(tuple(range(held) if self.ordered else (part for part in every if part != held)), held)
+            for held in every[self.ordered :]
+        ]
+        return [cut for cut in cuts if self.held in (None, cut.held)]
 
     @property
     def one_part(self) -> DataError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic_core import PydanticCustomError
@@ -121,6 +121,15 @@ class Predictor(Step):
             if name != "penalty" or not all(isinstance(value, int | float) for value in values):
                 text = f"{self.kind}: {name}: expected a value, got a search: only numbers of a penalty can be chosen"
                 raise PydanticCustomError("parameter", "{text}", {"text": text})
+
+    @property
+    @abstractmethod
+    def multiples(self) -> tuple[float, ...]:
+        """The penalties to choose from."""
+
+    @abstractmethod
+    def with_penalty(self, chosen: float) -> Self:
+        """Return the recipe with the penalty that was chosen."""
 
     def most_kept(self, width: int) -> int:
         """Return how many rows with features of this width to keep for the end of a fit."""

@@ -28,7 +28,7 @@ from kafeat.contract.step import (
 )  # fmt: skip
 from kafeat.contract.tile import SparseRows, TextRows
 from kafeat.errors import DataError
-from kafeat.maths.content_folds import folds_of, sparse_hashes
+from kafeat.maths.content_folds import FEW, folds_of, folds_to_learn, sparse_hashes
 from kafeat.maths.task import task_to_learn
 from kafeat.maths.texts import (
     inverse_frequencies,
@@ -58,7 +58,8 @@ class Text(Step):
 
     `label` gives the predictions of two ridge models first, one on u and one on rows that keep their lengths, for each
     number or class of the label. The rest are outputs of `svd`. Ten folds of the rows have models of their own, which
-    learn from the other folds. The fold of a row follows from a hash of its texts, so that a new row has one too.
+    learn from the other folds. The fold of a row follows from a hash of its texts, so that a new row has one too. With
+    fewer than 50 different texts, those that repeat are in all folds, and have the mean of all models.
 
     Outputs: the columns that are not named, then D of each named one. It reads texts, so it comes first in a chain, or
     in a map of a union.
@@ -70,7 +71,7 @@ class Text(Step):
     always: ClassVar[Traits] = Traits(missing="pass", spreads="ignores")
     dtypes: ClassVar[Mapping[str, str]] = {
         "columns": "int64", "outputs": "int64", "seed": "int64", "fold_rows": "int64", "signs": "int8",
-        "models": "float32",
+        "models": "float32", "own": "int64",
     }  # fmt: skip
 
     columns: ColumnNames = parameter((), "the columns of text, by name or pattern")
@@ -119,14 +120,16 @@ class Text(Step):
             raise TypeError("text: a config without a label has to be refused before the fit")
         seed, Y = int(rng.integers(1 << 63)), task_to_learn(sample.label).outputs(sample.label)
         every = [_counts(sample.X, start) for start in starts]
-        folds = folds_of(sparse_hashes(every, seed), _FOLDS) if every else np.zeros(0, np.intp)
+        hashes = sparse_hashes(every, seed) if every else np.zeros(0, np.uint64)
+        folds, often = folds_to_learn(hashes, _FOLDS, FEW)
         models = np.zeros((len(every), _FOLDS, BUCKETS, min(2 * Y.shape[1], self.n_components)), np.float32)
         for counts, of_column in zip(every, models, strict=True):
             raw = weighted(counts, inverse_frequencies(counts))
             found = label_directions((raw, unit_rows(raw)), Y, folds, _FOLDS, _SPREAD)
             of_column[...] = found[:, :, : models.shape[3]]
         fold_rows = np.bincount(folds, minlength=_FOLDS)
-        return {"models": models, "seed": np.array(seed), "fold_rows": fold_rows}
+        own = np.unique(hashes[often].view(np.int64))
+        return {"models": models, "seed": np.array(seed), "fold_rows": fold_rows, "own": own}
 
     def _signs(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw the outputs that each bucket is added to, one in each of a few parts of them, and the signs."""
@@ -142,6 +145,7 @@ class Text(Step):
         if self.projection == "label":
             c = min(self.n_components, (np.shape(state.get("models", ())) or (0,))[-1])
             shapes |= {"models": (k, _FOLDS, BUCKETS, c), "seed": (), "fold_rows": (_FOLDS,)}
+            shapes |= {"own": np.shape(state["own"])} if "own" in state else {}  # older files have none
             return {**shapes, "directions": (k, BUCKETS, self.n_components - c)}
         return {**shapes, "outputs": (k, BUCKETS, each), "signs": (k, BUCKETS, each)}
 
@@ -223,8 +227,11 @@ class _TextTransform(Transform):
         if step.projection == "label":
             k, c = len(self._columns), state["models"].shape[3]
             self._seed, models = int(state["seed"]), state["models"].astype(dtype)
+            # Texts that repeat among few others have the mean of all models.
+            models = np.concatenate([models, models.mean(axis=1, keepdims=True)], axis=1)
             # Models of rows with their own lengths and of unit rows alternate; those of all folds are one matrix.
-            parts = models.reshape(k, _FOLDS * BUCKETS, c)
+            parts = models.reshape(k, (_FOLDS + 1) * BUCKETS, c)
+            self._own = state.get("own", np.zeros(0, np.int64))
             self._models = [np.ascontiguousarray(parts[:, :, i::2]) for i in range(2)]
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
@@ -232,7 +239,10 @@ class _TextTransform(Transform):
         first = len(self._others)
         out[:, :first] = texts.numbers if isinstance(texts, TextRows) else X[:, self._others]
         every = [_counts(X, start) for start in self._columns]
-        folds = None if self._models is None else folds_of(sparse_hashes(every, self._seed), _FOLDS)
+        folds = None
+        if self._models is not None:
+            hashes = sparse_hashes(every, self._seed)
+            folds = np.where(np.isin(hashes.view(np.int64), self._own), _FOLDS, folds_of(hashes, _FOLDS))
         for i, counts in enumerate(every):
             raw = weighted(counts, self._weights[i])
             u = self._typed(unit_rows(raw))

@@ -140,8 +140,9 @@ class Target(ColumnCoder):
             check_indices("state.counts", state["counts"], 1 << 62)
 
     def fit_warnings(self, state: State) -> Iterator[str]:
-        yield from super().fit_warnings(state)
-        if state["unknown"]:
+        if not state["unknown"]:
+            yield from super().fit_warnings(state)
+        else:
             values = counted(int(state["unknown"]), "value")
             yield (
                 f"target: {values} got the mean label of all rows: the rows of each are equal, so no other fold knows "

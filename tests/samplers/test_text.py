@@ -147,10 +147,25 @@ def test_the_label_is_needed_and_its_kernel_is_that_of_the_features(table: pa.Ta
     np.testing.assert_allclose(fm.exact_kernel(rows), Z @ Z.T, rtol=0, atol=1e-12)
 
 
-def test_few_different_texts_are_told() -> None:
-    texts = ["good", "bad"] * 100
+def test_a_text_that_most_rows_have_among_many_others_is_told() -> None:
+    texts = ["good"] * 140 + [f"bad {i}" for i in range(60)]
     with pytest.warns(kafeat.errors.KafeatWarning, match="text: expected about 20 rows in each of 10 folds"):
         by_label(texts, np.arange(200.0))
+
+
+def test_few_different_texts_that_repeat_lose_nothing() -> None:
+    """And of a label of noise, k texts explain k/n on n rows."""
+    rng = np.random.default_rng(0)
+    words, codes = ["red wine", "white wine", "dark beer", "pale beer", "cider"], rng.integers(0, 5, 400)
+    for effect in (1.0, 0.0):
+        y = effect * rng.normal(size=5)[codes] + 0.3 * rng.normal(size=400)
+        fm = by_label([words[code] for code in codes], y, 2)
+        Z = np.column_stack([fm.transform(pa.table({"t": words})), np.ones(5)])[codes]
+        explained = 1.0 - np.mean((y - Z @ np.linalg.lstsq(Z, y, rcond=None)[0]) ** 2) / y.var()
+        means = np.bincount(codes, y) / np.bincount(codes)
+        most = 1.0 - np.mean((y - means[codes]) ** 2) / y.var()
+        assert explained > 0.9 * most if effect else explained < 2 * 5 / 400
+        assert fm.transform(pa.table({"t": ["a new one", None]})).shape == (2, 2)
 
 
 def test_random_signs_are_right_on_average(table: pa.Table) -> None:

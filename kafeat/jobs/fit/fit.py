@@ -22,7 +22,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.labelled import LabelledReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import location_of
-from kafeat.jobs.fit.intervals import refitted_intervals
+from kafeat.jobs.fit.intervals import refitted_intervals, refitted_scores
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
@@ -146,13 +146,17 @@ def fit_reader(
     summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
     streams = row_streams(config, data, listener)
-    fm = sampled.learn(listener, final=not intervals, all_rows=streams, jobs=count_jobs(jobs))
+    again = config.predictor is not None and any(step.traits.takes_label for step in config.map_steps)
+    final = not (intervals or again)
+    fm = sampled.learn(listener, final=final, all_rows=streams, jobs=count_jobs(jobs))
     if summary is None or config.predictor is None:
         return fm
     # Rows that a step has learned from are no longer rows that the model has not seen.
     seen = any(fitted.step.traits.takes_label for fitted in fm.chain.steps) or config.prune is not None
-    folds = Folds.by(sampled.keys)
-    fm = fit_predictor(fm, data, summary, jobs, listener, folds, intervals and not seen)
+    folds, scores = Folds.by(sampled.keys), list[tuple[float, ...]]()
+    if any(fitted.step.knows_own_labels(fitted.state) for fitted in fm.chain.steps):
+        scores = refitted_scores(fm, sampled, data, summary, count_jobs(jobs), listener)
+    fm = fit_predictor(fm, data, summary, jobs, listener, folds, intervals and not seen, scores)
     if not intervals or not seen:
         return fm
     find = partial(refitted_intervals, fm, sampled, data, summary, count_jobs(jobs), listener)

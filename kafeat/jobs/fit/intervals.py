@@ -18,6 +18,7 @@ from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.predictor import (
     fit_predictor,
     labelled_rows,
+    learn_predictor,
     row_streams,
     targets_of,
 )
@@ -92,19 +93,30 @@ class _Refit:
 
         return replace(self.data, held_out=left_out)
 
-    def fitted(self, cut: Cut) -> FeatureMap | None:
-        """Return a model that has seen only the rows to learn from; None if there are none in the sample."""
-        learned = self.sampled.of_rows(
-            lambda numbers, keys: np.isin(self.parts.of_rows(numbers, keys), cut.train)
-        )
+    def sample_of(self, kept: Iterable[int]) -> SampledFit:
+        """Return the rows of the sample in these parts."""
+        parts = list(kept)
+        return self.sampled.of_rows(lambda numbers, keys: np.isin(self.parts.of_rows(numbers, keys), parts))
+
+    def mapped(self, cut: Cut) -> tuple[FeatureMap, Folds] | None:
+        """Return a map that has seen only the rows to learn from, and their folds; None without any in the sample."""
+        learned = self.sample_of(cut.train)
         if learned.chosen.empty:
             return None
-        config, rest = self._settled(len(learned.chosen)), self.rows_of(cut.train)
-        streams = row_streams(config, rest)
+        config = self._settled(len(learned.chosen))
+        streams = row_streams(config, self.rows_of(cut.train))
         fm = replace(learned, config=config).learn(
             final=False, with_mean=False, all_rows=streams, jobs=self.jobs
         )
-        return fit_predictor(fm, rest, self.summary, self.jobs, SILENT, Folds.by(learned.keys))
+        return fm, Folds.by(learned.keys)
+
+    def fitted(self, cut: Cut) -> FeatureMap | None:
+        """Return a model that has seen only the rows to learn from; None if there are none in the sample."""
+        made = self.mapped(cut)
+        if made is None:
+            return None
+        fm, folds = made
+        return fit_predictor(fm, self.rows_of(cut.train), self.summary, self.jobs, SILENT, folds)
 
     def _settled(self, rows: int) -> Config:
         """Return the config of the model with all that was chosen for it, for a fit on so many rows."""
@@ -112,7 +124,10 @@ class _Refit:
         recipes = [step.live_recipe() for step in steps]
         if limit_landmarks(recipes, rows) is not None:
             steps = [build_step(recipe) for recipe in recipes]
-        return self.fm.config.model_copy(update={"steps": (*steps, self.fm.needed_predictor().fitted.step)})
+        model, last = self.fm.predictor, self.fm.config.steps[-1]
+        return self.fm.config.model_copy(
+            update={"steps": (*steps, last if model is None else model.fitted.step)}
+        )
 
     def features(self, fm: FeatureMap) -> Floats:
         """Return the features of all rows that are held out by a cut."""
@@ -133,6 +148,32 @@ class _Refit:
             for name in ("features", "targets", "parts", "weights")
         )
         return TrainingRows(Z, targets, of_folds, counts, counts), np.concatenate(parts)
+
+
+def refitted_scores(
+    fm: FeatureMap,
+    sampled: SampledFit,
+    data: TrainingData,
+    summary: LabelSummary,
+    jobs: int,
+    listener: Listener,
+) -> list[tuple[float, ...]]:
+    """Return scores of the penalties on each part of the rows, by maps and predictors that have not seen it."""
+    step = fm.config.predictor
+    if step is None or len(step.multiples) < 2:
+        return []
+    task, folds, split_by = summary.task(step.task), Folds.by(sampled.keys), SplitBy.of(fm.config)
+    keys = None if split_by is None else KeyReader(split_by, data.source, fm.config.seed)
+    parts = _Parts(folds.count, folds.cuts, fm.config.seed, folds, keys)
+    refit, scores = _Refit(fm, sampled, data, summary, task, parts, jobs), list[tuple[float, ...]]()
+    for cut in parts.cuts:
+        listener.phase(f"fitting without part {cut.held + 1} of {parts.parts} to choose a penalty")
+        made = refit.mapped(cut)
+        if made is not None and not refit.sample_of([cut.held]).chosen.empty:
+            rows = refit.rows_of([*cut.train, cut.held])
+            own = replace(folds, held=cut.held)
+            scores.append(learn_predictor(made[0], rows, summary, jobs, SILENT, own)[1].scores)
+    return scores
 
 
 def refitted_intervals(

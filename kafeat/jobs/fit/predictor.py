@@ -229,32 +229,23 @@ def fit_predictor(
     listener: Listener,
     folds: Folds,
     intervals: bool = False,
+    scores: Sequence[Sequence[float]] = (),
 ) -> FeatureMap:
     """Return the map with the predictor of its config, fitted on all rows; `summary` is that of their labels.
 
     `folds` are those by which the config holds rows out. With `intervals`, the model knows the errors of held-out rows.
+    `scores` are those of the penalties on parts of the rows, if they come from maps that had not seen these.
     """
-    step, place = fm.config.predictor, data.source.location
-    if step is None:
-        raise TypeError("the config has no predictor")
-    if data.weight is not None and summary.rows < 2:
-        raise DataError(f"{place}: {_of_weights(data.weight, summary.rows)}")
-    try:
-        task = summary.task(step.task)
-        training = Training(
-            step, fm.n_components, fm.config.seed, task, summary, count_jobs(jobs), folds, intervals
-        )
-        listener.phase(f"fitting {step.kind} on {summary.rows:,} rows")
-        learned = _learn(training, fm, data, count_jobs(jobs), listener)
-    except DataError as error:
-        raise error if str(error).startswith(place) else DataError(f"{place}: {error}") from None
-    data.source.check_unchanged()
+    place = data.source.location
+    training, learned = learn_predictor(fm, data, summary, jobs, listener, folds, intervals, scores)
+    step = learned.step
     rows_learned = training.rows if learned.rows is None else learned.rows
     if rows_learned < training.rows:
         listener.warn(
             f"{place}: {step.kind} was fitted on a random sample of {rows_learned:,} of {training.rows:,} rows, as it "
             "keeps their features in memory; ridge takes all of them"
         )
+    task = summary.task(step.task)
     names = tuple(map(printable, label_names(data.label)))
     fitted = FittedStep(learned.step, learned.state, fm.n_components)
     predictor = FittedPredictor(fitted, summary.labels(task, names))
@@ -269,6 +260,39 @@ def fit_predictor(
             return fit_intervals(held_out(), training.targets, count_jobs(jobs))
 
     return with_intervals(fm, find, place, listener)
+
+
+def learn_predictor(
+    fm: FeatureMap,
+    data: TrainingData,
+    summary: LabelSummary,
+    jobs: int | None,
+    listener: Listener,
+    folds: Folds,
+    intervals: bool = False,
+    scores: Sequence[Sequence[float]] = (),
+) -> tuple[Training, Learned]:
+    """Return what the predictor of a map's config learns from all rows; the arguments are those of `fit_predictor`."""
+    step, place = fm.config.predictor, data.source.location
+    if step is None:
+        raise TypeError("the config has no predictor")
+    if data.weight is not None and summary.rows < 2:
+        raise DataError(f"{place}: {_of_weights(data.weight, summary.rows)}")
+    means = tuple(np.mean(scores, axis=0).tolist()) if len(scores) else ()
+    multiples = step.multiples
+    if means:
+        step = step.with_penalty(multiples[int(np.argmax(means))])
+    try:
+        task = summary.task(step.task)
+        training = Training(
+            step, fm.n_components, fm.config.seed, task, summary, count_jobs(jobs), folds, intervals
+        )
+        listener.phase(f"fitting {step.kind} on {summary.rows:,} rows")
+        learned = _learn(training, fm, data, count_jobs(jobs), listener)
+    except DataError as error:
+        raise error if str(error).startswith(place) else DataError(f"{place}: {error}") from None
+    data.source.check_unchanged()
+    return training, replace(learned, penalties=multiples, scores=means) if means else learned
 
 
 def with_intervals(

@@ -89,6 +89,8 @@ def _run(request: DatasetRequest, over_parts: bool) -> None:
     from kafeat.jobs.dataset.journal import DatasetResult
 
     target = request.target
+    for caution in request.cautions:
+        log.warn(caution)
     with progress("transform", "parts" if over_parts else "rows") as announce:
         done = run(request, over_parts, announce)
     if not isinstance(done, DatasetResult):

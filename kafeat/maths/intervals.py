@@ -28,6 +28,9 @@ from kafeat.types import Array, Floats, Mask, Scratch
 MOST_SCORES = 10_000
 """Scores that a model keeps."""
 
+ENOUGH_SCORES = 60
+"""Held-out rows with which intervals hold what they say to a point (benchmarks/results/intervals.md)."""
+
 # Penalties of the sizes of errors, as multiples of the mean diagonal; and their least, relative to their mean.
 _MULTIPLES = 10.0 ** np.arange(-3.0, 3.0)
 _FLOOR, _LEAST = 0.1, 1e-12
@@ -67,6 +70,22 @@ class Intervals:
                 f"{m:,} held-out rows, got {level:g}: fit it on more rows"
             )
         return self.scores[max(rank, 1) - 1]
+
+    def cautions(self, by_time: bool) -> list[str]:
+        """Return why intervals may hold less than they say; `by_time` is true if the latest rows were held out."""
+        found, rows = [], len(self.scores)
+        if rows < ENOUGH_SCORES:
+            found.append(
+                f"interval: expected the errors of at least {ENOUGH_SCORES} held-out rows, got those of {rows}: "
+                "intervals of 90 % then hold some percent less of new rows, such as 84 % with 9; fit on more rows"
+            )
+        if by_time:
+            found.append(
+                "interval: rows were held out by time, so intervals hold what they say for rows as near in time as "
+                "those were. If the label moves on, they hold less, such as half of the rows for 90 %: measure it on "
+                "the latest rows (evaluate --all-rows)"
+            )
+        return found
 
     def bound(self, predictor: Transform, dtype: np.dtype[Any], levels: Sequence[float]) -> Transform:
         """Return the transform to predictions, and behind them to the ends of the interval of each level."""

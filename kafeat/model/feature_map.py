@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Real
@@ -15,7 +16,7 @@ from kafeat._version import __version__
 from kafeat.chain.chain import Chain
 from kafeat.chain.program import Device, Program, Programs
 from kafeat.config import Config
-from kafeat.errors import UsageError
+from kafeat.errors import KafeatWarning, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
@@ -350,6 +351,11 @@ class FeatureMap:
         array (n_rows, 2) or (n_rows, k, 2) of float64, or (n_rows, n_classes) of bool
             Lower and upper end of each number. For classes, True for those in the set, in the order of `classes`.
 
+        Warns
+        -----
+        kafeat.errors.KafeatWarning
+            The fit held out too few rows, or the latest ones, so that intervals may hold less than they say.
+
         Raises
         ------
         kafeat.errors.KafeatError
@@ -368,6 +374,8 @@ class FeatureMap:
         intervals, predictor = self.needed_intervals(), self.needed_predictor()
         if not isinstance(level, Real):
             raise UsageError(f"interval: expected one probability, such as 0.9, got {level!r:.100}")
+        for caution in predictor.interval_cautions(self.config.split_by):
+            warnings.warn(caution, KafeatWarning, stacklevel=2)
         if self.classes is not None:
             return intervals.sets(self.fill(self.program("predictions"), X, jobs), level)
         made = self.fill(self.program("predictions", levels=(level,)), X, jobs)

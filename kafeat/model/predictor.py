@@ -125,6 +125,11 @@ class FittedPredictor:
             return np.asarray(classes[outputs.argmax(axis=1)])
         return outputs[:, 0] if self.n_outputs == 1 else outputs
 
+    def interval_cautions(self, split_by: str | None) -> list[str]:
+        """Return why intervals of a model, whose config has this `split_by`, may hold less than they say."""
+        by_time = split_by is not None and split_by.startswith("time:")
+        return [] if self.intervals is None else self.intervals.cautions(by_time)
+
     def to_plain(self) -> dict[str, Any]:
         """Return builtins and arrays for the model file."""
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any, Literal
 
 from kafeat._version import __version__
 from kafeat.chain.blas import one_blas_thread
-from kafeat.errors import PartsError, SystemRefusedError, UsageError
+from kafeat.errors import KafeatWarning, PartsError, SystemRefusedError, UsageError
 from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location, making
@@ -300,6 +301,8 @@ def transform(options: TransformOptions) -> WrittenData:
     (200, 64)
     """
     request = DatasetRequest.of(options)
+    for caution in request.cautions:
+        warnings.warn(caution, KafeatWarning, stacklevel=3)
     given = {"engine": options.engine != "threads", "scheduler": options.scheduler, "resume": options.resume}
     done = run(request, request.over_parts(name for name, there in given.items() if there))
     parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)

@@ -280,6 +280,12 @@ class DatasetRequest:
         return self.model if isinstance(self.model, FeatureMap) else self.shared_map.map
 
     @property
+    def cautions(self) -> list[str]:
+        """Why intervals that are asked for may hold less than they say."""
+        predictor = self.map.predictor if self.writing.interval else None
+        return [] if predictor is None else predictor.interval_cautions(self.map.config.split_by)
+
+    @property
     def folders(self) -> list[Location]:
         """The folders of the parts and of their rejects."""
         return [folder for folder in (self.target, self.rules.rejects) if folder is not None]

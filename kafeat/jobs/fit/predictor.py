@@ -307,6 +307,8 @@ def with_intervals(
         listener.warn(f"the model has no intervals (predict --interval): {reason}")
         return fm
     predictor = replace(fm.needed_predictor(), intervals=intervals)
+    for caution in predictor.interval_cautions(fm.config.split_by):
+        listener.inform(f"{place}: {caution}")
     return replace(fm, predictor=predictor, format=WITH_INTERVALS)
 
 

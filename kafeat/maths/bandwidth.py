@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.describe import Described
+from kafeat.contract.memory import blocks
 from kafeat.errors import DataError
 from kafeat.maths.kernel import Kernel
 from kafeat.maths.kernel_error import power_of_two
@@ -24,7 +25,7 @@ Rule = Literal["scale", "median", "auto"] | Multiple
 
 # Enough for the median of a distance to about 1 %, and cheap at any width.
 _PAIRS = 20_000
-_BLOCK = 2_000
+_TYPICAL_ROWS = 2_000
 
 
 def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random.Generator) -> float:
@@ -64,7 +65,7 @@ def _multiplied(multiple: float, gamma: float, spelled: str) -> float:
 
 def _unit(X: Floats) -> float:
     """1, or a power of two of the size of a typical entry where squares of entries might not fit float64."""
-    sizes = np.abs(X[:_BLOCK].astype(np.float64))
+    sizes = np.abs(X[:_TYPICAL_ROWS].astype(np.float64))
     sizes = sizes[sizes > 0.0]
     typical = float(np.median(sizes)) if len(sizes) else 1.0
     return 1.0 if 1e-100 < typical < 1e100 else float(power_of_two(typical))
@@ -96,11 +97,11 @@ def _pair_distances(distance: str, X: Floats, unit: float, rng: np.random.Genera
     first = rng.integers(n, size=_PAIRS)
     second = (first + rng.integers(1, n, size=_PAIRS)) % n  # never the row itself
     with np.errstate(over="ignore"):
-        blocks = [
-            _distances(distance, *(X[rows[i : i + _BLOCK]] / np.float64(unit) for rows in (first, second)))
-            for i in range(0, _PAIRS, _BLOCK)
+        distances = [
+            _distances(distance, *(X[rows[some]] / np.float64(unit) for rows in (first, second)))
+            for some in blocks(_PAIRS, X.shape[1])
         ]
-    return np.concatenate(blocks)
+    return np.concatenate(distances)
 
 
 def _distances(distance: str, x: Floats, y: Floats) -> Floats:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.maths.ridge import LEAST, each, rounding_of
+from kafeat.contract.memory import require_memory
+from kafeat.maths.ridge import FEWER_COLUMNS, LEAST, each, rounding_of
 from kafeat.types import Array, Floats
 
 _MOST_NUMBERS = 1 << 21
@@ -47,10 +48,12 @@ class LogisticProblem:
     """
 
     def __init__(self, rows: LabelledRows, n_classes: int, jobs: int) -> None:
+        width = rows.Z.shape[1]
+        require_memory(5.0 * width * width, f"logistic: {width:,} columns", FEWER_COLUMNS)
         self._rows, self._n_classes, self._jobs = rows, n_classes, jobs
         total = float(rows.weights.sum())
         self._mean = sum(each(self._sum, rows.blocks(), jobs)) / total
-        zz: Floats = np.zeros((rows.Z.shape[1],) * 2)
+        zz: Floats = np.zeros((width, width))
         for block in rows.blocks():
             z = rows.Z[block] - self._mean
             zz += z.T @ (z * rows.weights[block, None])

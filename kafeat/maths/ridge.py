@@ -22,6 +22,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from kafeat.contract.folds import RANDOM, Folded, Folds, RowKeys
+from kafeat.contract.memory import blocks, require_memory
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
@@ -120,8 +121,8 @@ PENALTIES = 10.0 ** np.arange(-7.0, 2.0)
 LEAST = float(np.finfo(np.float64).tiny) * 1e30
 # Total bytes of the matrices that threads factor at the same time.
 _MOST_BYTES = 1 << 30
-# Numbers of a block of rows, which are in float64 while they are added.
-_MOST_NUMBERS = 1 << 22
+MOST_NUMBERS = 1 << 22
+"""Numbers of a block of rows, which are in float64 while they are added."""
 # A row whose target a model repeats, whatever it is, has no error that says anything.
 _MOST_LEVERAGE = 1.0 - 1e-6
 
@@ -157,12 +158,6 @@ def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
         return [quiet(item) for item in items]
     with ThreadPoolExecutor(jobs, "kafeat-ridge") as threads:
         return list(threads.map(quiet, items))
-
-
-def blocks(n: int, width: int) -> list[slice]:
-    """Return slices of n rows of this width that are small enough to be in float64 at once."""
-    height = max(1, _MOST_NUMBERS // width)
-    return [slice(start, start + height) for start in range(0, n, height)]
 
 
 @dataclass
@@ -260,8 +255,12 @@ class _System:
         return solved(self.A, penalty, self.B) / self.scale[:, None]
 
 
-MOST_COLUMNS = 46_340
-"""NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this."""
+# NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this.
+_MOST_COLUMNS = 46_340
+# Matrices (D, D) of sums, of their parts, and of one system that is solved.
+_MATRICES = 12.0
+FEWER_COLUMNS = "put a map before it that has fewer outputs, such as projection or fourier"
+"""The remedy where a linear model has too many columns."""
 
 
 class NormalEquations:
@@ -275,11 +274,11 @@ class NormalEquations:
     def __init__(
         self, width: int, targets: int, jobs: int = 1, standardize: bool = False, folds: Folds = RANDOM
     ) -> None:
-        if width > MOST_COLUMNS:
-            raise UsageError(
-                f"ridge: expected at most {MOST_COLUMNS:,} columns for its normal equations, got {width:,}; an "
-                "evaluation without --label shows the errors against the kernel"
+        if width > _MOST_COLUMNS:
+            raise DataError(
+                f"ridge: expected at most {_MOST_COLUMNS:,} columns, got {width:,}: {FEWER_COLUMNS}"
             )
+        require_memory(_MATRICES * width * width, f"ridge: {width:,} columns", FEWER_COLUMNS)
         self.folds, self.cuts = folds, folds.cuts
         self._parts = [RowSums.empty(width, targets) for _ in range(folds.count)]
         self._pivot: tuple[Floats, Floats] | None = None
@@ -316,7 +315,7 @@ class NormalEquations:
 
     def add_blocks(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
         """Add rows in memory, some at a time, as `add` needs them in float64."""
-        for some in blocks(len(Z), Z.shape[1]):
+        for some in blocks(len(Z), Z.shape[1], MOST_NUMBERS):
             self.add(Z[some], Y[some], parts[some], None if weights is None else weights[some])
 
     @cached_property
@@ -404,7 +403,7 @@ class NormalEquations:
             leverage = np.minimum(weights[some] * (1.0 / system.rows + spread), _MOST_LEVERAGE)
             return Y[some] - (Y[some] - model(z)) / (1.0 - leverage)[:, None]
 
-        return np.concatenate(each(left_out, blocks(len(Z), 4 * Z.shape[1]), self._jobs))
+        return np.concatenate(each(left_out, blocks(len(Z), 4 * Z.shape[1], MOST_NUMBERS), self._jobs))
 
     def _model(self, system: _System, inner: float) -> LinearModel:
         unit, (middle, level) = self._scale[1], self._about

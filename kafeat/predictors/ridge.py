@@ -8,10 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from kafeat.contract.predictor import HeldOut, Learned, Learning, Targets, TrainingRows
-from kafeat.errors import DataError
 from kafeat.maths.calibration import Calibration, fit_calibration
 from kafeat.maths.linear_output import leaves_float32, needs_float64
-from kafeat.maths.ridge import MOST_COLUMNS, LinearModel, NormalEquations
+from kafeat.maths.ridge import LinearModel, NormalEquations
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 
@@ -31,8 +30,6 @@ class Ridge(LinearPredictor):
     penalties: ClassVar[tuple[float, ...]] = tuple(10.0 ** (power / 2.0) for power in range(-18, 3))
 
     def begin(self, width: int, targets: Targets, jobs: int) -> Learning:
-        if width > MOST_COLUMNS:
-            raise DataError(f"ridge: expected at most {MOST_COLUMNS:,} features, got {width:,}")
         return _Learning(self, width, targets, jobs)
 
 

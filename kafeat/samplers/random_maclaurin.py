@@ -12,6 +12,7 @@ from pydantic import field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows
 from kafeat.contract.kernel_inputs import KernelInputs
+from kafeat.contract.memory import blocks
 from kafeat.contract.step import MONTE_CARLO, N_COMPONENTS, Sample, Step, Traits, Transform, Width, parameter
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import DataError
@@ -77,7 +78,8 @@ class RandomMaclaurin(Step):
         d = sample.X.shape[1]
         gamma = fit_gamma(self.gamma, sample.X, of_gamma)
         logs = self._log_coefficients()
-        plan = self._plan(logs, _log_spread(np.sqrt(gamma) * _pairs(sample.X, of_pairs), len(logs)), d)
+        squares, moments = _of_pairs(sample.X, gamma, of_pairs)
+        plan = self._plan(logs, _log_spread(squares, moments, len(logs)), d)
         q = plan.probabilities
         if self.kernel == "exponential" and q[-1] > _CUT_OFF:
             raise DataError(
@@ -189,19 +191,22 @@ class _Monomials:
         return 2.0 * total - float(np.log(self.m)) if total > -np.inf else -np.inf
 
 
-def _pairs(X: Floats, rng: np.random.Generator) -> Floats:
-    """Pairs of rows of the sample, (2, pairs, d)."""
-    return X[rng.integers(len(X), size=(2, _PAIRS))].astype(np.float64)
+def _of_pairs(X: Floats, gamma: float, rng: np.random.Generator) -> Floats:
+    """The moments of random pairs of rows of √γ·X, (2, pairs)."""
+    pairs = rng.integers(len(X), size=(2, _PAIRS))
+    some = (X[pairs[:, block]].astype(np.float64) for block in blocks(_PAIRS, X.shape[1]))
+    return np.hstack([_moments(*(np.sqrt(gamma) * rows)) for rows in some])
 
 
-def _log_spread(pairs: Floats, degrees: int) -> Floats:
+def _moments(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """(x·y)² and E[(w·x)²(w·y)²] for signs w, of rows x and y (n, d), (n,) each."""
+    dots = np.einsum("ij,ij->i", x, y) ** 2
+    sizes = np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y)
+    return dots, sizes + 2.0 * (dots - np.einsum("ij,ij->i", x**2, y**2))
+
+
+def _log_spread(squared_dots: Floats, moments: Floats, degrees: int) -> Floats:
     """½ log V_n, n = 0 … degrees − 1: V_n the mean over pairs of E[Π(w_j·x)²(w_j·y)²] − (x·y)^{2n}."""
-    x, y = pairs
-    squared_dots = np.einsum("ij,ij->i", x, y) ** 2
-    # E[(w·x)²(w·y)²] for signs w
-    moments = np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y) + 2.0 * (
-        squared_dots - np.einsum("ij,ij->i", x**2, y**2)
-    )
     kept = moments > 0
     if not kept.any():
         return np.zeros(degrees)

@@ -9,14 +9,16 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import model_validator
 
+from kafeat.contract.memory import require_memory
 from kafeat.contract.step import Sample, Scaler, Traits, Width, parameter, refuse_parameter
 from kafeat.errors import DataError
 from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
 from kafeat.maths.task import targets_to_learn
 from kafeat.types import Array, Floats, Shape, State
 
-# The matrix of more columns than this takes minutes and gigabytes.
+# The matrix of more columns than this takes minutes. Of fewer it takes memory for so many of its size.
 _MOST_COLUMNS = 4096
+_MATRICES = 16.0
 
 
 class Metric(Scaler):
@@ -56,6 +58,10 @@ class Metric(Scaler):
         if d > _MOST_COLUMNS and not self.diagonal:
             raise DataError(
                 f"metric: expected at most {_MOST_COLUMNS:,} columns, got {d:,}; set diagonal: true, or put pca first"
+            )
+        if not self.diagonal:
+            require_memory(
+                _MATRICES * d * d, f"metric: {d:,} columns", "set diagonal: true, or put pca first"
             )
         return learn_metric(
             sample.X,

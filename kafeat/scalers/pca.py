@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from kafeat.contract.checks import count_rows
+from kafeat.contract.memory import require_memory
 from kafeat.contract.step import Sample, Scaler, Traits, Width, parameter
 from kafeat.errors import DataError
 from kafeat.types import Floats, Shape, State
@@ -32,6 +33,12 @@ class Pca(Scaler):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n, d = sample.X.shape
         k = self._count(n, d)
+        # A triangle, its decomposition, and what that works with.
+        require_memory(
+            (n + 8.0 * min(n, d)) * d,
+            f"pca: {n:,} rows of {d:,} columns",
+            "put projection before it, which takes any number of columns, or lower fit_rows",
+        )
         # Around the first row before around the mean, so that a large offset costs no digits.
         first = sample.X[0].astype(np.float64)
         centred = sample.X - first

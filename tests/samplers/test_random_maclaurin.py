@@ -12,7 +12,7 @@ import kafeat
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
 from kafeat.model.load import loads
-from kafeat.samplers.random_maclaurin import RandomMaclaurin, _log_spread, _Monomials, _systematic
+from kafeat.samplers.random_maclaurin import RandomMaclaurin, _log_spread, _moments, _Monomials, _systematic
 
 EPS = np.finfo(float).eps
 
@@ -169,7 +169,7 @@ def test_spread_is_the_variance_of_one_product() -> None:
     n = np.arange(5)
     # of n independent factors: E[∏²] − (x·y)^{2n}, and the hundredth of E[∏²] that keeps a degree possible
     want = 1.01 * (terms**2).mean() ** n - terms.mean() ** (2 * n)
-    got = np.exp(2.0 * _log_spread(np.tile([x, y], (3, 1, 1)).reshape(3, 2, 4).transpose(1, 0, 2), 5))
+    got = np.exp(2.0 * _log_spread(*_moments(np.tile(x, (3, 1)), np.tile(y, (3, 1))), 5))
     # a dozen sums and logarithms of a few eps, to the fourth power
     np.testing.assert_allclose(got, want, rtol=200 * np.finfo(float).eps)
 

@@ -14,6 +14,7 @@ from kafeat.chain.chain import FittedStep
 from kafeat.chain.program import What
 from kafeat.config import Config
 from kafeat.contract.folds import Folds
+from kafeat.contract.memory import blocks
 from kafeat.contract.predictor import Learned, Predictor, Targets, TrainingRows
 from kafeat.contract.step import DOUBLE, RowStream, Step
 from kafeat.contract.tile import InputRows, TextRows, dense
@@ -27,7 +28,7 @@ from kafeat.jobs.fit.sample import TrainingData, matrices
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy, refuse_shared
 from kafeat.jobs.options import ClassWeight
 from kafeat.maths.intervals import MOST_SCORES, Intervals, fit_intervals
-from kafeat.maths.ridge import blocks
+from kafeat.maths.ridge import MOST_NUMBERS
 from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import FeatureMap
@@ -159,7 +160,7 @@ class Training:
         train = np.flatnonzero(learned)
         self.parts |= set(parts[train].tolist())
         self.rows += len(train)
-        for block in blocks(len(train), Z.shape[1]):
+        for block in blocks(len(train), Z.shape[1], MOST_NUMBERS):
             chosen = train[block]
             some: Array | slice = slice(None) if len(chosen) == len(Z) else chosen
             targets = self._task.targets(labels[some])

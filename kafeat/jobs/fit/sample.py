@@ -14,6 +14,7 @@ from kafeat.chain.chain import Chain
 from kafeat.config import Config
 from kafeat.config.model import SearchOptions
 from kafeat.contract.folds import RowKeys
+from kafeat.contract.memory import require_memory
 from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import DOUBLE, RowStream, Sample, Step
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, contiguous, dense
@@ -243,6 +244,15 @@ class SampledFit:
                 if self.summary is not None:
                     self.summary.add(values[train], data.weights(chunk, train) if weighted else None)
                 values = values[offsets]
+            # A sample takes as much again, for what the steps make of it.
+            require_memory(
+                float(len(self.chosen) + 2 * len(offsets)) * columns.numbers.n_features,
+                f"{source.location}: fit_rows: a sample of {len(self.chosen) + len(offsets):,} rows or more of "
+                f"{columns.numbers.n_features:,} columns",
+                f"lower fit_rows, which is {config.fit_rows:,}"
+                if config.fit_rows != "all"
+                else "lower fit_rows",
+            )
             rows = contiguous(X[offsets]) if isinstance(X, TextRows) else dense(X[offsets])
             keys = None if key_reader is None else key_reader.keys(chunk).values[offsets]
             self.chosen.add(first + chunk.start, chunk.rows, offsets, rows, label=values, keys=keys)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
+from kafeat.contract.memory import blocks
 from kafeat.maths.fourier.spectra import FrequencyDistribution
 from kafeat.maths.fourier.transform import cos_sin
 from kafeat.maths.kernel_error import power_of_two
@@ -39,7 +40,8 @@ _BUDGET = 6e11
 
 # Rows further off than this many wavelengths are pulled in: sums of squares must fit float32.
 _FARTHEST = 2.0**40
-_BLOCK = 4096
+# Differences of pairs of rows at a time: of wide rows fewer, but as many numbers as the waves of all have.
+_STRIP, _LEAST_WAVES = 2000, 4096
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def fit_frequencies(
     order = of_split.permutation(len(X))
     held = min(len(X) // 5, _MOST_HELD_OUT)
     # Around a row in the middle: only differences count, and those of large numbers would lose their digits.
-    middle, unit = np.median(X[order[:_MOST_HELD_OUT]], axis=0), frequency_unit(drawn)
+    middle, unit = middle_of(X, order[:_MOST_HELD_OUT]), frequency_unit(drawn)
     test = in_units(X, order[:held], middle, unit, np.float64)
     train = in_units(X, order[held:], middle, unit, np.float32)
     drawn, law = drawn / unit, law.scaled(1.0 / unit)
@@ -102,17 +104,30 @@ def frequency_unit(drawn: Floats) -> float:
 def in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeLike) -> Floats:
     """These rows of X (n, d), as differences from the middle, times `unit`."""
     scaled = np.empty((len(rows), X.shape[1]), dtype=dtype)
-    for start in range(0, len(rows), _BLOCK):
+    for some in blocks(*scaled.shape):
         with np.errstate(over="ignore"):
-            block = X[rows[start : start + _BLOCK]].astype(np.float64)
+            block = X[rows[some]].astype(np.float64)
             block = (block - middle) * unit
-        scaled[start : start + _BLOCK] = np.clip(block, -_FARTHEST, _FARTHEST)
+        scaled[some] = np.clip(block, -_FARTHEST, _FARTHEST)
     return scaled
+
+
+def middle_of(X: Floats, rows: Array) -> Floats:
+    """The median of each column over these rows of X (n, d), (d,)."""
+    return np.concatenate(
+        [np.median(X[rows, some], axis=0) for some in blocks(X.shape[1], max(1, len(rows)))]
+    )
+
+
+def kernel_of(law: FrequencyDistribution, differences: Floats) -> Floats:
+    """k(δ) of rows δ (n, d) of any precision, (n,); some rows at a time, as laws compute in float64."""
+    some = blocks(*differences.shape)
+    return np.concatenate([law.kernel(differences[rows].astype(np.float64)) for rows in some])
 
 
 def exact_kernel(law: FrequencyDistribution, X: Floats) -> Floats:
     """The kernel between all rows of X (n, d), (n, n)."""
-    return np.stack([law.kernel(X - x) for x in X])
+    return np.stack([kernel_of(law, X - x) for x in X])
 
 
 def relative_error(frequencies: Floats, weights: Floats | None, exact: Floats, X: Floats) -> float:
@@ -137,10 +152,12 @@ def fit_weights(
     waves = np.empty((_WEIGHT_PAIRS, m), dtype=np.float32)
     exact = np.empty(_WEIGHT_PAIRS, dtype=np.float32)
     narrow = frequencies.T.astype(np.float32)
-    for start in range(0, _WEIGHT_PAIRS, 2000):
-        delta = _differences(X, 2000, rng)
-        exact[start : start + 2000] = law.kernel(delta.astype(np.float64))
-        waves[start : start + 2000] = cos_sin(delta @ narrow)[:, :m]
+    for start in range(0, _WEIGHT_PAIRS, _STRIP):
+        pairs = _pairs(len(X), _STRIP, rng)
+        for some in blocks(_STRIP, X.shape[1], _STRIP * max(m, _LEAST_WAVES)):
+            delta, place = _differences(X, pairs[:, some]), slice(start + some.start, start + some.stop)
+            exact[place] = kernel_of(law, delta)
+            waves[place] = cos_sin(delta @ narrow)[:, :m]
     ridge = _WEIGHT_RIDGE * _WEIGHT_PAIRS
     normal = (waves.T @ waves).astype(np.float64)
     target = (waves.T @ exact).astype(np.float64) + ridge / m
@@ -167,10 +184,10 @@ def learn_frequencies(
     mean, square = np.zeros_like(frequencies), np.zeros_like(frequencies)
     angles = np.empty((_BATCH, m), dtype=np.float32)
     for step in range(1, steps + 1):
-        delta = _differences(X, _BATCH, rng)
+        delta = _differences(X, _pairs(len(X), _BATCH, rng))
         np.matmul(delta, frequencies.T, out=angles)
         waves = cos_sin(angles)
-        residual = waves[:, :m].mean(axis=1) - law.kernel(delta.astype(np.float64))
+        residual = waves[:, :m].mean(axis=1) - kernel_of(law, delta)
         gradient = waves[:, m:].T @ (delta * residual[:, None].astype(np.float32))
         gradient *= np.float32(-1.0)
         mean += np.float32(0.1) * (gradient - mean)
@@ -182,10 +199,15 @@ def learn_frequencies(
     return frequencies.astype(np.float64)
 
 
-def _differences(X: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """x − y of n random pairs of different rows, (n, d) float32."""
-    first = rng.integers(len(X), size=n)
-    second = (first + rng.integers(1, len(X), size=n)) % len(X)
+def _pairs(rows: int, n: int, rng: np.random.Generator) -> Array:
+    """The numbers of n random pairs of different rows, (2, n)."""
+    first = rng.integers(rows, size=n)
+    return np.array([first, (first + rng.integers(1, rows, size=n)) % rows])
+
+
+def _differences(X: Floats, pairs: Array) -> Floats:
+    """x − y of pairs (2, n) of rows, (n, d) float32."""
+    first, second = pairs
     differences = X[first].astype(np.float32, copy=False)
     differences -= X[second]
     return differences
@@ -247,7 +269,9 @@ def batches(n: int, steps: int, rng: np.random.Generator) -> Iterator[Array]:
 
 def pull_in(X: Floats) -> Floats:
     """Rows (n, d) around 0, none further off than `_FARTHEST_ROW` times the median."""
-    lengths = np.sqrt((X.astype(np.float64) ** 2).sum(axis=1))
+    lengths = np.concatenate(
+        [np.sqrt((X[some].astype(np.float64) ** 2).sum(axis=1)) for some in blocks(*X.shape)]
+    )
     farthest = _FARTHEST_ROW * float(np.median(lengths))
     if not farthest:
         return X

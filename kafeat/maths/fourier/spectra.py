@@ -61,16 +61,30 @@ class IsotropicDistribution:
 
     def radii(self, m: int, d: int, rng: np.random.Generator) -> Floats:
         """m draws of ‖ω‖ in d dimensions, stratified: one from each m-th of the law, in random order."""
+        u, v = ((rng.permutation(m) + rng.random(m)) / m for _ in range(2))
+        return self._radii_at(u, v, d)
+
+    def _radii_at(self, u: Floats, v: Floats, d: int) -> Floats:
+        """‖ω‖ in d dimensions, of numbers u for the norm of g and v for the mixing, uniform in (0, 1)."""
         from scipy.special import chdtri
 
-        u, v = ((rng.permutation(m) + rng.random(m)) / m for _ in range(2))
         return self._mixed(v) * np.sqrt(chdtri(d, np.clip(u, 1e-300, None)))
 
     def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
         return self._mixed(_uniform((m, 1), rng)) * rng.standard_normal((m, d))
 
     def orthogonal(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """Blocks of d orthogonal directions, each with a norm of its own (Yu et al. 2016)."""
+        """Blocks of d orthogonal directions, each with a norm of its own (Yu et al. 2016).
+
+        Of m < d frequencies, the first ones are those of a smaller m, up to rounding.
+        """
+        if m < d:
+            of_directions, of_radii = rng.spawn(2)
+            frequencies = frame(m, d, of_directions)
+            # Sobol points are as even as strata, and fewer are the first of more.
+            u, v = sobol(m, 2, of_radii).T
+            frequencies *= self._radii_at(u, v, d)[:, None]
+            return frequencies
         directions = [haar(d, rng) for _ in range(-(-m // d))]
         return np.concatenate(directions)[:m] * self.radii(m, d, rng)[:, None]
 
@@ -126,7 +140,10 @@ def sobol(m: int, d: int, rng: np.random.Generator) -> Floats:
     from scipy.stats import qmc
 
     if d > _MOST_SOBOL_DIMENSIONS:
-        raise DataError(f"frequencies: qmc: expected at most {_MOST_SOBOL_DIMENSIONS:,} inputs, got {d:,}")
+        raise DataError(
+            f"frequencies: qmc: expected at most {_MOST_SOBOL_DIMENSIONS:,} inputs, got {d:,}: "
+            "choose frequencies: iid"
+        )
     points: Floats = qmc.Sobol(d, scramble=True, rng=rng).random_base2(max(m - 1, 0).bit_length())[:m]
     return _inside(points)
 
@@ -135,6 +152,17 @@ def haar(d: int, rng: np.random.Generator) -> Floats:
     """A uniformly distributed d × d orthogonal matrix: QR of a Gaussian one, with the signs of R undone."""
     q, r = np.linalg.qr(rng.standard_normal((d, d)))
     return q * np.sign(np.diag(r))
+
+
+def frame(m: int, d: int, rng: np.random.Generator) -> Floats:
+    """m < d orthonormal rows, (m, d), distributed like the first m of `haar`, in O(m·d) numbers."""
+    from scipy.linalg import qr
+
+    # The transpose of a C array is in the order of LAPACK, which then works in place.
+    q, r = qr(rng.standard_normal((m, d)).T, overwrite_a=True, mode="economic", check_finite=False)
+    q *= np.sign(np.diag(r))
+    rows: Floats = q.T
+    return rows
 
 
 def inverse_cauchy(u: Floats) -> Floats:

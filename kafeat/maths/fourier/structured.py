@@ -179,9 +179,24 @@ class StructuredAngles(Angles):
     def matrix(cls, state: State, d: int) -> Floats:
         """The frequencies written out, (m, d)."""
         angles = cls(state, d, np.dtype(np.float64))
+        if angles.m < d:
+            return angles._block_by_rows()
         out = np.empty((d, angles.m))
         angles.apply(np.eye(d), out, angles.scratch(d))
         return np.ascontiguousarray(out.T)
+
+    def _block_by_rows(self) -> Floats:
+        """Write out a part of one block: each row by the factors in reverse, so that there is no d × d matrix."""
+        x, between = np.zeros((self.m, self._p)), np.empty((self.m, self._p))
+        np.fill_diagonal(x, self._radii)
+        self._hadamard(x, x, between)
+        for layer in reversed(self._layers):
+            x *= layer[0]
+            if self._permutation is not None:
+                between[:, self._permutation[0]] = x
+                x, between = between, x
+            self._hadamard(x, x, between)
+        return x[:, : self._d] * self._first[0]
 
 
 def _permute(x: Floats, permutation: Array, out: Floats, feature_major: bool) -> None:

@@ -21,6 +21,7 @@ from kafeat.maths.fourier.learning import (
     frequency_unit,
     gradients,
     in_units,
+    middle_of,
     pull_in,
     waves,
 )
@@ -110,7 +111,7 @@ def fit_for_label(
         return FittedFrequencies(drawn, None, None, None)
     of_split, of_targets, of_training = rng.spawn(3)
     train, held = hold_out(len(X), of_split, _MOST_ROWS, keys)
-    middle, unit = np.median(X[train], axis=0), frequency_unit(drawn)
+    middle, unit = middle_of(X, train), frequency_unit(drawn)
     Y = _targets(labels, train, of_targets)
     data = _Data(
         in_units(X, train, middle, unit, np.float32),

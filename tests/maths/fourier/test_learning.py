@@ -42,7 +42,8 @@ def test_weights_solve_the_constrained_least_squares(monkeypatch):
     monkeypatch.setattr(frequency_fit, "_WEIGHT_PAIRS", 2000)
     X, W = rows(300), LAW.iid(6, D, np.random.default_rng(1))
     a = fit_weights(W, LAW, X, np.random.default_rng(3))
-    delta = frequency_fit._differences(X, 2000, np.random.default_rng(3)).astype(float)
+    pairs = frequency_fit._pairs(len(X), 2000, np.random.default_rng(3))
+    delta = frequency_fit._differences(X, pairs).astype(float)
     C, k = np.cos(delta @ W.T), LAW.kernel(delta)
 
     def loss(b):

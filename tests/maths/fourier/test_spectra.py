@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,6 +11,7 @@ from scipy import stats
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import DataError
 from kafeat.maths.fourier import spectra
+from kafeat.maths.fourier.structured import StructuredAngles, draw_structured
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
 from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.maths.kernels.shift_invariant import SkewedChi2Kernel, SkewedIntersectionKernel
@@ -75,11 +78,12 @@ def test_characteristic_function_is_the_kernel(name: str) -> None:
     assert (error <= 5 * waves.std(axis=1) / np.sqrt(waves.shape[1])).all()
 
 
+@pytest.mark.parametrize("m", [2, 3])
 @pytest.mark.parametrize("name", ISOTROPIC)
-def test_orthogonal_draws_have_the_same_characteristic_function(name: str) -> None:
+def test_orthogonal_draws_have_the_same_characteristic_function(name: str, m: int) -> None:
     law, delta, rng = LAWS[name], differences(), np.random.default_rng(2)
-    # blocks of 3 are independent of each other: the standard error is that of the blocks' means
-    blocks = np.stack([np.cos(delta @ law.orthogonal(3, 3, rng).T).mean(axis=1) for _ in range(2000)])
+    # draws are independent of each other: the standard error is that of their means
+    blocks = np.stack([np.cos(delta @ law.orthogonal(m, 3, rng).T).mean(axis=1) for _ in range(2000)])
     error = np.abs(blocks.mean(axis=0) - exact(name, delta))
     assert (error <= 5 * blocks.std(axis=0) / np.sqrt(len(blocks))).all()
 
@@ -94,6 +98,43 @@ def test_skewed_laws_on_logarithms(kernel: SkewedChi2Kernel | SkewedIntersection
     want = kernel.gram(Coordinates(x, y), KernelParameters(skewedness=c)).dots[:, 0]
     np.testing.assert_allclose(law.kernel(delta), want, rtol=1e-10)
     assert (np.abs(waves.mean(axis=1) - want) <= 5 * waves.std(axis=1) / np.sqrt(waves.shape[1])).all()
+
+
+@pytest.mark.parametrize("name", ISOTROPIC)
+def test_fewer_orthogonal_frequencies_are_the_first_of_more(name: str) -> None:
+    law, d = LAWS[name], 300
+    few, many = (law.orthogonal(m, d, np.random.default_rng(4)) for m in (7, 200))
+    # LAPACK rounds products of 300 numbers in another order where there are more columns
+    np.testing.assert_allclose(few, many[:7], rtol=0, atol=d * EPS * np.abs(few).max())
+    unit = many / np.linalg.norm(many, axis=1, keepdims=True)
+    np.testing.assert_allclose(unit @ unit.T, np.eye(200), rtol=0, atol=10 * d * EPS)
+
+
+def test_radii_of_wide_rows_are_as_even_as_strata() -> None:
+    law, d, m = LAWS["rbf"], 1000, 64
+    squares = np.linalg.norm(law.orthogonal(m, d, np.random.default_rng(0)), axis=1) ** 2
+    # one in each m-th of the law, as m is a power of two
+    places = np.floor(m * stats.chi2.cdf(squares / (2.0 * GAMMA), d))
+    np.testing.assert_array_equal(np.sort(places), np.arange(m))
+
+
+@pytest.mark.parametrize("how", ["orthogonal", "structured", "fastfood"])
+def test_few_frequencies_of_wide_rows_take_little_memory(how: str) -> None:
+    law, m, d = LAWS["rbf"], 4, 1 << 14
+
+    def draw() -> np.ndarray:
+        rng = np.random.default_rng(0)
+        if how == "orthogonal":
+            return law.orthogonal(m, d, rng)
+        return StructuredAngles.matrix(draw_structured(law, how, m, d, rng), d)
+
+    draw()  # imports
+    tracemalloc.start()
+    assert draw().shape == (m, d)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # a dozen arrays of the size of the result; one of d × d would be 4,096 of them
+    assert peak < 12 * 8 * m * d
 
 
 @pytest.mark.parametrize("name", ISOTROPIC)

@@ -30,7 +30,7 @@ def written_out(state, how, m, d):
 
 
 @pytest.mark.parametrize("how", ["structured", "fastfood"])
-@pytest.mark.parametrize(("m", "d"), [(8, 8), (5, 3), (40, 12), (3, 1)])
+@pytest.mark.parametrize(("m", "d"), [(8, 8), (5, 3), (40, 12), (3, 1), (5, 9), (31, 33), (1, 70)])
 def test_definition(how, m, d):
     state = draw_structured(LAW, how, m, d, np.random.default_rng(0))
     # sums of p ≤ 16 terms, four times over

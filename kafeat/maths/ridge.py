@@ -23,7 +23,7 @@ import numpy as np
 
 from kafeat.contract.folds import RANDOM, Folded, Folds, RowKeys
 from kafeat.contract.memory import blocks, require_memory
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
 

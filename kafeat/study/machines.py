@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kafeat.errors import UsageError
+from kafeat.errors import DataError, UsageError
 from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.study.costs import PeakMemory, cost_of, repeated, timed
 from kafeat.study.inputs import EvaluatedMap, TimedInputs
@@ -204,7 +204,13 @@ class Machines:
         """Learn from the raw columns, from the features, and with the exact kernel of at most `exact_rows` rows."""
         key, train, itemsize = subject.raw_key, self._split.train, subject.dtype.itemsize
         if key not in self._raw:
-            linear = self._learned(subject.raw, subject.map.input_dtype.itemsize, train)
+            try:
+                linear = self._learned(subject.raw, subject.map.input_dtype.itemsize, train)
+            except DataError as error:
+                raise DataError(
+                    f"{error}; evaluate learns from the columns as they are too, for comparison: take fewer columns, "
+                    "or leave --label out, which shows the errors of the kernel alone"
+                ) from None
             self._raw[key] = linear, self._boosted(subject.raw)
         features = self._learned(subject.features, itemsize, train)
         rows, X = subject.select_rows(self._split.some(train, self._exact_rows))

@@ -21,7 +21,7 @@ class KafeatError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(without_secrets(message))
+        super().__init__(visible(without_secrets(message)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Not by `__init__`, whose arguments are other ones in some classes: a worker's error is sent as a pickle.
@@ -135,7 +135,7 @@ class KafeatWarning(UserWarning):
     """The input of a fit is valid, but probably not what the user meant."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(without_secrets(message))
+        super().__init__(visible(without_secrets(message)))
 
 
 def without_secrets(text: str) -> str:
@@ -146,6 +146,23 @@ def without_secrets(text: str) -> str:
     text = re.sub(r"(\w://)(?![^\s/?#@]*:\d+/)[^\s/?#@]*:[^\n]*@", r"\1", text)
     text = re.sub(r"(\w://)[^\s/?#@]*@", r"\1", text)
     return re.sub(r"(\w://[^?'\"\n]*)\?(?=\w+=)[^\s'\"]*?(?=[:,;]?(?:[\s'\"]|$))", r"\1", text)
+
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Controls but for tabs and line ends, and marks that change the direction of text or end a line."""
+
+
+def visible(text: str) -> str:
+    """Return text with escapes for what a terminal would obey and not show, such as `\\x1b` and `\\u202e`.
+
+    Names and values come from files that others have made.
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def visible_json(text: str) -> str:
+    """Return the same of JSON, whose values stay the same."""
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def spell_row(row: int) -> str:

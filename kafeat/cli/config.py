@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _check(files: tuple[str, ...]) -> None:
         except ConfigError as error:
             problems += error.problems
             continue
-        click.echo(f"{name}: valid: {content}")
+        log.show(f"{name}: valid: {content}")
     if problems:
         raise ConfigError(problems)
 

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 
 
@@ -38,7 +38,7 @@ def diff(a: str, b: str, as_json: bool, exit_code: bool) -> None:
         click.echo(json.dumps([{"where": one.where, "a": one.a, "b": one.b} for one in lines], indent=2))
     else:
         for one in lines:
-            click.echo(str(one))
+            log.show(str(one))
         if not lines:
             click.echo("no difference")
     if lines and exit_code:

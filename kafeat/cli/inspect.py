@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 
 # Columns whose importance is shown, and values of a search without -v.
@@ -42,50 +42,50 @@ def inspect(model: str, as_json: bool, verbose: bool) -> None:
         return
     what = "map" if content["predictor"] is None else "model"
     inside = f", format {content['format']}, sha256 {content['sha256']}" if verbose else ""
-    click.echo(
+    log.show(
         f"{without_secrets(model)}: a {what} of kafeat {content['kafeat']}, {content['bytes']:,} bytes{inside}"
     )
     inside = f", chunks of {content['chunk_rows']:,} rows, seed {content['seed']}" if verbose else ""
-    click.echo(
+    log.show(
         f"{content['n_features_in']} inputs -> {content['n_components']} features, {content['dtype']}{inside}"
     )
     _show_columns(content)
     _show_steps(content, verbose)
     _show_origin(content["fitted_from"], verbose)
     rows = "yes: landmarks are rows of the data" if content["contains_training_rows"] else "no"
-    click.echo(f"contains training rows: {rows}")
+    log.show(f"contains training rows: {rows}")
     if content["reference"]:
-        click.echo(f"note: {content['reference']}")
+        log.show(f"note: {content['reference']}")
 
 
 def _show_columns(content: dict[str, Any]) -> None:
     from kafeat.errors import quoted
     from kafeat.io.columns.fields import listed, listed_values
 
-    click.echo(f"columns{' (by position)' if content['by_position'] else ''}: {listed(content['columns'])}")
+    log.show(f"columns{' (by position)' if content['by_position'] else ''}: {listed(content['columns'])}")
     for name, values in content["categories"].items():
-        click.echo(f"categories of {quoted(name)} ({len(values):,}): {listed_values(values)}")
+        log.show(f"categories of {quoted(name)} ({len(values):,}): {listed_values(values)}")
     if content["times"]:
         of_times = content["dialect"]
         forms = [
             f"{name} ({of_times['dates'][name]}, {of_times['timezones'][name]})" for name in content["times"]
         ]
-        click.echo(f"times: {listed(forms)}")
+        log.show(f"times: {listed(forms)}")
     if content["dialect"]["decimal_commas"]:
-        click.echo(f"decimal commas in CSV: {listed(content['dialect']['decimal_commas'])}")
+        log.show(f"decimal commas in CSV: {listed(content['dialect']['decimal_commas'])}")
 
 
 def _show_steps(content: dict[str, Any], verbose: bool) -> None:
     for i, step in enumerate(content["steps"]):
         _show_step(i, step, verbose)
     if content["unit_scale"] is not None:
-        click.echo(f"for features of unit variance: times {content['unit_scale']:.10g}")
+        log.show(f"for features of unit variance: times {content['unit_scale']:.10g}")
     if content["predictor"] is not None:
         _show_predictor(len(content["steps"]), content["predictor"], content["fitted_from"], verbose)
     if content["dtype"] == "float32" and content["float64_steps"]:
-        click.echo(f"computed in float64: {_spelled(content['float64_steps'], len(content['steps']))}")
+        log.show(f"computed in float64: {_spelled(content['float64_steps'], len(content['steps']))}")
     if content["pruned_from"]:
-        click.echo(f"pruned: {content['n_components']:,} of {content['pruned_from']:,} outputs are kept")
+        log.show(f"pruned: {content['n_components']:,} of {content['pruned_from']:,} outputs are kept")
 
 
 def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, Any], verbose: bool) -> None:
@@ -100,26 +100,26 @@ def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, An
         else f"{len(classes):,} classes ({listed([str(one) for one in classes])})"
     )
     weight = f", weighted by {origin['weight']}" if "weight" in origin else ""
-    click.echo(f"    predicts {what}, fitted on {origin['rows_learned']:,} rows{weight}")
+    log.show(f"    predicts {what}, fitted on {origin['rows_learned']:,} rows{weight}")
 
 
 def _show_origin(origin: dict[str, Any], verbose: bool) -> None:
     imported = origin.get("imported")
     if imported:
-        click.echo(f"imported from {imported}")
+        log.show(f"imported from {imported}")
     for source in origin["sources"]:
         rows = f"fitted on {origin['rows_fitted']:,} of {source['rows']:,} rows of {source['name']}"
-        click.echo(f"  {source['name']}" if imported else rows)
+        log.show(f"  {source['name']}" if imported else rows)
         if verbose:
-            click.echo(f"  sha256 {source['sha256']}")
+            log.show(f"  sha256 {source['sha256']}")
     for search in origin.get("searches", []):
         _show_search(search, verbose)
     if origin.get("split"):
-        click.echo(f"split: {origin['split']} (fitted on its rows of train alone)")
+        log.show(f"split: {origin['split']} (fitted on its rows of train alone)")
     label = origin["label"]
-    click.echo(f"labels: {', '.join(label)}" if isinstance(label, list) else f"label: {label or 'none'}")
+    log.show(f"labels: {', '.join(label)}" if isinstance(label, list) else f"label: {label or 'none'}")
     if verbose:
-        click.echo(f"config sha256: {origin['config_sha256']}")
+        log.show(f"config sha256: {origin['config_sha256']}")
 
 
 def _spelled(wide: int, steps: int) -> str:
@@ -146,19 +146,19 @@ def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
         if (name in always or step[name] != defaults.get(name)) and not (maps and name == "maps")
     ]  # fmt: skip
     shown = [f"{name}: {step[name]}" for name in told]
-    click.echo(f"steps[{i}] {step['kind']}" + (f" ({', '.join(shown)})" if shown else ""))
+    log.show(f"steps[{i}] {step['kind']}" + (f" ({', '.join(shown)})" if shown else ""))
     for part in maps:
         of = "" if part["columns"] is None else f" of {counted(len(part['columns']), 'column')}"
-        click.echo(f"    {' -> '.join(one['kind'] for one in part['steps'])}{of}")
+        log.show(f"    {' -> '.join(one['kind'] for one in part['steps'])}{of}")
     for name, value in step["fitted"].items():
         if verbose or name in step:
-            click.echo(f"    {name} = {value:.10g}")
+            log.show(f"    {name} = {value:.10g}")
     for name, array in step["arrays"].items() if verbose else ():
         shape = " x ".join(map(str, array["shape"]))
-        click.echo(f"    {name}: {shape} {array['dtype']}, {array['bytes']:,} bytes")
+        log.show(f"    {name}: {shape} {array['dtype']}, {array['bytes']:,} bytes")
     if "importance" in step:
-        click.echo(f"    weighs most: {_heaviest(step['importance'])}")
-        click.echo(
+        log.show(f"    weighs most: {_heaviest(step['importance'])}")
+        log.show(
             f"    directions with 90 % of the weight: {step['directions']} of {step['arrays']['spectrum']['shape'][0]}"
         )
 
@@ -181,7 +181,7 @@ def _show_search(search: dict[str, Any], verbose: bool) -> None:
         how = f"for an error of {search['target_error']:g}"
     tried = [f"{_value(value)}: {figure:.4g}" for value, figure in curve]
     more = f" ({', '.join(tried)})" if verbose or len(tried) <= _MOST_SHOWN else f", of {len(tried)} values"
-    click.echo(f"{search['parameter']}: {_value(search['chosen'])} chosen {how}{more}")
+    log.show(f"{search['parameter']}: {_value(search['chosen'])} chosen {how}{more}")
 
 
 def _value(value: Any) -> str:

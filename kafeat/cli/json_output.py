@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kafeat.cli.overlaps import located
-from kafeat.errors import SystemRefusedError
+from kafeat.errors import SystemRefusedError, visible_json
 
 
 def check_json(name: str | None) -> None:
@@ -30,7 +30,7 @@ def write_json(name: str | None, content: Mapping[str, Any], ensure_ascii: bool 
     """Write the content to the file, if there is one."""
     from kafeat.io.storage.location import write_file
 
-    text = json.dumps(content, indent=2, ensure_ascii=ensure_ascii) + "\n"
+    text = visible_json(json.dumps(content, indent=2, ensure_ascii=ensure_ascii)) + "\n"
     if name == "-":
         click.echo(text, nl=False)
     elif name:

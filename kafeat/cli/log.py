@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from kafeat.errors import PartsError, without_secrets
+from kafeat.errors import PartsError, visible, visible_json, without_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,6 +59,11 @@ def event(message: str, **more: object) -> None:
     _put("info", message, **more)
 
 
+def show(text: str) -> None:
+    """Write a result for people to stdout."""
+    click.echo(visible(text))
+
+
 def warn(message: str) -> None:
     """Write a line about something that may be unintended."""
     message = without_secrets(message)
@@ -91,7 +96,7 @@ def error(message: str, code: int) -> None:
         return
     colours = wants_color(sys.stderr)
     name = click.style("kafeat:", fg="red", bold=True) if colours else "kafeat:"
-    for line in message.splitlines() or [""]:
+    for line in visible(message).splitlines() or [""]:
         _write(f"{name} {line}", colours)
 
 
@@ -113,7 +118,7 @@ def usage(mistake: click.ClickException) -> None:
     text = io.StringIO()
     mistake.show(text)
     colours = wants_color(sys.stderr)
-    for line in without_secrets(text.getvalue().rstrip("\n")).split("\n"):
+    for line in visible(without_secrets(text.getvalue().rstrip("\n"))).split("\n"):
         head, rest = line[:6], line[6:]
         _write(
             click.style(head, fg="red", bold=True) + rest if colours and head == "Error:" else line, colours
@@ -125,7 +130,7 @@ def fault(traceback: str) -> None:
     if as_json():
         error(traceback, 1)
     else:
-        _write(without_secrets(traceback.rstrip("\n")))
+        _write(visible(without_secrets(traceback.rstrip("\n"))))
 
 
 def _put(level: str, message: str, **more: object) -> None:
@@ -133,8 +138,10 @@ def _put(level: str, message: str, **more: object) -> None:
         return
     if as_json():
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        message = json.dumps({"time": now, "level": level, "message": message, **more}, ensure_ascii=False)
-    _write(message)
+        event = {"time": now, "level": level, "message": message, **more}
+        _write(visible_json(json.dumps(event, ensure_ascii=False)))
+    else:
+        _write(visible(message))
 
 
 def _write(line: str, colours: bool | None = None) -> None:
@@ -175,10 +182,16 @@ def wants_color(stream: TextIO) -> bool:
 def console(*, stderr: bool = False, **more: Any) -> Console:
     """Return a rich console on stdout or stderr."""
     from rich.console import Console
+    from rich.text import Text
 
     forced = "standard" if os.environ.get("FORCE_COLOR") else "auto"
     system: Any = forced if wants_color(sys.stderr if stderr else sys.stdout) else None
+
+    class Plain(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(visible(text), **options)
+
     # File names may contain brackets, which are not markup. Without colours, there is no bold text, either.
-    return Console(
+    return Plain(
         stderr=stderr, color_system=system, markup=False, emoji=False, highlight=False, **more
     )  # fmt: skip

@@ -67,11 +67,15 @@ def steps_of() -> Iterator[Callable[[str], None]]:
     if not log.live():
         yield lambda _step: check()
         return
+    from rich.text import Text
+
+    from kafeat.errors import visible
+
     with log.console(stderr=True).status("") as status:
 
         def say(step: str) -> None:
             check()
-            status.update(step)
+            status.update(Text(visible(step)))  # a text would be read as markup
 
         yield say
 

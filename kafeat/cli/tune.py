@@ -142,4 +142,4 @@ def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) ->
         if to_stderr:
             log.say(line)
         else:
-            click.echo(line)
+            log.show(line)

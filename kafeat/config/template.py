@@ -20,6 +20,7 @@ from kafeat.config.model import ColumnSelection, Config
 from kafeat.config.yaml_reader import resolve
 from kafeat.contract.describe import Declaration, expected, headline, purpose
 from kafeat.contract.step import ANY_STEP, Step
+from kafeat.errors import visible_json
 from kafeat.registry import accepted, build_step, kinds, step_class
 
 SCHEMA_FILE = "kafeat.schema.json"
@@ -138,7 +139,7 @@ def flow(value: Any) -> str:
         return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, str) and value.replace("_", "").isalnum() and resolve(value) == value:
         return value
-    return json.dumps(value, ensure_ascii=False)
+    return visible_json(json.dumps(value, ensure_ascii=False))
 
 
 def config_schema() -> Schema:

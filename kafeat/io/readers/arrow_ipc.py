@@ -92,7 +92,7 @@ class ArrowStreamReader(TextReader, ArrowReader):
     """A reader of an Arrow IPC stream in a file, a pipe or standard input (`-`)."""
 
     def __init__(self, location: Location, raw: HashingStream | None = None) -> None:
-        self.location, self._text = location.source, TextInput(location, raw)
+        self.location, self._text = location.source, TextInput(location, raw, binary=True)
         self._files = ExitStack()
         self._files.callback(self._text.close)
         with ExitStack() as failing, _damage(self.location):

@@ -91,10 +91,13 @@ class HashingStream(io.RawIOBase):
 
 
 class DecompressedStream(io.RawIOBase):
-    """The text of a hashing stream, decompressed if it is compressed. `head` was looked at and is read again."""
+    """The text of a hashing stream, decompressed if it is compressed. `head` was looked at and is read again.
 
-    def __init__(self, location: str, raw: HashingStream) -> None:
-        self._location, self.raw = location, raw
+    Bytes that are `binary` may be 0; a text with such a byte is refused, wherever it is.
+    """
+
+    def __init__(self, location: str, raw: HashingStream, binary: bool = False) -> None:
+        self._location, self.raw, self._binary, self._done = location, raw, binary, 0
         packing = _packing(raw.magic)
         arrow_file = pa.PythonFile(raw, mode="r")
         self._stream = arrow_file if packing is None else pa.CompressedInputStream(arrow_file, packing)
@@ -138,9 +141,16 @@ class DecompressedStream(io.RawIOBase):
         if self._at < len(self.head):
             stop = len(self.head) if size < 0 else self._at + size
             data, self._at = self.head[self._at : stop], min(stop, len(self.head))
-            return data
-        self.head, self._at = b"", 0
-        return self._take(size if size >= 0 else 1 << 20)
+        else:
+            self.head, self._at = b"", 0
+            data = self._take(size if size >= 0 else 1 << 20)
+        if not self._binary and b"\0" in data:
+            raise DataError(
+                f"{self._location}: byte {self._done + data.index(0)}: expected UTF-8 text, got a NUL byte: the file "
+                "is damaged, or a program has filled it up (tr -d '\\000' removes such bytes)"
+            )
+        self._done += len(data)
+        return data
 
     def _take(self, size: int) -> bytes:
         try:
@@ -160,14 +170,20 @@ class DecompressedStream(io.RawIOBase):
 class TextInput:
     """A text that a reader reads: a file or an object, which can be opened again, or a pipe, which is read once."""
 
-    def __init__(self, location: Location, raw: HashingStream | None = None, prompt: bool = False) -> None:
-        self._place, self._name = location, location.source
+    def __init__(
+        self,
+        location: Location,
+        raw: HashingStream | None = None,
+        prompt: bool = False,
+        binary: bool = False,
+    ) -> None:
+        self._place, self._name, self._binary = location, location.source, binary
         local = isinstance(location, LocalPath)
         self.read_once = location.kind() != "file" if local else isinstance(location, StandardStream)
         # A pipe returns the bytes that were looked at again.
         self._pipe = None
         if self.read_once:
-            self._pipe = DecompressedStream(self._name, raw or HashingStream(location, prompt))
+            self._pipe = DecompressedStream(self._name, raw or HashingStream(location, prompt), binary)
         self._raw = None if self._pipe is None else self._pipe.raw
 
     @contextmanager
@@ -197,7 +213,7 @@ class TextInput:
         yield pipe
 
     def _open(self) -> DecompressedStream:
-        return DecompressedStream(self._name, HashingStream(self._place))
+        return DecompressedStream(self._name, HashingStream(self._place), self._binary)
 
     def estimated_lines(self, tidied: Callable[[bytes], bytes]) -> int | None:
         """Estimate the lines of a file from its first 8 MiB, without what `tidied` removes. None for a pipe.

@@ -35,11 +35,11 @@ class PassthroughColumns:
         self.schema = pa.schema(
             [f.with_type(written(f.type, format)) for f in schema], metadata=schema.metadata
         )
-        self._timed = [field.name for field in schema if is_timed(field.type, format)]
+        self._limited = [field.name for field in schema if is_limited(field.type, format)]
 
     def table(self, passthrough: pa.Table, good: Mask | None = None) -> pa.Table:
         """Convert rows to the written types. Refuse a value of a good row that the format cannot hold."""
-        for name in self._timed:
+        for name in self._limited:
             self._check(name, passthrough.column(name), good)
         fields = [f.with_type(written(f.type, self._format)) for f in passthrough.schema]
         columns = [_as(column, f.type) for column, f in zip(passthrough.columns, fields, strict=True)]
@@ -51,10 +51,11 @@ class PassthroughColumns:
         for row in range(len(column)) if good is None else map(int, np.flatnonzero(good)):
             value = beyond(column.slice(row, 1), self._format)
             if value is not None:
+                got = quoted(value.as_py()) if is_text(value.type) else digits(value)
                 raise InvalidValueError(
                     row,
                     name,
-                    f"expected a {value.type} that {self._format.title} can hold, got {digits(value)}; "
+                    f"expected a {value.type} that {self._format.title} can hold, got {got}; "
                     f"{_remedy(self._format)}",
                 )
 
@@ -137,11 +138,13 @@ _BEYOND = "<value out of range"
 """Prefix of Arrow's text of a time that it cannot format."""
 
 
-def is_timed(kind: pa.DataType, format: Format) -> bool:
-    """Return true if a type has dates or times that the format may be unable to hold."""
+def is_limited(kind: pa.DataType, format: Format) -> bool:
+    """Return true if a type has dates, times or texts that the format may be unable to hold."""
     kind = storage_of(kind)
     if pa.types.is_dictionary(kind):
-        return is_timed(kind.value_type, format)
+        return is_limited(kind.value_type, format)
+    if is_text(kind):
+        return format.delimited
     if format.parquet_types:  # it has neither times in seconds nor 64-bit dates
         return bool(pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "s"))
     times = (pa.types.is_date, pa.types.is_time, pa.types.is_timestamp)
@@ -149,11 +152,16 @@ def is_timed(kind: pa.DataType, format: Format) -> bool:
 
 
 def beyond(column: pa.ChunkedArray, format: Format) -> pa.Scalar | None:
-    """Return a date or time that the format cannot hold, or None."""
+    """Return a date or time that the format cannot hold, or a text with a NUL, or None."""
     import pyarrow.compute as pc  # slow to import
 
     for chunk in column.chunks:
         values = chunk.storage if isinstance(chunk, pa.ExtensionArray) else plain(chunk)
+        if is_text(values.type):
+            place = pc.index(pc.match_substring(values, "\0"), True).as_py()
+            if place >= 0:
+                return values[place]
+            continue
         ends = pc.min_max(values)
         for end in (ends["min"], ends["max"]):
             if end.is_valid and not _fits(end, format):

@@ -14,7 +14,7 @@ import numpy as np
 from kafeat.config import Config
 from kafeat.config.template import flow
 from kafeat.contract.predictor import Predictor
-from kafeat.errors import counted, quoted
+from kafeat.errors import counted, quoted, visible
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import score_of_constant, spell_score, stated
 from kafeat.maths.task import PredictionTask
@@ -229,7 +229,7 @@ def commented(config: Config, comments: Sequence[str]) -> str:
 
 def _comment(text: str) -> list[str]:
     indent = "# " + " " * (len(text) - len(text.lstrip()))
-    return wrap(text.strip(), _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ",
+    return wrap(visible(text.strip()), _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ",
                 break_long_words=False, break_on_hyphens=False) or ["#"]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import joblib
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from kafeat.config import Config
 from kafeat.errors import KafeatWarning, UsageError
@@ -166,7 +166,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
     @property
     def feature_map_(self) -> FittedMap:
         """Return the fitted map; after batches of rows, it is learned here."""
-        check_is_fitted(self)
+        self._check_fitted()
         if not hasattr(self, "_map") and self._sampled is not None:
             n_rows, config = self._sampled.chosen.n_rows, self._sampled.config
             with as_value_errors(n_rows):

@@ -254,8 +254,12 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     @property
     def feature_map_(self) -> FittedMap:
         """Return the fitted map."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self._map
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():  # asked first: scikit-learn's check takes longer than a row
+            check_is_fitted(self)
 
     def _with_dtype(self, config: Config, source: Reader) -> Config:
         """Set the dtype to that of the rows if no dtype was given."""
@@ -289,7 +293,10 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         finite = "allow-nan" if takes_missing(step.traits for step in config.map_steps) else True
         sparse = False if reads_columns else "csr"
         try:
-            rows = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
+            rows = validate_data(
+                self if reset else self._with_tags_of(config),
+                X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse,
+            )  # fmt: skip
         except (TypeError, ValueError, NotImplementedError) as error:
             with as_value_errors():
                 _refuse_other_columns(X)
@@ -305,13 +312,19 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             return reader_of(rows)
         return reader_of(X) if rows.dtype == object else NamedReader(rows, [str(name) for name in names])
 
+    def _with_tags_of(self, config: Config) -> Self:
+        """Return a view whose config is checked already: the check of a config takes longer than a row."""
+        view = object.__new__(type(self))
+        view.__dict__.update(vars(self), _checked=config)
+        return view
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_map")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         try:
-            config = self._config()
+            config = vars(self).get("_checked") or self._config()
         except KafeatError:  # reported by `fit`
             return tags
         tags.input_tags.allow_nan = takes_missing(step.traits for step in config.map_steps)

@@ -621,3 +621,17 @@ def test_what_is_confused_with_a_config_or_a_model_is_named(tmp_path: Path) -> N
         kafeat.fit("steps:\n  - kind: standardize\n", X)
     with pytest.raises(kafeat.errors.UsageError, match="load: expected a path or URI, got dict"):
         kafeat.load({"steps": []})
+
+
+def test_a_transform_checks_no_config(digits: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which takes longer than a row."""
+    table = frame("pandas", digits)
+    fitted = [FeatureMap(PROJECTION).fit(digits), FeatureMap(PROJECTION).fit(table)]
+    expected = fitted[0].transform(digits[:1])
+
+    def fail(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("kafeat.sklearn.map_estimator.load_config", fail)
+    np.testing.assert_array_equal(fitted[0].transform(digits[:1]), expected)
+    assert fitted[1].transform(table[:1]).shape == expected.shape

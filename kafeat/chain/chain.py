@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.name_patterns import expand
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, Step, Transform
-from kafeat.contract.tile import TextRows, dense
+from kafeat.contract.tile import InputRows, TextRows, columns_of, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.types import Array, Floats, Shape, State
 
@@ -341,11 +341,11 @@ class Chain:
         """The first n steps."""
         return Chain(self.steps[:n], cast_after=min(n, self.cast_after))
 
-    def before(self, index: int, X: Floats) -> Floats:
+    def before(self, index: int, X: InputRows) -> Floats:
         """The input of the step with this index, of rows X (n, d)."""
-        return X if not index else self.first(index).transform(X)
+        return self.first(index).transform(X) if index else dense(X)
 
-    def transform(self, X: Floats) -> Floats:
+    def transform(self, X: InputRows) -> Floats:
         """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
         with one_blas_thread():
             return run_tiles(self.bind(X.dtype), X, X.dtype)
@@ -368,15 +368,14 @@ class Chain:
             Z = rows
         return Z
 
-    def exact(self, X: Floats, Y: Floats, dtype: np.dtype[Any] = DOUBLE) -> Floats:
+    def exact(self, X: InputRows, Y: InputRows, dtype: np.dtype[Any] = DOUBLE) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).
 
         A step that needs coordinates but stands after a sampler sees the computed outputs of the steps before
         it, in `dtype`: `reference` says where.
         """
         with one_blas_thread(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            x, y = (dense(rows).astype(np.float64) for rows in (X, Y))
-            K = self.exact_pair(Coordinates(x, y), dtype).dots
+            K = self.exact_pair(exact_inputs(X, Y), dtype).dots
         if not np.isfinite(K).all():
             raise DataError(
                 f"exact kernel: expected values that float64 can hold, got {K[~np.isfinite(K)][0]:g}: scale the input"
@@ -394,13 +393,15 @@ class Chain:
                 if not isinstance(inputs, Coordinates):
                     raise TypeError(f"{fitted.step.kind} needs coordinates, and there are none")
                 before = self.first(i).bind(dtype)
-                both = (rows.astype(before.reads(dtype)) for rows in (inputs.x, inputs.y))
-                x, y = (run_tiles(before, rows, dtype).astype(np.float64) for rows in both)
-                pair = Coordinates(x, y)
+                pair = Coordinates(
+                    *(run_tiles(before, rows, dtype).astype(np.float64) for rows in (inputs.x, inputs.y))
+                )
+            elif isinstance(pair, Coordinates) and not _takes_texts(fitted.step):
+                pair = Coordinates(dense(pair.x), dense(pair.y))
             pair = fitted.step.exact(fitted.state, pair)
         return pair
 
-    def numbers(self, X: Floats) -> Floats:
+    def numbers(self, X: InputRows) -> Floats:
         """Rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers.
 
         Of chains side by side that end in features, those that see other columns than the chains before give numbers.
@@ -408,18 +409,19 @@ class Chain:
         makers = [i + 1 for i, fitted in enumerate(self.steps) if _makes_numbers(fitted.step)]
         leading = [fitted.step.traits for fitted in self.steps[: max(makers, default=0)]]
         if not leading or not all(one.missing != "refuse" or one.reads_columns for one in leading):
-            return X
+            return dense(X)
         last = self.steps[len(leading) - 1]
         # a union, whose module imports this one
         chains = getattr(last.step, "chains", None)
         inner = [step for _, steps in last.step.inner_chains for step in steps]
         if chains is None or all(isinstance(step, Scaler) for step in inner):
             return self.first(len(leading)).transform(X)
-        X, seen, parts = self.before(len(leading) - 1, X), set[int](), list[Floats]()
+        X = X if len(leading) == 1 and isinstance(X, TextRows) else self.before(len(leading) - 1, X)
+        seen, parts = set[int](), list[Floats]()
         for indices, chain in chains(last.state, last.n_features_in):
             if not seen.issuperset(indices.tolist()):
                 seen.update(indices.tolist())
-                parts.append(chain.numbers(X[:, indices]))
+                parts.append(chain.numbers(columns_of(X, indices)))
         return np.hstack(parts)
 
     def exact_kernel_note(self) -> str | None:
@@ -449,6 +451,20 @@ def _makes_numbers(step: Step) -> bool:
     traits = step.traits
     reads = traits.missing == "fill" or traits.reads_columns
     return reads and (isinstance(step, Scaler) or bool(step.inner_chains) or bool(traits.text_columns))
+
+
+def _takes_texts(step: Step) -> bool:
+    return bool(step.traits.text_columns or step.inner_chains)
+
+
+def exact_inputs(X: InputRows, Y: InputRows) -> Coordinates:
+    """Return rows (n, d) and (m, d) in float64 for exact kernels. Texts stay texts for the steps that count them."""
+
+    def doubles(rows: InputRows) -> Floats:
+        return cast(Floats, (rows if isinstance(rows, TextRows) else dense(rows)).astype(DOUBLE))
+
+    x = doubles(X)
+    return Coordinates(x, x if Y is X else doubles(Y))
 
 
 def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates:

@@ -15,7 +15,7 @@ from kafeat.contract.coding import joined_codings
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import NestedStep, Sample, Step, Traits, Transform, takes_missing, total_clipped
-from kafeat.contract.tile import TextRows, contiguous, dense
+from kafeat.contract.tile import TextRows, columns_of, contiguous, dense
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -176,7 +176,8 @@ class ParallelChains(Step):
         """Return the exact kernel of each map."""
         if isinstance(pair, Coordinates):
             chains = self.chains(state, pair.x.shape[1])
-            return [chain.exact_pair(Coordinates(pair.x[:, i], pair.y[:, i])) for i, chain in chains]
+            parts = ((chain, columns_of(pair.x, i), columns_of(pair.y, i)) for i, chain in chains)
+            return [chain.exact_pair(Coordinates(x, y)) for chain, x, y in parts]
         # Every step is content with dot products then, and none asks for the width of its input.
         return [
             Chain.without_widths(part.steps, states).exact_pair(pair) for part, states in self._parts(state)
@@ -234,17 +235,12 @@ def _subset(sample: Sample, indices: Array) -> Sample:
 
     return replace(
         sample,
-        X=contiguous(_columns(sample.X, indices)),
+        X=contiguous(columns_of(sample.X, indices)),
         given={name: np.ascontiguousarray(rows[:, indices]) for name, rows in sample.given.items()},
         names=pick(sample.names),
         n_categories=pick(sample.n_categories),
-        stream=sample.stream and sample.stream.changed(lambda X: contiguous(_columns(X, indices))),
+        stream=sample.stream and sample.stream.changed(lambda X: contiguous(columns_of(X, indices))),
     )
-
-
-def _columns(X: Any, indices: Array) -> Any:
-    """Return some columns of rows that are plain numbers or have texts."""
-    return X.columns(indices) if isinstance(X, TextRows) else X[:, indices]
 
 
 def of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
@@ -288,7 +284,7 @@ class ParallelTransform(Transform):
     def apply_maps(self, X: Floats, outs: Iterable[Floats], scratch: Sequence[MapBuffers]) -> None:
         """Write the outputs of each map into its part of `outs`."""
         for (indices, transform), out, buffers in zip(self._maps, outs, scratch, strict=True):
-            inputs = _columns(X, indices)
+            inputs = columns_of(X, indices)
             if not (isinstance(inputs, TextRows) and transform.takes_texts):
                 buffers.inputs[...] = dense(inputs)
                 inputs = buffers.inputs

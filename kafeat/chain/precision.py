@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kafeat.chain.tiles import with_good_rows
 from kafeat.contract.step import DOUBLE, Transform
-from kafeat.contract.tile import InputRows, dense, numbers_of
+from kafeat.contract.tile import InputRows, TextRows, dense, numbers_of
 from kafeat.types import Floats
 
 # Rows that are looked at: those spread over the sample, fewer of wide ones, and those with the farthest entries.
@@ -81,9 +81,13 @@ def features(transform: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any
 def _apply(transform: Transform, X: Floats, out: Floats, scratch: Any) -> None:
     """Transform one tile; rows that are refused become NaN."""
     good, reads = np.ones(len(X), dtype=bool), transform.reads(out.dtype)
+
+    def work(rows: Indices) -> None:
+        some: Any = X[rows]
+        texts = isinstance(some, TextRows) and transform.takes_texts
+        tile = some.astype(reads) if texts else np.ascontiguousarray(dense(some), dtype=reads)
+        transform.apply(tile, out, scratch)
+
     with np.errstate(all="ignore"):
-        with_good_rows(
-            good,
-            lambda rows: transform.apply(np.ascontiguousarray(dense(X[rows]), dtype=reads), out, scratch),
-        )
+        with_good_rows(good, work)
     out[~good] = np.nan

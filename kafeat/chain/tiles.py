@@ -184,7 +184,7 @@ def _copy(features: Floats, out: Floats, above: int) -> None:
         )
 
 
-def run_tiles(transform: Transform, X: Floats, dtype: np.dtype[Any]) -> Floats:
+def run_tiles(transform: Transform, X: InputRows, dtype: np.dtype[Any]) -> Floats:
     """Return the image of rows X (n, d), by the calling thread."""
     out = np.empty((len(X), transform.n_features_out), dtype=dtype)
     TileLoop(transform, dtype)(X, out)

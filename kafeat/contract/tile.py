@@ -135,6 +135,10 @@ class TextRows:
         """Return the same rows in memory of their own."""
         return replace(self, numbers=self.numbers.copy(), texts=self.texts.copy())
 
+    def astype(self, dtype: Any) -> TextRows:
+        """Return the same rows with numbers in `dtype`."""
+        return replace(self, numbers=self.numbers.astype(dtype))
+
     def blank(self, rows: int) -> TextRows:
         """Return so many rows of the same features, to be filled."""
         numbers = np.empty((rows, len(self.plain)), self.dtype)
@@ -178,9 +182,27 @@ def numbers_of(X: InputRows) -> Floats:
     return X.numbers if isinstance(X, TextRows) else dense(X)
 
 
+def columns_of(X: Any, places: Array) -> Any:
+    """Return some features of rows that are plain numbers or have texts, of each column of text all or none."""
+    return X.columns(places) if isinstance(X, TextRows) else X[:, places]
+
+
+def stacked(parts: Sequence[InputRows]) -> InputRows:
+    """Return the rows of one or more parts of one form."""
+    first, every = parts[0], list[Any](parts)
+    if isinstance(first, SparseRows):
+        return SparseRows.stacked(every, first.width, first.dtype)
+    if isinstance(first, TextRows):
+        numbers, texts = (
+            np.concatenate([getattr(one, name) for one in every]) for name in ("numbers", "texts")
+        )
+        return replace(first, numbers=numbers, texts=texts)
+    return np.concatenate(every)
+
+
 def contiguous(X: Any) -> Any:
-    """Return an array in C order, or rows with texts as they are."""
-    return X if isinstance(X, TextRows) else np.ascontiguousarray(X)
+    """Return an array in C order, or rows of another form as they are."""
+    return X if isinstance(X, TextRows | SparseRows) else np.ascontiguousarray(X)
 
 
 def is_feature_major(tile: Floats) -> bool:

@@ -16,6 +16,7 @@ from kafeat._version import __version__
 from kafeat.chain.chain import Chain
 from kafeat.chain.program import Device, Program, Programs
 from kafeat.config import Config
+from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import KafeatWarning, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
@@ -444,8 +445,8 @@ class FeatureMap:
         >>> bool(np.abs(Z @ Z.T - fm.exact_kernel(X)).max() < 0.1)
         True
         """
-        x = self.matrix(X)
-        return self.chain.exact(x, x if Y is None else self.matrix(Y), np.dtype(self.dtype))
+        x = self._decoded(X)
+        return self.chain.exact(x, x if Y is None else self._decoded(Y), np.dtype(self.dtype))
 
     def matrix(self, X: TableLike) -> Floats:
         """Return the map's columns of X as an array.
@@ -473,10 +474,12 @@ class FeatureMap:
         >>> fm.matrix(table).tolist()
         [[1.0, 0.0], [2.0, 1.0], [3.0, 2.0]]
         """
+        return dense(self._decoded(X))
+
+    def _decoded(self, X: TableLike) -> InputRows:
+        """Return the map's columns of X as they are decoded: texts stay texts."""
         source, columns = self.source(X)
-        dtype = self.input_dtype
-        parts = [chunk.matrix(dtype) for chunk in source.chunks(columns, (), self.chunk_rows)]
-        return np.concatenate([np.empty((0, self.n_features_in), dtype=dtype), *parts])
+        return source.decoded(columns, self.input_dtype, self.chunk_rows)
 
     def source(self, X: TableLike | Reader) -> tuple[Reader, Columns]:
         """Return a reader of rows in memory, and the columns of it that the map reads."""

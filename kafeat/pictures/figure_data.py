@@ -11,6 +11,7 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain
 from kafeat.chain.tiles import run_tiles
+from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import KafeatError
 from kafeat.maths.calibration import Reliability
 from kafeat.types import Array, Floats
@@ -120,7 +121,7 @@ def same_map(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def map_figures(
-    record: Any, chain: Chain, dtype: np.dtype[Any], X: Floats, K: Floats, Z: Floats, between: bool
+    record: Any, chain: Chain, dtype: np.dtype[Any], X: InputRows, K: Floats, Z: Floats, between: bool
 ) -> MapFigures:
     """Return the data of a map with features in `dtype`.
 
@@ -165,10 +166,12 @@ def _eigenvalues(G: Floats) -> Floats:
     return np.maximum(np.linalg.eigvalsh(G)[::-1], 0.0)
 
 
-def _line(chain: Chain, dtype: np.dtype[Any], X: Floats, K: Floats) -> tuple[Floats, Floats, Floats] | None:
+def _line(
+    chain: Chain, dtype: np.dtype[Any], X: InputRows, K: Floats
+) -> tuple[Floats, Floats, Floats] | None:
     """Evaluate the kernel on the line from the first row to the row with the smallest kernel value."""
     t = np.linspace(0.0, 1.0, _LINE)
-    start, end = X[0].astype(np.float64), X[int(np.argmin(K[0]))].astype(np.float64)
+    start, end = dense(X[np.array([0, np.argmin(K[0])])]).astype(np.float64)
     path = (start + t[:, None] * (end - start)).astype(X.dtype)
     try:
         with one_blas_thread():
@@ -178,7 +181,7 @@ def _line(chain: Chain, dtype: np.dtype[Any], X: Floats, K: Floats) -> tuple[Flo
         return None
 
 
-def signature_curves(chain: Chain, X: Floats) -> SignatureCurves | None:
+def signature_curves(chain: Chain, X: InputRows) -> SignatureCurves | None:
     """Return the curves of the first homogeneous map for the ratios in rows X; None without such a map."""
     for index, fitted in enumerate(chain.steps):
         if fitted.step.kind == "homogeneous":
@@ -196,7 +199,7 @@ def signature_curves(chain: Chain, X: Floats) -> SignatureCurves | None:
     return None
 
 
-def _landmarks(chain: Chain, X: Floats) -> tuple[Floats, Floats] | None:
+def _landmarks(chain: Chain, X: InputRows) -> tuple[Floats, Floats] | None:
     for index, fitted in enumerate(chain.steps):
         L = fitted.state.get("landmarks")
         if L is None:

@@ -17,11 +17,12 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain
 from kafeat.chain.tiles import run_tiles
 from kafeat.contract.describe import spell
+from kafeat.contract.tile import contiguous
 from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.fields import shown
 from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.row_sample import row_hashes
-from kafeat.types import Floats, TableLike
+from kafeat.types import TableLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,11 @@ class Drawable(Protocol):
     def columns(self) -> Any: ...
     @property
     def provenance(self) -> Any: ...
-    def matrix(self, X: TableLike) -> Floats: ...
+    @property
+    def input_dtype(self) -> np.dtype[Any]: ...
+    @property
+    def chunk_rows(self) -> int: ...
+    def source(self, X: TableLike) -> tuple[Any, Any]: ...
 
 
 @contextmanager
@@ -259,11 +264,12 @@ def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
 
     if rows < 2:
         raise UsageError(f"rows: expected at least 2 to compare, got {rows}")
-    whole, dtype = fm.matrix(X), np.dtype(fm.dtype)
+    source, columns = fm.source(X)
+    whole, dtype = source.decoded(columns, fm.input_dtype, fm.chunk_rows), np.dtype(fm.dtype)
     if len(whole) < 2:
         raise DataError(f"X: expected at least 2 rows to compare, got {len(whole)}")
     some = np.sort(np.argsort(row_hashes(fm.config.seed, 0, len(whole)))[-rows:])
-    part = np.ascontiguousarray(whole[some])
+    part = contiguous(whole[some])
     with one_blas_thread(linalg=True):
         K = fm.chain.exact(part, part, dtype)
         Z = run_tiles(fm.chain.bind(dtype), part, dtype).astype(np.float64)

@@ -167,6 +167,25 @@ def fill(
     return out
 
 
+def chosen(chunks: Iterator[Chunk], rows: Mask) -> Iterator[tuple[Array, Chunk]]:
+    """Yield the numbers of the rows where a mask of all rows is true, and the rows, chunk by chunk, read ahead."""
+    for chunk in prefetch(chunks, 2):
+        taken = rows[chunk.start : chunk.start + chunk.rows]
+        if taken.any():
+            yield chunk.start + np.flatnonzero(taken), chunk if taken.all() else chunk.selected(taken)
+
+
+def fill_chunk(
+    program: Program, chunk: Chunk, chunk_rows: int, jobs: int | None, dtype: np.dtype[Any]
+) -> Floats:
+    """Return the results of the rows of one chunk in `dtype`; the threads share its rows."""
+    jobs = 1 if jobs is None and chunk.rows <= program.rows else count_jobs(jobs)
+    pieces = list(chunk.pieces(shared_height(program, chunk_rows, chunk.rows, jobs)))
+    target = NewArrays(program.width, dtype)
+    made = run(program, iter(pieces), target, min(jobs, len(pieces)), in_memory=True)
+    return np.concatenate([done.floats for done in made])
+
+
 def shared_height(program: Program, chunk_rows: int, rows: int, jobs: int) -> int:
     """Return a height of chunks of which every worker gets about four.
 

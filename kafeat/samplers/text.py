@@ -175,7 +175,7 @@ class Text(Step):
         if not isinstance(pair, Coordinates):
             raise TypeError("text needs coordinates")
         others = _others(state, pair.x.shape[1])
-        rest = Coordinates(pair.x[:, others], pair.y[:, others])
+        rest = Coordinates(_numbers(pair.x, others), _numbers(pair.y, others))
         dots, (x, y) = rest.dots, rest.squared_norms
         for start, weights in zip(state["columns"], state["weights"], strict=True):
             u, v = (unit_rows(weighted(_counts(rows, start), weights)).csr for rows in (pair.x, pair.y))
@@ -197,6 +197,11 @@ def _others(state: State, n_features_in: int) -> Array:
     """Return the features that are not of the named columns."""
     named = (state["columns"][:, None] + np.arange(BUCKETS)).ravel()
     return np.setdiff1d(np.arange(n_features_in), named)
+
+
+def _numbers(X: Floats | TextRows, others: Array) -> Floats:
+    """Return the features that are not of the named columns, `others`, of rows."""
+    return X.numbers if isinstance(X, TextRows) else X[:, others]
 
 
 def _counts(X: Floats | TextRows, start: int) -> SparseRows:
@@ -235,9 +240,8 @@ class _TextTransform(Transform):
             self._models = [np.ascontiguousarray(parts[:, :, i::2]) for i in range(2)]
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        texts: Any = X
         first = len(self._others)
-        out[:, :first] = texts.numbers if isinstance(texts, TextRows) else X[:, self._others]
+        out[:, :first] = _numbers(X, self._others)
         every = [_counts(X, start) for start in self._columns]
         folds = None
         if self._models is not None:

@@ -29,7 +29,7 @@ from kafeat.jobs.fit.fit import columns_of, read_sample
 from kafeat.jobs.fit.labels import LabelSummary
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.predictor import row_streams
-from kafeat.jobs.fit.sample import TrainingData, matrices, rows_numbered
+from kafeat.jobs.fit.sample import TrainingData, rows_numbered
 from kafeat.jobs.fit.search import nested, ridge_predictions
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
@@ -305,9 +305,7 @@ def _read(data: RereadableData, request: EvaluationRequest, config: Config) -> F
     with data.open() as source:
         source = source.settled()
         columns = columns_of(config, source, request.labels, split)
-        chunks = source.chunks(columns, (), config.chunk_rows)
-        parts = [dense(X) for _, X in matrices(chunks, np.dtype(np.float64))]
-    values: Floats = np.concatenate([np.empty((0, columns.n_features)), *parts])
+        values = dense(source.decoded(columns, np.dtype(np.float64), config.chunk_rows))
     if values.shape[0] != values.shape[1]:
         raise DataError(
             f"{data.name}: kernel precomputed: expected the square kernel matrix of all rows, of which the rows and "

@@ -13,28 +13,30 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kafeat.chain.program import Program
+from kafeat.chain.tiles import Made
 from kafeat.config import Config
 from kafeat.contract.folds import RowKeys
-from kafeat.contract.tile import dense
+from kafeat.contract.tile import InputRows, contiguous, dense, stacked
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
 from kafeat.io.formats import format_of_stream
 from kafeat.io.options import InputOptions
-from kafeat.io.readers.base import Reader
-from kafeat.io.readers.memory import reader_of
+from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.memory import DecodedChunk, reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import labelled
 from kafeat.jobs.fit.labels import LabelNames, Labels, joint_labels, parse_test_rows
-from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.task import PredictionTask, TaskKind, joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
-from kafeat.study.learners import Blocks, Inputs
+from kafeat.runtime.run import chosen, fill_chunk
+from kafeat.study.learners import Inputs
 from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
 
@@ -69,11 +71,9 @@ class EvaluatedMap:
         kernel = getattr(fm.chain.steps[0].step, "kernel", None)
         self._matrix = kernel if isinstance(kernel, KernelMatrix) else None
         self._fitted_on = np.arange(n) if fitted_on is None else fitted_on
-        self._fm, self._data, self._n, self._jobs = fm, data, n, request.jobs
+        self.map, self._data, self._n, self._jobs = fm, data, n, request.jobs
         self._reserved = reserved = request.reserved
         self.dtype = np.dtype(request.output_dtype or fm.dtype)
-        # Categories are coded when rows are read, so this map takes the codes.
-        self.map = replace(fm, columns=fm.columns.as_read)
         with data.open() as source:
             columns = match(source, fm.columns, reserved)
             features = {column.name for column in columns.features}
@@ -87,82 +87,106 @@ class EvaluatedMap:
     @property
     def raw_key(self) -> tuple[object, ...]:
         """A key that is equal for maps with the same raw columns: their names, dtype, and steps that fill or code."""
-        steps = [one.step for one in self._fm.chain.steps]
+        steps = [one.step for one in self.map.chain.steps]
         makers = [
             repr(step.recipe())
             for step in steps
             if step.traits.missing == "fill" or step.traits.reads_columns
         ]
-        return self._fm.columns.names, self._fm.input_dtype.name, *makers
+        return self.map.columns.names, self.map.input_dtype.name, *makers
 
-    def _matrices(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
-        """Yield these rows, as the map reads them, chunk by chunk."""
+    def _chunks(self, rows: Mask) -> Iterator[tuple[Array, Chunk]]:
+        """Yield the numbers of these rows, and the rows, chunk by chunk."""
         with self._data.open() as source:
-            columns = match(source, self._fm.columns, self._reserved)
-            chunks = source.chunks(columns, (), self._fm.chunk_rows)
-            for chunk, X in matrices(chunks, self._fm.input_dtype):
-                offsets = np.flatnonzero(rows[chunk.start : chunk.start + chunk.rows])
-                if len(offsets):
-                    yield chunk.start + offsets, np.ascontiguousarray(dense(X[offsets]))
+            columns = match(source, self.map.columns, self._reserved)
+            yield from chosen(source.chunks(columns, (), self.map.chunk_rows), rows)
 
-    def select_rows(self, rows: Array) -> tuple[Array, Floats]:
-        """Return these rows as one matrix, with their numbers."""
+    def select_rows(self, rows: Array) -> tuple[Array, InputRows]:
+        """Return the numbers of these rows, and the rows as the map reads them, with texts and without zeros."""
         mask = np.zeros(self._n, dtype=bool)
         mask[rows] = True
-        parts = list(self._matrices(mask))
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        numbers, chunks = zip(*self._chunks(mask), strict=True)
+        parts = [contiguous(chunk.numbers(self.map.input_dtype)) for chunk in chunks]
+        return np.concatenate(numbers), stacked(parts)
+
+    def _made(self, program: Program, rows: Chunk | InputRows, dtype: np.dtype[Any]) -> Floats:
+        """Return what a program makes of rows, in `dtype`."""
+        if not isinstance(rows, Chunk):
+            rows = DecodedChunk(self._data.name, 0, len(rows), self.map.columns, rows)
+        return fill_chunk(program, rows, self.map.chunk_rows, self._jobs, dtype)
 
     @property
     def raw(self) -> TimedInputs:
         """The columns that the map reads: missing numbers filled, and categories coded, as it does."""
-        return TimedInputs(self._raw_width, self._matrices, self.numbers, standardize=True)
+        dtype, width = self.map.input_dtype, self._raw_width
+        # One tile, as the chain cuts tiles of its own.
+        program = Program(dtype, width, dtype, self.map.chunk_rows, lambda: _NumbersLoop(self))
+        return TimedInputs(
+            width, self._chunks, lambda chunk: self._made(program, chunk, dtype), standardize=True
+        )
 
     @property
     def _raw_width(self) -> int:
-        row = np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)
+        row = np.zeros((1, self.map.n_features_in), dtype=self.map.input_dtype)
         return int(self.numbers(row).shape[1])
 
     @property
     def n_features_in(self) -> int:
         """Number of columns that the map reads; of a kernel matrix, those of the rows that it is fitted on."""
-        return self._fm.n_features_in if self._matrix is None else self._raw_width
+        return self.map.n_features_in if self._matrix is None else self._raw_width
 
     def predictions(self, fm: FeatureMap, rows: Mask, levels: tuple[float, ...] = ()) -> tuple[Array, Floats]:
         """Return the numbers of these rows and what `fm`, this map with a predictor, predicts for them, (r, k).
 
         Behind numbers are the ends of the intervals of these levels.
         """
-        ready = replace(fm, columns=fm.columns.as_read)
-        program = ready.program("predictions", levels=levels)
-        parts = [(numbers, ready.fill(program, X, self._jobs)) for numbers, X in self._matrices(rows)]
+        program = fm.program("predictions", levels=levels)
+        parts = [(numbers, self._made(program, some, program.dtype)) for numbers, some in self._chunks(rows)]
         return np.concatenate([numbers for numbers, _ in parts]), np.concatenate([part for _, part in parts])
 
     @property
     def between(self) -> bool:
-        """True if points between two rows have a meaning, as they have not with codes of categories."""
-        return self._matrix is None and not (any(self._fm.columns.n_categories) or self._fm.columns.missing)
+        """True if points between two rows have a meaning, as they have not with codes of categories or texts."""
+        columns = self.map.columns
+        coded = any(one.text or one.categories is not None for one in columns.features)
+        return self._matrix is None and not (coded or columns.missing)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns that the map reads."""
-        return tuple(self._fm.columns.names)
+        return tuple(self.map.columns.names)
 
-    def numbers(self, X: Floats) -> Floats:
+    def numbers(self, X: InputRows) -> Floats:
         """Return rows with missing numbers filled, and categories coded, as the map does."""
         if self._matrix is not None:
-            return self._matrix.columns(X, self._fitted_on).astype(self._fm.input_dtype)
-        numbers = self._fm.chain.numbers(X)
+            return self._matrix.columns(dense(X), self._fitted_on).astype(self.map.input_dtype)
+        numbers = self.map.chain.numbers(X)
         gaps = np.isnan(numbers)  # which trees take as they are
         return np.where(gaps, 0.0, numbers).astype(numbers.dtype) if gaps.any() else numbers
 
-    def transform(self, X: Floats) -> Floats:
+    def transform(self, X: Chunk | InputRows) -> Floats:
         """Return the features of rows, rounded to the dtype of the output."""
-        return self.map.transform(X, self._jobs, out=np.empty((len(X), self.map.n_components), self.dtype))
+        return self._made(self.map.program(), X, self.dtype)
+
+    def exact_kernel(self, X: InputRows, Y: InputRows | None = None) -> Floats:
+        """Return the exact kernel (n, m) of rows, of X (n, d) with itself if there is no Y (m, d)."""
+        return self.map.chain.exact(X, X if Y is None else Y, np.dtype(self.map.dtype))
 
     @property
     def features(self) -> TimedInputs:
         """The map's features."""
-        return TimedInputs(self._fm.n_components, self._matrices, self.transform)
+        return TimedInputs(self.map.n_components, self._chunks, self.transform)
+
+
+class _NumbersLoop:
+    """A worker that makes the raw columns of a map."""
+
+    def __init__(self, subject: EvaluatedMap) -> None:
+        self._subject, self.rows = subject, subject.map.chunk_rows
+
+    def __call__(self, X: InputRows, out: Floats, above: int = 0) -> Made:
+        out[...] = self._subject.numbers(contiguous(X))
+        return Made(out, None)
 
 
 class TimedInputs(Inputs):
@@ -173,7 +197,11 @@ class TimedInputs(Inputs):
     """
 
     def __init__(
-        self, width: int, read: Blocks, make: Callable[[Floats], Floats], standardize: bool = False
+        self,
+        width: int,
+        read: Callable[[Mask], Iterator[tuple[Array, Chunk]]],
+        make: Callable[[Chunk], Floats],
+        standardize: bool = False,
     ) -> None:
         super().__init__(width, self._timed, standardize)
         self._read, self._make, self._reading = read, make, 0.0

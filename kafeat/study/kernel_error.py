@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.chain.chain import Chain
-from kafeat.contract.kernel_inputs import Coordinates, Gram
+from kafeat.chain.chain import Chain, exact_inputs
+from kafeat.contract.kernel_inputs import Gram
+from kafeat.contract.tile import InputRows
 from kafeat.maths.kernel_error import error_in_units, relative_size
 from kafeat.types import Floats
 
@@ -72,7 +73,7 @@ def _squared_distances(G: Floats) -> Floats:
     return np.maximum(norms[:, None] + norms[None, :] - 2.0 * G, 0.0)
 
 
-def error_curve(chain: Chain, X: Floats) -> tuple[Floats, Floats, Floats] | None:
+def error_curve(chain: Chain, X: InputRows) -> tuple[Floats, Floats, Floats] | None:
     """Return log(y/x), the closed-form error of the first homogeneous map there, and the weight of the ratio in X."""
     for index, fitted in enumerate(chain.steps):
         if fitted.step.kind == "homogeneous":
@@ -80,7 +81,7 @@ def error_curve(chain: Chain, X: Floats) -> tuple[Floats, Floats, Floats] | None
     return None
 
 
-def closed_form(chain: Chain, X: Floats) -> dict[str, float]:
+def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
     """Return the largest and the mean closed-form error of a homogeneous map over the ratios of rows X."""
     curve = error_curve(chain, X)
     if curve is None:
@@ -92,15 +93,14 @@ def closed_form(chain: Chain, X: Floats) -> dict[str, float]:
     }
 
 
-def kernel_before_pca(chain: Chain, X: Floats) -> Floats | None:
+def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
     """Return the centred exact kernel (n, n) of rows X of the steps before a last step pca; None without a map there.
 
     Principal components of a map's features are those of its kernel, so this is what they stand for.
     """
     if chain.steps[-1].step.kind != "pca" or chain.outputs is not None:
         return None
-    rows = X.astype(np.float64)
-    inputs = Chain(chain.steps[:-1]).exact_pair(Coordinates(rows, rows))
+    inputs = Chain(chain.steps[:-1]).exact_pair(exact_inputs(X, X))
     if not isinstance(inputs, Gram):
         return None
     K, means = inputs.dots, inputs.dots.mean(axis=0)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import DataError, UsageError
 from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.study.costs import PeakMemory, cost_of, repeated, timed
@@ -181,7 +182,7 @@ _MOST_TRAINING = 100_000
 # Points along each side of the plane of two columns, and rows that are drawn in it.
 _GRID, _POINTS = 80, 300
 
-Predictors: TypeAlias = dict[str, Predict]
+Predictors: TypeAlias = dict[str, Callable[[InputRows], Floats]]
 """Predictions (n, k) of rows (n, d) as the map reads them: raw, map and exact."""
 
 
@@ -299,13 +300,13 @@ class Machines:
         tested, known = self.truth.tested(rows, predicted), self.truth.tested(seen, answers)
         return scoring.every(tested, known), tested
 
-    def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: Floats) -> Learned:
+    def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: InputRows) -> Learned:
         """Learn with the exact kernel of training rows X with these numbers, unless it is known from another map."""
         kernels: list[Floats] = []
 
         def kernel() -> float:
             kernels.clear()  # two of them might not fit
-            return timed(lambda: kernels.append(subject.map.exact_kernel(X)))()
+            return timed(lambda: kernels.append(subject.exact_kernel(X)))()
 
         seconds, kernel_bytes = cost_of(kernel, kernel, PeakMemory(), traced=True)
         K = kernels.pop()
@@ -323,7 +324,7 @@ class Machines:
             self._exact[key] = Learned(trained, scores, tested, seconds, predicting, K.nbytes)
         return self._exact[key]
 
-    def _predicted(self, subject: EvaluatedMap, model: Predict, X: Floats) -> tuple[Array, Floats, float]:
+    def _predicted(self, subject: EvaluatedMap, model: Predict, X: InputRows) -> tuple[Array, Floats, float]:
         """Return the numbers of some test rows, what the model with the kernel of rows X predicts, and the seconds."""
         most = self._exact_rows
         rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))
@@ -332,7 +333,7 @@ class Machines:
         def predict() -> None:
             predicted.clear()
             parts = (tests[i : i + most] for i in range(0, len(tests), most))
-            predicted.extend(model(subject.map.exact_kernel(part, X)) for part in parts)
+            predicted.extend(model(subject.exact_kernel(part, X)) for part in parts)
 
         # Each row costs the same, so the seconds of a part of the test rows tell those of all.
         seconds = repeated(timed(predict)) * int(self._split.test.sum()) / len(rows)
@@ -348,7 +349,7 @@ class Machines:
         machines: Predictors = {
             "raw": lambda X: raw(subject.numbers(X).astype(np.float64)),
             "map": lambda X: of_features(subject.transform(X).astype(np.float64)),
-            "exact": lambda X: of_kernel(subject.map.exact_kernel(X, train)),
+            "exact": lambda X: of_kernel(subject.exact_kernel(X, train)),
         }
         return LearningFigures(self._seconds(subject, machines), rates, self._surface(subject, machines))
 
@@ -365,7 +366,8 @@ class Machines:
         """Return what each machine predicts in the plane of two columns of numbers; None for other columns."""
         if subject.map.n_features_in != 2 or not subject.between:
             return None
-        rows, X = subject.select_rows(self._split.some(self._split.test, _POINTS))
+        rows, some = subject.select_rows(self._split.some(self._split.test, _POINTS))
+        X = dense(some)
         low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
         x, y = (np.linspace(low[i], high[i], _GRID) for i in (0, 1))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(X.dtype)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.contract.tile import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.labels import check_split, parse_test_rows, plain_names, spell_value
 from kafeat.jobs.fit.messages import Listener
@@ -189,13 +190,14 @@ class Evaluator:
         task = self._of_task(machines, compared, validation)
         return replace(record, task=task, scored=scored, parts=parts), figures
 
-    def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: Floats) -> Entries:
+    def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: InputRows) -> Entries:
         """Return what a record says about the rows that are compared."""
         n = len(self._rows.test)
+        numbers = X.values if isinstance(X, SparseRows) else numbers_of(X)
         return {
             "split_seed": self._rows.seed, "rows": len(compared),
             "rows_seen_in_fit": candidate.rows_seen(fm, self._data, compared, n),
-            "data_rows": n, "missing_share": float(np.isnan(X).mean()),
+            "data_rows": n, "missing_share": float(np.isnan(numbers).sum() / (len(X) * X.shape[1])),
         }  # fmt: skip
 
     def _model(
@@ -276,14 +278,14 @@ _OF_PCA = (
 )
 
 
-def _of_kernel(subject: EvaluatedMap, X: Array) -> tuple[Entries, Floats, Floats]:
+def _of_kernel(subject: EvaluatedMap, X: InputRows) -> tuple[Entries, Floats, Floats]:
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
     subject.map.program()  # compute derived arrays before the time is measured
     transform_seconds = repeated(timed(lambda: subject.transform(X)))
     Z: Floats = subject.transform(X).astype(np.float64)
     started = time.perf_counter()
-    K: Floats = subject.map.exact_kernel(X)
+    K: Floats = subject.exact_kernel(X)
     exact_seconds = time.perf_counter() - started
     reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(chain, X))
     centred = kernel_before_pca(chain, X)

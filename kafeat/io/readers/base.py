@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kafeat.contract.tile import InputRows, dense
+from kafeat.contract.tile import InputRows, dense, stacked
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Table
@@ -64,6 +64,15 @@ class Chunk(ABC):
     def row_number(self, row: int) -> int:
         """Return the number of a row of the chunk within its file."""
         return self.first_row + row if self.picked is None else int(self.picked[row])
+
+    def pieces(self, height: int) -> Iterator[Self]:
+        """Yield the rows in chunks of `height`, of which the last may be lower."""
+        if self.rows <= height:
+            yield self
+            return
+        for start in range(0, self.rows, height):
+            numbers = np.arange(self.rows)
+            yield self.selected((numbers >= start) & (numbers < start + height))
 
     def selected(self, rows: Mask) -> Self:
         """Return a chunk of the rows where a mask is true."""
@@ -225,6 +234,11 @@ class Reader(Table, ABC):
                 return
         if promised not in (None, got):
             raise wrong_count(self.location, promised, got)
+
+    def decoded(self, columns: Columns, dtype: np.dtype[Any], height: int) -> InputRows:
+        """Return the features of all rows in `dtype`, read in chunks of `height`."""
+        parts = [chunk.numbers(dtype) for chunk in self.chunks(columns, (), height)]
+        return stacked(parts) if parts else np.empty((0, columns.n_features), dtype)
 
     def _promised_rows(self) -> int | None:
         """Return the number of rows that the chunks must have, if it is known."""

@@ -6,17 +6,19 @@ import hashlib
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from kafeat.errors import DataError, UsageError, first_line
+from kafeat.contract.tile import InputRows, dense
+from kafeat.errors import DataError, InvalidValueError, UsageError, first_line
 from kafeat.io.columns.fields import Field, listed
 from kafeat.io.readers.array import ArrayReader
-from kafeat.io.readers.base import Reader
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.table import PEEK, ArrowReader, cut
-from kafeat.types import Array
+from kafeat.types import Array, Mask
 
 DIGEST_ROWS = 1 << 16
 _REFUSED = (pa.ArrowException, TypeError, ValueError, OverflowError)
@@ -116,6 +118,33 @@ def _is_readable(data: Any, name: object) -> bool:
 def table_of(columns: Mapping[str, Array]) -> pa.Table:
     """Return a table of arrays (n,)."""
     return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+@dataclass(eq=False)
+class DecodedChunk(Chunk):
+    """Rows that were decoded before, with categories as codes."""
+
+    X: InputRows
+
+    def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
+        del dtype  # a program casts what it reads
+        return self.X, True
+
+    def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
+        return iter(())
+
+    def head(self, rows: int) -> Self:
+        return replace(self, rows=rows, X=self.X[:rows])
+
+    def _filtered(self, rows: Mask) -> Self:
+        return replace(self, X=self.X[rows])
+
+    def cells(self, row: int) -> list[Any]:
+        return list(dense(self.X[row : row + 1])[0])
+
+    @property
+    def passthrough(self) -> None:
+        return None
 
 
 class MemoryReader(ArrayReader):

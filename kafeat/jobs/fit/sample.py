@@ -466,9 +466,8 @@ def read_given_rows(
             ):
                 names = {field.name for field in source.fields}
                 matched = match(source, columns, [label for label in labels if label in names])
-                parts = [dense(X) for _, X in matrices(source.chunks(matched, (), config.chunk_rows), DOUBLE)]
-                none: Floats = np.empty((0, matched.n_features))
-                rows_of[name] = np.ascontiguousarray(np.concatenate([none, *parts]))
+                given = dense(source.decoded(matched, DOUBLE, config.chunk_rows))
+                rows_of[name] = np.ascontiguousarray(given)
                 file = printable(parse_location(name).name)
                 origins.append(Origin(name=file, rows=len(rows_of[name]), sha256=source.digest()))
     return rows_of, origins

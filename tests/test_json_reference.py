@@ -12,8 +12,8 @@ from kafeat.registry import step_class
 ROOT = Path(__file__).parents[1]
 # Names of parameters, arrays, values and versions, which are those of the map and of its libraries.
 OPEN = {
-    "settings", "fitted", "arrays", "seen", "categories", "importance", "scores", "config", "versions",
-    "dates", "timezones",
+    "settings", "fitted", "arrays", "seen", "categories", "importance", "importance_error", "scores", "config",
+    "versions", "dates", "timezones",
 }  # fmt: skip
 
 # Words of the page that are values, or keys of other runs.

@@ -9,7 +9,7 @@ import click
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 
-# Columns whose importance is shown, and values of a search without -v.
+# Columns whose share of a metric is shown, and values of a search without -v.
 _MOST_SHOWN = 8
 
 
@@ -157,7 +157,8 @@ def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
         shape = " x ".join(map(str, array["shape"]))
         log.show(f"    {name}: {shape} {array['dtype']}, {array['bytes']:,} bytes")
     if "importance" in step:
-        log.show(f"    weighs most: {_heaviest(step['importance'])}")
+        log.show(f"    stretches most: {_heaviest(step['importance'])}")
+        log.show("    (no measure of what columns are worth: evaluate --report measures that)")
         log.show(
             f"    directions with 90 % of the weight: {step['directions']} of {step['arrays']['spectrum']['shape'][0]}"
         )

@@ -20,11 +20,12 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     `sha256` and `bytes`. `pruned_from` is the width before pruning, None if nothing was pruned. `categories` holds
     those of each column that `one_hot` reads, and `times` the columns that `date_parts` reads. `dialect` is how text is
     read: words for what is missing, columns with decimal commas, forms and zones of times. `seen` holds the least and
-    the largest value of each feature in the fitted data. `importance` holds the share of each input in a metric, and
-    `directions` the number of eigenvalues that are 90 % of all. `float64_steps` is the number of steps, from the first
-    on, that compute in float64. In a float32 map these are the scalers that come first, or all steps where float32 is
-    not precise enough. `predictor` has the step that predicts, the names and the type of its labels, and their classes;
-    None for a map alone. `unit_scale` is the factor of `transform --unit-variance`, None where it is not known.
+    the largest value of each feature in the fitted data. `importance` holds the share of each input in what a metric
+    stretches, and `directions` the number of eigenvalues that are 90 % of all. `float64_steps` is the number of steps,
+    from the first on, that compute in float64. In a float32 map these are the scalers that come first, or all steps
+    where float32 is not precise enough. `predictor` has the step that predicts, the names and the type of its labels,
+    and their classes; None for a map alone. `unit_scale` is the factor of `transform --unit-variance`, None where it is
+    not known.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
     return {

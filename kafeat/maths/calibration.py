@@ -87,13 +87,17 @@ def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = Non
     return Calibration(unit / float(np.exp(found[0])), found[1:])
 
 
+def of_all_classes(scores: Floats) -> Floats:
+    """Return scores (n, c) of all classes; for two classes they may be those of the second, (n, 1)."""
+    return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
+
+
 def held_out_probabilities(scores: Floats, classes: Array, weights: Floats | None = None) -> Floats:
     """Return probabilities of rows with scores (n, c); each half of the rows is calibrated on the other.
 
     For two classes the scores may be those of the second, (n, 1).
     """
-    if scores.shape[1] == 1:
-        scores = np.hstack([-scores, scores])
+    scores = of_all_classes(scores)
     out: Floats = np.empty(scores.shape)
     for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         known = None if weights is None else weights[other]

@@ -12,9 +12,10 @@ from kafeat.model.feature_map import FeatureMap
 
 
 class Importance(NamedTuple):
-    """The share of each column in the metric of a step, the heaviest first, and the number of directions that count.
+    """The share of each column in the metric of a step, the largest first, and the number of directions that count.
 
-    Where the steps before it mix columns, the shares are those of the inputs of the step.
+    They are what the metric stretches, and not what columns are worth: a rare category has a large slope. Where the
+    steps before it mix columns, the shares are those of the inputs of the step.
 
     `directions` is the least number of eigenvalues that sum to 90 % of all.
     """
@@ -36,9 +37,3 @@ def importance_of(fm: FeatureMap, i: int) -> Importance | None:
         names, weights = fm.columns.names, np.bincount(sources, weights, fm.chain.n_features_in)
     shares = {names[j]: float(weights[j]) for j in np.argsort(-weights, kind="stable")}
     return Importance(shares, int(np.searchsorted(np.cumsum(spectrum), 0.9 * spectrum.sum()) + 1))
-
-
-def first_importance(fm: FeatureMap) -> dict[str, float] | None:
-    """Return the shares of the columns in the first metric of the chain, None if there is none."""
-    every = (importance_of(fm, i) for i in range(len(fm.chain.steps)))
-    return next((found.shares for found in every if found is not None), None)

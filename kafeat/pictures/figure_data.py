@@ -23,6 +23,9 @@ _LINE = 161
 # The spectrum is drawn to this multiple of the map's last frequency, at so many points.
 _BEYOND, _POINTS = 1.4, 201
 
+Losses = Mapping[str, tuple[float, float]]
+"""What a score loses without each column, and the standard error."""
+
 Curve = tuple[Floats, Floats]
 """Shares of false and of true positives at falling thresholds."""
 
@@ -67,6 +70,8 @@ class LearningFigures:
     """Only of data of two columns."""
     model: ModelFigures = ModelFigures()
     """Empty unless the map ends in a predictor."""
+    importance: Losses | None = None
+    """What the score of test rows loses when a column is shuffled, the largest first."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +115,6 @@ class MapFigures:
     """Only of a homogeneous map."""
     landmarks: tuple[Floats, Floats] | None
     """Rows and landmarks, projected to the first two principal components of the rows."""
-    importance: dict[str, float] | None = None
-    """The share of each input in a metric that was learned from the label, the heaviest first."""
     learning: LearningFigures = LearningFigures()
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from kafeat.maths.calibration import Reliability
+from kafeat.maths.scoring import lower_is_better, spell_score
 from kafeat.pictures.canvas import Style, cycle, legend
-from kafeat.pictures.figure_data import MapFigures, SignatureCurves, Surface
+from kafeat.pictures.figure_data import Losses, MapFigures, SignatureCurves, Surface
 from kafeat.types import Array, Floats
 
 
@@ -135,14 +136,17 @@ def landmarks(axes: Axes, style: Style, points: tuple[Floats, Floats]) -> None:
 _MOST_COLUMNS = 15
 
 
-def importance(axes: Axes, style: Style, shares: Mapping[str, float]) -> None:
-    """Draw the shares of the heaviest columns as bars."""
-    heaviest = list(shares.items())[:_MOST_COLUMNS]
-    names = [name if len(name) <= 24 else f"{name[:23]}…" for name, _ in heaviest]
-    axes.barh(range(len(heaviest)), [share for _, share in heaviest], color=style.hues[0])
-    axes.set_yticks(range(len(heaviest)), names)
+def importance(axes: Axes, style: Style, losses: tuple[Losses, str]) -> None:
+    """Draw what the score, which has this name, loses without the columns that are worth most, as bars."""
+    (of_columns, scoring), hue = losses, style.hues[0]
+    most = list(of_columns.items())[:_MOST_COLUMNS]
+    names = [name if len(name) <= 24 else f"{name[:23]}…" for name, _ in most]
+    means, errors = zip(*(loss for _, loss in most), strict=True)
+    axes.barh(range(len(most)), means, xerr=errors, color=hue, ecolor=style.ink)
+    axes.set_yticks(range(len(most)), names)
     axes.invert_yaxis()
-    axes.set(xlabel="share of the metric")
+    change = "rise" if lower_is_better(scoring) else "loss"
+    axes.set(xlabel=f"{change} of {spell_score(scoring)}")
 
 
 # More classes than this have no room for their names or counts.

@@ -36,6 +36,7 @@ from kafeat.maths.task import PredictionTask, TaskKind, joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.runtime.run import chosen, fill_chunk
+from kafeat.study.importance import places_of
 from kafeat.study.learners import Inputs
 from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
@@ -143,6 +144,16 @@ class EvaluatedMap:
         program = fm.program("predictions", levels=levels)
         parts = [(numbers, self._made(program, some, program.dtype)) for numbers, some in self._chunks(rows)]
         return np.concatenate([numbers for numbers, _ in parts]), np.concatenate([part for _, part in parts])
+
+    def predict(self, fm: FeatureMap, X: InputRows) -> Floats:
+        """Return what `fm`, this map with a predictor, predicts of rows (n, d), (n, k)."""
+        program = fm.program("predictions")
+        return self._made(program, X, program.dtype)
+
+    @property
+    def places(self) -> dict[str, slice]:
+        """The features of each column that the map reads; none of a kernel matrix."""
+        return places_of(self.map.columns) if self._matrix is None else {}
 
     @property
     def between(self) -> bool:

@@ -15,11 +15,11 @@ from kafeat.jobs.fit.labels import check_split, parse_test_rows, plain_names, sp
 from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.importance import first_importance
 from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.costs import repeated, timed
+from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
 from kafeat.study.inputs import EvaluatedMap, RereadableData
 from kafeat.study.kernel_error import (
     closed_form,
@@ -163,7 +163,7 @@ class Evaluator:
         if exhibits is not None and drawn:
             chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
             shown = map_figures(record.flat(), chain, dtype, X, K, Z, subject.between)
-            exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
+            exhibits.append(replace(shown, learning=figures))
         return record
 
     def _learned(
@@ -188,7 +188,29 @@ class Evaluator:
         if model is not None:
             scored["model"], figures = model.entries, replace(figures, model=model.figures)
         task = self._of_task(machines, compared, validation)
+        losses = self._losses(machines, compared, subject, model) if drawn else None
+        if losses is not None:
+            figures = replace(figures, importance=losses)
+            task |= named(losses)
         return replace(record, task=task, scored=scored, parts=parts), figures
+
+    def _losses(
+        self, machines: Machines, of: Compared, subject: EvaluatedMap, model: ScoredModel | None
+    ) -> Losses | None:
+        """Return what columns are worth to the predictor of the map, or else to the learner on its features."""
+        places = subject.places
+        most = rows_to_shuffle(len(places), subject.map.n_components) if places else 0
+        if not most:
+            return None
+        rows, X = subject.select_rows(self._rows.some(self._rows.test, most))
+        labels, learned = machines.truth.labels[rows], of.features.trained.model
+        predict, score = (
+            (lambda X: learned(subject.transform(X).astype(np.float64)), machines.scoring.score)
+            if model is None
+            else (model.predict, model.score)
+        )
+        seed = subject.map.config.seed
+        return score_losses(places, [(X, predict)], lambda predicted: score(predicted, labels), seed)
 
     def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: InputRows) -> Entries:
         """Return what a record says about the rows that are compared."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafeat.contract.folds import Folded
+from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import plain_names
@@ -203,10 +205,18 @@ class ModelScoring:
         known: Mask = numbers >= 0
         return np.maximum(numbers, 0), known
 
+    def scoring(self, deciding: str) -> Scoring:
+        """Return the scoring of what `predicted` returns."""
+        return Scoring(self.task, deciding, probabilities=True)
+
+    def score(self, outputs: Floats, labels: Array, deciding: str) -> float:
+        """Return the score that decides."""
+        return self.scoring(deciding).score(self.predicted(outputs), self.named(labels))
+
     def figures(self, tested: Tested, deciding: str) -> dict[str, float | None]:
         """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
         predicted, labels = self.predicted(tested.predicted), self.named(tested.labels)
-        scoring = Scoring(self.task, deciding, probabilities=True)
+        scoring = self.scoring(deciding)
         figures = {"score": scoring.score(predicted, labels), **scoring.figures(predicted, labels)}
         uncertainty = scoring.uncertainty(Tested(predicted, labels, tested.groups))
         figures |= {} if uncertainty is None else {"score_uncertainty": uncertainty}
@@ -281,10 +291,14 @@ def _promises(
 
 
 class ScoredModel(NamedTuple):
-    """The scores and promises of the predictions of a model, and the data of their figures."""
+    """The scores and promises of the predictions of a model, the data of their figures, and how they are made."""
 
     entries: Entries
     figures: ModelFigures
+    predict: Callable[[InputRows], Floats]
+    """Returns the predictions (n, k) of rows (n, d)."""
+    score: Callable[[Floats, Array], float]
+    """Returns the score of predictions, which decides, on labels (n,)."""
 
 
 def score_model(
@@ -299,14 +313,22 @@ def score_model(
     known = 0 if predictor.intervals is None else len(predictor.intervals.scores)
     levels = tuple(level for level in _LEVELS if level * (known + 1) <= known)
     rows, made = subject.predictions(fm, test, levels)
-    outputs = made[:, :k][:, order] if predictor.labels.classes is None else made
-    tested = truth.tested(rows, outputs)
+
+    def outputs_of(made: Floats) -> Floats:
+        return made[:, :k][:, order] if predictor.labels.classes is None else made
+
+    tested = truth.tested(rows, outputs_of(made))
     figures = scoring.figures(tested, deciding)
     entries: Entries = {**figures, "equivalent": equivalent_predictor(predictor)}
     if predictor.intervals is not None and levels:
         ends = made[:, k:].reshape(len(made), -1, k, 2)[:, :, order] if made.shape[1] > k else None
         entries |= _promises(predictor.intervals, scoring, tested, levels, ends, order)
-    return ScoredModel(entries, scoring.drawn(*tested[:2]))
+    return ScoredModel(
+        entries,
+        scoring.drawn(*tested[:2]),
+        lambda X: outputs_of(subject.predict(fm, X)),
+        partial(scoring.score, deciding=deciding),
+    )
 
 
 def _order(predictor: FittedPredictor, labels: Sequence[str]) -> list[int] | None:

@@ -135,6 +135,7 @@ def test_records_and_summaries_have_the_documented_keys(compared):
         "score_uncertainty_raw", "score_uncertainty_map", "score_uncertainty_exact", "score_uncertainty_boosting",
         "score_uncertainty_model", "score_uncertainty_map_validation",
         "boosting_left_out",  # only without boosting
+        "importance", "importance_error",  # only with a report
         "parts",  # only of unions
         # only of maps that end in a predictor
         "score_model", "calibration_error_model", "equivalent_model", "test_rows_seen_model",

@@ -158,11 +158,19 @@ def ridge_predictions(
     Z: Floats, labels: Array, train: Folded, task: PredictionTask, weights: Floats | None = None
 ) -> Floats:
     """Return what ridge on the first n_train rows of features Z (n, D) predicts of the others, (n − n_train, k)."""
+    model = ridge_model(Z, labels, train, task, weights)
+    return model(Z[len(train.parts) :].astype(np.float64))
+
+
+def ridge_model(
+    Z: Floats, labels: Array, train: Folded, task: PredictionTask, weights: Floats | None = None
+) -> Callable[[Floats], Floats]:
+    """Return ridge on the first n_train rows of features Z (n, D), as a function of features in float64."""
     n = len(train.parts)
     Y = task.targets(labels[:n])
     ridge = NormalEquations(Z.shape[1], Y.shape[1], folds=train.folds)
     ridge.add(Z[:n], Y, train.parts, None if weights is None else weights[:n])
-    return ridge.model(ridge.search())(Z[n:].astype(np.float64))
+    return ridge.model(ridge.search())
 
 
 @dataclass(frozen=True)

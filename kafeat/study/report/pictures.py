@@ -13,6 +13,7 @@ import numpy as np
 from kafeat.pictures import portraits
 from kafeat.pictures.canvas import Picture, Style, drawn
 from kafeat.pictures.figure_data import MapFigures, same_map
+from kafeat.study.importance import SHUFFLES
 from kafeat.study.recommendation import choose, same_but
 from kafeat.study.records import Rate, Summary
 from kafeat.study.report import comparisons
@@ -201,8 +202,10 @@ _PORTRAITS = (
     ),
     _Portrait(
         "importance", "svg", "Columns that weigh most",
-        "Their shares in the metric that was learned from the label: how much the label changes along them.",
-        lambda one: one.importance, portraits.importance,
+        f"What the score of test rows loses when a column is shuffled: mean of {SHUFFLES} times, with standard error. "
+        "Columns that tell the same share their worth.",
+        lambda one: one.learning.importance and (one.learning.importance, one.record["scoring"]),
+        portraits.importance,
     ),
     _Portrait(
         "landmarks", "png", "Landmarks",

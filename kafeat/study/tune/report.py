@@ -10,6 +10,7 @@ from typing import Any
 from kafeat.maths.scoring import spell_score, stated
 from kafeat.pictures.canvas import Picture, drawn
 from kafeat.pictures.portraits import importance
+from kafeat.study.importance import SHUFFLES
 from kafeat.study.report.comparisons import score_over_columns
 from kafeat.study.report.document import document, figures, table, write_page
 from kafeat.study.tune.result import Tuning
@@ -105,10 +106,10 @@ def _pictures(tuning: Tuning) -> Iterator[Picture]:
             "ring is the number that was chosen.",
             partial(score_over_columns, curve=tuning.curve, name=tuning.score_name),
         )  # fmt: skip
-    if tuning.importance is not None:
+    if tuning.losses is not None:
         yield drawn(
             "importance", "svg", "Columns that weigh most",
-            "Their shares in a metric that is learned from the label, after the chosen scaler: how much the label "
-            "changes along them. The shares of the outputs of a text column are added.",
-            partial(importance, shares=tuning.importance),
+            f"What the score of rows held out loses when a column is shuffled: mean of {SHUFFLES} times, with standard "
+            "error. Columns that tell the same share their worth.",
+            partial(importance, losses=(tuning.losses, tuning.score_name)),
         )  # fmt: skip

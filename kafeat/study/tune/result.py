@@ -16,6 +16,7 @@ from kafeat.maths.scoring import spell_score, stated
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 from kafeat.study.evaluation import PlotOver, check_axis
+from kafeat.study.importance import Losses, named
 from kafeat.study.records import Table
 from kafeat.study.tune.search import Trial
 from kafeat.study.tune.space import RAW
@@ -92,7 +93,8 @@ class Tuning:
         curve: The chosen map with several numbers of columns; empty if only one was tried.
         learning_curve: The chosen map with fewer rows to learn from, and with all; empty for few rows.
         twice_rows: The least and the highest score that twice the rows may bring; None without a learning curve.
-        importance: The share of each column in a metric learned from the label; None if it was not asked for.
+        losses: What the score loses when a column is shuffled, the largest first, and the standard error; None if it
+            was not asked for.
         parts: The parts of a union with the score without each, after that with all; empty if it was not asked for.
         trials: The number of trials of the search.
         notes: Sentences about the table and the choice.
@@ -112,7 +114,7 @@ class Tuning:
     curve: Table
     learning_curve: Table
     twice_rows: tuple[float, float] | None
-    importance: dict[str, float] | None
+    losses: Losses | None
     parts: Table
     trials: int
     notes: tuple[str, ...]
@@ -228,9 +230,14 @@ class Tuning:
             "curve": list(self.curve),
             "learning_curve": list(self.learning_curve),
             "twice_rows": self.twice_rows,
-            "importance": self.importance,
+            **named(self.losses),
             "parts": list(self.parts),
         }
+
+    @property
+    def importance(self) -> dict[str, float] | None:
+        """What the score loses when a column is shuffled, the largest first; None if it was not asked for."""
+        return named(self.losses)["importance"]
 
     def commands(self, config: str = "best.yaml") -> list[str]:
         """Return the commands to go on with, if the config is in this file; none for data in memory or from a pipe."""

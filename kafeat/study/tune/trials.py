@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil
 from types import TracebackType
 from typing import Annotated, Any, NamedTuple, Self
@@ -22,20 +22,21 @@ import numpy as np
 from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.chain import Chain, FitCache, sources_of
+from kafeat.chain.chain import Chain, FitCache
 from kafeat.contract.folds import RowKeys, cuts_by
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
-from kafeat.jobs.fit.search import SampleSplit, fit_chain, ridge_predictions, subset_of
-from kafeat.maths.calibration import held_out_probabilities
+from kafeat.jobs.fit.search import SampleSplit, ridge_model, ridge_predictions
+from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
 from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
 from kafeat.maths.task import PredictionTask
 from kafeat.study.columns import Recipe
+from kafeat.study.importance import HeldOut, Losses, places_of, rows_to_shuffle, score_losses
 from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.input import TunedTable
-from kafeat.study.tune.space import DEFAULT, DIAGONAL, Candidate, SearchSpace
+from kafeat.study.tune.space import Candidate, SearchSpace
 from kafeat.types import Array, Floats
 
 _RESAMPLES = 40
@@ -194,13 +195,15 @@ class Scorer:
 
     def _tested(self, split: SampleSplit, Z: Floats, labels: Array, size: Size) -> Tested:
         """Return what ridge on features (n, D) of all rows of a split predicts of those held out."""
-        weights = self._task.class_weights(labels) if self._balanced else None
-        predicted = ridge_predictions(Z, labels, split.folds, self._task, weights)
+        predicted = ridge_predictions(Z, labels, split.folds, self._task, self._weights(labels))
         keys = split.test.sample.keys
         groups = None if keys is None or keys.ordered else keys.values
         if groups is None and size.splits > size.parts:
             groups = split.test.rows  # resampled together, as some rows are held out more than once
         return Tested(predicted, labels[len(split.train) :], groups)
+
+    def _weights(self, labels: Array) -> Floats | None:
+        return self._task.class_weights(labels) if self._balanced else None
 
     def _outcome(self, tested: Sequence[Tested], size: Size, **costs: Any) -> Outcome:
         """Return the outcome of the predictions of all splits, whose probabilities are calibrated together."""
@@ -208,7 +211,7 @@ class Scorer:
         predicted, labels, _ = every
         probabilities, task = None, self._task
         if not size.draft and task.classes is not None and np.isfinite(predicted).all():
-            weights = task.class_weights(labels) if self._balanced else None
+            weights = self._weights(labels)
             probabilities = held_out_probabilities(predicted, task.numbers(labels), weights)
         rng = np.random.default_rng([self._seed, 7])
         return outcome_of(task, deciding(self._scoring, size), every, probabilities, rng, **costs)
@@ -229,6 +232,35 @@ class Scorer:
             for (_, name, n), found in tested.items()
         ]
 
+    def importance(self, candidate: Candidate, size: Size) -> Losses | None:
+        """Return what the score of rows held out loses without each column of the table."""
+        places = places_of(self._space.table.sampled.columns)
+        most, rng = rows_to_shuffle(len(places), size.width), np.random.default_rng([self._seed, 8])
+        held_out, known = list[HeldOut](), list[Array]()
+        with one_blas_thread(linalg=True):
+            for number, split in enumerate(self._splits(size) if most else ()):
+                rows = np.sort(rng.permutation(len(split.test))[: most - sum(map(len, known))])
+                if len(rows):
+                    chain = self._fitted(split, number, candidate, size)
+                    Z, labels = split.features(chain)
+                    model = ridge_model(Z, labels, split.folds, self._task, self._weights(labels))
+                    held_out.append((split.test.sample.X[rows], partial(_predictions, chain, model)))
+                    known.append(labels[len(split.train) :][rows])
+            return self._losses(places, held_out, np.concatenate(known)) if known else None
+
+    def _losses(self, places: dict[str, slice], held_out: list[HeldOut], labels: Array) -> Losses | None:
+        """Return the losses of the score that decides; probabilities are calibrated before anything is shuffled."""
+        calibration = None
+        if self._scoring == "log_loss":
+            scores = of_all_classes(np.concatenate([predict(X) for X, predict in held_out]))
+            calibration = fit_calibration(scores, self._task.numbers(labels), self._weights(labels))
+
+        def score(predicted: Floats) -> float:
+            likely = predicted if calibration is None else calibration(of_all_classes(predicted))
+            return score_of(self._scoring, self._task, likely, labels)
+
+        return score_losses(places, held_out, score, self._seed)
+
     def _splits(self, size: Size) -> list[SampleSplit]:
         """Return the splits; sizes that differ in the width alone share rows and fits."""
         return self._cached(size._replace(width=0, draft=False))
@@ -237,6 +269,11 @@ class Scorer:
         table = self._space.table
         table = replace(table, sample=replace(table.sample, jobs=max(1, self._jobs // size.splits)))
         return [_split(table, size, number, self._seed) for number in range(size.splits)]
+
+
+def _predictions(chain: Chain, model: Callable[[Floats], Floats], X: Floats) -> Floats:
+    """Return what a model predicts from the features of rows X (n, d)."""
+    return model(chain.transform(X).astype(np.float64))
 
 
 class _OnSplit(NamedTuple):
@@ -314,35 +351,6 @@ class Score(NamedTuple):
     value: float | None
     error: float | None
     rows: int
-
-
-def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
-    """Return the shares, the largest first, from the chosen metric, or else from one weight for each column.
-
-    Columns of words have none. None if too few rows or no difference among the columns say anything.
-    """
-    if chosen.map == "base":
-        chosen = DEFAULT
-    metric = DIAGONAL if chosen.metric == "none" else chosen.metric
-    recipes = space.chain(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
-    table, sample = space.table, space.table.without_texts
-    if not sample.X.shape[1]:
-        return None
-    rows = np.random.default_rng([seed, 8]).permutation(len(table.labels))[:MOST_ROWS]
-    subset = subset_of(sample, rows)
-    try:
-        chain = fit_chain(recipes, subset, np.random.default_rng([seed, 9]))
-    except DataError:
-        return None
-    weights = chain.steps[-1].state["importance"]
-    if "error_kept" not in chain.steps[-1].state or not np.ptp(weights) > 0.0:
-        return None
-    sources = sources_of(chain.steps[:-1])
-    if sources is None:
-        return None
-    names = sample.names or tuple(f"column {j}" for j in range(sample.X.shape[1]))
-    shares = np.bincount(sources, weights, len(names))
-    return {str(names[j]): float(shares[j]) for j in np.argsort(-shares, kind="stable")}
 
 
 _Run = Callable[[Candidate, Size], Outcome]

@@ -47,7 +47,6 @@ from kafeat.study.tune.trials import (
     MOST_ROWS,
     Scorer,
     TrialJournal,
-    column_importance,
     final_size,
     sizes,
 )
@@ -221,7 +220,7 @@ class Tuner:
         constant = score_of_constant(name, self.goal, labels, labels)
         said = tuple(notes(search, choice, self.goal, self.asked, constant, config.predictor))
         text = comments(search, choice, names, constant, said, config.split_by)
-        best, seed = choice.chosen, self.start.seed
+        best = choice.chosen
         sampled = best.size if best.size.rows <= MOST_ROWS else search.sizes[-1]
         return Tuning(
             config=config,
@@ -237,7 +236,7 @@ class Tuner:
             curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
             learning_curve=learning_curve_of(choice.learning),
             twice_rows=with_twice_the_rows(choice.learning, highest_score(name)),
-            importance=column_importance(self.space, best.candidate, seed) if self.with_report else None,
+            losses=self.scorer.importance(best.candidate, sampled) if self.with_report else None,
             parts=Table(self.scorer.parts(best.candidate, sampled) if self.with_report else ()),
             trials=len(search.trials),
             notes=said,

@@ -37,11 +37,12 @@ def test_the_page_needs_no_other_file_and_has_every_part(tuned):
     assert "- kind: one_hot" in text
 
 
-def test_columns_of_text_and_times_have_one_share_each(tuned):
+def test_columns_of_text_and_times_are_shuffled_as_a_whole(tuned):
     _, tuning = tuned
     assert set(tuning.importance) == {"x", "gaps", "town", "time"}
-    assert sum(tuning.importance.values()) == pytest.approx(1.0)
     assert set(list(tuning.importance)[:2]) == {"x", "town"}  # the label is sin(x) and one town
+    assert tuning.importance["x"] > 0.1
+    assert abs(tuning.importance["time"]) < 0.1
 
 
 def test_the_commands_are_those_for_the_file(tmp_path):

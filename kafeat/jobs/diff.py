@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.io.columns.categories import Categories
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import FittedPredictor
 from kafeat.types import Array
+
+_MOST_SHOWN = 8
+"""Number of entries of a list or of an array that are shown."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,12 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
         "float64_steps": len(fm.chain.steps) if fm.dtype == "float64" else fm.chain.cast_after,
         "chunk_rows": fm.chunk_rows,
         "columns": [name for name, _ in fm.columns.inputs],
+        "categories": {
+            column.name: list(column.categories.values)
+            for column in fm.columns.features
+            if isinstance(column.categories, Categories)
+        },
+        "dialect": fm.columns.to_plain().get("dialect"),
         "config": fm.config.to_plain(),
         "steps": [
             {
@@ -61,12 +71,14 @@ def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
 
 
 def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:
+    # What one map lacks is told part by part.
+    a, b = _empty_as(b) if a is None else a, _empty_as(a) if b is None else b
     if isinstance(a, dict) and isinstance(b, dict):
         for key in [*a, *(key for key in b if key not in a)]:
             yield from _between(f"{where}.{key}" if where else key, a.get(key), b.get(key))
     elif isinstance(a, list) and isinstance(b, list):
         if len(a) != len(b) and not any(isinstance(item, dict) for item in [*a, *b]):
-            yield MapDifference(where, f"{len(a)} entries", f"{len(b)} entries")
+            yield MapDifference(where, *_between_lists(a, b))
             return
         for i in range(max(len(a), len(b))):
             yield from _between(f"{where}[{i}]", _at(a, i), _at(b, i))
@@ -74,6 +86,34 @@ def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:
         yield from _between_arrays(where, a, b)
     elif type(a) is not type(b) or a != b:
         yield MapDifference(where, _spelled(a), _spelled(b))
+
+
+def _empty_as(value: Any) -> Any:
+    """Return what a map has that lacks this value: an empty dict or list in the place of one that is not flat."""
+    return type(value)() if isinstance(value, dict | list) and not _is_flat(value) else None
+
+
+def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
+    """Return true for plain values, and lists of them, which are readable on one line."""
+    inner = value.values() if isinstance(value, dict) else value
+    return all(
+        _is_flat(one) if isinstance(one, list) else not isinstance(one, dict | np.ndarray) for one in inner
+    )
+
+
+def _between_lists(a: list[Any], b: list[Any]) -> tuple[str, str]:
+    """Spell two lists of plain values and of different lengths: the lengths, and what only one of them has."""
+    of_a, of_b = set(map(_inner, a)), set(map(_inner, b))
+    changes = [
+        ("without", [one for one in a if _inner(one) not in of_b]),
+        ("with", [one for one in b if _inner(one) not in of_a]),
+    ]
+    told = ", ".join(f"{word} {_spelled(own)}" for word, own in changes if own)
+    return _entries(a), f"{_entries(b)}{f': {told}' if told else ''}"
+
+
+def _entries(values: list[Any]) -> str:
+    return f"{len(values):,} {'entry' if len(values) == 1 else 'entries'}"
 
 
 def _at(values: list[Any], i: int) -> Any:
@@ -86,8 +126,8 @@ def _between_arrays(where: str, a: Array, b: Array) -> Iterator[MapDifference]:
         return
     if np.array_equal(a, b, equal_nan=True):
         return
-    if not a.ndim:
-        yield MapDifference(where, f"{a.item():.10g}", f"{b.item():.10g}")
+    if a.ndim < 2 and a.size <= _MOST_SHOWN and _spelled(a) != _spelled(b):
+        yield MapDifference(where, _spelled(a), _spelled(b))
         return
     apart = np.abs(a.astype(np.float64) - b.astype(np.float64))
     share = np.count_nonzero(~((a == b) | (np.isnan(a) & np.isnan(b)))) / a.size
@@ -95,9 +135,28 @@ def _between_arrays(where: str, a: Array, b: Array) -> Iterator[MapDifference]:
 
 
 def _spelled(value: Any) -> str | None:
-    if value is None:
-        return None
+    """Spell a value as YAML does, on one line; a large array by its shape."""
     if isinstance(value, np.ndarray):
-        return f"{' x '.join(map(str, value.shape)) or 'one'} {value.dtype}"
-    text = repr(value)
-    return text if len(text) <= 120 else f"{text[:117]}..."
+        if value.ndim < 2 and value.size <= _MOST_SHOWN:
+            return _spelled(
+                np.vectorize(_short, otypes="O")(value).tolist()
+                if value.dtype.kind == "f"
+                else value.tolist()
+            )
+        return f"{' x '.join(map(str, value.shape))} {value.dtype}"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_inner(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, list | tuple):
+        more = f", and {len(value) - _MOST_SHOWN:,} more" if len(value) > _MOST_SHOWN else ""
+        return f"[{', '.join(map(_inner, value[:_MOST_SHOWN]))}{more}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else repr(value)
+
+
+def _short(number: float) -> float:
+    return float(f"{number:.6g}")
+
+
+def _inner(value: Any) -> str:
+    return _spelled(value) or "null"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -256,6 +257,28 @@ def table_of_categories():
             "b": RNG.normal(size=n).astype(np.float32),
         }
     )
+
+
+def test_the_page_describes_the_metadata() -> None:
+    """Its table of keys, and its example: the metadata of a map that has all of them."""
+    page = (Path(__file__).parents[2] / "docs/onnx.md").read_text()
+    [example] = re.findall(r"```json\n(.*?)```", page, flags=re.S)
+    times = np.datetime64("2024-01-01", "s") + np.arange(60).astype("timedelta64[s]")
+    table = {"city": ["Basel", "Bern"] * 30, "rooms": [1, 2, 4] * 20, "when": times}
+    steps = [
+        {"kind": "one_hot", "columns": ["city"], "unknown": "ignore"},
+        {"kind": "one_hot", "columns": ["rooms"]},
+        {"kind": "date_parts", "columns": ["when"]},
+        {"kind": "ridge", "penalty": 0.1},
+    ]
+    fm = kafeat.fit({"steps": steps}, pa.table(table), label=["no", "yes"] * 30)
+    metadata = {p.key: p.value for p in kafeat.onnx.to_model(fm).metadata_props}
+    assert json.loads(metadata["kafeat.categories"]) == json.loads(example)
+    assert list(metadata) == re.findall(r"^\| `(kafeat\.\w+)` \|", page, flags=re.M)
+    assert metadata["kafeat.map_sha256"] == fm.digest
+    assert json.loads(metadata["kafeat.columns"]) == ["city", "rooms", "when"]
+    assert json.loads(metadata["kafeat.labels"]) == {"names": [], "type": "text", "classes": ["no", "yes"]}
+    assert json.loads(metadata["kafeat.times"]) == ["when"]
 
 
 @pytest.mark.parametrize("unknown", ["error", "ignore"])

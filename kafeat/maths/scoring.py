@@ -39,11 +39,16 @@ def score_of_constant(scoring: str, task: PredictionTask, known: Array, labels: 
 
     The class with the largest share is predicted. A map is worth what it gains over this.
     """
+    return score_of(scoring, task, constant_predictions(task, known, len(labels)), labels)
+
+
+def constant_predictions(task: PredictionTask, known: Array, n: int) -> Floats:
+    """Return that prediction for n rows, (n, k)."""
     if task.classes is None:
         constant = task.targets(known).mean(axis=0)
     else:
         constant = np.bincount(task.numbers(known), minlength=len(task.classes)) / len(known)
-    return score_of(scoring, task, np.broadcast_to(constant, (len(labels), len(constant))), labels)
+    return np.broadcast_to(constant, (n, len(constant)))
 
 
 def figure_of(name: str, task: PredictionTask, predicted: Floats, labels: Array) -> float:

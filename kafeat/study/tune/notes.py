@@ -50,12 +50,22 @@ def notes(
             f"The label has {len(np.unique(table.labels))} different whole numbers, which are predicted as numbers: "
             "--task classification takes them for classes."
         )
-    noise = 2.0 * choice.chosen.error
-    if best.score - constant <= noise:
-        yield (
-            f"The score is no better than a constant prediction ({stated(search.scoring, constant):z.4f}) by more "
-            f"than noise (two standard errors, {noise:.4f})."
-        )
+    split_by, noise = asked.get("split-by", ""), 2.0 * choice.chosen.error
+    no_better = (
+        f"The score is no better than a constant prediction ({stated(search.scoring, constant):z.4f}) by more "
+        f"than noise (two standard errors, {noise:.4f})."
+        if best.score - constant <= noise
+        else ""
+    )
+    if split_by.startswith("time:"):
+        yield f"Rows held out: {_held_out(choice.chosen.size, split_by)}. {no_better}".rstrip()
+        if no_better:
+            yield (
+                "That is about the times held out only: if these are another season than the rows before them, the map "
+                "may still be of use at other times. A search on a table that ends at another time can tell."
+            )
+    elif no_better:
+        yield no_better
     yield from _common_class(goal, table.labels)
     if "split-by" not in asked:
         yield from _not_at_random(table, goal.targets(table.labels))
@@ -207,6 +217,10 @@ def comments(
 
 def _held_out(size: Size, split_by: str | None) -> str:
     """Return which rows were held out."""
+    if split_by is not None and split_by.startswith("time:"):
+        parts, n = size.parts + 1, min(size.splits, size.parts)
+        latest = "the latest" if n == 1 else f"each of the {n} latest"
+        return f"{latest} of {parts} parts of {size.rows:,} rows, by {split_by}, learned from those before it"
     times = "" if size.splits == 1 else f"{size.splits} times "
     said = f"{times}{size.held:.0%} of {size.rows:,} rows"
     return said if split_by is None else f"{said}, by {split_by}"

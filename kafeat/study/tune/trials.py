@@ -29,7 +29,7 @@ from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
 from kafeat.jobs.fit.search import SampleSplit, ridge_model, ridge_predictions
 from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
-from kafeat.maths.scoring import SQUARED_ERROR, figure_of, score_of
+from kafeat.maths.scoring import SQUARED_ERROR, constant_predictions, figure_of, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask
 from kafeat.study.columns import Recipe
 from kafeat.study.importance import HeldOut, Losses, places_of, rows_to_shuffle, score_losses
@@ -320,7 +320,14 @@ def _figures_beside(
 
 
 def _split(table: TunedTable, size: Size, number: int, seed: int) -> SampleSplit:
-    """Return the rows to test on, after a share of the rest; splits of one shuffling share no test row."""
+    """Return the rows to test on, after a share of the rest."""
+    train, tested = _rows_of_split(table, size, number, seed)
+    most = int(np.clip(_MOST_KEPT // max(1, (len(train) + len(tested)) * table.width), 2, _MOST_CHAINS))
+    return SampleSplit.of(table.sample, train[: int(size.share * len(train))], tested, FitCache(most))
+
+
+def _rows_of_split(table: TunedTable, size: Size, number: int, seed: int) -> tuple[Array, Array]:
+    """Return the rows to learn from and those to test on; splits of one shuffling share no test row."""
     shuffling, part = divmod(number, size.parts)
     rng = np.random.default_rng([seed, 5, shuffling])
     order, sample = rng.permutation(len(table.labels))[: size.rows], table.sample
@@ -328,12 +335,21 @@ def _split(table: TunedTable, size: Size, number: int, seed: int) -> SampleSplit
         held = len(order) // size.parts
         test = np.zeros(len(order), dtype=bool)
         test[part * held : (part + 1) * held] = True
-        train, tested = order[~test], order[test]
-    else:
-        cuts = cuts_by(sample.keys.select(order).shuffled(rng), size.parts)
-        train, tested = (order[mask] for mask in cuts[-1 - part % len(cuts)])
-    most = int(np.clip(_MOST_KEPT // max(1, len(order) * table.width), 2, _MOST_CHAINS))
-    return SampleSplit.of(sample, train[: int(size.share * len(train))], tested, FitCache(most))
+        return order[~test], order[test]
+    cuts = cuts_by(sample.keys.select(order).shuffled(rng), size.parts)
+    train, tested = (order[mask] for mask in cuts[-1 - part % len(cuts)])
+    return train, tested
+
+
+def constant_score(scoring: str, task: PredictionTask, table: TunedTable, size: Size, seed: int) -> float:
+    """Return the score of a constant prediction; of groups or times held out, it is that of the other rows."""
+    labels = table.labels
+    if table.sample.keys is None:
+        return score_of_constant(scoring, task, labels, labels)
+    rows = [_rows_of_split(table, size, number, seed) for number in range(size.splits)]
+    predicted = [constant_predictions(task, labels[train], len(tested)) for train, tested in rows]
+    held_out = np.concatenate([tested for _, tested in rows])
+    return score_of(scoring, task, np.concatenate(predicted), labels[held_out])
 
 
 def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:

@@ -21,7 +21,7 @@ from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.predictor import with_class_weight
 from kafeat.jobs.fit.split_by import with_split_by
 from kafeat.jobs.options import with_keywords
-from kafeat.maths.scoring import ScoringName, highest_score, proper_scoring, score_of, score_of_constant
+from kafeat.maths.scoring import ScoringName, highest_score, proper_scoring, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
@@ -47,6 +47,7 @@ from kafeat.study.tune.trials import (
     MOST_ROWS,
     Scorer,
     TrialJournal,
+    constant_score,
     final_size,
     sizes,
 )
@@ -215,13 +216,14 @@ class Tuner:
         fit: Callable[[Config], FeatureMap],
     ) -> Tuning:
         """Return the result; `source` has the arguments of commands that read the same data."""
-        config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
+        config, names = self.config(choice), label_names(self.label)
         name = self.chosen_by
-        constant = score_of_constant(name, self.goal, labels, labels)
-        said = tuple(notes(search, choice, self.goal, self.asked, constant, config.predictor))
-        text = comments(search, choice, names, constant, said, config.split_by)
         best = choice.chosen
         sampled = best.size if best.size.rows <= MOST_ROWS else search.sizes[-1]
+        tried = best.size._replace(rows=min(best.size.rows, MOST_ROWS))
+        constant = constant_score(name, self.goal, self.space.table, tried, self.start.seed)
+        said = tuple(notes(search, choice, self.goal, self.asked, constant, config.predictor))
+        text = comments(search, choice, names, constant, said, config.split_by)
         return Tuning(
             config=config,
             yaml=commented(config, list(text)),

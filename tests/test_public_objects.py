@@ -17,7 +17,7 @@ from kafeat import errors
 from kafeat.io.options import InputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
 
-X = np.random.default_rng(0).normal(size=(40, 2))
+X = np.random.default_rng(0).normal(size=(120, 2))
 Y = X[:, 0] + 0.1 * X[:, 1]
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8}]
 MODEL = {"steps": [*STEPS, {"kind": "ridge", "penalty": 0.1}]}

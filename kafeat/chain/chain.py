@@ -18,6 +18,7 @@ from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.name_patterns import expand
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, Step, Transform
+from kafeat.contract.threads import check
 from kafeat.contract.tile import InputRows, TextRows, columns_of, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.types import Array, Floats, Shape, State
@@ -250,6 +251,7 @@ class Chain:
         # One BLAS thread: what is learned must not depend on the number of cores.
         with one_blas_thread(linalg=True):
             for i, stream in enumerate(rng.spawn(len(steps))):
+                check()
                 if begins is not None:
                     begins(i, before.X)
                 known = None if cache is None else cache.find(steps[: i + 1])

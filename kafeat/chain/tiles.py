@@ -13,6 +13,7 @@ import numpy as np
 
 from kafeat.contract.checks import beyond, round_to
 from kafeat.contract.step import Transform
+from kafeat.contract.threads import check
 from kafeat.contract.tile import InputRows, Rows, SparseRows, TextRows, dense, is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Mask
@@ -68,6 +69,7 @@ class TileLoop:
         """
         clipped = None
         for tile, place in tiles(len(X), self.rows, above):
+            check()
             rows = X[tile]
             if place:  # copies of its first row stand above
                 rows = rows[np.maximum(np.arange(-place, len(rows)), 0)]

@@ -9,6 +9,8 @@ import io
 import os
 import signal
 import sys
+import threading
+import time
 import traceback
 from contextlib import suppress
 from importlib import import_module
@@ -22,7 +24,7 @@ from kafeat._version import __version__
 from kafeat.cli import log
 from kafeat.cli.command import Context, color_option, completed, name_variable, warn_of_unknown_variables
 from kafeat.errors import KafeatError, PartsError
-from kafeat.io.storage.temporary_files import remove_ours
+from kafeat.io.storage.temporary_files import remove_ours, uploads_to_call_off
 
 
 class Terminated(BaseException):
@@ -33,13 +35,46 @@ class Interrupted(BaseException):
     """SIGINT. Not a `KeyboardInterrupt`, for which click writes an empty line first."""
 
 
+NAMES = {int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
 _received: int | None = None
+# Seconds from a signal to the end, whatever the command does, and those for the last line where nobody reads it.
+_GRACE, _LAST_LINE = 3.5, 0.5
+_CALLED_OFF = 30  # seconds that an upload has to leave nothing in its bucket
+_SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 
 
 def listen() -> None:
     """Make signals raise `Interrupted` or `Terminated` in the main thread."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in NAMES:
         signal.signal(number, _raise)
+
+
+def watch_signals() -> None:
+    """End the process some seconds after a signal, even if the main thread is in a long call of a library by then.
+
+    Python hears a signal only between two of its own steps, but a pipe hears it at once.
+    """
+    theirs, ours = os.pipe()
+    os.set_blocking(ours, False)
+    signal.set_wakeup_fd(ours, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(theirs,), name="kafeat-signals", daemon=True).start()
+
+
+def _watch(pipe: int) -> None:
+    number = 0
+    while number not in NAMES:
+        number = os.read(pipe, 1)[0]
+    time.sleep(_GRACE)
+    for _ in range(_CALLED_OFF):
+        if uploads_to_call_off:
+            time.sleep(1.0)
+    code = 128 + number
+    threading.Timer(_LAST_LINE, os._exit, [code]).start()
+    remove_ours()
+    if log.live():
+        sys.stderr.write(_SHOW_CURSOR)
+    log.error(NAMES[number], code)
+    os._exit(code)
 
 
 def check() -> None:
@@ -48,10 +83,11 @@ def check() -> None:
         _raise(_received, None)
 
 
-def forget() -> None:
-    """Let the command go on after a signal that it has handled."""
+def forget() -> int:
+    """Let the command go on, for some seconds, after a signal that it has handled; return the number of the signal."""
     global _received
-    _received = None
+    number, _received = _received, None
+    return number or signal.SIGINT
 
 
 def _raise(number: int, _: FrameType | None) -> NoReturn:
@@ -163,6 +199,7 @@ def main() -> NoReturn:
     """Run the command line and exit with a documented code."""
     listen()
     _mend_streams()
+    watch_signals()
     # Read before click parses the options, so that errors in them have this form, too.
     json_options = {"--log-format=json", ("--log-format", "json")} & {*sys.argv, *pairwise(sys.argv)}
     if json_options or os.environ.get("KAFEAT_LOG_FORMAT") == "json":

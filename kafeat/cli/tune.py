@@ -47,24 +47,26 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, **optio
 
     Scaler, metric, kernel, γ and map are chosen by the score of ridge on the features, on rows that they were not
     fitted on. Without --columns the number of columns is chosen, too. Text, times and missing values are read as they
-    are. The same data, seed and number of trials give the same config. Ctrl-C ends the search, and the best config so
-    far is written.
+    are. The same data, seed and number of trials give the same config. Ctrl-C or SIGTERM ends the search at once, and
+    the best config so far is written.
     """
     from contextlib import ExitStack
 
     from kafeat.cli.json_output import write_json
-    from kafeat.cli.main import Interrupted, forget
+    from kafeat.cli.main import NAMES, Interrupted, Terminated, forget
     from kafeat.cli.progress import watching
     from kafeat.study.tune.space import seconds_of
     from kafeat.study.tune.tune import tune as job
 
+    signalled = 0
     seconds, journal = seconds_of(options["time"]), journal_of(located(config))
     replace = _may_replace(config, json_file, overwrite, options["resume"])
 
     def write(result: Tuning) -> None:
         progress.close()  # which would take what goes to standard output
+        nonlocal signalled
         if result.interrupted:
-            forget()
+            signalled = forget()
         _write_config(config, result, replace)
         write_json(json_file, result.to_plain(), ensure_ascii=False)
 
@@ -72,11 +74,11 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, **optio
         show = progress.enter_context(watching(seconds, options["trials"]))
         result = job(
             data, **options, progress=show, listener=log.listener(), journal=journal, config_name=config,
-            stops=(Interrupted,), write=write,
+            stops=(Interrupted, Terminated), write=write,
         )  # fmt: skip
     if not log.settings.quiet:
-        _report(result, config, options["report"], "-" in (config, json_file))
-    return 130 if result.interrupted else 0
+        _report(result, config, options["report"], NAMES.get(signalled), "-" in (config, json_file))
+    return 128 + signalled if signalled else 0
 
 
 def _may_replace(config: str, json_file: str | None, overwrite: bool, resume: bool) -> bool:
@@ -115,7 +117,7 @@ def _chosen_before(place: Location) -> bool:
         return bool(file.read(len(CHOSEN) + 2) == f"# {CHOSEN}".encode())
 
 
-def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) -> None:
+def _report(result: Tuning, config: str, report: str | None, ended: str | None, to_stderr: bool) -> None:
     """Write what was chosen, and the command to go on with."""
     from kafeat.errors import counted
     from kafeat.maths.scoring import spell_score, stated
@@ -130,8 +132,8 @@ def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) ->
             for row in result.curve
         ]
     lines += [f"note: {note}" for note in result.notes[:-1]]
-    if result.interrupted:
-        lines.append(f"interrupted after {counted(result.trials, 'trial')}; --resume goes on")
+    if ended is not None:
+        lines.append(f"{ended} after {counted(result.trials, 'trial')}; --resume goes on")
     if report is not None:
         lines.append(f"page: {os.path.join(report, 'index.html')}")
     lines += [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from kafeat.contract.threads import check, share_work
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.content_folds import FEW, NO_GROUP, NO_HASH, folds_to_learn, hashes_of
 from kafeat.maths.task import targets_to_learn, task_of
@@ -123,15 +123,16 @@ def _grow(
         np.zeros((*shape[:3], recipe.max_leaves), np.float32),
     )
 
-    def grow(fold: int, stream: np.random.Generator) -> None:
+    def grow(part: tuple[int, np.random.Generator]) -> None:
+        fold, stream = part
         rows = np.flatnonzero(folds != fold)
         codes = _codes(X[rows], edges, {j: r[fold] for j, r in zip(categories, ranks, strict=True)})
         for output, i, tree in _grown(lightgbm, codes, targets, rows, recipe, int(stream.integers(1 << 31))):
             at = fold, output, i
             _lay_out(tree, features[at], thresholds[at], masks[at], leaves[at])
 
-    with ThreadPoolExecutor(min(jobs, recipe.n_folds)) as pool:
-        list(pool.map(grow, range(recipe.n_folds), rng.spawn(recipe.n_folds)))
+    parts = zip(range(recipe.n_folds), rng.spawn(recipe.n_folds), strict=True)
+    share_work(lambda: grow, parts, min(jobs, recipe.n_folds))
     used = np.unique(features // 2)
     return {
         "fold_rows": np.bincount(folds, minlength=recipe.n_folds), "columns": used.astype(np.int64),
@@ -247,7 +248,8 @@ def _grown(
             continue
         several = {"num_class": len(of_outputs)} if len(of_outputs) > 1 else {}
         chosen = {**parameters, **several, "objective": objective}
-        booster = lightgbm.train(chosen, lightgbm.Dataset(codes, y, params=chosen), recipe.n_trees)
+        rows_of = lightgbm.Dataset(codes, y, params=chosen)
+        booster = lightgbm.train(chosen, rows_of, recipe.n_trees, callbacks=[lambda _: check()])
         for i, tree in enumerate(booster.dump_model()["tree_info"]):
             yield of_outputs[i % len(of_outputs)], i // len(of_outputs), tree["tree_structure"]
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.contract.memory import require_memory
+from kafeat.maths import lapack
 from kafeat.maths.ridge import FEWER_COLUMNS, LEAST, each, rounding_of
 from kafeat.types import Array, Floats
 
@@ -73,11 +74,11 @@ class LogisticProblem:
         self, multiple: float, start: Floats | None = None, tolerance: float = _TOLERANCE
     ) -> tuple[Floats, Floats]:
         """Return W (D, c) and b (c,); `start` (D, c) is a W to begin with, `tolerance` is about the loss of a row."""
-        from scipy.linalg import cholesky, solve_triangular
+        from scipy.linalg import solve_triangular
         from scipy.optimize import minimize
 
         penalty, D, c = self.penalty(multiple), len(self._zz), self._n_classes
-        R = cholesky(self._zz / 4.0 + penalty * np.eye(D), check_finite=False)
+        R = lapack.cholesky(self._zz / 4.0 + penalty * np.eye(D))
         # In the units of V, an intercept has a curvature of about 1, too.
         unit = np.sqrt(self._total / 4.0)
 

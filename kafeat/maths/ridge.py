@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Self, TypeVar
@@ -23,7 +22,9 @@ import numpy as np
 
 from kafeat.contract.folds import RANDOM, Folded, Folds, RowKeys
 from kafeat.contract.memory import blocks, require_memory
+from kafeat.contract.threads import share_work
 from kafeat.errors import DataError
+from kafeat.maths import lapack
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
 
@@ -134,11 +135,9 @@ def rounding_of(largest: float, size: int) -> float:
 
 def solved(A: Floats, penalty: float, B: Floats) -> Floats:
     """Return (A + λ)⁻¹B by Cholesky. Nine factors take a fifth of the time of one eigendecomposition."""
-    from scipy.linalg import cho_factor, cho_solve
-
     A = A.copy()
     A.flat[:: len(A) + 1] += penalty
-    return cho_solve(cho_factor(A, overwrite_a=True, check_finite=False), B, check_finite=False)
+    return lapack.solved(A, B)
 
 
 def sharing(jobs: int, size: int) -> int:
@@ -154,10 +153,7 @@ def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
             return work(item)
 
     items = list(items)
-    if min(jobs, len(items)) < 2:
-        return [quiet(item) for item in items]
-    with ThreadPoolExecutor(jobs, "kafeat-ridge") as threads:
-        return list(threads.map(quiet, items))
+    return share_work(lambda: quiet, items, min(jobs, len(items)))
 
 
 @dataclass
@@ -389,11 +385,11 @@ class NormalEquations:
     @np.errstate(over="ignore")
     def _alone(self, multiple: float, Z: Floats, Y: Floats, weights: Floats) -> Floats:
         """Return what models predict of rows, each of which is left out alone."""
-        from scipy.linalg import cholesky, solve_triangular
+        from scipy.linalg import solve_triangular
 
         system, (middle, _) = self._system(self._total), self._about
         inner = system.penalty(max(multiple, LEAST) * system.rows / len(system.A))
-        factor = cholesky(system.A + inner * np.eye(len(system.A)), lower=True, check_finite=False)
+        factor = lapack.cholesky(system.A + inner * np.eye(len(system.A)), lower=True)
         model = self._model(system, inner)
 
         def left_out(some: slice) -> Floats:

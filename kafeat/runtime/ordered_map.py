@@ -10,9 +10,11 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import count
+from concurrent.futures import Future
 from typing import TypeVar
+
+from kafeat.contract import threads
+from kafeat.contract.threads import check, share_work
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -78,7 +80,7 @@ def ordered_map(
     elif jobs == 1:
         yield from map(make_worker(), items)
     else:
-        yield from _share_work(make_worker, items, jobs)
+        yield from share_work(make_worker, items, jobs)
 
 
 def _by_pool(
@@ -88,12 +90,13 @@ def _by_pool(
 
     def run(item: T) -> R:
         # Not by the pool's initializer: the pool would hide its error, such as too little memory.
+        check()
         if not hasattr(own, "worker"):
             own.worker = make_worker()
         worker: Callable[[T], R] = own.worker
         return worker(item)
 
-    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="kafeat-worker")
+    pool = threads.pool(jobs, "kafeat-worker")
     waiting: deque[Future[R]] = deque()
     try:
         unread: Exception | None = None
@@ -114,51 +117,3 @@ def _by_pool(
             raise unread
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-_END = object()
-
-
-def _share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> list[R]:
-    """Return `worker(item)` for every item, by `jobs` threads, the calling one among them.
-
-    Futures would take as long as the features of a small chunk. No item is started after an error is seen.
-    """
-    lock, stopped, places = threading.Lock(), threading.Event(), count()
-    results, errors = dict[int, R](), dict[int, Exception]()
-
-    def work() -> None:
-        """Take items in turn until there are no more."""
-        place = -1
-        try:
-            worker = make_worker()
-            while True:
-                with lock:
-                    if stopped.is_set():
-                        return
-                    place = next(places)
-                    item = next(items, _END)
-                if item is _END:
-                    return
-                results[place] = worker(item)  # type: ignore[arg-type]  # anything but the end is a T
-        except Exception as error:  # raised by the calling thread
-            stopped.set()
-            errors[place] = error
-
-    _do_together(work, stopped, jobs)
-    if errors:
-        raise errors[min(errors)]
-    return [results[place] for place in sorted(results)]
-
-
-def _do_together(work: Callable[[], None], stopped: threading.Event, jobs: int) -> None:
-    """Do the work in `jobs` threads, the calling one among them, and wait for all."""
-    helpers = [threading.Thread(target=work, name=f"kafeat-worker-{i}", daemon=True) for i in range(1, jobs)]
-    for helper in helpers:
-        helper.start()
-    try:
-        work()
-    finally:
-        stopped.set()  # the user may have interrupted this thread
-        for helper in helpers:
-            helper.join()

@@ -16,6 +16,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.contract.folds import Folded
 from kafeat.errors import DataError, UsageError, first_line
+from kafeat.maths import lapack
 from kafeat.maths.ridge import rounding_of
 from kafeat.maths.task import PredictionTask
 from kafeat.study.learners import (
@@ -242,10 +243,10 @@ class KernelLogisticRegression(LogisticRegression):  # type: ignore[misc]  # sci
     """Logistic regression with a kernel matrix: K = LLᵀ, so that L are features with this kernel."""
 
     def fit(self, K: Floats, y: Array) -> KernelLogisticRegression:
-        from scipy.linalg import cholesky, solve_triangular
+        from scipy.linalg import solve_triangular
 
         jitter = rounding_of(float(np.abs(K).max()), len(K))
-        L = cholesky(K + jitter * np.eye(len(K)), lower=True)
+        L = lapack.cholesky(K + jitter * np.eye(len(K)), lower=True)
         super().fit(L, y)
         w: Floats = self.coef_
         self.coef_: Floats = solve_triangular(L, w.T, trans="T", lower=True).T  # f(x) = k(x, ·)L⁻ᵀw

@@ -385,6 +385,56 @@ def test_signals_leave_the_previous_output_and_nothing_else(folder, tmp_path, nu
     assert sorted(path.name for path in tmp_path.iterdir()) == ["big.csv", "out.npy"]
 
 
+STUCK = """
+import ctypes, sys
+from kafeat.cli import main
+from {module} import {name}
+def stuck(*_, **__):
+    print("long", file=sys.stderr, flush=True)
+    libc, mutex = ctypes.CDLL(None), (ctypes.c_char * 256)()
+    libc.pthread_mutex_init(mutex, None)
+    libc.pthread_mutex_lock(mutex)
+    libc.pthread_mutex_lock(mutex)  # for ever, and no signal cuts it short
+{name}.{method} = stuck
+sys.argv = ["kafeat", *{words!r}]
+main.main()
+"""
+IN_FIT, IN_TILE = ("kafeat.chain.chain", "Chain", "fit"), ("kafeat.chain.tiles", "TileLoop", "__call__")
+
+
+@pytest.mark.parametrize(
+    ("number", "place", "words"),
+    [
+        (
+            signal.SIGTERM,
+            IN_FIT,
+            ["fit", "--config", "configs/fourier.yaml", "sample_data/digits.npy", "out"],
+        ),
+        (signal.SIGINT, IN_TILE, ["transform", "--model", "map.joblib", "sample_data/digits.npy", "out.npy"]),
+        (
+            signal.SIGTERM,
+            IN_TILE,
+            ["evaluate", "--model", "map.joblib", "sample_data/digits.parquet", "--label", "label"],
+        ),
+    ],
+)
+def test_a_signal_in_a_long_call_of_a_library_ends_every_command(folder, tmp_path, number, place, words):
+    for path in folder.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    before = sorted(os.listdir(tmp_path))
+    code = STUCK.format(**dict(zip(("module", "name", "method"), place, strict=True)), words=words)
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if "long" in line:
+            break
+    process.send_signal(number)
+    started = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, time.monotonic() - started < 5.0) == (128 + number, True), errors
+    assert errors.endswith(f"kafeat: {'interrupted' if number == signal.SIGINT else 'terminated'}\n")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
 def test_an_interrupt_before_anything_is_imported_is_quiet(tmp_path):
     """It comes, surely, while the command line is being imported."""
     code = """

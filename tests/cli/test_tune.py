@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -162,10 +163,86 @@ def test_an_interrupted_search_writes_the_best_config_so_far_and_goes_on(table):
     assert not (table / "best.yaml.journal").exists()
 
 
-def test_a_terminated_search_leaves_its_journal_and_no_config(table):
+def test_a_terminated_search_writes_the_best_config_so_far_too(table):
     done = interrupted(table, 3, "SIGTERM")
-    assert done.returncode == 128 + signal.SIGTERM
-    assert sorted(os.listdir(table)) == ["best.yaml.journal", "x.csv"]
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    assert "terminated after 3 trials; --resume goes on" in done.stdout
+    assert sorted(os.listdir(table)) == ["best.yaml", "best.yaml.journal", "x.csv"]
+
+
+# A trial that is for ever in a call of C, which no signal cuts short: the second lock of a mutex.
+LONG = """
+import ctypes, sys, threading
+from kafeat.cli import main
+from kafeat.study.tune.trials import Scorer
+def stuck(*_):
+    print("long", file=sys.stderr, flush=True)
+    libc, mutex = ctypes.CDLL(None), (ctypes.c_char * 256)()
+    libc.pthread_mutex_init(mutex, None)
+    libc.pthread_mutex_lock(mutex)
+    libc.pthread_mutex_lock(mutex)
+score, trials = Scorer._tested, 0
+def tested(self, *rest):
+    global trials
+    trials += 1
+    return score(self, *rest) if trials <= {splits} else stuck()
+Scorer._tested = tested
+"""
+COMMAND = """
+sys.argv = ["kafeat", "tune", "x.csv", "best.yaml", "--label", "y", "--columns", "16", "--jobs", "{jobs}"]
+main.main()
+"""
+API = """
+import kafeat
+try:
+    tuning = kafeat.tune("x.csv", "y", columns=16, jobs={jobs})
+    print(tuning.trials, tuning.interrupted, tuning.config.steps[-1].kind)
+except KeyboardInterrupt:
+    print("KeyboardInterrupt")
+"""
+
+
+def signalled(folder, code, number):
+    """Run Python with a search that is in a long trial when it gets a signal; return the seconds that it goes on."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    for line in process.stderr:
+        if "long" in line:  # of two threads at once
+            break
+    process.send_signal(number)
+    started = time.monotonic()
+    stdout, stderr = process.communicate(timeout=60)
+    return time.monotonic() - started, process.returncode, stdout, stderr
+
+
+@pytest.mark.parametrize(("number", "jobs"), [(signal.SIGTERM, 1), (signal.SIGINT, 2)])
+def test_the_first_signal_ends_a_long_trial(table, number, jobs):
+    code = (LONG + COMMAND).format(splits=6, jobs=jobs)
+    seconds, returned, stdout, stderr = signalled(table, code, number)
+    assert returned == 128 + number, stderr
+    assert seconds < 5.0
+    said = "terminated" if number == signal.SIGTERM else "interrupted"
+    assert f"{said} after 3 trials; --resume goes on" in stdout
+    assert load_config(table / "best.yaml").steps
+    assert len((table / "best.yaml.journal").read_text().splitlines()) == 1 + 3
+
+
+def test_the_first_signal_ends_a_search_without_a_trial(table):
+    seconds, returned, _, stderr = signalled(table, (LONG + COMMAND).format(splits=0, jobs=1), signal.SIGTERM)
+    assert (returned, seconds < 5.0) == (128 + signal.SIGTERM, True), stderr
+    assert stderr.endswith("kafeat: terminated\n")
+    assert os.listdir(table) == ["x.csv"]
+
+
+@pytest.mark.parametrize(("splits", "said"), [(6, r"3 True \w+\n"), (0, "KeyboardInterrupt\n")])
+def test_an_interrupt_in_python_ends_a_long_trial_and_the_script_ends(table, splits, said):
+    seconds, returned, stdout, stderr = signalled(
+        table, (LONG + API).format(splits=splits, jobs=2), signal.SIGINT
+    )
+    assert (returned, seconds < 5.0) == (0, True), stderr
+    assert re.fullmatch(said, stdout)
 
 
 def test_a_terminal_shows_the_best_maps_and_the_time(table):
@@ -275,7 +352,7 @@ def test_a_file_that_is_no_journal_stays(table, in_process, more, kind):
 
 
 def test_the_journal_of_a_killed_search_is_gone_on_with_or_kept(table, in_process):
-    interrupted(table, 3, "SIGTERM")
+    interrupted(table, 3, "SIGKILL")
     journal = (table / "best.yaml.journal").read_bytes()
     refused = in_process(*SEARCH, "--overwrite", cwd=table)
     assert refused.returncode == 2

@@ -20,6 +20,8 @@ from kafeat.io.storage.local_path import LocalPath
 
 # Temporary files of this process. Each is added before it is made and discarded after it is removed.
 _ours: set[str] = set()
+uploads_to_call_off: set[str] = set()
+"""Objects of which parts would stay in a bucket if the process ended now."""
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import ObjectUri, file_system, unreachable
+from kafeat.io.storage.temporary_files import uploads_to_call_off
 
 # The size of pyarrow's parts. A smaller piece would be copied.
 _PIECE = 10 << 20
@@ -34,7 +35,9 @@ def upload(local_file: str, location: ObjectUri, may_stand: Callable[[], None]) 
     try:
         sender.run()
     except BaseException as error:
+        uploads_to_call_off.add(path)
         left = sender.give_up() and not (fs.type_name == "s3" and abort_upload(fs, path))
+        uploads_to_call_off.discard(path)
         if isinstance(error, OSError):
             refusal = unreachable(location, error)
             more = f"; {_LEFT}" if left else ""

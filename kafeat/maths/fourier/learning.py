@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from kafeat.contract.memory import blocks
+from kafeat.contract.threads import check
 from kafeat.maths.fourier.spectra import FrequencyDistribution
 from kafeat.maths.fourier.transform import cos_sin
 from kafeat.maths.kernel_error import power_of_two
@@ -184,6 +185,7 @@ def learn_frequencies(
     mean, square = np.zeros_like(frequencies), np.zeros_like(frequencies)
     angles = np.empty((_BATCH, m), dtype=np.float32)
     for step in range(1, steps + 1):
+        check()
         delta = _differences(X, _pairs(len(X), _BATCH, rng))
         np.matmul(delta, frequencies.T, out=angles)
         waves = cos_sin(angles)
@@ -261,6 +263,7 @@ def batches(n: int, steps: int, rng: np.random.Generator) -> Iterator[Array]:
     """Yield the numbers of the rows of each batch: every row comes before one comes again."""
     order = rng.permutation(n)
     for _ in range(steps):
+        check()
         if len(order) < BATCH:
             order = np.concatenate([order, rng.permutation(n)])
         yield order[:BATCH]

@@ -15,6 +15,7 @@ import numpy as np
 from kafeat.contract.checks import all_finite, remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import DOUBLE, Sample, refuse_parameter
+from kafeat.contract.threads import check
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel
 from kafeat.maths.kernel_tiles import ColumnTile, FunctionTile, KernelTile, Landmarks, call_kernel
@@ -180,6 +181,7 @@ def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
     scratch = tile.scratch(height)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for start in range(0, len(rows), _BLOCK):
+            check()
             block = np.ascontiguousarray(X[_places(rows[start : start + _BLOCK])], dtype=tile.dtype)
             if len(block) < height:  # the last: buffers are laid out for their number of rows
                 scratch = tile.scratch(len(block))

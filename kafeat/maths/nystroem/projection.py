@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafeat.errors import DataError
+from kafeat.maths.lapack import top_eigenvectors
 from kafeat.maths.nystroem.kernel import CLEARLY
 from kafeat.maths.ridge import fit_held_out_ridge, hold_out
 from kafeat.types import Array, Floats
@@ -99,10 +100,7 @@ def fitted(
 
 def _top(G: Floats, size: int) -> Floats:
     """The eigenvectors of the `size` largest eigenvalues, largest first."""
-    from scipy.linalg import eigh
-
-    size = min(size, len(G))
-    return eigh(G, subset_by_index=[len(G) - size, len(G) - 1])[1][:, ::-1]
+    return top_eigenvectors(G, min(size, len(G)))[:, ::-1]
 
 
 def some(X: Floats, most: int, rng: np.random.Generator) -> Floats:

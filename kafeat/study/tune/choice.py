@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log2
+from typing import Any
 
 import numpy as np
 
 from kafeat.maths.scoring import highest_score, spell_score, stated
+from kafeat.study.importance import Losses
 from kafeat.study.tune.search import Search, Trial
 from kafeat.study.tune.space import FIXED, Candidate
 from kafeat.study.tune.trials import Outcome, Score
@@ -30,6 +32,10 @@ class Choice:
     """The trials of the chosen map with fewer rows to learn from, and with all."""
     test: Score | None = None
     """The score on the test rows, if there are any."""
+    losses: Losses | None = None
+    """What the score loses when a column is shuffled, for the page."""
+    parts: Sequence[dict[str, Any]] = ()
+    """The parts of a union with the score without each, for the page."""
     interrupted: bool = False
 
 

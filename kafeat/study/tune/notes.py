@@ -43,7 +43,8 @@ def notes(
     table, best = search.space.table, choice.chosen.outcome
     for name, reason in table.groups.left_out.items():
         yield f"Left out: {name} ({reason})."
-    if search.space.without_library is not None:
+    # Whether LightGBM is there takes seconds to find out, which there are not after a signal.
+    if not choice.interrupted and search.space.without_library is not None:
         yield f"No columns of trees were tried: {search.space.without_library}."
     if goal.classes is None and "task" not in asked and _may_be_classes(table.labels):
         yield (

@@ -11,7 +11,6 @@ import os
 import stat
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from math import ceil
@@ -24,6 +23,7 @@ from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache
 from kafeat.contract.folds import RowKeys, cuts_by
+from kafeat.contract.threads import share_work
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
@@ -167,8 +167,12 @@ class Scorer:
                 rows = int(size.share * len(self._space.table.labels))
                 return self._on_all_rows(self._space.steps(candidate, size.width, rows), size)
             splits = self._splits(size)
-            with one_blas_thread(linalg=True), ThreadPoolExecutor(min(self._jobs, len(splits))) as pool:
-                made = list(pool.map(lambda k: self._on(splits[k], k, candidate, size), range(len(splits))))
+            with one_blas_thread(linalg=True):
+                made = share_work(
+                    lambda: lambda k: self._on(splits[k], k, candidate, size),
+                    range(len(splits)),
+                    min(self._jobs, len(splits)),
+                )
             outcome = self._outcome(
                 [one.tested for one in made],
                 size,

@@ -13,6 +13,7 @@ import numpy as np
 
 from kafeat._version import __version__
 from kafeat.config import Config
+from kafeat.contract.threads import endable
 from kafeat.errors import DataError
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import fit_reader
@@ -37,6 +38,7 @@ from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.result import DataArguments, Tuning, curve_of, learning_curve_of, table_of
 from kafeat.study.tune.search import Budget, Search
 from kafeat.study.tune.space import (
+    Candidate,
     SearchSpace,
     check_predictor,
     load_start,
@@ -45,7 +47,10 @@ from kafeat.study.tune.space import (
 )
 from kafeat.study.tune.trials import (
     MOST_ROWS,
+    Outcome,
+    Score,
     Scorer,
+    Size,
     TrialJournal,
     constant_score,
     final_size,
@@ -155,7 +160,11 @@ class Tuner:
 
     def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
-        score, rows = self.scorer.score, len(self.space.table.labels)
+        rows = len(self.space.table.labels)
+
+        def score(candidate: Candidate, size: Size) -> Outcome:
+            return endable(partial(self.scorer.score, candidate, size))
+
         count = self.space.table.sampled.n_rows
         planned = sizes(rows, self.budget.searched, self.seeds)
         return Search(
@@ -180,14 +189,23 @@ class Tuner:
             predicts = self.start.predictor is not None
             choice = choose(search, predicts, with_curve=self.with_report)
             if self.split is not None:
-                fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data, False)
-                choice.test = self.all_rows.test_score(fm, self.split)
+                choice.test = endable(partial(self._test_score, choice, self.split))
+            if self.with_report:
+                best = choice.chosen
+                sampled = best.size if best.size.rows <= MOST_ROWS else search.sizes[-1]
+                choice.losses = endable(partial(self.scorer.importance, best.candidate, sampled))
+                choice.parts = endable(partial(self.scorer.parts, best.candidate, sampled))
         except stops:
-            if not search.trials:
+            if all(trial.outcome.failure for trial in search.trials):
                 raise
             choice = choice or first_choice(search)
             choice.interrupted = True
         return choice
+
+    def _test_score(self, choice: Choice, split: str) -> Score:
+        """Return the score of the chosen map, fitted on the training rows, on the test rows."""
+        fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data, intervals=False)
+        return self.all_rows.test_score(fm, split)
 
     def config(self, choice: Choice) -> Config:
         """Return the config of the chosen map for all training rows."""
@@ -219,7 +237,6 @@ class Tuner:
         config, names = self.config(choice), label_names(self.label)
         name = self.chosen_by
         best = choice.chosen
-        sampled = best.size if best.size.rows <= MOST_ROWS else search.sizes[-1]
         tried = best.size._replace(rows=min(best.size.rows, MOST_ROWS))
         constant = constant_score(name, self.goal, self.space.table, tried, self.start.seed)
         said = tuple(notes(search, choice, self.goal, self.asked, constant, config.predictor))
@@ -238,8 +255,8 @@ class Tuner:
             curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
             learning_curve=learning_curve_of(choice.learning),
             twice_rows=with_twice_the_rows(choice.learning, highest_score(name)),
-            losses=self.scorer.importance(best.candidate, sampled) if self.with_report else None,
-            parts=Table(self.scorer.parts(best.candidate, sampled) if self.with_report else ()),
+            losses=choice.losses,
+            parts=Table(choice.parts),
             trials=len(search.trials),
             notes=said,
             interrupted=choice.interrupted,
@@ -280,11 +297,12 @@ def tune(asked: TuneOptions) -> Tuning:
         Callbacks for warnings about the columns.
     journal : str or None, default None
         File that records the trials. One with trials is refused without `resume`; a complete search removes it, after
-        the report and `write`.
+        `write` and the report.
     config_name : str, default "best.yaml"
         Name of the file of the config, for the commands on the page.
     stops : tuple of exceptions, default (KeyboardInterrupt,)
-        Exceptions that end the search with the best config so far.
+        Exceptions that end the search at once, even in a long trial, with the best config so far; they are raised
+        again if there is none.
     write : callable or None, default None
         Called with the result to write it. If it fails, the journal stays.
 
@@ -352,10 +370,10 @@ def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: TrialJourna
     weight = None if tuner.start.predictor is None else asked.weight
     words = DataArguments.of(asked.data, asked.split, asked.reading, weight, asked.drop_unlabelled)
     tuning = tuner.result(search, choice, words, fit)
+    if asked.write is not None:  # before the page, which may come too late after a signal
+        asked.write(tuning)
     if asked.report is not None:
         from kafeat.study.tune.report import write_tuning
 
         write_tuning(asked.report, tuning, tuner.data.name, asked.config_name)
-    if asked.write is not None:
-        asked.write(tuning)
     return tuning

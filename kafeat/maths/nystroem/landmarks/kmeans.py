@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafeat.contract.threads import check
 from kafeat.maths.nystroem.landmarks.fit_sample import MOST, FitSample, Indices, Profile
 from kafeat.maths.nystroem.landmarks.pivots import rpcholesky
 from kafeat.types import Floats
@@ -97,6 +98,7 @@ def lloyd(X: Floats, weights: Floats, centres: Floats, iterations: int) -> tuple
     labels = np.full(len(X), -1)
     inertia = np.inf
     for _ in range(iterations):
+        check()
         before = labels
         labels, cost = assign(X, centres)
         cost *= weights
@@ -176,6 +178,7 @@ def _descend(
     length = _LENGTH * profile.length
     mean, square = np.zeros(L.shape), 0.0
     for step in range(1, _STEPS + 1):
+        check()
         batch = rng.choice(rows, size=min(_BATCH, len(rows)), replace=False)
         G = gradient(X[batch] - middle, L, profile)[1]
         mean = 0.9 * mean + 0.1 * G

@@ -7,6 +7,7 @@ from copy import deepcopy
 import numpy as np
 from numpy.typing import DTypeLike
 
+from kafeat.contract.threads import check
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, draw, fill_up
 from kafeat.types import Floats
 
@@ -106,6 +107,7 @@ class PartialCholesky:
         inverse = solve_triangular(root, np.eye(len(root)), lower=True).T.astype(self._F.dtype)
         shares, height = np.zeros(len(pivots)), max(1, _NUMBERS // len(pivots))
         for first in range(0, len(self._rows), height):
+            check()
             part = slice(first, first + height)
             columns = self._view.kernel(self._rows[part], self._rows[pivots]).astype(own.dtype, copy=False)
             columns -= self._F[part, :start] @ own

@@ -36,7 +36,8 @@ def test_they_are_what_kafeat_fits(digits):
     assert np.array_equal(ours.predict(digits), plain.predict(digits))
     assert np.array_equal(ours.predict_proba(digits), plain.predict_proba(digits))
     assert np.array_equal(pickle.loads(pickle.dumps(ours)).predict(digits), ours.predict(digits))
-    numbers = FeatureMapRegressor(["standardize", SMALL]).fit(digits, y)
+    # Over seeds R² is 0.61 with a deviation of 0.03; with 32 columns it is 0.4.
+    numbers = FeatureMapRegressor(["standardize", {**SMALL, "n_components": 64}]).fit(digits, y)
     assert numbers.feature_map_.classes is None
     assert numbers.score(digits, y) > 0.5
 

@@ -171,7 +171,9 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
         "provenance": Provenance.model_validate(content["provenance"]),
         "version": content["kafeat"],
         "column_ranges": ColumnRanges.from_plain(seen, width) if "seen" in content else None,
-        "feature_mean": FeatureMean.from_plain(mean, D) if "feature_mean" in content else None,
+        "feature_mean": FeatureMean.from_plain(mean, D, len(columns.inputs))
+        if "feature_mean" in content
+        else None,
         "predictor": predictor,
         "format": content["format"],
     }

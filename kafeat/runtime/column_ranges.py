@@ -19,6 +19,7 @@ import numpy as np
 from kafeat.chain.tiles import run_tiles
 from kafeat.contract.step import Transform
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, numbers_of
+from kafeat.runtime.column_means import ColumnMeans
 from kafeat.types import Array, Floats
 
 MOST_ROWS = 10_000
@@ -159,17 +160,24 @@ class DriftTest:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMean:
-    """The mean (D,) of the features of `rows` rows, and the traces (3,) of powers of their covariance."""
+    """The mean (D,) of the features of `rows` rows, and the traces (3,) of powers of their covariance.
+
+    `columns` are the means of the input columns; None if their squares overflow, and in files of an older kafeat.
+    """
 
     mean: Floats
     traces: Floats
     rows: int
+    columns: ColumnMeans | None = None
 
     @classmethod
     def of_sample(
-        cls, transform: Transform, X: Floats, dtype: np.dtype[Any], rng: np.random.Generator
+        cls, transform: Transform, X: Floats, dtype: np.dtype[Any], rng: np.random.Generator, inputs: Array
     ) -> Self | None:
-        """Transform rows X (n, d), or some of them if they are many; None if squares of the features overflow."""
+        """Transform rows X (n, d), or some of them if they are many; None if squares of the features overflow.
+
+        `inputs` are the numbers of the columns that a test of drift names.
+        """
         if len(X) > MOST_ROWS:
             X = X[np.sort(rng.choice(len(X), size=MOST_ROWS, replace=False))]
         features = run_tiles(transform, X, dtype)
@@ -177,7 +185,7 @@ class FeatureMean:
             mean, powers = features.mean(axis=0, dtype=np.float64), traces(features, rng)
         if not (np.isfinite(mean).all() and np.isfinite(powers).all()):
             return None
-        return cls(mean, powers, len(X))
+        return cls(mean, powers, len(X), ColumnMeans.of(X, inputs))
 
     def unit_scale(self, dtype: str) -> float | None:
         """Return √(D / tr Σ), with the covariance Σ of the features of fitted rows.
@@ -200,12 +208,13 @@ class FeatureMean:
 
     def to_plain(self) -> dict[str, Any]:
         """Return builtins and arrays, for the model file."""
-        return {"mean": self.mean, "traces": self.traces, "rows": self.rows}
+        columns = {} if self.columns is None else {"columns": self.columns.to_plain()}
+        return {"mean": self.mean, "traces": self.traces, "rows": self.rows, **columns}
 
     @classmethod
-    def from_plain(cls, plain: object, width: int) -> Self:
-        """Read the dict of an untrusted model file; raise `ValueError` if it is invalid."""
-        if not isinstance(plain, dict) or set(plain) != {"mean", "traces", "rows"}:
+    def from_plain(cls, plain: object, width: int, inputs: int = 0) -> Self:
+        """Read the dict of an untrusted model file with so many inputs; raise `ValueError` if it is invalid."""
+        if not isinstance(plain, dict) or set(plain) - {"columns"} != {"mean", "traces", "rows"}:
             raise ValueError("feature_mean: expected mean, traces and rows")
         for name, size in (("mean", width), ("traces", 3)):
             values = plain[name]
@@ -217,4 +226,6 @@ class FeatureMean:
             raise ValueError("feature_mean.traces: expected numbers of at least 0, the last two 0 together")
         if type(plain["rows"]) is not int or plain["rows"] < 1:
             raise ValueError("feature_mean.rows: expected a whole number of at least 1")
-        return cls(plain["mean"], plain["traces"], plain["rows"])
+        rows, columns = plain["rows"], plain.get("columns")
+        means = None if columns is None else ColumnMeans.from_plain(columns, inputs, rows)
+        return cls(plain["mean"], plain["traces"], rows, means)

@@ -16,6 +16,7 @@ from kafeat.contract.tile import InputRows, SparseRows
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.readers.base import Chunk, Reader
+from kafeat.runtime.column_means import column_sums
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.ordered_map import ordered_map, prefetch
@@ -86,6 +87,7 @@ class Done:
         bad_rows: Rows that were set aside, numbered within the chunk, and their problems.
         outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
         total: Sum (n_components,) of the features in float64; None if not asked for.
+        inputs: Numbers and sums of the known values of each input column, (2, d); None without `total`.
     """
 
     chunk: Chunk
@@ -94,6 +96,7 @@ class Done:
     bad_rows: tuple[InvalidValueError, ...] = ()
     outside: Array | None = None
     total: Array | None = None
+    inputs: Floats | None = None
 
     @property
     def floats(self) -> Floats:
@@ -238,15 +241,16 @@ def _done(
     good = _good(len(X), list(bad)) if bad else None
     if isinstance(features, np.ndarray) and bad:
         features[list(bad)] = np.nan
-    outside = total = None
+    outside = total = inputs = None
     if policy.column_ranges is not None:
         outside = policy.column_ranges.outside(X if good is None else X[good])
     if policy.sums:
         total = _total(features if good is None else features[good])
+        inputs = column_sums(X if good is None else X[good])
     if program.behind and isinstance(features, np.ndarray):
         features, total = features[:, : program.width], None if total is None else total[program.width :]
     n_clipped = 0 if clipped is None else int((clipped if good is None else clipped[good]).sum())
-    return Done(chunk, features, n_clipped, tuple(bad[row] for row in sorted(bad)), outside, total)
+    return Done(chunk, features, n_clipped, tuple(bad[row] for row in sorted(bad)), outside, total, inputs)
 
 
 def _total(features: Floats | SparseRows) -> Array:

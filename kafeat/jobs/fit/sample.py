@@ -335,7 +335,7 @@ class SampledFit:
         with self._naming_rows(sample, columns), one_blas_thread(linalg=True):
             last = config.predictor
             chain, searches = self._chain(sample, listener, predict, task if last is None else last.task)
-            mean = _feature_mean(chain, sample.X, config) if with_mean else None
+            mean = _feature_mean(chain, sample.X, config, columns) if with_mean else None
         name = printable(parse_location(self.place).name)
         provenance = Provenance(
             sources=[Origin(name=name, rows=sample.n_rows, sha256=self.digest)],
@@ -403,11 +403,11 @@ class SampledFit:
             raise DataError(f"{self.place}: {error}") from None
 
 
-def _feature_mean(chain: Chain, X: Floats, config: Config) -> FeatureMean | None:
+def _feature_mean(chain: Chain, X: Floats, config: Config, columns: Columns) -> FeatureMean | None:
     """Return the mean of the features; None if it overflows, or if rows have none, which a transform will tell."""
-    dtype = np.dtype(config.dtype)
+    dtype, inputs = np.dtype(config.dtype), np.array([j for _, j in columns.inputs])
     try:
-        return FeatureMean.of_sample(chain.bind(dtype), X, dtype, _stream(config.seed, 4))
+        return FeatureMean.of_sample(chain.bind(dtype), X, dtype, _stream(config.seed, 4), inputs)
     except InvalidValueError:
         return None
 

@@ -15,6 +15,7 @@ from kafeat.io.storage.atomic import AtomicFile
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.column_means import Difference
 from kafeat.runtime.column_ranges import DriftTest
 from kafeat.runtime.run import Done
 
@@ -82,6 +83,8 @@ class Counts:
         wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
         self.tests_mean = fm.feature_mean is not None and wanted
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
+        self._inputs = [j for _, j in columns.inputs]
+        self._sums = np.zeros((2, len(self._inputs)))
         self.input_sha256: str | None = None
         self.written = AtomicFile("")
 
@@ -97,6 +100,8 @@ class Counts:
             self._outside += done.outside
         if done.total is not None:
             self._total += done.total
+        if done.inputs is not None:
+            self._sums += done.inputs[:, self._inputs]
 
     def drift(self) -> dict[str, float] | None:
         """Return the share of values outside of the range of the fit, for each input feature."""
@@ -122,8 +127,40 @@ class Counts:
             raise GateError(
                 f"{place}: expected features with the mean of the fit, at a p-value of at least {least:g} "
                 f"(--drift-test), got p = {test.p_value:.2g}: the means are {test.distance:.3g} apart, where "
-                f"{test.usual:.3g} is usual"
+                f"{test.usual:.3g} is usual{self._drifting()}"
             )
+
+    def _drifting(self) -> str:
+        """Return the columns that differ most from those of the fit, with figures."""
+        mean = self._fm.feature_mean
+        if mean is None or mean.columns is None:
+            return (
+                "; an older kafeat kept no means of the columns to name those that differ: fit the map again"
+            )
+        spelled = [self._spelled(one) for one in mean.columns.differences(self._sums, self._read - self._bad)]
+        if not spelled:
+            return "; no column differs in its mean: they vary otherwise, or together, or in their words"
+        more = f" and {len(spelled) - 3} more" if len(spelled) > 3 else ""
+        return f"; the columns that differ most: {', '.join(spelled[:3])}{more}"
+
+    def _spelled(self, one: Difference) -> str:
+        """Describe the difference of a column. The mean of a time, or of codes of categories, is nothing to show."""
+        name, j = self._columns.inputs[one.column]
+        if one.missing:
+            return f"{quoted(name)} (missing {one.here:.2%}, in the fit {one.of_fit:.2%})"
+        [column] = [
+            column
+            for column, place in zip(self._columns.features, self._columns.places, strict=True)
+            if place.start <= j < place.stop
+        ]
+        by = (
+            "never another value in the fit"
+            if np.isinf(one.units)
+            else f"{one.units:.2g} standard deviations"
+        )
+        plain = column.categories is None and not column.times
+        means = f": mean {one.here:.6g}, in the fit {one.of_fit:.6g}" if plain else ""
+        return f"{quoted(name)} ({by}{means})"
 
     def _check_bad_rows(self, place: str) -> None:
         most = self._rules.max_bad_rows

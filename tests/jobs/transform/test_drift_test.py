@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from scipy.stats import binomtest
 
 import kafeat
 from kafeat.cli.transform import transform
+from kafeat.contract.tile import SparseRows
 from kafeat.errors import GateError, UsageError
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.result import TransformResult
 from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.column_means import ColumnMeans, column_sums
 from kafeat.runtime.column_ranges import DriftTest, FeatureMean
 from tests.jobs.files import transform_file
 from tests.jobs.parts import transform_parts
@@ -66,7 +71,8 @@ def test_a_shifted_table_is_found_and_nothing_is_written(fm: FeatureMap, tmp_pat
     shifted = OTHERS + SHIFT  # well inside of the ranges
     told = (
         r"in.npy: expected features with the mean of the fit, at a p-value of at least 0.001 \(--drift-test\), "
-        r"got p = .*e-.*: the means are .* apart, where .* is usual"
+        r"got p = .*e-.*: the means are .* apart, where .* is usual; the columns that differ most: 'c0' \(0.[34]\d* "
+        r"standard deviations: mean 0.\d*, in the fit "
     )
     with pytest.raises(GateError, match=told) as caught:
         go(fm, shifted, tmp_path, drift_test=0.001, max_drift=0.1)
@@ -200,3 +206,84 @@ def test_splits_of_the_digits_seldom_differ_and_lighter_ink_does(digits: np.ndar
         assert binomtest(sum(p < level for p in null), len(null), level, "greater").pvalue > 1e-4
     assert np.median(null) < 0.8
     assert max(lighter) < 0.01  # by a tenth
+
+
+def named(fm: FeatureMap, data: pa.Table, folder: Path) -> str:
+    pq.write_table(data, folder / "in.parquet")
+    with pytest.raises(GateError, match="the means are") as caught:
+        transform_file(
+            fm, str(folder / "in.parquet"), str(folder / "o.npy"), rules=RowOptions(drift_test=0.01)
+        )
+    return str(caught.value).partition(" is usual; ")[2]
+
+
+def mixed(n: int, seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    day = np.datetime64("2024-01-01T00:00:00") + rng.integers(0, 10**6, n)
+    a, b = rng.standard_normal((2, n))
+    b[rng.random(n) < 0.1] = np.nan
+    return pa.table({"a": a, "b": pa.array(b, from_pandas=True), "k": rng.choice(["u", "v", "w"], n),
+                     "t": day, "one": np.ones(n), "words": rng.choice(["red car", "blue car"], n)})  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def of_mixed() -> FeatureMap:
+    steps = [{"kind": "text", "columns": ["words"], "n_components": 4}, {"kind": "impute"},
+             {"kind": "one_hot", "columns": ["k"]}, {"kind": "date_parts", "columns": ["t"]},
+             {"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]  # fmt: skip
+    return kafeat.model.load.loads(kafeat.fit({"steps": steps}, mixed(2000)).dumps())
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "told"),
+    [
+        ("a", lambda n: pa.array(mixed(n, 1)["a"].to_numpy() + 1.5),
+         r".*most: 'a' \(1\.[45]\d* standard deviations: mean 1\.[45]\d*, in the fit -?0\.0\d*\)$"),
+        ("b", lambda n: pa.array([None, 0.0] * (n // 2)), r".*'b' \(missing 50\.00%, in the fit \d*\.\d\d%\)$"),
+        ("k", lambda n: pa.array(["w"] * n), r".*most: 'k' \(1\.\d* standard deviations\)$"),
+        ("t", lambda n: pa.array(np.datetime64("2024-02-01T00:00:00") + np.arange(n)), ".*'t' .* standard deviations"),
+        ("one", lambda n: pa.array(np.full(n, 2.0)), r".*'one' \(never another value in the fit: mean 2, "),
+        ("words", lambda n: pa.array(["green bike"] * n), "no column differs in its mean"),
+        ("a", lambda n: pa.array([3.0, -3.0] * (n // 2)), "no column differs in its mean: they"),
+    ],
+)  # fmt: skip
+def test_the_columns_that_differ_are_named(of_mixed, name, changed, told, tmp_path: Path) -> None:
+    data = mixed(1000, 1)
+    data = data.set_column(data.column_names.index(name), name, changed(1000))
+    assert re.match(told, named(of_mixed, data, tmp_path))
+
+
+def test_the_figures_are_those_of_numpy_and_do_not_depend_on_the_rows_of_a_chunk(tmp_path: Path) -> None:
+    dense = RNG.standard_normal((500, 4)) * (RNG.random((500, 4)) < 0.3)
+    dense[3, 1] = np.nan
+    for X in (dense, SparseRows.of(dense)):
+        found = ColumnMeans.of(X, np.arange(4))
+        np.testing.assert_allclose(found.mean, np.nanmean(dense, axis=0), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(found.deviation, np.nanstd(dense, axis=0), rtol=1e-12)
+        assert found.known.tolist() == [500, 499, 500, 500]
+        sums = column_sums(X[:200]) + column_sums(X[200:])
+        np.testing.assert_allclose(sums[1], np.nansum(dense, axis=0), rtol=1e-12)
+
+
+def test_an_older_map_names_no_columns(fm: FeatureMap, tmp_path: Path) -> None:
+    assert fm.feature_mean is not None
+    old = replace(fm, feature_mean=replace(fm.feature_mean, columns=None))
+    assert "columns" not in old.feature_mean.to_plain()
+    with pytest.raises(GateError, match="an older kafeat kept no means of the columns .*: fit the map again"):
+        go(old, OTHERS + SHIFT, tmp_path, drift_test=0.001)
+
+
+@pytest.mark.parametrize(
+    ("columns", "what"),
+    [
+        (np.ones((3, 3)), "columns: expected 3 x 2 numbers of float64"),
+        ([1.0], "columns: expected 3 x 2 numbers of float64"),
+        (np.full((3, 2), np.inf), "columns: expected finite numbers"),
+        (np.full((3, 2), 6.0), "columns: expected finite numbers, and counts from 0 to that of the rows"),
+    ],
+)
+def test_a_strangers_means_of_columns_are_checked(columns: object, what: str) -> None:
+    plain = {"mean": np.zeros(2), "traces": np.ones(3), "rows": 5}
+    FeatureMean.from_plain({**plain, "columns": np.ones((3, 2))}, 2, 2)
+    with pytest.raises(ValueError, match=what):
+        FeatureMean.from_plain({**plain, "columns": columns}, 2, 2)

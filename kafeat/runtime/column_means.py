@@ -1,0 +1,121 @@
+"""The means of the input columns in the rows of the fit, so that a test of drift can name the columns that differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from kafeat.contract.step import DOUBLE
+from kafeat.contract.tile import InputRows, SparseRows, TextRows
+from kafeat.types import Array, Floats
+
+
+class Difference(NamedTuple):
+    """The mean of a column here and in the fit, or its share of missing values, and the difference in units.
+
+    The unit is the standard deviation of the column, or of its being missing.
+    """
+
+    column: int
+    missing: bool
+    here: float
+    of_fit: float
+    units: float
+
+
+def column_sums(X: InputRows) -> Floats:
+    """Return the number and the sum of the known values of each column of rows (n, d), (2, d). Texts have none."""
+    if isinstance(X, TextRows):
+        sums = np.zeros((2, X.width))
+        sums[:, X.plain] = column_sums(X.numbers)
+        return sums
+    if isinstance(X, SparseRows):
+        missing = np.bincount(X.columns[np.isnan(X.values)], minlength=X.width)
+        values = np.nan_to_num(X.values.astype(np.float64))
+        return np.stack([len(X) - missing, np.bincount(X.columns, values, X.width)])
+    known = ~np.isnan(X)
+    return np.stack([known.sum(axis=0), X.sum(axis=0, dtype=np.float64, where=known)])
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMeans:
+    """Of some columns the number, the mean and the standard deviation (k,) of the known values among `rows` rows."""
+
+    known: Floats
+    mean: Floats
+    deviation: Floats
+    rows: int
+
+    @classmethod
+    def of(cls, X: InputRows, columns: Array) -> Self | None:
+        """Return those of columns with these numbers (k,) of rows X (n, d); None if squares overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            known, total = column_sums(X)
+            count = np.maximum(known, 1.0)
+            mean = total / count
+            deviation = np.sqrt(_squares(X, mean, known) / count)[columns]
+        if not np.isfinite(deviation).all():
+            return None
+        return cls(known[columns], mean[columns], deviation, len(X))
+
+    def differences(self, sums: Floats, rows: int) -> list[Difference]:
+        """Return what differs in `rows` rows with these sums (2, k) by more than three standard errors, most first."""
+        known, here = sums[0], sums[1] / np.maximum(sums[0], 1.0)
+        lost, lost_of_fit = 1.0 - known / rows, 1.0 - self.known / self.rows
+        share = (rows * lost + self.rows * lost_of_fit) / (rows + self.rows)
+        both = (known > 0.0) & (self.known > 0.0)
+        found = []
+        for missing, one, of_fit, unit, noise in (
+            (
+                False,
+                here,
+                self.mean,
+                self.deviation,
+                1.0 / np.maximum(known, 1.0) + 1.0 / np.maximum(self.known, 1.0),
+            ),
+            (
+                True,
+                lost,
+                lost_of_fit,
+                np.sqrt(share * (1.0 - share)),
+                np.full(len(here), 1.0 / rows + 1.0 / self.rows),
+            ),
+        ):
+            apart = np.where(both | missing, np.abs(one - of_fit), 0.0)
+            units = np.divide(apart, unit, out=np.where(apart > 0.0, np.inf, 0.0), where=unit > 0.0)
+            found += [
+                Difference(int(j), missing, float(one[j]), float(of_fit[j]), float(units[j]))
+                for j in np.flatnonzero(units > 3.0 * np.sqrt(noise))
+            ]
+        return sorted(found, key=lambda difference: -difference.units)
+
+    def to_plain(self) -> Floats:
+        """Return the numbers (3, k) for the model file."""
+        return np.stack([self.known, self.mean, self.deviation])
+
+    @classmethod
+    def from_plain(cls, plain: object, columns: int, rows: int) -> Self:
+        """Read the numbers of an untrusted model file; raise `ValueError` if they are invalid."""
+        if not isinstance(plain, np.ndarray) or plain.dtype != DOUBLE or plain.shape != (3, columns):
+            raise ValueError(f"feature_mean.columns: expected 3 x {columns} numbers of float64")
+        if not np.isfinite(plain).all() or (plain[[0, 2]] < 0.0).any() or (plain[0] > rows).any():
+            raise ValueError(
+                "feature_mean.columns: expected finite numbers, and counts from 0 to that of the rows"
+            )
+        known, mean, deviation = plain
+        return cls(known, mean, deviation, rows)
+
+
+def _squares(X: InputRows, mean: Floats, known: Floats) -> Floats:
+    """Return the sum of the squared distances of the known values of each column from their mean, (d,)."""
+    if isinstance(X, TextRows):
+        squares = np.zeros(X.width)
+        squares[X.plain] = _squares(X.numbers, mean[X.plain], known[X.plain])
+        return squares
+    if isinstance(X, SparseRows):
+        apart = np.nan_to_num(X.values - mean[X.columns])
+        zeros = known - np.bincount(X.columns[~np.isnan(X.values)], minlength=X.width)
+        return np.bincount(X.columns, apart**2, X.width) + zeros * mean**2
+    return np.nan_to_num(np.square(X - mean), nan=0.0, posinf=np.inf).sum(axis=0)

@@ -10,6 +10,7 @@ from pydantic import model_validator
 
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import KernelInputs
+from kafeat.contract.memory import blocks
 from kafeat.contract.step import (
     MONTE_CARLO,
     N_COMPONENTS,
@@ -97,8 +98,8 @@ def _median_sum(X: Floats, rng: np.random.Generator) -> float:
     """The median of ‖x + y‖² over random pairs: an outlier does not move it."""
     first, second = rng.integers(len(X), size=(2, _PAIRS))
     parts = [
-        ((X[first[i : i + 1000]].astype(np.float64) + X[second[i : i + 1000]]) ** 2).sum(axis=1)
-        for i in range(0, _PAIRS, 1000)
+        ((X[first[some]].astype(np.float64) + X[second[some]]) ** 2).sum(axis=1)
+        for some in blocks(_PAIRS, X.shape[1])
     ]
     return float(np.median(np.concatenate(parts)))
 

@@ -94,10 +94,11 @@ class _QuantileLoop(ScalerLoop):
         self._clip = 0.0 if scaler.output == "uniform" else scaler.clip
         self._quantiles = np.ascontiguousarray(state["quantiles"].T, DOUBLE)
         self._levels = np.array([_mean_levels(ascending) for ascending in self._quantiles])
-        found = [_cells(ascending) for ascending in self._quantiles]
-        first, scales, steps = zip(*found, strict=True)
-        self._first, self._scales = np.array(first, np.int32), np.array(scales)
-        self._steps = np.array(steps, np.int32)
+        columns = len(self._quantiles)
+        self._first = np.empty((columns, _CELLS), np.int32)
+        self._scales, self._steps = np.empty(columns), np.empty(columns, np.int32)
+        for j, ascending in enumerate(self._quantiles):
+            self._first[j], self._scales[j], self._steps[j] = _cells(ascending)
 
     def run(self, X: Floats, out: Floats) -> bool:
         column = address(self._quantiles), address(self._levels), self._quantiles.shape[1]

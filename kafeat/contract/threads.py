@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from itertools import count
 from typing import TypeVar
@@ -22,6 +22,8 @@ class Ended(BaseException):
     """The work was ended: nobody waits for its result."""
 
 
+# A signal that comes right before a wait does not cut it short.
+_LOOK_SECONDS = 0.2
 _ended: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
 
 
@@ -36,8 +38,10 @@ def endable(work: Callable[[], R]) -> R:
         except BaseException as error:  # raised by the thread that waits, if it still does
             future.set_exception(error)
 
-    _start(run, "kafeat-work")
     try:
+        _start(run, "kafeat-work")
+        while not future.done():
+            wait([future], _LOOK_SECONDS)
         return future.result()
     except BaseException:
         ended.set()

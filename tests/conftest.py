@@ -128,7 +128,8 @@ def in_process(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
                 patch.setenv(name, value)
             patch.setattr(sys, "argv", ["kafeat", *map(str, words)])
             patch.setattr(log, "settings", log.Settings())
-            patch.setattr(main, "listen", lambda: None)  # the signals are pytest's
+            for of_signals in ("listen", "watch_signals"):  # the signals are pytest's
+                patch.setattr(main, of_signals, lambda: None)
             patch.setattr(main, "os", SimpleNamespace(**{**vars(os), "_exit": sys.exit}))
             with pytest.raises(SystemExit, match=r"^\d+$") as end:
                 main.main()

@@ -161,7 +161,7 @@ def test_errors_are_json_where_the_variable_says_so_and_the_command_line_does_no
         '{"time": '
     )
     words = ("transform", "no.npy", "z.npy", "--log-format", "text", "--model", "no")
-    assert run(*words, cwd=folder, code=5, KAFEAT_LOG_FORMAT="json").stderr.startswith("kafeat: no: ")
+    assert run(*words, cwd=folder, code=5, KAFEAT_LOG_FORMAT="json").stderr.startswith("kafeat: no.npy: ")
 
 
 def test_maps_of_the_environment_do_not_join_a_comparison(run, folder):

@@ -58,7 +58,7 @@ def test_one_column_is_the_prediction_of_the_library(
     """Float32 leaves are off by ε/2 each: T of them by T·ε/2 of the largest, at most; 4 is for mean and spread."""
     made: list[tuple[lightgbm.Booster, Floats]] = []
     train, codes = lightgbm.train, boosting._codes
-    monkeypatch.setattr(lightgbm, "train", lambda *a: made.append(train(*a)) or made[-1])
+    monkeypatch.setattr(lightgbm, "train", lambda *a, **more: made.append(train(*a, **more)) or made[-1])
     ranks: list[tuple] = []
     monkeypatch.setattr(boosting, "_codes", lambda X, e, r: ranks.append((e, r)) or codes(X, e, r))
     X, y = table()

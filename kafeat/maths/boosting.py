@@ -23,6 +23,8 @@ _MOST_BYTES = 50_000_000
 # Each tree sees this share of rows and of columns (stochastic gradient boosting, Friedman 2002), of many columns about
 # so many: on images of 784 columns that is three times as fast and no worse.
 _SHARE, _COLUMNS = 0.8, 64
+# MB of the histograms that LightGBM keeps for an ensemble; those of all leaves take more from some 2,000 columns on.
+_HISTOGRAMS = 256.0
 # The mean label of a category counts the mean of all rows as so many.
 _PRIOR_ROWS = 10.0
 
@@ -239,7 +241,7 @@ def _grown(
         "min_data_in_leaf": recipe.min_leaf_rows, "min_data_in_bin": 1, "max_bin": HIGH,
         "bin_construct_sample_cnt": max(1, len(codes)), "feature_pre_filter": False,
         "feature_fraction": seen_columns(codes.shape[1]) / codes.shape[1],
-        "bagging_fraction": _SHARE, "bagging_freq": 1,
+        "bagging_fraction": _SHARE, "bagging_freq": 1, "histogram_pool_size": _HISTOGRAMS,
         # one thread and one way through the data: the same trees on every machine
         "num_threads": 1, "deterministic": True, "force_col_wise": True, "seed": seed, "verbosity": -1,
     }  # fmt: skip

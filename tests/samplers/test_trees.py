@@ -430,3 +430,14 @@ def test_without_the_library_the_error_names_the_remedy(
     with pytest.raises(UsageError, match=told):
         fitted(X, y, n_components=2)
     assert np.isfinite(columns(step, state, X)).all(), "a map that is fitted needs no library"
+
+
+def test_histograms_that_are_made_again_give_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table()
+    wide = np.hstack([X, np.random.default_rng(2).standard_normal((len(X), 60))])
+    step, kept = fitted(wide, y, n_components=4)
+    monkeypatch.setattr(boosting, "_HISTOGRAMS", 0.1)  # MB: of two leaves, as few as there can be
+    _, again = fitted(wide, y, n_components=4)
+    assert not np.array_equal(kept["leaves"], np.zeros_like(kept["leaves"]))
+    # a histogram is summed, or is the difference of two: sums of some hundred numbers, rounded apart
+    np.testing.assert_allclose(columns(step, again, wide), columns(step, kept, wide), rtol=1e-4, atol=1e-6)

@@ -25,7 +25,7 @@ import numpy as np
 
 DIGITS, RENTALS = "sample_data/digits.parquet", "sample_data/rentals.csv"
 COMMANDS = (
-    "tune", "fit", "transform", "predict", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds",
+    "tune", "fit", "transform", "predict", "evaluate", "inspect", "verify", "diff", "export", "kinds",
     "config", "demo",
 )  # fmt: skip
 FORMATS = {
@@ -319,7 +319,6 @@ kafeat tune {RENTALS} b.yaml --label time
 kafeat tune {RENTALS} b.yaml --label income --time x
 kafeat evaluate {RENTALS}
 kafeat export broken.joblib m.onnx
-kafeat import-sklearn text.csv m.joblib
 """
     yield "mistakes/commands", commands.splitlines()
 

@@ -36,8 +36,8 @@ PAGES = sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("*.md"), *DOC
 KINDS = registry.kinds()
 
 # Data of the reader, optional parts, places in a network; and what another test runs: the help's examples in
-# tests/cli, import-sklearn in tests/scikit.
-RUNS_NOT = re.compile(r"\bDATA\b|\[|://|import-sklearn|COMMAND|\bKIND\b")
+# tests/cli.
+RUNS_NOT = re.compile(r"\bDATA\b|\[|://|COMMAND|\bKIND\b")
 RUN_ELSEWHERE = {"docs/reference/cli.md", "CHANGELOG.md"}
 # That of onnx.md is tested beside its parts.
 PYTHON_RUN = {

@@ -97,7 +97,7 @@ def _raise(number: int, _: FrameType | None) -> NoReturn:
 
 
 COMMANDS = (
-    "tune", "fit", "transform", "predict", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds",
+    "tune", "fit", "transform", "predict", "evaluate", "inspect", "verify", "diff", "export", "kinds",
     "config", "demo",
 )  # fmt: skip
 

@@ -1,8 +1,7 @@
-"""kafeat in scikit-learn: a transformer for pipelines, and the conversion of fitted estimators to kafeat maps.
+"""kafeat in scikit-learn: transformers for pipelines, a classifier and a regressor.
 
-from kafeat.sklearn import FeatureMap, import_fitted
+from kafeat.sklearn import FeatureMap
 make_pipeline(StandardScaler(), FeatureMap("fourier"), RidgeClassifier())
-import_fitted(rbf_sampler).save("map.joblib")
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ except ImportError as error:
     ) from error
 
 from kafeat.sklearn.estimator import FeatureMap
-from kafeat.sklearn.fitted import import_fitted
 from kafeat.sklearn.predictors import FeatureMapClassifier, FeatureMapRegressor
-from kafeat.sklearn.skops_file import import_skops
 from kafeat.sklearn.tuned import TunedFeatureMap
 
 __all__ = [
@@ -25,6 +22,4 @@ __all__ = [
     "FeatureMapClassifier",
     "FeatureMapRegressor",
     "TunedFeatureMap",
-    "import_fitted",
-    "import_skops",
 ]

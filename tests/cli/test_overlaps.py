@@ -37,7 +37,6 @@ GIVEN = {
         "json": "e.json", "report": "pages",
     },
     "export": {"model": "m.joblib", "out": "o.onnx"},
-    "import-sklearn": {"fitted": "f.skops", "model": "new.joblib"},
     "verify": {"model": "m.joblib", "source": "x.parquet", "target": "z.csv", "stats": "s.json"},
     "diff": {"a": "m.joblib", "b": "m.joblib"},
     "inspect": {"model": "m.joblib"},
@@ -98,7 +97,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("c.yaml").write_text(CONFIG)
     Path("x.yaml").write_text("about: a\ndata: b\nmaps: {m: {steps: [{kind: projection}]}}\n")
     kafeat.fit("c.yaml", "x.parquet").save("m.joblib")
-    Path("f.skops").write_bytes(b"never read")
     return tmp_path
 
 

@@ -4,10 +4,10 @@ import doctest
 
 import pytest
 
-from kafeat.sklearn import FeatureMap, TunedFeatureMap, import_fitted, import_skops
+from kafeat.sklearn import FeatureMap, TunedFeatureMap
 
 
-@pytest.mark.parametrize("documented", [FeatureMap, TunedFeatureMap, import_fitted, import_skops])
+@pytest.mark.parametrize("documented", [FeatureMap, TunedFeatureMap])
 def test_the_example_of_a_docstring_runs_as_printed(documented):
     (example,) = doctest.DocTestFinder(recurse=False).find(documented, globs={})
     assert example.examples

@@ -163,7 +163,6 @@ def _of_rows() -> Iterator[Case]:
         f"{_TRANSFORM} - - --output-format arrow < sample_data/digits.csv > f.arrows",
         f"{_TRANSFORM} - f.npy < f.arrows", f"{_TRANSFORM} - f.npy --input-format arrow < f.arrows",
         f"{_TRANSFORM} sample_data/digits.csv f.npy -j 1", f"{_TRANSFORM} sample_data/digits.csv g.npy -j 2",
-        f"{_TRANSFORM} sample_data/digits.csv h.npy --device cpu",
     ]  # fmt: skip
     yield "rows/keep", [
         "kafeat fit --config configs/mixed.yaml sample_data/rentals.csv m.joblib --label income",

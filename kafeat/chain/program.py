@@ -39,13 +39,6 @@ class Worker(Protocol):
         """
 
 
-class Device(Protocol):
-    """A backend that computes chunks in the place of the compiled loops and NumPy."""
-
-    def worker(self, processor: Callable[[], Worker], what: What, factor: float | None, sums: bool) -> Worker:
-        """Return a worker; `processor` makes the one that computes what the device refuses."""
-
-
 @dataclass(frozen=True)
 class Program:
     """Compute features or predictions of rows: made by `Programs`, run by `runtime/run.py`.
@@ -57,7 +50,6 @@ class Program:
         rows: Height of a tile.
         worker: Makes a worker; all workers share the arrays that were derived from the fitted state.
         behind: Number of features that stand behind the predictions, for their sums.
-        on_device: True if a device computes; it has one worker.
     """
 
     reads: np.dtype[Any]
@@ -66,7 +58,6 @@ class Program:
     rows: int
     worker: Callable[[], Worker]
     behind: int = 0
-    on_device: bool = False
 
 
 class Programs:
@@ -77,10 +68,9 @@ class Programs:
         chain: Chain,
         dtype: str,
         predictor: FittedStep | None = None,
-        device: Device | None = None,
         intervals: WithIntervals | None = None,
     ) -> None:
-        self._chain, self._dtype, self._predictor, self._device = chain, np.dtype(dtype), predictor, device
+        self._chain, self._dtype, self._predictor = chain, np.dtype(dtype), predictor
         self._intervals = intervals
         self._made: dict[tuple[Any, ...], Program] = {}
 
@@ -150,20 +140,13 @@ class Programs:
             made_in, predictor = PREDICTION_DTYPE, self._predictor.bind(self._dtype)
             if levels and self._intervals is not None:
                 predictor = self._intervals(predictor, self._dtype, levels)
-                if self._device is not None:
-                    raise UsageError(
-                        "interval: expected numbers without a device, got --device: leave one out"
-                    )
         transform = self._chain.joined(
             self.transforms, self._dtype, predictor=predictor, factor=scale, sums=sums
         )
-        worker: Callable[[], Worker] = _of_thread(partial(TileLoop, transform, made_in))
-        if self._device is not None:
-            worker = partial(self._device.worker, worker, what, scale, sums)
         behind = self._chain.n_components if sums else 0
         return Program(
-            transform.reads(made_in), transform.n_features_out - behind, made_in, tile_rows(transform), worker,
-            behind=behind, on_device=self._device is not None,
+            transform.reads(made_in), transform.n_features_out - behind, made_in, tile_rows(transform),
+            _of_thread(partial(TileLoop, transform, made_in)), behind,
         )  # fmt: skip
 
     def _sparse(self, dtype: np.dtype[Any]) -> Program:

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
-from kafeat.errors import UsageError, counted
+from kafeat.errors import counted
 from kafeat.jobs.transform.options import TransformOptions
 
 if TYPE_CHECKING:
@@ -142,8 +142,6 @@ def _show_dry_run(request: DatasetRequest, over_parts: bool) -> None:
     from kafeat.io.storage.atomic import spell_bytes
     from kafeat.jobs.dataset.dry_run import dry_run_file, dry_run_parts
 
-    if request.device is not None:
-        raise UsageError("--device: expected one input file to transform, got --dry-run")
     plan = dry_run_parts(request) if over_parts else dry_run_file(request)
     if plan.parts is not None:
         kept = f" ({plan.kept:,} more are kept)" if plan.kept else ""

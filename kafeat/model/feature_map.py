@@ -14,7 +14,7 @@ import numpy as np
 
 from kafeat._version import __version__
 from kafeat.chain.chain import Chain
-from kafeat.chain.program import Device, Program, Programs
+from kafeat.chain.program import Program, Programs
 from kafeat.config import Config
 from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import KafeatWarning, UsageError
@@ -63,8 +63,6 @@ class FeatureMap:
         The predictor that the map ends in, if its config does.
     format : int
         Format of the file that the map came from, in which it is saved again.
-    device : Device or None
-        What computes the features in the place of the processor.
 
     Examples
     --------
@@ -86,7 +84,6 @@ class FeatureMap:
     feature_mean: FeatureMean | None = None
     predictor: FittedPredictor | None = None
     format: int = serialize.FORMAT
-    device: Device | None = None
 
     dumps = serialize.dumps
     _repr_html_ = notebook.table
@@ -106,8 +103,8 @@ class FeatureMap:
         return hash(self._content)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Every later version reads the bytes, wherever its classes are. Neither a device nor a function has any.
-        if self._unsaved or self.device is not None:
+        # Every later version reads the bytes, wherever its classes are. A function has none.
+        if self._unsaved:
             return type(self), tuple(getattr(self, one.name) for one in fields(self))
         return serialize.loads, (type(self), self.dumps(), "<pickle>")
 
@@ -141,9 +138,9 @@ class FeatureMap:
         """The programs of the map, each made once per process: `fm.program("predictions")` returns one."""
         last = self.predictor
         if last is None:
-            return Programs(self.chain, self.dtype, device=self.device)
+            return Programs(self.chain, self.dtype)
         intervals = None if last.intervals is None else last.intervals.bound
-        return Programs(self.chain, self.dtype, last.fitted, self.device, intervals)
+        return Programs(self.chain, self.dtype, last.fitted, intervals)
 
     def needed_unit_scale(self) -> float:
         """Return `unit_scale`; refuse a map that has none."""

@@ -13,8 +13,7 @@ try:
 except ImportError as error:
     raise ImportError(f"kafeat.onnx: expected onnx, got: {error}; pip install 'kafeat[onnx]'") from error
 
-from kafeat.onnx.device import on_device
 from kafeat.onnx.model import to_model
 from kafeat.onnx.saving import Exported, export
 
-__all__ = ["Exported", "export", "on_device", "to_model"]
+__all__ = ["Exported", "export", "to_model"]

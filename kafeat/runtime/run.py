@@ -133,13 +133,12 @@ def run(
 
     The policy decides if the first bad row is an error, or if all bad rows are set aside. Sparse rows have no target.
     A further thread reads ahead, unless the chunks are in memory: then this thread is one of the workers, and a single
-    job starts no thread. A device has one worker.
+    job starts no thread.
     """
     worker = partial(_worker, program, target, policy)
     with one_blas_thread():
         read = chunks if in_memory else prefetch(chunks, 2)
         items = ((c, None if target is None else target.buffer(c.start, c.rows)) for c in read)
-        jobs = 1 if program.on_device else jobs
         yield from ordered_map(worker, items, jobs, joining=in_memory, pressing=lambda item: item[0].pressing)
 
 
@@ -194,7 +193,7 @@ def shared_height(program: Program, chunk_rows: int, rows: int, jobs: int) -> in
 
     It is a multiple of the tile height, so that the bytes are those of chunks of full height.
     """
-    if chunk_rows % program.rows or program.on_device:
+    if chunk_rows % program.rows:
         return chunk_rows
     tiles = -(-rows // (4 * jobs * program.rows))
     return min(chunk_rows, max(1, tiles) * program.rows)

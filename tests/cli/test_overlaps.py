@@ -54,7 +54,7 @@ MORE = {
 NO_FILES = {
     "null_values",
     "date_format",
-    "color", "device", "max_bad_rows", "sweep", "prefix", "delimiter", "engine", "scheduler",
+    "color", "max_bad_rows", "sweep", "prefix", "delimiter", "engine", "scheduler",
     "time", "split_by",
 }  # fmt: skip
 """Options that are text, and the name of no file."""

@@ -52,9 +52,7 @@ def test_a_reader_that_has_left_changes_no_exit_code(folder):
     assert done.returncode == 5
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"), [("transfor", "transform"), ("xyz", None)]
-)
+@pytest.mark.parametrize(("word", "meant"), [("transfor", "transform"), ("xyz", None)])
 def test_commands_that_were_meant(in_process, word, meant):
     done = in_process(word)
     assert done.returncode == 2

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from kafeat._version import __version__
 from kafeat.chain.blas import one_blas_thread
-from kafeat.errors import KafeatWarning, PartsError, SystemRefusedError, UsageError
+from kafeat.errors import KafeatWarning, PartsError, UsageError
 from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location, making
@@ -122,23 +122,13 @@ def run(
             done = transform_parts(request, announce)
         else:
             done = transform_file(
-                _on_device(request), request.source, request.target, reading=request.reading, writing=request.writing,
+                request.map, request.source, request.target, reading=request.reading, writing=request.writing,
                 rules=request.rules, jobs=request.engine.jobs, announce=announce, hashed=request.stats is not None,
             )  # fmt: skip
         if file is not None:
             json.dump(stats(request, done), file, indent=2, ensure_ascii=False)
             file.write("\n")
     return done
-
-
-def _on_device(request: DatasetRequest) -> FeatureMap:
-    if request.device is None:
-        return request.map
-    try:
-        from kafeat.onnx.device import on_device
-    except ImportError as error:
-        raise SystemRefusedError(f"--device {request.device}: {error}") from None
-    return on_device(request.map, request.device, request.engine.jobs)
 
 
 def stats(request: DatasetRequest, done: TransformResult | DatasetResult) -> dict[str, Any]:

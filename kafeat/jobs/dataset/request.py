@@ -210,7 +210,6 @@ class DatasetRequest:
     resume: bool = False
     overwrite: bool = False
     stats: Location | None = None
-    device: str | None = None
 
     @classmethod
     def of(cls, asked: TransformOptions) -> DatasetRequest:
@@ -237,7 +236,6 @@ class DatasetRequest:
             asked.resume,
             bool(asked.overwrite),
             _place_of("stats", asked.stats),
-            asked.device,
         )  # fmt: skip
 
     def over_parts(self, idle: Iterable[str] = (), dashes: str = "") -> bool:
@@ -250,10 +248,6 @@ class DatasetRequest:
         if self.rows_per_file is not None or is_data_set(self.source):
             if missing:
                 _ = self.files
-            if self.device is not None:
-                raise UsageError(
-                    f"{dashes}device: expected one input file to transform, got many files, or {cut}"
-                )
             return True
         for option in idle:
             must_exist(self.source)

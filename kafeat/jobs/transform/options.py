@@ -114,12 +114,6 @@ class TransformOptions(InputOptions, Files):
         python="JSON file for statistics of the run: rows, hashes, drift, versions.",
         group="Output", metavar="FILE.json", use="output",
     )  # fmt: skip
-    device: str | None = option(
-        None,
-        "Compute on a device by ONNX Runtime: cpu, cuda, rocm, coreml, … (default: without it, on the processor).",
-        metavar="NAME",
-        rare=True,
-    )
     overwrite: bool | None = option(
         None,
         "Replace an existing OUT (default for a file), or fail if it exists (default for a folder with files).",

@@ -102,7 +102,6 @@ def test_bad_rows_are_counted_and_listed(folder, tmp_path):
         ({"engine": "processes"}, "engine: expected an input of many files"),
         ({"model": None}, "model: expected a path or URI, got NoneType"),
         ({"src": np.eye(2)}, "src: expected a path or URI, got ndarray; FeatureMap.transform takes tables"),
-        ({"rows_per_file": 100, "device": "cpu"}, "device: expected one input file to transform"),
         ({"stats": "rows.parquet"}, "rows.parquet: expected --stats apart from the input"),
     ],
 )  # fmt: skip

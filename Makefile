@@ -10,7 +10,7 @@ help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
 	@echo "make test    set up, then run the tests, but for those that take minutes together (make test-all)"
 	@echo "make test-numpy  set up, then run all that make test runs, without the compiled core"
-	@echo "make test-engines  install the newest Dask and Spark, and Ray, beside (500 MB; Spark needs Java 17), and run their tests (2 minutes)"
+	@echo "make test-engines  install the newest Dask and Spark (400 MB; Spark needs Java 17), and run their tests (2 minutes)"
 	@echo "make coverage  which lines and branches make test runs, in build/coverage.json (15 minutes)"
 	@echo "make mutants plant a mistake in each of 300 places, and count those that the tests find (an hour; NUMBER=30 SEED=1)"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter, no circles of imports, and codespell"
@@ -73,7 +73,7 @@ test-numpy: $(VENV)/.installed
 	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow"
 
 test-engines: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark,ray]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade 'dask[dataframe]' distributed 'pyspark[sql]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/engines
 

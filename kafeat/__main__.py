@@ -30,7 +30,7 @@ def main() -> NoReturn:
     # It would look through all installed packages.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if sys.argv[1:2] in (["transform"], ["predict"]):
-        # Dask, Ray and Spark need pandas: --engine, or KAFEAT_ENGINE and its like.
+        # Dask needs pandas: --engine, or KAFEAT_ENGINE and its like.
         if not any("engine" in word.lower() for word in (*sys.argv[2:], *os.environ)):
             sys.meta_path.insert(0, _WithoutPandas)
         gc.disable()  # until the job begins: nothing that is imported goes, and to see that takes a tenth of a start

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import cache
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.runtime.engine import Engine, Pool, Stop
@@ -18,7 +14,6 @@ from kafeat.runtime.environment import count_jobs
 
 if TYPE_CHECKING:
     import distributed
-    from pyspark.sql import SparkSession
 
 _CONNECT_SECONDS = 30
 # Items per thread, so that a thread has its next item when it is done with one.
@@ -123,80 +118,8 @@ def _settle(future: Future[Any], result: Callable[[], Any]) -> None:
         future.set_exception(error)
 
 
-@contextmanager
-def _ray(engine: Engine) -> Iterator[Pool]:
-    import ray
-
-    own = not ray.is_initialized()
-    if own:
-        try:
-            ray.init(address=engine.address, log_to_driver=False, logging_level=logging.ERROR)
-        except ConnectionError as error:
-            raise SystemRefusedError(f"{engine.address}: expected a Ray cluster, got: {error}") from error
-
-    remote = cache(ray.remote(max_retries=0))  # one for each function, which is then sent only once
-
-    def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
-        return remote(work).remote(item).future()
-
-    try:
-        yield Pool(submit, engine.jobs or _at_once(int(ray.cluster_resources().get("CPU", 1))))
-    finally:
-        if own:
-            ray.shutdown()
-
-
-@contextmanager
-def _spark(engine: Engine) -> Iterator[Pool]:
-    session, own = _spark_session()
-    context, group = session.sparkContext, f"kafeat-{uuid4().hex}"
-
-    def run(work: Callable[[Any], Any], item: Any) -> Any:
-        context.setJobGroup(group, "kafeat")
-        (result,) = context.parallelize([item], 1).map(work).collect()
-        return result
-
-    def check() -> None:
-        try:
-            lost = context._jsc.sc().isStopped()
-        except Exception:
-            lost = True
-        if lost:
-            raise _lost("--engine spark: expected the session to stay, got a lost one")
-
-    # Each item is a Spark job, and each job needs a thread that waits for it.
-    jobs = engine.jobs or context.defaultParallelism
-    threads = ThreadPoolExecutor(jobs, "kafeat-engine")
-    try:
-        yield Pool(lambda work, item: threads.submit(run, work, item), _AHEAD * jobs, check)
-    except BaseException:
-        threads.shutdown(wait=False, cancel_futures=True)
-        with suppress(Exception):
-            context.cancelJobGroup(group)
-        raise
-    finally:
-        threads.shutdown(wait=False)
-        if own:
-            with suppress(Exception):
-                session.stop()
-
-
-def _spark_session() -> tuple[SparkSession, bool]:
-    """Return the session, and True if it is started here."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's default is the first python3 in PATH
-    own = SparkSession.getActiveSession() is None
-    builder = SparkSession.builder
-    if own:
-        builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
-    return builder.getOrCreate(), own
-
-
 _ENGINES: dict[str, Callable[[Engine], AbstractContextManager[Pool]]] = {
     "threads": _threads,
     "processes": _processes,
     "dask": _dask,
-    "ray": _ray,
-    "spark": _spark,
 }

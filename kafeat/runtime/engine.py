@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from kafeat.errors import KafeatError, UsageError, first_line
 
-ENGINES = ("threads", "processes", "dask", "ray", "spark")
+ENGINES = ("threads", "processes", "dask")
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Engine:
 
     Attributes:
         name: One of `ENGINES`.
-        address: Address of the Dask scheduler or Ray cluster.
+        address: Address of the Dask scheduler.
         jobs: Number of items that run at once; None takes all cores or all workers.
     """
 
@@ -38,16 +38,14 @@ class Engine:
     @property
     def ends_workers(self) -> bool:
         """True if no worker outlives the engine; those of a cluster may go on for a while."""
-        return self.name not in ("dask", "ray", "spark")
+        return self.name != "dask"
 
     def check(self) -> None:
         """Refuse an unknown name, and a missing or superfluous address."""
         if self.name not in ENGINES:
-            raise UsageError(f"--engine: expected threads, processes, dask, ray or spark, got {self.name!r}")
-        if self.address is not None and self.name not in ("dask", "ray"):
-            raise UsageError(
-                f"--scheduler: expected --engine dask or ray with an address, got --engine {self.name}"
-            )
+            raise UsageError(f"--engine: expected threads, processes or dask, got {self.name!r}")
+        if self.address is not None and self.name != "dask":
+            raise UsageError(f"--scheduler: expected --engine dask with an address, got --engine {self.name}")
         if self.name == "dask" and self.address is None:
             raise UsageError(
                 "--engine dask: expected --scheduler with its address, such as tcp://host:8786, got none"

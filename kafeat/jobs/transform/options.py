@@ -128,12 +128,12 @@ class TransformOptions(InputOptions, Files):
     )  # fmt: skip
     resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=_PARTS)
     engine: str = option(
-        "threads", "Engine that transforms the parts: threads, processes, dask, ray or spark.",
+        "threads", "Engine that transforms the parts: threads, processes or dask.",
         group=_PARTS, rare=True, metavar="NAME",
     )  # fmt: skip
     scheduler: str | None = option(
         None,
-        "Address of a Dask scheduler (tcp://host:8786) or a Ray cluster.",
+        "Address of a Dask scheduler (tcp://host:8786).",
         group=_PARTS,
         rare=True,
         metavar="URL",

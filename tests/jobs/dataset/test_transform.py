@@ -360,7 +360,7 @@ def test_a_damaged_manifest_is_told(model: str, data: str, tmp_path: Path) -> No
 
 
 def test_an_engine_that_is_not_there_leaves_nothing(model: str, data: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected threads, processes, dask, ray or spark, got 'nothing'"):
+    with pytest.raises(UsageError, match="expected threads, processes or dask, got 'nothing'"):
         transform_parts(model, data, str(tmp_path / "out" / "deep"), engine=Engine("nothing"))
     assert not (tmp_path / "out" / "deep").exists()
 

@@ -35,7 +35,6 @@ FILES = {
     "notebook-mnist": "mnist.parquet",
     "notebook-california": "california.parquet",
     "talk-usps": "usps.parquet",
-    "talk-usps-l1": "usps.parquet",
     "talk-letter": "letter.parquet",
     "talk-ijcnn1": "ijcnn1.parquet",
     "carbone-adult": "a9a.parquet",

@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 
 from kafeat.cli.command import Context
 from kafeat.cli.main import kafeat
-from kafeat.config.model import ColumnSelection, Config, Prune, SearchOptions
+from kafeat.config.model import ColumnSelection, Config, SearchOptions
 from kafeat.config.template import config_schema
 from kafeat.contract.describe import headline, purpose, spell
 from kafeat.maths.kernels import find_kernel, kernel_names
@@ -197,7 +197,7 @@ def config() -> str:
         "## At the top",
         keys(Config.model_fields),
     ]
-    for title, model in (("`columns`", ColumnSelection), ("`prune`", Prune), ("`search`", SearchOptions)):
+    for title, model in (("`columns`", ColumnSelection), ("`search`", SearchOptions)):
         parts += [f"## {title}", prose(headline(model)), keys(model.model_fields)]
     parts += ["## Values that the fit chooses", SEARCHES, "## Steps", "The page of a kind has its keys."]
     for title, names in (("Scalers", scalers()), ("Samplers", samplers()), ("Predictors", predictors())):

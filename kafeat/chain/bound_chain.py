@@ -26,17 +26,15 @@ class _Buffers(NamedTuple):
     steps: list[Scratch]
     wide: Floats
     """The float64 output of the step that is rounded."""
-    every: Floats
-    """The outputs that the kept ones are taken from."""
     predictions: Floats
     """The output of the predictor, if the features stand behind it."""
 
 
 class BoundChain(Transform):
-    """A tile goes through every step; only the last one writes to the output, or to what outputs are taken from.
+    """A tile goes through every step; only the last one writes to the output.
 
     The first `cast_after` transforms are of float64, the others of `dtype`. Between them values are rounded, unless the
-    next transform wants float64 itself. A predictor is one more transform behind the features that are kept; its output
+    next transform wants float64 itself. A predictor is one more transform behind the features; its output
     is in float64. With `sums`, the features stand behind the predictions, for sums of both.
     """
 
@@ -46,7 +44,6 @@ class BoundChain(Transform):
         transforms: Sequence[Transform],
         dtype: np.dtype[Any],
         cast_after: int = 0,
-        outputs: Array | None = None,
         *,
         predictor: Transform | None = None,
         factor: float | None = None,
@@ -56,13 +53,10 @@ class BoundChain(Transform):
         self._transforms = (*transforms, *([] if predictor is None else [predictor]))
         self._dtype, self._factor, self._sums = dtype, factor, sums
         self.n_features_in = transforms[0].n_features_in
-        self._outputs, self._all = outputs, transforms[-1].n_features_out
-        self._pruned = None if outputs is None else len(steps) - 1
-        """The step of whose outputs some are kept."""
-        self._kept = self._all if outputs is None else len(outputs)
-        self.n_features_out = self._kept if predictor is None else predictor.n_features_out
+        self._n_features = transforms[-1].n_features_out
+        self.n_features_out = self._n_features if predictor is None else predictor.n_features_out
         if sums:
-            self.n_features_out += self._kept
+            self.n_features_out += self._n_features
         wide = 0 if dtype == DOUBLE else cast_after
         self.wide_input = wide > 0 or transforms[0].wide_input
         self.takes_sparse, self.takes_texts = transforms[0].takes_sparse, transforms[0].takes_texts
@@ -70,8 +64,7 @@ class BoundChain(Transform):
         self._rounded = None if not wide or kept_wide else wide - 1
         """The step whose float64 output is rounded."""
         self._handed_on = [
-            (self._kept if i + 1 == len(transforms) else transform.n_features_out,
-             DOUBLE if i < wide and i != self._rounded else dtype)
+            (transform.n_features_out, DOUBLE if i < wide and i != self._rounded else dtype)
             for i, transform in enumerate(self._transforms[:-1])
         ]  # fmt: skip
 
@@ -89,12 +82,11 @@ class BoundChain(Transform):
 
     def scratch(self, rows: int) -> _Buffers:
         width = 0 if self._rounded is None else self._transforms[self._rounded].n_features_out
-        predicted = self.n_features_out - self._kept if self._sums else 0
+        predicted = self.n_features_out - self._n_features if self._sums else 0
         return _Buffers(
             [np.empty((rows, width), dtype=dtype) for width, dtype in self._handed_on],
             [transform.scratch(rows) for transform in self._transforms],
             np.empty(rows * width),
-            np.empty(0 if self._outputs is None else rows * self._all, dtype=self._dtype),
             np.empty((rows, predicted), PREDICTION_DTYPE),
         )
 
@@ -107,16 +99,12 @@ class BoundChain(Transform):
     def _apply(self, X: InputRows, out: Floats, scratch: _Buffers) -> None:
         last = scratch.predictions if self._sums else out
         for i, (target, own) in enumerate(zip((*scratch.between, last), scratch.steps, strict=True)):
-            whole = made = target
-            if i == self._pruned:
-                whole = made = shaped(scratch.every, (len(X), self._all), is_feature_major(target))
+            made = target
             if i == self._rounded:
-                made = shaped(scratch.wide, whole.shape, is_feature_major(whole))
+                made = shaped(scratch.wide, target.shape, is_feature_major(target))
             self._step(i, X, made, own)
-            if made is not whole:
-                self._round(i, made, whole)
-            if self._outputs is not None and whole is not target:
-                _take(whole, self._outputs, target)
+            if made is not target:
+                self._round(i, made, target)
             X = target
         if self._factor is not None:
             out *= self._factor
@@ -143,13 +131,6 @@ class BoundChain(Transform):
 
     def clipped(self, scratch: _Buffers) -> Array | None:
         return total_clipped(t.clipped(own) for t, own in zip(self._transforms, scratch.steps, strict=True))
-
-
-def _take(whole: Floats, outputs: Array, out: Floats) -> None:
-    if is_feature_major(out):
-        np.take(whole.T, outputs, axis=0, out=out.T, mode="clip")
-    else:
-        np.take(whole, outputs, axis=1, out=out, mode="clip")
 
 
 def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueError:

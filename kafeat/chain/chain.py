@@ -20,7 +20,7 @@ from kafeat.contract.name_patterns import expand
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, Step, Transform
 from kafeat.contract.threads import check
 from kafeat.contract.tile import InputRows, TextRows, columns_of, dense
-from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
+from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Shape, State
 
 _FLOATS = ("float32", "float64")
@@ -223,8 +223,6 @@ class Chain:
     """Fitted steps, first to last."""
 
     steps: tuple[FittedStep, ...]
-    outputs: Array | None = None
-    """Indices of the outputs of the last step that are kept, ascending; None for all."""
     cast_after: int = 0
     """The number of leading steps that compute in float64 whatever the dtype; values are cast to it after them."""
 
@@ -305,26 +303,17 @@ class Chain:
         return sum(value.nbytes for one in self.steps for value in one.state.values())
 
     @property
-    def n_outputs(self) -> int:
-        """Width of the last step's output, of which `outputs` may keep some."""
-        return self.steps[-1].n_features_out
-
-    @property
     def n_components(self) -> int:
-        """Width of the output: of the outputs that are kept."""
-        return self.n_outputs if self.outputs is None else len(self.outputs)
+        """Width of the output."""
+        return self.steps[-1].n_features_out
 
     @property
     def parts(self) -> list[tuple[str, Array]]:
         """The members of a union at the end, by their kinds, and the places of their columns in the output."""
         last = self.steps[-1]
         parts = last.step.members(last.state, last.n_features_in)
-        kept = np.arange(self.n_outputs) if self.outputs is None else self.outputs
         ends = np.cumsum([width for _, width in parts])
-        return [
-            (name, np.flatnonzero((kept >= end - width) & (kept < end)))
-            for (name, width), end in zip(parts, ends, strict=True)
-        ]
+        return [(name, np.arange(end - width, end)) for (name, width), end in zip(parts, ends, strict=True)]
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """All steps as one transform, whose features are of `dtype`."""
@@ -337,7 +326,7 @@ class Chain:
     def joined(self, transforms: Sequence[Transform], dtype: np.dtype[Any], **ending: Any) -> BoundChain:
         """Join the transforms of the steps; `ending` is what `BoundChain` does with the features."""
         steps = [fitted.step for fitted in self.steps]
-        return BoundChain(steps, transforms, dtype, self.cast_after, self.outputs, **ending)
+        return BoundChain(steps, transforms, dtype, self.cast_after, **ending)
 
     def first(self, n: int) -> Chain:
         """The first n steps."""
@@ -351,24 +340,6 @@ class Chain:
         """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
         with one_blas_thread():
             return run_tiles(self.bind(X.dtype), X, X.dtype)
-
-    def inverse(self, Z: Floats) -> Floats:
-        """Return the rows (n, d) with the features Z (n, D); refuse a chain with a step that has no inverse."""
-        if Z.ndim != 2 or Z.shape[1] != self.n_components:
-            raise UsageError(f"Z: expected the shape (n, {self.n_components}), got {Z.shape}")
-        if self.outputs is not None:
-            raise UsageError(
-                "inverse_transform: expected a map with all of its outputs, got one that is pruned"
-            )
-        for fitted in reversed(self.steps):
-            rows = fitted.step.inverse(fitted.state, Z, fitted.n_features_in)
-            if rows is None:
-                raise UsageError(
-                    f"inverse_transform: {fitted.step.kind}: expected steps that have an inverse (standardize, robust, "
-                    "minmax without clip, pca, projection, nystroem with preimages: true), got another"
-                )
-            Z = rows
-        return Z
 
     def exact(self, X: InputRows, Y: InputRows, dtype: np.dtype[Any] = DOUBLE) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).

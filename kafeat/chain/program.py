@@ -229,9 +229,8 @@ class SparseLoop:
         return self._rounded(features), clipped if counts is None else clipped + counts
 
     def _rounded(self, features: SparseRows) -> SparseRows:
-        """Return the outputs that pruning left, without zeros, rounded."""
-        outputs = self._chain.outputs
-        csr = features.csr if outputs is None else features.csr[:, outputs]
+        """Return the features without zeros, rounded."""
+        csr = features.csr
         with np.errstate(over="ignore"):
             values = csr.data.astype(self._own).astype(self._dtype)
         lost = ~np.isfinite(values)

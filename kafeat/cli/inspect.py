@@ -84,8 +84,6 @@ def _show_steps(content: dict[str, Any], verbose: bool) -> None:
         _show_predictor(len(content["steps"]), content["predictor"], content["fitted_from"], verbose)
     if content["dtype"] == "float32" and content["float64_steps"]:
         log.show(f"computed in float64: {_spelled(content['float64_steps'], len(content['steps']))}")
-    if content["pruned_from"]:
-        log.show(f"pruned: {content['n_components']:,} of {content['pruned_from']:,} outputs are kept")
 
 
 def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, Any], verbose: bool) -> None:

@@ -90,15 +90,6 @@ class ColumnSelection(BaseModel):
         return {"include": list(self.include)} if self.include else {"exclude": list(self.exclude)}
 
 
-class Prune(BaseModel):
-    """Keep only the outputs that a sparse linear model of the label uses."""
-
-    model_config = FROZEN
-
-    penalty: Literal["l1"] = parameter("l1", "the penalty that makes the model sparse")
-    keep: PositiveInt = Field(description="maximum number of outputs to keep")
-
-
 class SearchOptions(BaseModel):
     """The way in which values of `validate` are tried."""
 
@@ -135,8 +126,6 @@ class Config(BaseModel):
         Number of rows that are sampled to fit on.
     chunk_rows : int, default 8192
         Number of rows that are transformed at once.
-    prune : mapping or None, default None
-        `keep` is the number of outputs to keep, chosen by a sparse linear model of the label.
     search : mapping or None, default None
         The way in which values of `validate` are tried: `method`, `folds`, `scoring` and `rows`.
     split_by : str or None, default None
@@ -166,7 +155,6 @@ class Config(BaseModel):
     )
     fit_rows: PositiveInt | Literal["all"] = parameter(100_000, "number of rows in the fit sample, or all")
     chunk_rows: int = parameter(8192, "number of rows transformed at once", ge=1, le=1_000_000)
-    prune: Prune | None = Field(default=None, description="keep the outputs that a sparse linear model uses")
     search: SearchOptions | None = Field(default=None, description="how values of validate are tried")
     split_by: Annotated[str, AfterValidator(_way_and_column)] | None = parameter(
         None, "group:COL or time:COL, by which rows are held out; null: at random"
@@ -199,8 +187,7 @@ class Config(BaseModel):
     @property
     def label_needs(self) -> dict[str, str]:
         """Return the places in the config that need a label, each with its purpose."""
-        own = {} if self.prune is None else {"prune": "to predict"}
-        return own | {
+        return {
             f"steps[{i}].{place}": purpose
             for i, step in enumerate(self.steps)
             for place, purpose in step.traits.label_needs.items()

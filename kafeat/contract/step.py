@@ -352,10 +352,6 @@ class Step(BaseModel, ABC):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         """The transform in `dtype`."""
 
-    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        """Return the rows (n, n_features_in) with the outputs Z, those of least norm of many; None: there is no way."""
-        return None
-
     @abstractmethod
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         """The truth that the transform stands for: new coordinates (a scaler) or the kernel (a sampler)."""

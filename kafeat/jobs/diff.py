@@ -57,7 +57,6 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
             for one in fm.chain.steps
         ],
         "predictor": None if fm.predictor is None else _predictor(fm.predictor),
-        "outputs": fm.chain.outputs,
         "seen": None if fm.column_ranges is None else fm.column_ranges.to_plain(),
         "feature_mean": None if fm.feature_mean is None else fm.feature_mean.to_plain(),
         "fitted_from": fm.provenance.to_plain(),

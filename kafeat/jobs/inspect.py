@@ -17,7 +17,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     """Return steps with parameters, sizes and scalar results of fitting; columns, dtype, versions and provenance.
 
     `contains_training_rows` is true if the state holds rows of the training data. A map that cannot be saved has no
-    `sha256` and `bytes`. `pruned_from` is the width before pruning, None if nothing was pruned. `categories` holds
+    `sha256` and `bytes`. `categories` holds
     those of each column that `one_hot` reads, and `times` the columns that `date_parts` reads. `dialect` is how text is
     read: words for what is missing, columns with decimal commas, forms and zones of times. `seen` holds the least and
     the largest value of each feature in the fitted data. `importance` holds the share of each input in what a metric
@@ -39,7 +39,6 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "seed": fm.config.seed,
         "n_features_in": len(fm.columns.inputs),
         "n_components": fm.n_components,
-        "pruned_from": None if fm.chain.outputs is None else fm.chain.n_outputs,
         "columns": [name for name, _ in fm.columns.inputs],
         "categories": {
             column.name: list(column.categories.values)

@@ -380,37 +380,6 @@ class FeatureMap:
         ends: Array = made[:, predictor.n_outputs :].reshape(len(made), -1, 2)
         return ends[:, 0] if predictor.n_outputs == 1 else ends
 
-    def inverse_transform(self, Z: Floats) -> Floats:
-        """Return rows with the features Z: those of least norm, where several rows have the same features.
-
-        It is the way back through `standardize`, `robust`, `minmax`, `pca` and `projection`, and approximately through
-        `nystroem` with `preimages: true`, where it is learned by ridge regression. Other steps have none.
-
-        Parameters
-        ----------
-        Z : array (n_rows, n_components)
-            Features, as `transform` returns them.
-
-        Returns
-        -------
-        array (n_rows, n_features_in) of float64
-            Rows in the units of the input. If the map has fewer outputs than inputs they are approximations.
-
-        Raises
-        ------
-        kafeat.errors.UsageError
-            A step of the map has no inverse, or `Z` has another width than the map's features.
-
-        Examples
-        --------
-        >>> import kafeat, numpy as np
-        >>> X = np.random.default_rng(0).normal(size=(200, 3))
-        >>> fm = kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}, {"kind": "pca"}]}, X)
-        >>> bool(np.allclose(fm.inverse_transform(fm.transform(X)), X))
-        True
-        """
-        return self.chain.inverse(np.asarray(Z, dtype=np.float64))
-
     def exact_kernel(self, X: TableLike, Y: TableLike | None = None) -> Floats:
         """Return the kernel matrix k(X, Y) that the map approximates.
 

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from kafeat.chain.chain import Chain, FittedStep
 from kafeat.config import load_config
-from kafeat.contract.checks import check_indices
 from kafeat.contract.describe import spell
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
@@ -22,7 +21,6 @@ from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, printable
 from kafeat.registry import build_step
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
-from kafeat.types import Array
 
 FORMAT = 2
 """Format of new files of maps. In format 1 all values are cast to the map's dtype before the first step."""
@@ -120,7 +118,6 @@ def _write_content(fields: Mapping[str, Any]) -> dict[str, Any]:
         "chunk_rows": fields["chunk_rows"],
         "steps": _chain_content(chain),
         **({} if version == 1 else {"cast_after": chain.cast_after}),
-        **({} if chain.outputs is None else {"outputs": chain.outputs}),
         **({} if seen is None else {"seen": seen.to_plain()}),
         **({} if mean is None else {"feature_mean": mean.to_plain()}),
         **({} if predictor is None else {"predictor": predictor.to_plain()}),
@@ -147,13 +144,11 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a `FeatureMap` of an untrusted model file; raise `ValueError` and others if invalid."""
     _check_plain(content)
     columns = Columns.from_plain(content["columns"])
-    if "dialect" not in content["columns"]:
-        _set_utc(content["config"])
-        _set_utc(content["steps"])
+    _update([content["config"], content["steps"]], "dialect" in content["columns"])
     config = load_config(content["config"] if isinstance(content["config"], dict) else {})
     groups = frozenset(name for name, coding in config.codings.items() if coding.group)
-    width, outputs = columns.n_features, content.get("outputs")
-    chain = _read_chain(content["steps"], width, outputs, content.get("cast_after", 0))
+    width = columns.n_features
+    chain = _read_chain(content["steps"], width, content.get("cast_after", 0))
     D = chain.n_components
     seen, mean = content.get("seen"), content.get("feature_mean")
     predictor = None
@@ -187,7 +182,11 @@ def _check_plain(content: Mapping[str, Any]) -> None:
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     expected |= {"cast_after"} if version > 1 else set()
     expected |= {"predictor"} if version >= WITH_PREDICTOR else set()
-    if set(content) - {"outputs", "seen", "feature_mean"} != expected:
+    if "outputs" in content:
+        raise ValueError(
+            "outputs: expected all outputs of the map, got a pruned map: fit it again without `prune`"
+        )
+    if set(content) - {"seen", "feature_mean"} != expected:
         raise ValueError(f"expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
     dtype, chunk_rows, kafeat = content["dtype"], content["chunk_rows"], content["kafeat"]
     if isinstance(dtype, np.ndarray) or dtype not in ("float32", "float64"):
@@ -198,17 +197,25 @@ def _check_plain(content: Mapping[str, Any]) -> None:
         raise ValueError(f"kafeat: expected a version, got {spell(kafeat)}")
 
 
-def _set_utc(content: object) -> None:
-    """Set the time zone of the steps of a file that has none: times were those of UTC."""
+def _update(content: object, has_timezones: bool) -> None:
+    """Bring recipes and states of earlier versions up to date, in place.
+
+    Without a time zone, times were those of UTC. `preimages` of nystroem never changed a feature.
+    """
     if isinstance(content, dict):
-        if content.get("kind") == "date_parts":
+        if content.get("kind") == "date_parts" and not has_timezones:
             content.setdefault("timezone", UTC)
+        if content.get("kind") == "nystroem":
+            content.pop("preimages", None)
+        gone = [name for name in content if str(name).endswith(("preimages", "preimage_of_0"))]
+        for name in (name for name in gone if isinstance(content[name], np.ndarray)):
+            del content[name]
         content = list(content.values())
     for inner in content if isinstance(content, list) else ():
-        _set_utc(inner)
+        _update(inner, has_timezones)
 
 
-def _read_chain(content: object, n_features_in: int, outputs: object, cast_after: object) -> Chain:
+def _read_chain(content: object, n_features_in: int, cast_after: object) -> Chain:
     """Return the chain of an untrusted model file; raise `ValueError` with the place of an invalid entry."""
     if not isinstance(content, list) or not content:
         raise ValueError("steps: expected a list of at least one step")
@@ -222,21 +229,7 @@ def _read_chain(content: object, n_features_in: int, outputs: object, cast_after
         with _at(f"steps[{i}]"):
             steps.append(_read_step(entry, width))
             width = steps[-1].n_features_out
-    return Chain(tuple(steps), None if outputs is None else _read_outputs(outputs, width), cast_after)
-
-
-def _read_outputs(outputs: object, width: int) -> Array:
-    if (
-        not isinstance(outputs, np.ndarray)
-        or outputs.ndim != 1
-        or outputs.dtype != np.int64
-        or not len(outputs)
-    ):
-        raise ValueError("outputs: expected whole numbers, the outputs that are kept")
-    check_indices("outputs", outputs, width)
-    if (np.diff(outputs) <= 0).any():
-        raise ValueError("outputs: expected ascending numbers")
-    return outputs
+    return Chain(tuple(steps), cast_after)
 
 
 def _read_step(entry: object, width: int) -> FittedStep:

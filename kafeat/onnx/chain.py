@@ -118,7 +118,7 @@ def convertible() -> tuple[str, ...]:
 
 
 def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
-    """The outputs of a chain that are kept, (n, D), in the dtype of the graph; x is of `dtype`.
+    """The outputs of a chain, (n, D), in the dtype of the graph; x is of `dtype`.
 
     As in `transform`, steps before the cast compute in float64.
     """
@@ -135,7 +135,7 @@ def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
                 raise UsageError(f"steps[{i}].{error}") from None
     if dtype != graph.dtype:
         x = x.cast(graph.dtype)
-    return x if chain.outputs is None else x.columns(chain.outputs)
+    return x
 
 
 def _cast(x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:

@@ -119,7 +119,7 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
     moved = float(np.finfo(DOUBLE).eps) * _moved(chain, X)
     terms = max(_LEAST_TERMS, *(transform.widest for transform in fm.program.transforms))
     eps = float(np.finfo(fm.dtype).eps)
-    after_cast = Chain(chain.steps[chain.cast_after :], chain.outputs)
+    after_cast = Chain(chain.steps[chain.cast_after :])
     if after_cast.steps:
         if chain.cast_after:
             X = _doubles(Chain(chain.steps[: chain.cast_after]), X)
@@ -155,7 +155,7 @@ def _moved(chain: Chain, X: Floats) -> Floats:
     exact, moved = _doubles(chain, X), np.zeros(len(X))
     for _ in range(_DRAWS):
         steps = tuple(_off(fitted, rng) for fitted in chain.steps)
-        other = _doubles(Chain(steps, chain.outputs), _shaken(X, rng))
+        other = _doubles(Chain(steps), _shaken(X, rng))
         moved = np.fmax(moved, np.abs(other - exact).max(axis=1, initial=0.0))
     return moved / _STEP
 

@@ -41,7 +41,7 @@ from kafeat.maths.nystroem.kernel import (
     check_square,
 )
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, WITH_TOLERANCE, Given, select
-from kafeat.maths.nystroem.projection import factor, fitted, leading, learn_preimages, padded
+from kafeat.maths.nystroem.projection import factor, fitted, leading, padded
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
 from kafeat.maths.task import MOST_CLASSES, count_classes
 from kafeat.types import Array, Floats, Shape, State
@@ -122,9 +122,6 @@ class Nystroem(Step):
     )
     rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-8, "eigenvalues below rcond·λ_max are cut off")
     clip_negative: bool = parameter(False, "accept an indefinite kernel and cut its negative part off")
-    preimages: bool = parameter(
-        False, "learn the way back from features to rows by ridge, for inverse_transform: D·d numbers more"
-    )
 
     @property
     def traits(self) -> Traits:
@@ -199,7 +196,7 @@ class Nystroem(Step):
     @model_validator(mode="after")
     def _of_its_kernel(self) -> Self:
         if self._precomputed:
-            check_parameters(self.landmarks, self.weights, self.preimages)
+            check_parameters(self.landmarks, self.weights)
         if self.landmarks == "learned" and self.kernel not in _DIFFERENTIABLE:
             refuse_parameter(
                 "landmarks", f"another, as learned needs {' or '.join(_DIFFERENTIABLE)}", "learned"
@@ -245,7 +242,7 @@ class Nystroem(Step):
         return {"kind": self.kind, **shown.model_dump(mode="json", warnings=False), **self._searches}
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        of_gamma, of_landmarks, of_weights, of_preimages = rng.spawn(4)
+        of_gamma, of_landmarks, of_weights = rng.spawn(3)
         X, gamma = sample.X, self._fit_gamma(sample.X, of_gamma)
         kernel = self.landmark_kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -254,13 +251,8 @@ class Nystroem(Step):
             scale = kernel.scale(K.diagonal())
             W = self._weights(K / scale, kernel, landmarks, scale, X, of_weights)
         T = padded(W, self._width(len(K)), self.root == "symmetric") * np.sqrt(scale)
-        preimages: State = {}
-        if self.preimages:
-            against = kernel.against(landmarks, scale)
-            preimages = learn_preimages(X, lambda rows: against(X[rows]) @ T, of_preimages)
         later = {"centre": kernel.centre(landmarks), "rows": numbers}
         return {
-            **preimages,
             **{name: array for name, array in later.items() if array is not None},
             "landmarks": landmarks,
             "projection": T,
@@ -345,16 +337,13 @@ class Nystroem(Step):
             m = count_rows(state, "landmarks")
         # the first files of format 1 have no gain, and all of them no centre and no rows
         later: dict[str, Shape] = {"gain": (), "centre": (n_features_in,), "rows": (m,)}
-        D = self.n_features_out(state, n_features_in)
-        preimages: dict[str, Shape] = {"preimages": (D, n_features_in), "preimage_of_0": (n_features_in,)}
         return {
             **{name: shape for name, shape in later.items() if name in state},
             "landmarks": (m,) if self._precomputed else (m, n_features_in),
-            "projection": (m, D),
+            "projection": (m, self.n_features_out(state, n_features_in)),
             "gamma": (),
             "scale": (),
             "rank": (),
-            **(preimages if self.preimages else {}),
         }
 
     @property
@@ -390,11 +379,6 @@ class Nystroem(Step):
         if drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype):
             return np.dtype(np.float64)
         return dtype
-
-    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        if not self.preimages:
-            return None
-        return Z @ state["preimages"] + state["preimage_of_0"]
 
     def _is_triangle(self, projection: Floats) -> bool:
         return self.root == "triangular" and len(projection) == projection.shape[1]

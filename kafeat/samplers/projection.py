@@ -131,9 +131,6 @@ class Projection(Step):
             return _HadamardTransform(state, dtype)
         return _SparseTransform(state, n_features_in, dtype)
 
-    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        return Z @ np.linalg.pinv(self.written_out(state, n_features_in)).T
-
     def written_out(self, state: State, n_features_in: int) -> Floats:
         """Return the matrix A (D, d)."""
         if self.matrix == "gaussian":

@@ -35,10 +35,6 @@ class AffineScaler(ColumnScaler):
         moved /= unit
         return moved
 
-    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        start, unit = (state[name] for name in self.learned)
-        return start + Z * unit
-
 
 class ColumnCoder(Scaler):
     """A scaler that replaces named input columns by numbers made of them.

@@ -31,6 +31,3 @@ class Minmax(AffineScaler):
         if self.clip:
             np.clip(moved, 0.0, 1.0, out=moved)
         return moved
-
-    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        return None if self.clip else super().inverse(state, Z, n_features_in)

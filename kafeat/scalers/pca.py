@@ -87,6 +87,3 @@ class Pca(Scaler):
         projected: Floats = (X - state["mean"]) @ state["components"].T
         projected /= state["scale"]
         return projected
-
-    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
-        return (Z * state["scale"]) @ state["components"] + state["mean"]

@@ -10,7 +10,6 @@ from typing import Any, Self
 import joblib
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array
 
 from kafeat.config import Config
 from kafeat.errors import KafeatWarning, UsageError
@@ -157,11 +156,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
             if self.sparse_output:
                 return fm.transform_sparse(source)
             return fm.transform(source, jobs=joblib.effective_n_jobs(self.n_jobs))
-
-    def inverse_transform(self, X: Any) -> Floats:
-        """Return rows (n, d) with the features X (n, n_components), of least norm, if all steps have an inverse."""
-        with as_value_errors():
-            return self.feature_map_.inverse_transform(check_array(X))
 
     @property
     def feature_map_(self) -> FittedMap:

@@ -188,7 +188,7 @@ class Groups:
 
 def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]]) -> Config:
     """Return the base config with these steps, without columns that are left out and words that no step reads."""
-    plain = {key: value for key, value in base.to_plain().items() if key not in ("search", "prune")}
+    plain = {key: value for key, value in base.to_plain().items() if key != "search"}
     plain["steps"] = [dict(step) for step in steps]
     read = {name for step in plain["steps"] for name in build_step(step).traits.text_columns}
     unread = [*groups.left_out, *(name for name in groups.texts if name not in read)]

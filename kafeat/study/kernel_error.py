@@ -98,7 +98,7 @@ def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
 
     Principal components of a map's features are those of its kernel, so this is what they stand for.
     """
-    if chain.steps[-1].step.kind != "pca" or chain.outputs is not None:
+    if chain.steps[-1].step.kind != "pca":
         return None
     inputs = Chain(chain.steps[:-1]).exact_pair(exact_inputs(X, X))
     if not isinstance(inputs, Gram):

@@ -70,7 +70,6 @@ def test_a_phase_that_nothing_is_counted_in_promises_no_end():
 def test_a_fit_tells_what_it_works_on(tmp_path):
     (tmp_path / "c.yaml").write_text(
         "steps: [{kind: standardize}, {kind: fourier, gamma: {validate: [0.1, 1]}, n_components: 8}]\n"
-        "prune: {keep: 4}\n"
     )
     (tmp_path / "x.csv").write_text("a,b,y\n" + "1,2,0\n2,4,1\n3,5,1\n1,4,0\n" * 20)
     with InputOptions().open(parse_location(tmp_path / "x.csv")) as source:
@@ -83,7 +82,6 @@ def test_a_fit_tells_what_it_works_on(tmp_path):
         "choosing parameters from the data",
         "fitting step 1 of 2: standardize",
         "fitting step 2 of 2: fourier",
-        "pruning outputs",
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 KEYS = "'kind', 'n_components', 'gamma', 'law', 'clip', 'density', 'weights', 'label'"
 GAMMA = "a number above 0, 'scale' or 'median', or {validate: [values]}"
 WIDTH = "a whole number of at least 1, or {target_error: a number above 0 and below 1}"
-TOP = "'seed', 'dtype', 'columns', 'fit_rows', 'chunk_rows', 'prune', 'search', 'split_by', 'steps'"
+TOP = "'seed', 'dtype', 'columns', 'fit_rows', 'chunk_rows', 'search', 'split_by', 'steps'"
 GOOD = "steps: [{kind: toy_plain, n_components: 4}]\n"
 
 TOP_LEVEL = [

@@ -87,7 +87,6 @@ SOUND = {"steps": [FOURIER]}
         {**SOUND, "fit_rows": "some"},
         {**SOUND, "columns": {"include": []}},
         {**SOUND, "columns": ["a"]},
-        {**SOUND, "prune": {"penalty": "l1"}},
         {"steps": [{}]},
         {"steps": [{"kind": "fuorier"}]},
         {"steps": [{**FOURIER, "gama": 1.0}]},

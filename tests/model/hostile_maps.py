@@ -56,7 +56,6 @@ STEPS: dict[str, list[dict[str, Any]]] = {
     "skewed": [{"kind": "skewed", **_RANDOM}],
     "tensor_sketch, time": [{"kind": "tensor_sketch", **_SMALL, "domain": "time", "degree": 3}],
     "tensor_srht, real": [{"kind": "tensor_srht", **_SMALL, "complex_to_real": False, "coef0": 0.0}],
-    "nystroem, preimages": [{"kind": "nystroem", "n_components": 3, "preimages": True}],
     "product": [{"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 2}],
     "product, signs": [{"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 2, "n_components": 3}],
     "trees, categories": [{**small("trees"), "categories": ["c0"]}],

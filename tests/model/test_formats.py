@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 import kafeat
+from kafeat.errors import ArtifactError
+from kafeat.model import artifact
+from kafeat.model.load import loads
 from kafeat.model.serialize import FORMAT
 
 FOLDERS = sorted((Path(__file__).parent / "formats").iterdir())
@@ -51,3 +54,26 @@ def test_a_map_of_format_2_knows_where_it_casts():
     later = rows + np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # a second, of which float32 knows nothing
     assert (later.astype(np.float32)[:, 0] == rows.astype(np.float32)[:, 0]).any()
     assert (fm.transform(later) != fm.transform(rows)).any(axis=1).all()
+
+
+def test_a_map_with_preimages_gives_the_same_features():
+    """Versions before 1.0.0 wrote the parameter into every recipe, and the arrays if it was true."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    inner = {"kind": "nystroem", "n_components": 4}
+    fm = kafeat.fit({"steps": [{"kind": "union", "maps": [{"steps": [inner]}, {"steps": [inner]}]}]}, X)
+    content = artifact.loads(fm.dumps(), "map")
+    for steps in (content["steps"][0]["recipe"], content["config"]["steps"][0]):
+        for one in steps["maps"]:
+            one["steps"][0]["preimages"] = True
+    prefix = next(name for name in content["steps"][0]["state"] if name.endswith("projection"))
+    content["steps"][0]["state"][prefix.replace("projection", "preimages")] = np.ones((4, 3))
+    content["steps"][0]["state"][prefix.replace("projection", "preimage_of_0")] = np.ones(3)
+    old = loads(artifact.dumps(content))
+    assert old.transform(X).tobytes() == fm.transform(X).tobytes()
+    assert old.dumps() == fm.dumps()
+
+
+def test_a_pruned_map_is_refused_with_the_remedy():
+    content = artifact.loads(kafeat.load(FOLDERS[1] / "map.joblib").dumps(), "map")
+    with pytest.raises(ArtifactError, match="got a pruned map: fit it again without `prune`"):
+        loads(artifact.dumps({**content, "outputs": np.array([0, 2])}))

@@ -378,16 +378,6 @@ def test_missing_times_are_filled() -> None:
     agree(chain({"kind": "missing_indicator"}, {"kind": "impute"}, step, X=X), X)
 
 
-def test_pruned_maps_give_the_outputs_that_are_kept() -> None:
-    fm = chain({"kind": "standardize"}, {"kind": "fourier", "n_components": 20, "frequencies": "iid"})
-    kept = np.array([0, 3, 11, 19])
-    pruned = replace(fm, chain=replace(fm.chain, outputs=kept))
-    np.testing.assert_array_equal(
-        run(kafeat.onnx.to_model(pruned), SIGNED), run(kafeat.onnx.to_model(fm), SIGNED)[:, kept]
-    )
-    agree(pruned, SIGNED)
-
-
 def test_unions_in_chains_in_unions() -> None:
     inner = {
         "kind": "union",

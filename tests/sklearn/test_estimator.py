@@ -558,13 +558,6 @@ def test_landmarks_that_are_no_rows_have_no_row_numbers(digits: np.ndarray) -> N
     assert len(np.unique(of_kernel.component_indices_)) == 9
 
 
-def test_the_way_back(digits: np.ndarray) -> None:
-    fm = FeatureMap(["standardize", "pca"]).fit(digits)
-    np.testing.assert_allclose(fm.inverse_transform(fm.transform(digits)), digits, rtol=0, atol=1e-9)
-    with pytest.raises(ValueError, match="inverse_transform: normalize: expected steps that have an inverse"):
-        FeatureMap("normalize").fit(digits).inverse_transform(digits)
-
-
 def test_random_state_is_the_seed_as_scikit_learn_spells_it():
     X = np.random.default_rng(0).normal(size=(60, 3))
 

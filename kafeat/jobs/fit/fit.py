@@ -152,7 +152,7 @@ def fit_reader(
     if summary is None or config.predictor is None:
         return fm
     # Rows that a step has learned from are no longer rows that the model has not seen.
-    seen = any(fitted.step.traits.takes_label for fitted in fm.chain.steps) or config.prune is not None
+    seen = any(fitted.step.traits.takes_label for fitted in fm.chain.steps)
     folds, scores = Folds.by(sampled.keys), list[tuple[float, ...]]()
     if any(fitted.step.knows_own_labels(fitted.state) for fitted in fm.chain.steps):
         scores = refitted_scores(fm, sampled, data, summary, count_jobs(jobs), listener)

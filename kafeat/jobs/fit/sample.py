@@ -41,7 +41,7 @@ from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.search import HeldOutPredictions, ridge_predictions, settle
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.row_sample import RowSample, smallest
-from kafeat.maths.task import TaskKind, task_of
+from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import ChosenParameter, Origin, Provenance, printable
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
@@ -383,9 +383,6 @@ class SampledFit:
         for fitted in chain.steps:
             for message in fitted.step.fit_warnings(fitted.state):
                 listener.warn(f"{self.place}: {message}")
-        if config.prune is not None:
-            listener.phase("pruning outputs")
-            chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
         return chain, searches
 
     @contextmanager
@@ -421,21 +418,6 @@ def _with_category_ranges(column_ranges: ColumnRanges, columns: Columns) -> Colu
     """Set the ranges of categorical features to all of their codes, so that only unknown ones lie outside."""
     n = np.array(columns.n_categories)
     return ColumnRanges(np.where(n > 0, 0.0, column_ranges.low), np.where(n > 0, n - 1.0, column_ranges.high))
-
-
-def _pruned(chain: Chain, sample: Sample, keep: int) -> Array:
-    """Return the outputs that a sparse linear model of the label uses."""
-    if sample.label is None:
-        raise TypeError("prune: a config without a label has to be refused before the fit")
-    try:
-        from kafeat.jobs.fit.prune import MOST_ROWS, sparse_outputs
-    except ImportError as error:
-        raise UsageError(
-            f"prune: expected scikit-learn, got: {error}; pip install 'kafeat[evaluate]'"
-        ) from error
-    every = -(-len(sample.X) // MOST_ROWS)
-    Z, labels = chain.transform(sample.X[::every]), sample.label[::every]
-    return sparse_outputs(Z, task_of(labels).targets(labels), keep)
 
 
 def matrices(

@@ -240,12 +240,10 @@ def check_square(X: Floats) -> None:
         )
 
 
-def check_parameters(landmarks: str | Given, weights: str, preimages: bool) -> None:
+def check_parameters(landmarks: str | Given, weights: str) -> None:
     """Refuse parameters that need the coordinates of rows."""
     name = landmarks.key if isinstance(landmarks, Given) else landmarks
     if isinstance(landmarks, Given) or name in POINTS:
         refuse_parameter("landmarks", "landmarks that are columns of the input", name)
     if weights == "fitted":
         refuse_parameter("weights", "exact, for a precomputed kernel", weights)
-    if preimages:
-        refuse_parameter("preimages", "false, for a precomputed kernel", preimages)

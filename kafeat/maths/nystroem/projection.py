@@ -10,8 +10,7 @@ import numpy.typing as npt
 from kafeat.errors import DataError
 from kafeat.maths.lapack import top_eigenvectors
 from kafeat.maths.nystroem.kernel import CLEARLY
-from kafeat.maths.ridge import fit_held_out_ridge, hold_out
-from kafeat.types import Array, Floats
+from kafeat.types import Floats
 
 Bool = npt.NDArray[np.bool_]
 
@@ -134,23 +133,3 @@ def padded(W: Floats, width: int, symmetric: bool) -> Floats:
     T = np.zeros((len(W), width))
     T[:, : W.shape[1]] = W
     return T
-
-
-_MOST_ROWS = 6_000
-
-
-def learn_preimages(
-    X: Floats, features: Callable[[Array], Floats], rng: np.random.Generator
-) -> dict[str, Floats]:
-    """Fit rows X (n, d), or some of them, by their features, with the penalty that fits held-out rows best.
-
-    A feature vector need not be the image of any row, and the kernel says little about how to find one that is near.
-    But the rows themselves are targets: the regression of every column on the features is a function of the kernel's
-    own space. Source: Bakır, Weston & Schölkopf, NIPS 2003 (learning to find pre-images), as in scikit-learn's
-    KernelPCA.
-    """
-    train, held = hold_out(len(X), rng, _MOST_ROWS)
-    if not len(held):  # fewer than five rows
-        held = train
-    ridge = fit_held_out_ridge(features(train), X[train], features(held), X[held])
-    return {"preimages": ridge.w, "preimage_of_0": ridge.intercept}

@@ -191,7 +191,7 @@ class Scorer:
         started = time.perf_counter()
         split.test.features(chain)  # rows of the fit may take less
         row_seconds = (time.perf_counter() - started) / len(split.test)
-        return _OnSplit(self._tested(split, Z, labels, size), chain.n_outputs, row_seconds, chain.n_bytes)
+        return _OnSplit(self._tested(split, Z, labels, size), chain.n_components, row_seconds, chain.n_bytes)
 
     def _fitted(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Chain:
         recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)

@@ -99,7 +99,6 @@ def test_validation_needs_a_label():
         ({"steps": [{"kind": "minmax"}, {**FOURIER, "gamma": {"validate": [1.0]}}]}, r"steps\[1\].gamma: validate"),
         ({"steps": [{"kind": "union", "maps": [{"steps": [{**FOURIER, "gamma": {"validate": [1.0]}}]}]}]},
          r"steps\[0\].maps\[0\].steps\[0\].gamma: validate"),
-        ({"steps": [FOURIER], "prune": {"keep": 2}}, "prune: expected a label"),
         ({"steps": [{"kind": "nystroem", "landmarks": "dual_kmeans"}]},
          r"steps\[0\].landmarks: dual_kmeans: expected a label to choose rows by \(--label COL\), got none"),
         ({"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "nystroem", "landmarks": "dual_weighted"}]}]}]},

@@ -216,15 +216,6 @@ def test_parts_and_resumed_parts_are_sparse_too(source, tmp_path):
     assert before == {name: (out / name).read_bytes() for name in names}
 
 
-def test_a_pruned_map_has_the_columns_that_are_left(source, tmp_path):
-    whole = fit(fit_rows="all")
-    config = {"columns": {"exclude": ["y"]}, "steps": BINS, "fit_rows": "all", "prune": {"keep": 7}}
-    fm = kafeat.fit(config, source, label="y")
-    transform_file(fm, source, str(tmp_path / "o.npz"))
-    assert fm.n_components < whole.n_components
-    assert np.array_equal(matrix_of(tmp_path / "o.npz"), whole.transform(table())[:, fm.chain.outputs])
-
-
 def test_predictions_are_numbers_for_libsvm(source, tmp_path):
     fm = kafeat.fit({"columns": {"exclude": ["y"]}, "steps": [*BINS, {"kind": "ridge"}]}, source, label="y")
     transform_file(fm, source, str(tmp_path / "p.svm"), writing=OutputOptions(keep=["y"]))

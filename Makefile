@@ -32,15 +32,22 @@ help:
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make clean   remove what the above made"
 
-# The stamp is younger than pyproject.toml and the C files once everything is installed. Python compiles a module when it
+# A stamp is younger than pyproject.toml and the C files once everything is installed. Python compiles a module when it
 # is first imported: to compile all of them here takes a minute.
-$(VENV)/.installed: pyproject.toml hatch_build.py $(wildcard kafeat/compiled/*.[ch])
+SOURCES := pyproject.toml hatch_build.py $(wildcard kafeat/compiled/*.[ch])
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafeat needs Python >= 3.11: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '$(1)'
 	@touch $@
+endef
+$(VENV)/.installed: $(SOURCES)
+	$(call install,.[dev])
+# The demo needs none of the sixty packages for development.
+$(VENV)/.demo: $(SOURCES)
+	$(call install,.)
 
-demo: $(VENV)/.installed
+demo: $(or $(wildcard $(VENV)/.installed),$(VENV)/.demo)
 	@mkdir -p $(DEMO)
 	$(BIN)/kafeat fit --config configs/fourier.yaml sample_data/digits.parquet $(DEMO)/map.joblib --label label
 	$(BIN)/kafeat inspect $(DEMO)/map.joblib

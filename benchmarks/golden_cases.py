@@ -155,7 +155,6 @@ def _of_rows() -> Iterator[Case]:
         f"{_TRANSFORM} bad.csv f.csv --on-bad-rows drop --max-bad-rows 50%",
         f"{_TRANSFORM} good.csv f.csv --max-drift 0.1 --drift-test 0.01",
         f"{_TRANSFORM} bad.csv f.csv --on-bad-rows null --max-drift 0.1",
-        f"{_TRANSFORM} good.csv f.csv --dry-run",
         f"{_TRANSFORM} good.csv - --limit 2 -v",
     ]  # fmt: skip
     yield "rows/streams", [
@@ -188,7 +187,7 @@ def _of_parts() -> Iterator[Case]:
         yield f"parts/{engine}", [
             _FIT, split, f"{split} --engine {engine} -j 2 --stats s.json",
             f"{split} --engine {engine} --resume", f"{split} --engine {engine} --overwrite -v",
-            f"kafeat verify --model m.joblib {DIGITS} parts", f"{_TRANSFORM} parts again", f"{split} --dry-run",
+            f"kafeat verify --model m.joblib {DIGITS} parts", f"{_TRANSFORM} parts again",
         ]  # fmt: skip
     yield "parts/folder", [
         _FIT, "kafeat transform --model m.joblib sample_data/digits.csv a/one.csv --limit 100",

@@ -38,15 +38,10 @@ Examples:
 @click.argument("source", type=options.DATA, metavar="IN")
 @click.argument("target", type=options.OUTPUT, metavar="OUT")
 @options.made_from(TransformOptions)
-@options.option(
-    "--dry-run", group="Output", is_flag=True, allow_from_autoenv=False,
-    help="Estimate parts, rows, bytes and seconds, and write nothing.",
-)  # fmt: skip
 @options.messages
 def transform(
     source: str,
     target: str,
-    dry_run: bool,
     needs_predictor: bool = False,
     **values: Any,
 ) -> None:
@@ -72,10 +67,7 @@ def transform(
     over_parts = request.over_parts(idle, dashes="--")
     if needs_predictor:
         request.map.needed_predictor()
-    if dry_run:
-        _show_dry_run(request, over_parts)
-    else:
-        _run(request, over_parts)
+    _run(request, over_parts)
 
 
 run_transform = transform.callback
@@ -136,20 +128,3 @@ def _summarize(request: DatasetRequest, what: str, done: Result) -> None:
             f"{'left out' if rule == 'drop' else 'made null'} (--on-bad-rows {rule}); the first is "
             f"{done.first_bad_row}"
         )
-
-
-def _show_dry_run(request: DatasetRequest, over_parts: bool) -> None:
-    from kafeat.io.storage.atomic import spell_bytes
-    from kafeat.jobs.dataset.dry_run import dry_run_file, dry_run_parts
-
-    plan = dry_run_parts(request) if over_parts else dry_run_file(request)
-    if plan.parts is not None:
-        kept = f" ({plan.kept:,} more are kept)" if plan.kept else ""
-        click.echo(f"parts:   {'' if plan.exact_parts else 'about '}{plan.parts:,}{kept}")
-    about = "" if plan.exact_rows else "about "
-    free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"
-    by = "" if plan.parts is None or request.engine.in_this_process else " with the threads of this machine"
-    click.echo(f"rows:    {about}{plan.rows:,}")
-    click.echo(f"columns: {plan.columns:,}")
-    click.echo(f"bytes:   about {spell_bytes(plan.bytes)}{free}")
-    click.echo(f"time:    about {plan.seconds:.1f} s{by}")

@@ -47,11 +47,10 @@ def test_several_names_are_apart_as_in_path(monkeypatch):
 
 def test_what_one_call_alone_decides_has_no_variable(monkeypatch):
     """An exported KAFEAT_LIMIT would cut every output short, with exit code 0."""
-    env = {"KAFEAT_LIMIT": "3", "KAFEAT_DRY_RUN": "1"}
-    assert parsed("transform", ("--model", "m", "a", "b"), env, monkeypatch)["dry_run"] is False
-    assert all(
-        option.name not in ("limit", "dry_run") for name in COMMANDS for option in settings(command(name))
+    assert (
+        parsed("transform", ("--model", "m", "a", "b"), {"KAFEAT_LIMIT": "3"}, monkeypatch)["limit"] is None
     )
+    assert all(option.name != "limit" for name in COMMANDS for option in settings(command(name)))
 
 
 def test_one_variable_means_the_same_in_every_command():

@@ -77,9 +77,7 @@ def test_features_of_a_model(in_process, model, tmp_path):
     assert pq.read_table(tmp_path / "z.parquet").column_names[:2] == ["f0", "f1"]
 
 
-def test_dry_run_and_stats_tell_of_predictions(in_process, model, tmp_path):
-    done = in_process("predict", "--model", model, DIGITS, tmp_path / "p.parquet", "--dry-run")
-    assert "columns: 10" in done.stdout
+def test_stats_of_predictions(in_process, model, tmp_path):
     stats = tmp_path / "stats.json"
     assert (
         in_process("predict", "--model", model, DIGITS, tmp_path / "p.npy", "--stats", stats).returncode == 0

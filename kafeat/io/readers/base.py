@@ -155,14 +155,6 @@ class Reader(Table, ABC):
         """True if `chunks` can be called repeatedly; False for a pipe."""
         return True
 
-    def estimated_rows(self) -> int | None:
-        """Return the number of rows, estimated if it is not known. None if it cannot be estimated."""
-        rows = self._estimated_rows()
-        return rows if rows is None or self.limit is None else min(rows, self.limit)
-
-    def _estimated_rows(self) -> int | None:
-        return self.rows
-
     def limited(self, limit: int) -> Self:
         """Return a view of the first rows, for a trial.
 

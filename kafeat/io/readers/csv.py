@@ -148,10 +148,6 @@ class CsvReader(UntypedReader):
     def _inferred(self, index: int) -> pa.DataType:
         return inferred(self._sniffed.values[index], self._dialect(index))
 
-    def _estimated_rows(self) -> int | None:
-        lines = None if self.rows == 0 else self._text.estimated_lines(_without_quoted)
-        return self.rows if lines is None else max(0, lines - self._sniffed.skip)
-
     def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
         done, begun = -self._sniffed.skip, True

@@ -116,9 +116,6 @@ class JsonlReader(UntypedReader):
             columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
         )
 
-    def _estimated_rows(self) -> int | None:
-        return self.rows if self.rows == 0 else self._text.estimated_lines(bytes)
-
     def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
         commas = [

@@ -258,9 +258,6 @@ class LibsvmReader(TextReader):
         refuse_to_copy(self.location, list(keep))
         return pa.schema([(name, self._kind) for name in keep])
 
-    def _estimated_rows(self) -> int | None:
-        return self._text.estimated_lines(tidied)
-
     def close(self) -> None:
         self._files.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 import pyarrow as pa
@@ -214,18 +214,6 @@ class TextInput:
 
     def _open(self) -> DecompressedStream:
         return DecompressedStream(self._name, HashingStream(self._place), self._binary)
-
-    def estimated_lines(self, tidied: Callable[[bytes], bytes]) -> int | None:
-        """Estimate the lines of a file from its first 8 MiB, without what `tidied` removes. None for a pipe.
-
-        The bytes are counted apart, as a parser reads ahead.
-        """
-        if self.read_once:
-            return None
-        with self.opened() as text:
-            head = tidied(text.look(HEAD))
-            share = text.raw.n_bytes / max(1, self._place.size() or 0)
-        return round(head.count(b"\n") / max(share, 1e-12))
 
     def digest(self) -> str:
         """Return the SHA-256 of all bytes."""

@@ -177,8 +177,6 @@ class PreviousRun:
 
 
 def _entries(folder: Location) -> dict[str, Entry]:
-    if folder.kind() is None:  # in a dry run: a real run has made its folder before
-        return {}
     return {entry.name: entry for entry in folder.listed() if not is_lock(entry.name)}
 
 

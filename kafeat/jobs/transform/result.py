@@ -57,7 +57,6 @@ class TransformResult(Result):
         dtype: Type of the features, or of the predicted numbers.
         drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
         drift_test: The test of the mean of the features; None if not made.
-        rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
         input_sha256: Hash of the input, if it was asked for.
         written: The output; its hash is known if it was asked for.
     """
@@ -65,7 +64,6 @@ class TransformResult(Result):
     dtype: str
     drift: dict[str, float] | None
     drift_test: DriftTest | None
-    rows_in_all: int | None
     input_sha256: str | None
     written: AtomicFile
 
@@ -184,7 +182,7 @@ class Counts:
                 f"(--max-drift), got {worst}{more}"
             )
 
-    def result(self, seconds: float, rows_in_all: int | None = None) -> TransformResult:
+    def result(self, seconds: float) -> TransformResult:
         """Return the result of the transform."""
         outputs = self._outputs
         return TransformResult(
@@ -200,7 +198,6 @@ class Counts:
             dtype=outputs.dtype.name,
             drift=self.drift(),
             drift_test=self.drift_test(),
-            rows_in_all=rows_in_all,
             input_sha256=self.input_sha256,
             written=self.written,
         )

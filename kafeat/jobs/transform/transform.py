@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from itertools import islice
 from typing import IO
 
 from kafeat._version import __version__
@@ -42,7 +41,6 @@ def transform_file(
     rules: RowOptions = STRICT,
     jobs: int | None = None,
     announce: Announce | None = None,
-    first_chunks: int | None = None,
     hashed: bool = False,
     only: tuple[int, int] | None = None,
     stamp: str | None = None,
@@ -50,7 +48,7 @@ def transform_file(
     """Write the features of every row of `source` to `target`, in order; the file is written completely or not at all.
 
     `announce(rows)` is called with the number of rows (None if it is unknown) and returns a callback for the rows of
-    each finished chunk. `first_chunks` stops after so many chunks. `only` holds the first row to transform and the one
+    each finished chunk. `only` holds the first row to transform and the one
     after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
@@ -63,12 +61,9 @@ def transform_file(
             opened = opened.select_rows(*only)
         stream = OpenTransform(fm, opened, format, writing, rules, jobs)
         progress = announce(opened.rows) if announce else None
-        rows = None if first_chunks is not None else opened.rows
-        chunks = islice(stream.chunks(), first_chunks)
         first = None if only is None else only[0]
-        counts = stream.write_chunks(chunks, target, rows, progress, first, hashed=hashed)
-        input_rows = opened.rows if first_chunks is None else opened.estimated_rows()
-    return counts.result(time.perf_counter() - started, input_rows)
+        counts = stream.write_chunks(stream.chunks(), target, opened.rows, progress, first, hashed=hashed)
+    return counts.result(time.perf_counter() - started)
 
 
 def _columns_to_see(

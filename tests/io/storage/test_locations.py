@@ -112,7 +112,6 @@ def test_the_whole_command_line_on_uris(store, folder, in_process):
     calls = [
         ("fit", "--config", folder / "fit.yaml", data, model, "-v"),
         ("inspect", model),
-        ("transform", "--model", model, data, out, "--dry-run"),
         ("transform", "--model", model, data, out, "--stats", stats, "--rejects", store.uri("out/r.csv"),
          "--on-bad-rows", "drop", "-v"),
         ("verify", "--model", model, data, out, "--stats", stats, "--on-bad-rows", "drop", "-v"),

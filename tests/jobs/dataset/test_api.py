@@ -141,6 +141,6 @@ def test_every_option_of_the_command_is_a_keyword():
     options = {max(one.opts, key=len).lstrip("-").replace("-", "_") for one in command.params}
     parameters = inspect.signature(kafeat.transform).parameters.values()
     keywords = {one.name for one in parameters if one.kind == one.KEYWORD_ONLY}
-    of_a_terminal = {"quiet", "verbose", "log_format", "color", "dry_run"}
+    of_a_terminal = {"quiet", "verbose", "log_format", "color"}
     assert options - keywords == {"source", "target", *of_a_terminal}
     assert keywords <= options

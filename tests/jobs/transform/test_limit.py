@@ -15,11 +15,8 @@ from kafeat.errors import DataError
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.dataset.dry_run import dry_run_file
-from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.runtime.engine import Engine
 from tests.jobs.files import transform_file
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
@@ -116,19 +113,3 @@ def test_a_pipe_is_hashed_to_its_end_while_its_reader_reads_ahead(tmp_path):
     subprocess.run(command, cwd=tmp_path, input=text, check=True, timeout=60)
     (origin,) = kafeat.load(tmp_path / "m.joblib").provenance.sources
     assert (origin.rows, origin.sha256) == (3, hashlib.sha256(text).hexdigest())
-
-
-@pytest.mark.parametrize("source", ["digits.csv", "digits.npy"])
-def test_a_plan_counts_the_rows_within_the_limit(fm, tmp_path, source):
-    places = parse_location(SAMPLES / source), parse_location(tmp_path / "z.npy")
-    plan = dry_run_file(DatasetRequest(fm, *places, InputOptions(limit=600), engine=Engine(jobs=1)))
-    assert (plan.rows, plan.exact_rows) == (600, True)
-
-
-def test_a_plan_leaves_out_the_rows_that_the_run_will(fm, digits, tmp_path):
-    X = digits.copy()
-    X[::2] = np.nan
-    np.save(tmp_path / "x.npy", X)
-    places = parse_location(tmp_path / "x.npy"), parse_location(tmp_path / "z.npy")
-    plan = dry_run_file(DatasetRequest(fm, *places, rules=RowOptions("drop"), engine=Engine(jobs=1)))
-    assert plan.rows == len(X) // 2

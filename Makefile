@@ -57,9 +57,9 @@ demo: $(or $(wildcard $(VENV)/.installed),$(VENV)/.demo)
 	@echo "made:" && ls -l $(DEMO)
 	@$(BIN)/python -c "import pyarrow.parquet as pq; t = pq.read_table('$(DEMO)/features.parquet'); print(t.num_rows, 'rows,', t.num_columns, 'columns:', ', '.join(t.column_names[:5]), '...')"
 
-# Two workers on two cores: no more threads than that. They take neighbouring tests, so that a fixture of a module is made
+# A worker for each core: no more threads than that. They take neighbouring tests, so that a fixture of a module is made
 # once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
-PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 # What has a compiled loop is tested without it as well, but for tests marked `one_core`; `make test-all` takes those and
 # every kind, `make test-numpy` everything.
@@ -82,7 +82,7 @@ test-numpy: $(VENV)/.installed
 test-engines: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade 'dask[dataframe]' distributed 'pyspark[sql]'
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/engines
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/engines
 
 # The suite of `make test`, measured; commands in processes of their own count too. TESTS="tests/io" measures these alone.
 COVERED := PYTHONPATH=$(CURDIR)/.ci COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml COVERAGE_FOLDER=$(CURDIR)/build/coverage

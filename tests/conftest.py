@@ -19,6 +19,7 @@ from sklearn.datasets import load_digits
 from kafeat.chain.blas import one_blas_thread
 from kafeat.cli import log, main
 from kafeat.contract.step import Sample, Step
+from kafeat.jobs.fit import intervals
 from kafeat.maths import metric
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.study import costs
@@ -92,6 +93,16 @@ def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr(frequency_fit, "_STEPS", 20)
             patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
             patch.setattr(metric, "_FREQUENCIES", 64)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_interval_folds(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every fit of a predictor refits it for its intervals: twice is enough where intervals are not the point."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "interval" not in request.path.name:
+            patch.setattr(intervals, "_FEWEST_FOLDS", 2)
+            patch.setattr(intervals, "_FEWEST_FITS", 1)
         yield
 
 

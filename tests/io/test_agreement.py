@@ -22,7 +22,7 @@ from tests.io.tables import every_format, open_reader, read
 SMALL = st.tuples(st.integers(1, 20), st.integers(1, 4))
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(hnp.arrays(np.float64, SMALL, elements=st.floats(-3e38, 3e38)), st.integers(1, 25))
 def test_formats_agree_to_the_bit_at_every_height(X, height):
     with tempfile.TemporaryDirectory() as folder:
@@ -31,7 +31,7 @@ def test_formats_agree_to_the_bit_at_every_height(X, height):
             assert read(path, "float32", height).tobytes() == X.astype(np.float32).tobytes(), path
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     st.sampled_from([np.int64, np.uint64, np.int8, np.float16, np.float32, np.bool_]).flatmap(
         lambda dtype: hnp.arrays(

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
@@ -27,7 +27,6 @@ def sample(n: int, size: int | None, seed: int, cuts: list[int], largest: bool =
     return rows, X, about["label"]
 
 
-@settings(max_examples=40)
 @given(
     n=st.integers(1, 6000),
     size=st.one_of(st.none(), st.integers(1, 400)),

@@ -20,7 +20,7 @@ import joblib
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joblib.numpy_pickle import NumpyArrayWrapper
 
@@ -138,7 +138,6 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=30)
 @given(st.dictionaries(st.text(max_size=5), plain, max_size=5))
 def test_builtins_come_back_as_they_were(content: dict[str, Any]) -> None:
     data = artifact.dumps(content)

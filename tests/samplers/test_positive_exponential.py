@@ -32,10 +32,10 @@ def rows(n: int, d: int) -> np.ndarray:
     ],
 )
 def test_unbiased_and_positive(features, directions: str, features_: str, tilt: str) -> None:
-    X, seeds = rows(5, 4), 800
+    X, seeds = rows(5, 4), 100
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     step = PositiveExponential(
-        gamma=GAMMA, n_components=32, directions=directions, features=features_, tilt=tilt
+        gamma=GAMMA, n_components=256, directions=directions, features=features_, tilt=tilt
     )
     Z = np.stack([features(step, X, seed) for seed in range(seeds)])
     assert (Z > 0).all()

@@ -80,9 +80,9 @@ def test_is_the_product_of_sampled_hadamard_rows(
     ],
 )
 def test_unbiased(features, complex_to_real: bool, degree: int, coef0: float) -> None:
-    X, seeds = rows(5, 4), 1000
+    X, seeds = rows(5, 4), 250
     kernel = {"degree": degree, "gamma": 0.5, "coef0": coef0}
-    step = TensorSrht(**kernel, n_components=64, complex_to_real=complex_to_real)
+    step = TensorSrht(**kernel, n_components=256, complex_to_real=complex_to_real)
     Z = np.stack([features(step, X, seed) for seed in range(seeds)])
     K = Z @ Z.transpose(0, 2, 1)
     exact = polynomial_kernel(X, **kernel)

@@ -79,7 +79,6 @@ def outcome(path: Path, columns: Columns, height: int) -> list[list[float]] | st
         return str(error).partition(": ")[2]
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.fixed_dictionaries(_VALUES), min_size=1, max_size=12),
     st.integers(1, 13),
@@ -409,7 +408,7 @@ def check_lines(lines: list[bytes], look: int) -> None:
     assert broken[1:] == [row is None for row in expected]
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     st.lists(st.lists(st.sampled_from(_PIECES), min_size=1, max_size=3).map("".join), max_size=8),
     st.sampled_from([20, 1 << 20]),

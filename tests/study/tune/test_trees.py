@@ -21,13 +21,6 @@ from tests.study.tune.test_tune import _shops, _table_of, _texts, mixed
 pytest.importorskip("lightgbm")
 
 
-@pytest.fixture(autouse=True)
-def few_trees(monkeypatch):
-    """Tests need no more trees than these."""
-    monkeypatch.setattr("kafeat.study.tune.space._TREES", 60)
-    monkeypatch.setattr("kafeat.study.tune.space._LEARNED", 3.0)
-
-
 def thresholds(n=600, classes=0):
     """Rows whose label is a sum of steps of single columns, or the class of that sum."""
     rng = np.random.default_rng(0)

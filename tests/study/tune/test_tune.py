@@ -22,7 +22,7 @@ from kafeat.study.columns import with_columns
 from kafeat.study.tune.choice import choose
 from kafeat.study.tune.search import Search
 from kafeat.study.tune.space import METRICS, RAW, STARTS, Candidate, SearchSpace, seconds_of
-from kafeat.study.tune.trials import Outcome, Size, final_size, sizes
+from kafeat.study.tune.trials import Outcome, Size, TrialJournal, final_size, sizes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 100.0, 0.01]
@@ -523,6 +523,14 @@ def _stop_after_three(search, _trial):
         raise KeyboardInterrupt
 
 
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory):
+    """The lines of the journal of a search that ended after three trials."""
+    path = tmp_path_factory.mktemp("journal") / "j"
+    kafeat.tune(X, Y, columns=16, jobs=1, journal=str(path), progress=_stop_after_three)
+    return path.read_bytes().splitlines()
+
+
 GOOD = (
     '{"trial": "t", "score": 0.5, "resampled": [], "seconds": 1.0, "columns": 4, "failure": null, "figures": {}, '
     '"row_seconds": 0.0, "model_bytes": 8}'
@@ -540,21 +548,24 @@ GOOD = (
     ],
     ids=range(19),
 )  # fmt: skip
-@pytest.mark.parametrize("place", [*(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2)), 4])
-def test_a_damaged_line_ends_the_journal_with_a_note(tmp_path, line, place):
-    path, said, made = tmp_path / "j", [], []
-    kafeat.tune(X, Y, columns=16, jobs=1, journal=str(path), progress=_stop_after_three)
-    lines = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([*lines[:place], line, *lines[place + 1 :], b""]))
+@pytest.mark.parametrize("place", [1, 2, 4])
+def test_a_damaged_line_ends_the_journal(tmp_path, interrupted, line, place):
+    path, said, good = tmp_path / "j", [], interrupted[:place]
+    path.write_bytes(b"\n".join([*good, line, *interrupted[place + 1 :], b""]))
+    with TrialJournal(str(path), json.loads(good[0])["key"], True, said.append):
+        assert path.read_bytes() == b"\n".join([*good, b""])
+    before = counted(place - 1, "trial")
+    assert said == [f"{path}: a line is damaged; the search goes on from {before} before it"]
+
+
+def test_a_search_goes_on_from_before_a_damaged_line(tmp_path, interrupted):
+    path, made = tmp_path / "j", []
+    path.write_bytes(b"\n".join([*interrupted[:4], b"null", b""]))
     tuning = quick(
-        X, Y, trials=4, journal=str(path), resume=True, listener=replace(SILENT, warn=said.append),
+        X, Y, trials=4, journal=str(path), resume=True,
         progress=lambda _s, trial: made.append(trial.outcome.seconds),
     )  # fmt: skip
-    kept = [json.loads(one)["seconds"] for one in lines[1:place]]
-    assert said == [
-        f"{path}: a line is damaged; the search goes on from {counted(len(kept), 'trial')} before it"
-    ]
-    assert made[: len(kept)] == kept
+    assert made[:3] == [json.loads(one)["seconds"] for one in interrupted[1:4]]
     assert tuning.trials == 4
     assert not path.exists()
 

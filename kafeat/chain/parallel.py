@@ -72,7 +72,6 @@ class ParallelChains(Step):
             merged,
             missing="fill" if filled else "refuse",
             needs_coordinates=chosen or merged.needs_coordinates,
-            error_slopes=self.always.error_slopes,
         )
 
     @property

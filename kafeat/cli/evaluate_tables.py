@@ -17,7 +17,6 @@ from kafeat.cli import log
 from kafeat.maths.scoring import figure_names, spell_score, stated
 from kafeat.study.recommendation import answer, choose
 from kafeat.study.records import FlatRecord, Report
-from kafeat.study.summary import rate_note, spell
 from kafeat.study.tables import (
     TableColumn,
     caption,
@@ -40,8 +39,6 @@ def notes(report: Report, details: bool) -> Iterator[str]:
             yield f"note: on {text} the solver stopped before it converged: the score may be too low"
     for reason in dict.fromkeys(one["boosting_left_out"] for one in records if "boosting_left_out" in one):
         yield f"note: gradient boosting is left out: {reason}"
-    for budget in report["budgets"].get("columns", []):
-        yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"
     if details or not labelled:
         yield from _details(report)
     else:
@@ -49,12 +46,8 @@ def notes(report: Report, details: bool) -> Iterator[str]:
 
 
 def _details(report: Report) -> Iterator[str]:
-    """Yield rates, budgets of seconds, the equivalent model of scikit-learn, and ratios of times."""
+    """Yield the equivalent model of scikit-learn, and ratios of times."""
     first, entries = report["records"][0], report["summary"]
-    for rate in report["rates"]:
-        yield rate_note(rate)
-    for budget in report["budgets"].get("seconds", []):
-        yield f"best within {budget['budget']:.2g} s to transform these rows: {spell(budget)}"
     same = first.get("equivalent_model") or first.get("equivalent_map")
     if same and len(report["records"]) == 1:
         yield f"the same model of scikit-learn on the features: {same}"

@@ -35,19 +35,6 @@ from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
-
-class ErrorSlopes(NamedTuple):
-    """Slopes of log ‖K − K̂‖ over log n_components in two norms; a second one holds where the eigengap of K is large."""
-
-    frobenius: tuple[float, ...] = ()
-    spectral: tuple[float, ...] = ()
-
-
-NO_THEOREM = ErrorSlopes()
-MONTE_CARLO = ErrorSlopes((-0.5,), (-0.5,))
-"""Of an average over independent random features: 1/√D in every norm."""
-
-
 T = TypeVar("T")
 Spreads = Literal["needs", "evens", "keeps", "ignores"]
 Names = tuple[str | None, ...]
@@ -135,7 +122,6 @@ class Traits:
         no_exact: The reason why this recipe has no exact kernel, in a kind whose default has one; or None.
         own_kernel: The parameter, or `kind: …`, that makes the exact kernel that of the features themselves; or None.
             Their error is only rounding then, and `target_error` is refused. `exact` returns `own_coordinates`.
-        error_slopes: Slopes at which the error falls with `n_components`, by theorems.
     """
 
     columnwise: bool = False
@@ -155,7 +141,6 @@ class Traits:
     unsaved: str | None = None
     no_exact: str | None = None
     own_kernel: str | None = None
-    error_slopes: ErrorSlopes = NO_THEOREM
 
     @property
     def takes_label(self) -> bool:

@@ -19,7 +19,6 @@ from pydantic import BeforeValidator, Field
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
-    MONTE_CARLO,
     N_COMPONENTS,
     PositiveFloat,
     Step,
@@ -113,7 +112,7 @@ class ExactTerms:
 class PolynomialSketch(PolynomialMap):
     """A sketch in D outputs, of which the first may carry terms of the kernel exactly."""
 
-    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(needs_coordinates=False)
 
     n_components: Width = N_COMPONENTS
 

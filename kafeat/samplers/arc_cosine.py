@@ -10,7 +10,6 @@ from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
-    MONTE_CARLO,
     N_COMPONENTS,
     Sample,
     Step,
@@ -38,7 +37,7 @@ class ArcCosine(Step):
     Source: Cho & Saul 2009, equations 1 to 3 and section 2.2; Yu et al. 2016 (orthogonal).
     """
 
-    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(needs_coordinates=False)
 
     order: Literal[0, 1] = parameter(1, "0 for steps, 1 for rectified linear units")
     n_components: Width = N_COMPONENTS

@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, model_validator
 from kafeat.chain.chain import own_coordinates
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import (
-    MONTE_CARLO,
     N_COMPONENTS,
     PositiveFloat,
     Sample,
@@ -72,7 +71,6 @@ class Fourier(Step):
     (fastfood); Avron et al. 2016 (qmc); weights, learning and supervision: this project.
     """
 
-    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO)
     dtypes: ClassVar[Mapping[str, str]] = STRUCTURED_DTYPES
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -15,7 +15,6 @@ from kafeat.contract.describe import Described, spell
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     N_COMPONENTS,
-    ErrorSlopes,
     PositiveFloat,
     PositiveInt,
     Sample,
@@ -70,11 +69,6 @@ class Nystroem(Step):
 
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
-
-    # Drineas & Mahoney 2005; with an eigengap Mahdavi, Yang & Jin 2012 (Frobenius), Jin et al. 2013 (spectral).
-    always: ClassVar[Traits] = Traits(
-        error_slopes=ErrorSlopes(frobenius=(-0.25, -0.5), spectral=(-0.5, -1.0))
-    )
 
     kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly is polynomial")
     gamma: PositiveFloat | Rule = parameter(

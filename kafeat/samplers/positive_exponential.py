@@ -12,7 +12,6 @@ from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.memory import blocks
 from kafeat.contract.step import (
-    MONTE_CARLO,
     N_COMPONENTS,
     Sample,
     Step,
@@ -46,7 +45,7 @@ class PositiveExponential(Step):
     Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
     """
 
-    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(needs_coordinates=False)
 
     gamma: Gamma = GAMMA
     n_components: Width = N_COMPONENTS

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from kafeat.chain.parallel import AS_TUPLE, ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import MONTE_CARLO, Sample, Traits, Transform, Width, parameter
+from kafeat.contract.step import Sample, Transform, Width, parameter
 from kafeat.errors import DataError
 from kafeat.types import Array, Floats, Shape, State
 
@@ -29,8 +29,6 @@ class Product(ParallelChains):
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (products); Kar & Karnick 2012, lemma 7 (signs).
     """
-
-    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO)
 
     maps: Annotated[tuple[ChainOnColumns, ...], Field(min_length=1), AS_TUPLE] = parameter(
         ..., "chains whose kernels are multiplied: each with steps, and with columns if asked"

@@ -12,7 +12,7 @@ from pydantic import Field
 from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
-from kafeat.contract.step import MONTE_CARLO, Sample, Step, Traits, Transform, Width, parameter
+from kafeat.contract.step import Sample, Step, Traits, Transform, Width, parameter
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import DataError, counted
 from kafeat.maths.hadamard import (
@@ -41,7 +41,7 @@ class Projection(Step):
     Tropp 2011 (srht).
     """
 
-    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(needs_coordinates=False)
     dtypes: ClassVar[Mapping[str, str]] = {
         "signs": "int8",
         "rows": "int64",

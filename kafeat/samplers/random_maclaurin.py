@@ -13,7 +13,7 @@ from pydantic import field_validator, model_validator
 from kafeat.contract.checks import check_indices, count_rows
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.memory import blocks
-from kafeat.contract.step import MONTE_CARLO, N_COMPONENTS, Sample, Step, Traits, Transform, Width, parameter
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Traits, Transform, Width, parameter
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import (
@@ -51,7 +51,7 @@ class RandomMaclaurin(Step):
     Source: Kar & Karnick 2012, algorithm 1 and section 6 (H0/1).
     """
 
-    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(needs_coordinates=False)
     dtypes: ClassVar[Mapping[str, str]] = {"degrees": "int64", "signs": "int8", "linear": "bool"}
 
     kernel: Literal["polynomial", "exponential", "series"] = parameter(

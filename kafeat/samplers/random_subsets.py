@@ -10,11 +10,9 @@ from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
-    MONTE_CARLO,
     N_COMPONENTS,
     Sample,
     Step,
-    Traits,
     Transform,
     Width,
     parameter,
@@ -41,7 +39,6 @@ class RandomSubsets(Step):
     Source: Shawe-Taylor & Cristianini 2004, section 9.2 (kernels); Atarashi, Maji & Oyama 2019 (features).
     """
 
-    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO)
     dtypes: ClassVar[Mapping[str, str]] = {"signs": "int8", "linear": "bool"}
 
     kernel: Literal["anova", "all_subsets"] = parameter(

@@ -10,7 +10,6 @@ from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
-    MONTE_CARLO,
     N_COMPONENTS,
     PositiveFloat,
     Sample,
@@ -48,7 +47,7 @@ class Skewed(Step):
     Source: Li, Ionescu & Sminchisescu 2010, section 3.
     """
 
-    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, spreads="ignores", refuses_negative=True)
+    always: ClassVar[Traits] = Traits(spreads="ignores", refuses_negative=True)
 
     kernel: Literal["chi2", "intersection"] = parameter("chi2", "the skewed kernel to approximate")
     skewedness: PositiveFloat = parameter(1.0, "c, added to every input; inputs must be above -c")

@@ -15,9 +15,7 @@ from kafeat.contract.name_patterns import ColumnNames, feature_places, places_of
 from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
 from kafeat.contract.step import (
-    MONTE_CARLO,
     N_COMPONENTS,
-    NO_THEOREM,
     Names,
     Sample,
     Step,
@@ -83,8 +81,7 @@ class Text(Step):
 
     @property
     def traits(self) -> Traits:
-        slopes = MONTE_CARLO if self.projection == "sparse" else NO_THEOREM
-        traits = replace(super().traits, text_columns=self.columns, error_slopes=slopes)
+        traits = replace(super().traits, text_columns=self.columns)
         if self.projection != "label":
             return traits
         needs = {**traits.label_needs, _BY_LABEL: "to learn from"}

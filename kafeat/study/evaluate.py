@@ -22,11 +22,11 @@ from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_can
 from kafeat.study.evaluation import Evaluation
 from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
-from kafeat.study.recommendation import choose, edges, recommend, score_of_choice
+from kafeat.study.recommendation import recommend, score_of_choice
 from kafeat.study.records import FlatRecord, Report
 from kafeat.study.report.document import report_folder
 from kafeat.study.request import EvaluationRequest, Say
-from kafeat.study.summary import budgets, rates, spell, summarize
+from kafeat.study.summary import spell, summarize
 
 
 @with_keywords(EvaluationRequest)
@@ -189,15 +189,12 @@ def _tell(say: Say | None, place: str, step: str) -> None:
 def _report(records: list[FlatRecord]) -> Report:
     """Return the records with their summary and the recommendation."""
     summary = summarize(records)
-    chosen, choice = choose(summary), score_of_choice(records)
+    choice = score_of_choice(records)
     return {
         "records": records,
         "summary": summary,
-        "budgets": budgets(summary) if len(summary) > 1 else {},
         "recommendation": recommend(summary, choice),
         "score_of_choice": choice,
-        "rates": rates(records),
-        "edges": [] if chosen is None else edges(summary, chosen),
     }
 
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from kafeat.maths.scoring import spell_score, stated
-from kafeat.study.records import Edge, Estimate, FlatRecord, Report, Summary
+from kafeat.study.records import Estimate, FlatRecord, Report, Summary
 from kafeat.study.summary import (
     comparable,
     estimate,
     goodness,
-    is_number,
     margin_of,
     noise_of,
     scoring_of,
@@ -105,8 +104,7 @@ def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> s
         )
     best = max(summaries, key=goodness)
     reason = _of_score(chosen, best, choice) if "score_map" in best else _of_error(chosen, best)
-    ends = [_spelled(edge, "score_map" in best) for edge in edges(summaries, chosen)]
-    return "; ".join([f"take {spell(chosen)}: {reason}", *ends])
+    return f"take {spell(chosen)}: {reason}"
 
 
 def score_of_choice(records: Sequence[FlatRecord]) -> Estimate | None:
@@ -159,46 +157,9 @@ def _of_error(chosen: Summary, best: Summary) -> str:
     )
 
 
-def edges(summaries: Sequence[Summary], chosen: Summary) -> list[Edge]:
-    """Return parameters of the chosen setting whose value is the largest or smallest tried, all others equal.
-
-    `from` is the next value. `gain` is the improvement from there: a higher score, or a lower error.
-    """
-    edges: list[Edge] = []
-    for key, value in chosen["setting"].items():
-        tried = {
-            one["setting"][key]: one
-            for one in summaries
-            if same_but(one, chosen, key) and is_number(one["setting"][key])
-        }
-        values = sorted(tried)
-        if not is_number(value) or len(values) < 2 or value not in (values[0], values[-1]):
-            continue
-        largest = value == values[-1]
-        neighbour = values[-2] if largest else values[1]
-        gain = goodness(chosen) - goodness(tried[neighbour])
-        edges.append({
-            "parameter": key, "value": value, "end": "largest" if largest else "smallest", "from": neighbour,
-            "gain": gain if abs(gain) < float("inf") else None,
-        })  # fmt: skip
-    return edges
-
-
 def same_but(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
     """Return True if two settings of a map differ at most in this parameter."""
     first, second = ({**record["setting"], key: None} for record in (one, other))
     return bool(
         one["map"] == other["map"] and first == second and one["setting"].keys() == other["setting"].keys()
     )
-
-
-def _spelled(edge: Edge, of_score: bool) -> str:
-    ratio = edge["value"] / edge["from"] if edge["from"] else 0.0
-    step = {2.0: "the last doubling", 0.5: "the last halving"}.get(ratio, f"the step from {edge['from']}")
-    said = f"{edge['parameter']} = {edge['value']} is the {edge['end']} tried"
-    if edge["gain"] is None:
-        return said
-    if not edge["gain"]:
-        return f"{said}: {step} changed nothing"
-    gave = f"gave {edge['gain']:+.2g}" if of_score else f"changed the error by {-edge['gain']:+.2g}"
-    return f"{said}: {step} {gave}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -79,58 +79,15 @@ class Estimate(TypedDict):
     deviation: float | None
 
 
-Edge = TypedDict(
-    "Edge",
-    {
-        "parameter": str,
-        "value": int | float,
-        "end": Literal["largest", "smallest"],
-        "from": int | float,
-        "gain": float | None,
-    },
-)
-"""A parameter of the recommended setting at the end of the values tried; `gain` is that of the last step, `from`."""
-
-
-class Rate(TypedDict):
-    """Slopes of log error over log D of a map in a sweep over its number of columns D."""
-
-    map: str
-    setting: dict[str, Any]
-    columns: list[int]
-    """The numbers of columns."""
-    slope_frobenius: Estimate
-    """Of the relative Frobenius error, over seeds and splits."""
-    slope_spectral: Estimate
-    """Of the relative spectral error."""
-    theorem_frobenius: list[float]
-    """Slopes that theorems give; a second one holds for a kernel matrix with a large eigengap."""
-    theorem_spectral: list[float]
-
-
-class Budget(TypedDict):
-    """The best map within a budget of columns or of seconds."""
-
-    budget: float
-    map: str
-    setting: dict[str, Any]
-
-
 class Report(TypedDict):
     """The result of `kafeat.evaluate`."""
 
     records: list[FlatRecord]
     summary: list[Summary]
     """One entry for each map and setting."""
-    budgets: dict[str, list[Budget]]
-    """The best map for each budget; keys are `columns` and `seconds`."""
     recommendation: str | None
     score_of_choice: Estimate | None
     """Test score of the map that each split chooses by its own rows; None with a single split or map."""
-    rates: list[Rate]
-    """Slope of the error over the number of columns, for at least three of them."""
-    edges: list[Edge]
-    """Parameters of the recommended setting that are the largest or smallest value tried."""
 
 
 class Table(list[dict[str, Any]]):

@@ -1,33 +1,24 @@
-"""Summarize records of a map, setting and seed: means, standard errors, and the best map for each budget.
-
-Rates say how fast errors fall over the number of columns, beside what theorems say.
-"""
+"""Summarize records of a map, setting and seed: means and standard errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from kafeat.contract.step import NO_THEOREM, ErrorSlopes
 from kafeat.maths.scoring import figure_names, spell_score, stated, usual_scoring
-from kafeat.registry import step_class
 from kafeat.study.records import (
     COSTS,
     MACHINES,
     SCORED,
-    Budget,
     Estimate,
     FlatRecord,
-    Rate,
     Summary,
 )
 
 # Kernels whose means differ by more than this share are different kernels.
 _SAME_KERNEL = 0.1
-# Times of one short run that differ by less than this factor are treated as equal.
-_SAME_TIME = 2.0
 
 _SCORES = ("score", "training_score", *figure_names("classification"), *figure_names("regression"))
 
@@ -115,42 +106,6 @@ def goodness(summary: Summary) -> float:
     key, sign = (deciding(summary), 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
     value = summary[key]["mean"]
     return -np.inf if value is None else sign * float(value)
-
-
-def budgets(summaries: Sequence[Summary]) -> dict[str, list[Budget]]:
-    """Return the best map for each budget of columns, and of seconds to transform the compared rows."""
-    prices: dict[str, tuple[Callable[[Summary], float], float]] = {
-        "columns": (lambda s: s["n_components"], 1.0),
-        "seconds": (lambda s: s["transform_seconds"]["mean"], _SAME_TIME),
-    }
-    budgets: dict[str, list[Budget]] = {}
-    if not comparable(summaries):
-        return budgets
-    for name, (price, same) in prices.items():
-        budgets[name] = []
-        last: Summary | None = None
-        for budget in _levels(map(price, summaries), same):
-            best = max((s for s in summaries if price(s) <= budget), key=goodness)
-            # A larger budget is listed only if it improves the best map significantly.
-            if last is None or goodness(best) > goodness(last) + margin_of(best):
-                budgets[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
-                last = best
-    if len(budgets["seconds"]) == 1:  # more time improves nothing
-        budgets["seconds"] = []
-    return budgets
-
-
-def _levels(prices: Iterable[float], same: float) -> list[float]:
-    """Group prices that lie within the factor `same` of the smallest; return the largest price of each group."""
-    levels: list[float] = []
-    least = -np.inf
-    for price in sorted(set(prices)):
-        if levels and price <= same * least:
-            levels[-1] = price
-        else:
-            levels.append(price)
-            least = price
-    return levels
 
 
 def comparable(summaries: Sequence[Summary]) -> bool:
@@ -255,102 +210,3 @@ def spell(summary: Mapping[str, Any]) -> str:
     """Return the map with its setting."""
     setting = ", ".join(f"{key} = {value}" for key, value in summary["setting"].items())
     return f"{summary['map']} ({setting})" if setting else str(summary["map"])
-
-
-NORMS = ("frobenius", "spectral")
-# Two widths always lie on a line.
-_LEAST_WIDTHS = 3
-# Errors of so many roundings are those of the numbers, and fall no further.
-_ROUNDINGS = 100.0
-
-
-def rates(records: Sequence[FlatRecord]) -> list[Rate]:
-    """Return the slope of log error over log D of every map and setting with at least three numbers of columns D.
-
-    The slope is that of least squares for each seed and split, and its mean and standard error are over these.
-    """
-    families: dict[tuple[str, str], list[FlatRecord]] = {}
-    for record in records:
-        families.setdefault((record["map"], repr(_without_columns(record["setting"]))), []).append(record)
-    return [rate for family in families.values() for rate in _rate(family)]
-
-
-def _without_columns(setting: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in setting.items() if not key.endswith("n_components")}
-
-
-def _rate(family: Sequence[FlatRecord]) -> Iterator[Rate]:
-    """Yield the rate of records that differ in the number of columns, the seed and the split only."""
-    widths = sorted({record["n_components"] for record in family})
-    runs: dict[tuple[int, int | None], list[FlatRecord]] = {}
-    for record in family:
-        runs.setdefault((record["seed"], record["split_seed"]), []).append(record)
-    slopes = {norm: estimate([_slope(run, norm) for run in runs.values()], 0.0) for norm in NORMS}
-    if all(slope["mean"] is None for slope in slopes.values()):
-        return
-    first = family[0]
-    theorem = _theorem(first["kinds"])
-    yield {
-        "map": first["map"],
-        "setting": _without_columns(first["setting"]),
-        "columns": widths,
-        "slope_frobenius": slopes["frobenius"],
-        "slope_spectral": slopes["spectral"],
-        "theorem_frobenius": list(theorem.frobenius),
-        "theorem_spectral": list(theorem.spectral),
-    }
-
-
-def _slope(run: Sequence[FlatRecord], norm: str) -> float | None:
-    """Return the slope of log error over log D, or None if there are fewer than three errors above rounding."""
-    points = []
-    for record in run:
-        error = record[f"relative_{norm}"]
-        if error is not None and error > _ROUNDINGS * np.finfo(record["dtype"]).eps:
-            points.append((np.log(record["n_components"]), np.log(error)))
-    if len({width for width, _ in points}) < _LEAST_WIDTHS:
-        return None
-    x, y = np.array(points).T
-    x -= x.mean()
-    return float(x @ y / (x @ x))
-
-
-def _theorem(kinds: Sequence[str]) -> ErrorSlopes:
-    """Return what theorems say about the last step that they say anything about."""
-    known = [step_class(kind).always.error_slopes for kind in kinds]
-    return next((slopes for slopes in reversed(known) if slopes != NO_THEOREM), NO_THEOREM)
-
-
-def spelled_rate(rate: Rate) -> dict[str, tuple[str, str]]:
-    """Return by norm the measured power of D, and that of the theorem."""
-    return {
-        "Frobenius": (_power(rate["slope_frobenius"]), _powers(rate["theorem_frobenius"])),
-        "spectral": (_power(rate["slope_spectral"]), _powers(rate["theorem_spectral"])),
-    }
-
-
-def rate_note(rate: Rate) -> str:
-    """Return a line about the rate of a map."""
-    falls = [
-        f"{measured} in the {norm} norm{f' (theorem: {theorem})' if theorem else ''}"
-        for norm, (measured, theorem) in spelled_rate(rate).items()
-        if measured
-    ]
-    columns = f"{rate['columns'][0]:,} to {rate['columns'][-1]:,} columns"
-    return f"error of {spell(rate)} from {columns}: falls like {', '.join(falls)}"
-
-
-def _power(slope: Estimate) -> str:
-    """Return a measured power of D with its standard error over the seeds."""
-    mean, error = slope["mean"], slope["standard_error"]
-    if mean is None:
-        return ""
-    return f"D^{mean:.2f}" + (f" ± {error:.2f}" if error is not None else "")
-
-
-def _powers(slopes: Sequence[float]) -> str:
-    """Return the powers of D of theorems."""
-    if not slopes:
-        return ""
-    gap = f", with a large eigengap up to D^{slopes[1]:g}" if len(slopes) > 1 else ""
-    return f"D^{slopes[0]:g}{gap}"

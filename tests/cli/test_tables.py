@@ -68,8 +68,6 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
     report = {
         "summary": [entry, entry],
         "records": [record],
-        "budgets": {},
-        "rates": [],
         "recommendation": None,
     }
     show(report)

@@ -24,10 +24,10 @@ from kafeat.study.candidates import list_candidates
 from kafeat.study.evaluate import gate
 from kafeat.study.inputs import rereadable
 from kafeat.study.measure import choose_rows, compared_rows
-from kafeat.study.recommendation import answer, choose, edges, recommend
-from kafeat.study.records import SCORED, Budget, Edge, Estimate, Rate, Report
+from kafeat.study.recommendation import answer, choose, recommend
+from kafeat.study.records import SCORED, Estimate, Report
 from kafeat.study.request import EvaluationRequest
-from kafeat.study.summary import FIGURES, SHARED, budgets, summarize
+from kafeat.study.summary import FIGURES, SHARED, summarize
 
 STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
 CONFIG = {"fit_rows": "all", "steps": [STEP]}
@@ -149,12 +149,6 @@ def test_records_and_summaries_have_the_documented_keys(compared):
         assert set(summary) == {*SHARED, "seeds", "splits"} | figures
         assert all(set(summary[key]) == set(Estimate.__annotations__) for key in FIGURES if key in summary)
     assert set(compared) == set(Report.__annotations__)
-    for budget in compared["budgets"]["columns"]:
-        assert set(budget) == set(Budget.__annotations__)
-    for edge in compared["edges"]:
-        assert set(edge) == set(Edge.__annotations__)
-    for rate in compared["rates"]:
-        assert set(rate) == set(Rate.__annotations__)
 
 
 def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):
@@ -378,33 +372,10 @@ def test_errors_against_different_kernels_are_not_ranked():
             del summary["score_map"]
     assert recommend(same).startswith("take b: relative error 0.1000")
     assert recommend(other).startswith("no recommendation: the maps stand for different kernels")
-    assert budgets(other) == {}
 
 
 def test_nothing_is_recommended_where_no_score_is_defined():
     assert recommend([entry("a", 16, None), entry("b", 64, None)]) is None
-
-
-def test_budgets_name_the_best_that_fits():
-    entries = [
-        entry("a", 16, 0.8, seconds=3.0),
-        entry("b", 64, 0.7, seconds=1.0),
-        entry("c", 128, 0.9, seconds=9.0),
-    ]
-    found = budgets(entries)
-    assert [(one["budget"], one["map"]) for one in found["columns"]] == [(16, "a"), (128, "c")]
-    assert [(one["budget"], one["map"]) for one in found["seconds"]] == [(1.0, "b"), (3.0, "a"), (9.0, "c")]
-
-
-def test_times_that_are_alike_are_no_budgets():
-    alike = [entry("a", 16, 0.8, seconds=0.0065), entry("b", 64, 0.9, seconds=0.0129)]
-    assert budgets(alike)["seconds"] == []
-    assert len(budgets(alike)["columns"]) == 2
-    slower = [entry("a", 16, 0.9, seconds=0.0065), entry("b", 64, 0.8, seconds=0.1)]
-    assert budgets(slower)["seconds"] == []
-    # the first two cost the same, and what is best of them is told once
-    later = budgets([*alike, entry("c", 128, 0.99, seconds=0.1)])["seconds"]
-    assert [(one["budget"], one["map"]) for one in later] == [(0.0129, "b"), (0.1, "c")]
 
 
 def test_equal_figures_have_no_uncertainty():
@@ -585,82 +556,7 @@ def test_recipes_that_only_python_can_give_are_evaluated(rings, more, inner):
         assert both["records"][0]["kernel_mean"] == found["kernel_mean"]
 
 
-def sweep_of(scores, key="n_components", **rest):
-    return [
-        {**entry("m", value if key == "n_components" else 64, score), "setting": {key: value, **rest}}
-        for value, score in scores.items()
-    ]
-
-
-@pytest.mark.parametrize(
-    ("scores", "key", "end", "step"),
-    [
-        ({64: 0.80, 128: 0.90, 256: 0.93}, "n_components", "256 is the largest", "the last doubling gave +0.03"),
-        ({64: 0.95, 128: 0.95, 256: 0.95}, "n_components", "64 is the smallest", "the last halving changed nothing"),
-        ({0.01: 0.8, 0.1: 0.9, 10.0: 0.95}, "gamma", "10.0 is the largest", "the step from 0.1 gave +0.05"),
-        ({0.01: 0.95, 0.1: 0.9, 10.0: 0.7}, "steps[0].alpha", "0.01 is the smallest", "the step from 0.1 gave +0.05"),
-    ],
-)  # fmt: skip
-def test_a_recommendation_at_the_edge_of_what_was_tried_says_so(scores, key, end, step):
-    entries = sweep_of(scores, key)
-    assert recommend(entries).endswith(f"; {key} = {end} tried: {step}")
-    (edge,) = edges(entries, choose(entries))
-    assert edge["parameter"] == key
-    assert json.loads(json.dumps(edge, allow_nan=False)) == edge
-
-
-@pytest.mark.parametrize(
-    ("scores", "key"),
-    [
-        ({64: 0.80, 128: 0.95, 256: 0.95}, "n_components"),
-        ({0.01: 0.8, 0.1: 0.95, 10.0: 0.7}, "gamma"),
-        ({"iid": 0.8, "qmc": 0.95}, "frequencies"),
-        ({True: 0.8, False: 0.95}, "clip"),
-        ({"median": 0.95, 0.1: 0.8}, "gamma"),
-    ],
-)
-def test_what_has_neighbours_or_no_order_is_at_no_edge(scores, key):
-    entries = sweep_of(scores, key)
-    assert edges(entries, choose(entries)) == []
-    assert "tried" not in recommend(entries)
-
-
-def test_an_edge_is_that_of_the_settings_beside_it():
-    """Of two swept parameters, what was tried with the other one as it is."""
-    entries = [
-        {**entry("m", D, score), "setting": {"gamma": gamma, "n_components": D}}
-        for gamma, D, score in (
-            (0.1, 64, 0.7),
-            (0.1, 128, 0.8),
-            (0.2, 64, 0.85),
-            (0.2, 128, 0.95),
-            (0.4, 128, 0.7),
-        )
-    ]
-    (edge,) = edges(entries, choose(entries))
-    assert edge == {
-        "parameter": "n_components",
-        "value": 128,
-        "end": "largest",
-        "from": 64,
-        "gain": pytest.approx(0.1),
-    }
-
-
-def test_an_edge_of_errors_tells_how_they_changed():
-    def one(D, error):
-        return {**entry("m", D, None), "setting": {"n_components": D}, "kernel_mean": {"mean": 0.5},
-                "relative_frobenius": {"mean": error, "standard_error": 0.0}}  # fmt: skip
-
-    entries = [one(64, 0.2), one(128, 0.1)]
-    for summary in entries:
-        del summary["score_map"]
-    assert recommend(entries).endswith(
-        "n_components = 128 is the largest tried: the last doubling changed the error by -0.1"
-    )
-
-
-def test_the_edge_is_in_the_result_and_the_figures_do_not_depend_on_threads(rings):
+def test_the_figures_do_not_depend_on_threads(rings):
     """Of BLAS or of ours: but for seconds and peaks of memory, everything is the same to the last bit."""
     found = []
     for jobs, threads in ((1, 1), (3, 2)):
@@ -674,9 +570,6 @@ def test_the_edge_is_in_the_result_and_the_figures_do_not_depend_on_threads(ring
             for one in result["records"]
         ])  # fmt: skip
     assert found[0] == found[1]
-    (edge,) = result["edges"]
-    assert (edge["parameter"], edge["value"], edge["end"]) == ("n_components", 64, "largest")
-    assert "n_components = 64 is the largest tried" in result["recommendation"]
 
 
 def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,13 +61,8 @@ def swept(summaries: Sequence[Summary]) -> list[Axis]:
     ]
 
 
-_POWERS = {-0.5: "1/√D", -1.0: "1/D"}
-
-
-def error_over(
-    axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis, slopes: Collection[float] = ()
-) -> None:
-    """Plot relative Frobenius and spectral errors; over columns, add lines of these slopes."""
+def error_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
+    """Plot relative Frobenius and spectral errors; over columns, add a line of 1/√D."""
     top: tuple[float, float] | None = None
     for (name, entries), hue in zip(axis.lines(summaries).items(), cycle(style), strict=False):
         _bars(axes, axis, entries, "relative_frobenius", hue, name)
@@ -80,9 +75,7 @@ def error_over(
     axes.set(yscale="log", ylabel="relative error")
     if top is not None and axis == COLUMNS:
         widths = np.unique([axis.of(entry) for entry in summaries])
-        for slope, dash in zip(sorted(slopes, reverse=True), (":", (0, (1, 4))), strict=False):
-            label = f"slope of {_POWERS.get(slope, f'D^{slope:g}')}"
-            axes.plot(widths, top[1] * (widths / top[0]) ** slope, ls=dash, color=style.ink, label=label)
+        axes.plot(widths, top[1] * np.sqrt(top[0] / widths), ls=":", color=style.ink, label="1/√D")
     _along(axes, axis, summaries)
     legend(axes, style)
 

@@ -11,7 +11,6 @@ from kafeat.study.recommendation import answer, choose
 from kafeat.study.records import Report
 from kafeat.study.report.document import document, figures, table, write_page
 from kafeat.study.report.pictures import pictures
-from kafeat.study.summary import spell, spelled_rate
 from kafeat.study.tables import (
     TableColumn,
     caption,
@@ -30,7 +29,7 @@ _OF_COSTS = ("time-over", "predictions-over")
 
 def write_evaluation(folder: str, data: str, report: Report, exhibits: Sequence[MapFigures]) -> None:
     """Write the page of an evaluation, and its pictures."""
-    drawn = list(pictures(report["summary"], exhibits, report["rates"]))
+    drawn = list(pictures(report["summary"], exhibits))
     write_page(folder, page(report, data, drawn), drawn)
 
 
@@ -43,7 +42,6 @@ def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
         f'<p class="answer">{"<br>".join(map(escape, answer(report)))}</p>',
         *(_scores(report, _some(pictures, _OF_SCORES)) if labelled else ()),
         "<h2>Costs</h2>", *_costs(report, _some(pictures, _OF_COSTS)),
-        *_budgets(report),
         "<h2>Data</h2>", *_data(report),
         f"<details{'' if labelled else ' open'}><summary>Kernels: errors and pictures</summary>",
         *_kernels(report, kernels),
@@ -128,37 +126,4 @@ def _kernels(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     seen = first["rows_seen_in_fit"]
     rows = f"{first['rows']:,} rows" + (f"; the fit of the map saw {seen:,} of them" if seen else "")
     yield f"<p>Errors of z(x)·z(y) against the exact kernel on {rows}.</p>"
-    yield from _rates(report)
     yield from figures(pictures)
-
-
-def _rates(report: Report) -> Iterator[str]:
-    """Yield a table of how fast the errors fall with the number of columns, if that was swept."""
-    if not report["rates"]:
-        return
-    rows = [
-        [escape(spell(rate)), f"{rate['columns'][0]:,} to {rate['columns'][-1]:,}"]
-        + [escape(power) for powers in spelled_rate(rate).values() for power in powers]
-        for rate in report["rates"]
-    ]
-    yield from table(["map", "columns D", "Frobenius norm", "theorem", "spectral norm", "theorem"], rows)
-    yield f"<p>{escape(_OF_RATES)}</p>"
-
-
-_OF_RATES = (
-    "The power of D by which the relative error falls, from a line through the logarithms, with the standard error "
-    "over seeds and splits. Beside it what theorems say: 1/√D for averages over random features; for the Nyström "
-    "method, beyond the error of the best matrix of a fixed rank, n/√m in the spectral norm and n/m^¼ in that of "
-    "Frobenius, which a large eigengap improves towards n/m and n/√m. A map may fall faster than its bound."
-)
-
-
-def _budgets(report: Report) -> Iterator[str]:
-    for key, text in (("columns", "columns"), ("seconds", "seconds to transform the rows compared")):
-        entries = report["budgets"].get(key, [])
-        if len(entries) > 1:
-            yield f"<h2>Best at each budget of {text}</h2><ul>"
-            for entry in entries:
-                budget = f"{entry['budget']:,}" if key == "columns" else f"{entry['budget']:.2g}"
-                yield f"<li>{budget}: {escape(spell(entry))}</li>"
-            yield "</ul>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
@@ -15,18 +15,14 @@ from kafeat.pictures.canvas import Picture, Style, drawn
 from kafeat.pictures.figure_data import MapFigures, same_map
 from kafeat.study.importance import SHUFFLES
 from kafeat.study.recommendation import choose, same_but
-from kafeat.study.records import Rate, Summary
+from kafeat.study.records import Summary
 from kafeat.study.report import comparisons
 from kafeat.study.summary import spell
 
 
-def pictures(
-    summaries: Sequence[Summary], exhibits: Sequence[MapFigures], rates: Sequence[Rate] = ()
-) -> Iterator[Picture]:
-    """Yield the figures that apply to these maps, comparisons first; `rates` have the slopes of theorems."""
-    yield from _comparisons(
-        summaries, {-0.5, *(slope for rate in rates for slope in rate["theorem_spectral"])}
-    )
+def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
+    """Yield the figures that apply to these maps, comparisons first."""
+    yield from _comparisons(summaries)
     best = list(_best_of_each(summaries, exhibits))
     if any(exhibit.learning.predictions for exhibit in best):
         yield drawn(
@@ -47,14 +43,14 @@ def pictures(
         yield from _line(exhibit, exhibits)
 
 
-def _comparisons(summaries: Sequence[Summary], slopes: Collection[float]) -> Iterator[Picture]:
+def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
     widths = len({entry["n_components"] for entry in summaries}) > 1
     others = comparisons.swept(summaries)
     for axis in [*([comparisons.COLUMNS] if widths else []), *others]:
         over = "columns" if axis == comparisons.COLUMNS else axis.key
         yield drawn(
             f"error-over-{_slug(over)}", "svg", f"Error over {over}", _OF_ERROR[axis == comparisons.COLUMNS],
-            partial(comparisons.error_over, summaries=summaries, axis=axis, slopes=slopes),
+            partial(comparisons.error_over, summaries=summaries, axis=axis),
         )  # fmt: skip
     if "score_map" in summaries[0]:
         for axis in [*([comparisons.COLUMNS] if widths else []), *others, comparisons.SECONDS]:
@@ -73,10 +69,9 @@ def _comparisons(summaries: Sequence[Summary], slopes: Collection[float]) -> Ite
 
 
 _OF_ERROR = {
-    True: "Relative Frobenius error of the kernel matrix and, dashed, the same in the spectral norm, which theorems "
-    "bound; bars are standard errors over the seeds, or deviations over the splits. Dotted lines have the slopes "
-    "of theorems: 1/√D of averages over random features and, in the spectral norm, of uniform landmarks, and 1/D, "
-    "which a Nyström map comes near where the eigengap is large.",
+    True: "Relative Frobenius error of the kernel matrix and, dashed, the same in the spectral norm; bars are standard "
+    "errors over the seeds, or deviations over the splits. The dotted line falls like 1/√D, as averages over random "
+    "features do.",
     False: "Relative Frobenius error of the kernel matrix, each setting against its own exact kernel; bars are "
     "standard errors over the seeds. Errors against different kernels say how near each map is to its own, not which "
     "suits.",

@@ -241,14 +241,11 @@ def test_the_spectral_norm_is_beside_the_frobenius_norm():
     np.testing.assert_allclose(line.get_ydata(), [1 / 8, 1 / 32])
 
 
-def test_lines_have_the_slopes_of_theorems():
+def test_errors_over_columns_have_a_line_of_one_over_the_root():
     entries = [summary({"n_components": D}, 0.5) for D in (16, 64)]
-    _, axes = axes_of(lambda axes, style: comparisons.error_over(
-        axes, style, entries, comparisons.COLUMNS, (-0.5, -1.0)))  # fmt: skip
-    drawn = {line.get_label(): line.get_ydata() for line in axes.lines if "slope" in str(line.get_label())}
-    assert set(drawn) == {"slope of 1/√D", "slope of 1/D"}
-    np.testing.assert_allclose(drawn["slope of 1/√D"], [0.1, 0.05])
-    np.testing.assert_allclose(drawn["slope of 1/D"], [0.1, 0.025])
+    _, axes = axes_of(lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS))
+    (line,) = (line for line in axes.lines if line.get_label() == "1/√D")
+    np.testing.assert_allclose(line.get_ydata(), [0.1, 0.05])
 
 
 @pytest.mark.parametrize("kernel", ["chi2", "hellinger"])

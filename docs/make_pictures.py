@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import kafeat
-from kafeat.pictures import portraits
-from kafeat.pictures.canvas import STYLES, drawn
-from kafeat.pictures.figure_data import signature_curves
+from kafeat.pictures.canvas import STYLES
 
 FOLDER = Path(__file__).parent / "pictures/kinds"
 WIDTHS = (64, 256, 1024)
@@ -233,21 +230,7 @@ def draw(kind: str) -> None:
     Image.open(buffer).convert("RGB").quantize(128).save(FOLDER / f"{kind}.png", optimize=True)
 
 
-def draw_signature() -> None:
-    """Signature, spectrum and distortion of the chi2 map, as the page of an evaluation shows them."""
-    X = np.random.default_rng(1).gamma(1.0, size=(500, 10))
-    fm = kafeat.fit({"steps": [{"kind": "homogeneous", "order": 2}]}, X)
-    curves = signature_curves(fm.chain, X)
-    if curves is None:
-        raise TypeError("a homogeneous map has a signature")
-    picture = drawn("signature", "png", "", "", partial(portraits.signature, curves=curves), columns=3)
-    image = Image.open(BytesIO(picture.files["light"])).convert("RGB").quantize(64)
-    image.save(FOLDER.parent / "signature.png", optimize=True)
-
-
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
-    if not sys.argv[1:] or "homogeneous" in sys.argv[1:]:
-        draw_signature()
     for kind in sys.argv[1:] or SHOWN:
         draw(kind)

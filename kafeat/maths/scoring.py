@@ -161,17 +161,6 @@ def _mse(predicted: Floats, Y: Floats) -> float:
     return float(((Y - predicted) ** 2).mean())
 
 
-def rates(predicted: Floats, positive: Array) -> tuple[Floats, Floats]:
-    """Return the shares of false and of true positives at every threshold of predictions (n,), both from 0 to 1.
-
-    `positive` (n,) is true for the rows of the second class.
-    """
-    order = np.argsort(-predicted, kind="stable")
-    last = np.append(np.diff(predicted[order]) != 0.0, True)  # equal predictions share a threshold
-    true, false = np.cumsum(positive[order])[last], np.cumsum(~positive[order])[last]
-    return np.append(0.0, false / max(false[-1], 1)), np.append(0.0, true / max(true[-1], 1))
-
-
 _OF_CLASSES: dict[str, Callable[[Floats, Array], float]] = {
     "accuracy": _accuracy,
     "error_rate": _error_rate,

@@ -90,7 +90,6 @@ class FeatureMap:
     plot_error = notebook.plot_error
     plot_kernel = notebook.plot_kernel
     plot_distances = notebook.plot_distances
-    plot_spectrum = notebook.plot_spectrum
 
     def __repr__(self) -> str:
         kinds = " -> ".join(step.kind for step in self.config.steps)

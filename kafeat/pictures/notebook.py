@@ -212,38 +212,6 @@ def plot_distances(self: Drawable, X: TableLike, rows: int = 1000) -> Axes:
     return _drawn(self, X, rows, "distances")[0]
 
 
-def plot_spectrum(self: Drawable, X: TableLike, rows: int = 1000) -> Axes:
-    """Plot the eigenvalues of the exact and of the approximate kernel matrix, largest first.
-
-    Parameters
-    ----------
-    X : array (n_rows, n_features_in), sparse matrix or table
-        Rows as for `transform`, at least two.
-    rows : int, default 1000
-        Number of rows to compare at most.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The plot.
-
-    Raises
-    ------
-    kafeat.errors.UsageError
-        The map has no exact kernel, or matplotlib is missing.
-
-    Examples
-    --------
-    >>> import kafeat, numpy as np, pytest
-    >>> _ = pytest.importorskip("matplotlib").use("agg")
-    >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
-    >>> type(fm.plot_spectrum(X)).__name__
-    'Axes'
-    """
-    return _drawn(self, X, rows, "spectra")[0]
-
-
 def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
     """Draw a plot in a pyplot figure, which notebooks display automatically."""
     with needs_matplotlib():
@@ -279,4 +247,4 @@ def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
             "n_components": fm.chain.n_components,
             "relative_frobenius": relative_frobenius(K, Z),
         }
-        return map_figures(record, fm.chain, dtype, part, K, Z, between=False)
+        return map_figures(record, K, Z)

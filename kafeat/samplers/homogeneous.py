@@ -17,7 +17,7 @@ from kafeat.contract.step import PositiveFloat, Sample, Step, Traits, Transform,
 from kafeat.contract.tile import Rows, SparseRows, dense, is_feature_major, runs, shaped
 from kafeat.maths import windows
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.histograms import ADDITIVE, spectral_kernel
+from kafeat.maths.kernels.histograms import ADDITIVE
 from kafeat.maths.windows import ratio_weights, widest_ratio
 from kafeat.types import Floats, Shape, State
 
@@ -157,17 +157,6 @@ class Homogeneous(Step):
         waves = np.cos(np.outer(ratios, state["frequencies"])) @ state["coefficients"][1:]
         near: Floats = state["coefficients"][0] + 2.0 * waves
         return ADDITIVE[self.kernel].signature(ratios), near
-
-    def sampled_spectrum(self, state: State) -> tuple[Floats, Floats] | None:
-        """The frequencies jL, 0 first, and κ_j/L, which stands for κ(jL); None for an order of 0."""
-        if not len(state["frequencies"]):
-            return None
-        frequencies = np.append(0.0, state["frequencies"])
-        return frequencies, state["coefficients"] / np.diff(frequencies).min()
-
-    def spectrum(self, frequencies: Floats) -> Floats:
-        """κ(λ) at λ = `frequencies`."""
-        return spectral_kernel(self.kernel).spectrum(frequencies)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"frequencies": (self.n,), "coefficients": (self.n + 1,)}

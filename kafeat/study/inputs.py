@@ -155,18 +155,6 @@ class EvaluatedMap:
         """The features of each column that the map reads; none of a kernel matrix."""
         return places_of(self.map.columns) if self._matrix is None else {}
 
-    @property
-    def between(self) -> bool:
-        """True if points between two rows have a meaning, as they have not with codes of categories or texts."""
-        columns = self.map.columns
-        coded = any(one.text or one.categories is not None for one in columns.features)
-        return self._matrix is None and not (coded or columns.missing)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns that the map reads."""
-        return tuple(self.map.columns.names)
-
     def numbers(self, X: InputRows) -> Floats:
         """Return rows with missing numbers filled, and categories coded, as the map does."""
         if self._matrix is not None:

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafeat.contract.tile import InputRows, dense
+from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError, UsageError
-from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.study.costs import PeakMemory, cost_of, repeated, timed
 from kafeat.study.inputs import EvaluatedMap, TimedInputs
 from kafeat.study.learners import (
@@ -179,12 +178,6 @@ class _Clock:
 # The score on the training rows is that of so many of them.
 _MOST_TRAINING = 100_000
 
-# Points along each side of the plane of two columns, and rows that are drawn in it.
-_GRID, _POINTS = 80, 300
-
-Predictors: TypeAlias = dict[str, Callable[[InputRows], Floats]]
-"""Predictions (n, k) of rows (n, d) as the map reads them: raw, map and exact."""
-
 
 class Machines:
     """The same learner on everything that is compared, learned from once each.
@@ -338,48 +331,3 @@ class Machines:
         # Each row costs the same, so the seconds of a part of the test rows tell those of all.
         seconds = repeated(timed(predict)) * int(self._split.test.sum()) / len(rows)
         return rows, np.concatenate(predicted), seconds
-
-    def learning_figures(self, subject: EvaluatedMap, of: Compared) -> LearningFigures:
-        """Return the data of the figures of the learner."""
-        learned = {"raw": of.raw, "map": of.features, "exact": of.exact}
-        curves = {which: self.scoring.curve(*one.tested[:2]) for which, one in learned.items()}
-        rates = {which: curve for which, curve in curves.items() if curve is not None}
-        _, train = subject.select_rows(self._split.some(self._split.train, self._exact_rows))
-        raw, of_features, of_kernel = (one.trained.model for one in learned.values())
-        machines: Predictors = {
-            "raw": lambda X: raw(subject.numbers(X).astype(np.float64)),
-            "map": lambda X: of_features(subject.transform(X).astype(np.float64)),
-            "exact": lambda X: of_kernel(subject.exact_kernel(X, train)),
-        }
-        return LearningFigures(self._seconds(subject, machines), rates, self._surface(subject, machines))
-
-    def _seconds(self, subject: EvaluatedMap, machines: Predictors) -> dict[str, list[tuple[int, float]]]:
-        """Return numbers of test rows, and the seconds in which each machine predicts so many of them."""
-        _, rows = subject.select_rows(self._split.some(self._split.test, self._exact_rows))
-        sizes = np.unique(np.geomspace(min(len(rows), 16), len(rows), 5).astype(int))
-        return {
-            name: [(int(n), repeated(timed(partial(machine, rows[:n])))) for n in sizes]
-            for name, machine in machines.items()
-        }
-
-    def _surface(self, subject: EvaluatedMap, machines: Predictors) -> Surface | None:
-        """Return what each machine predicts in the plane of two columns of numbers; None for other columns."""
-        if subject.map.n_features_in != 2 or not subject.between:
-            return None
-        rows, some = subject.select_rows(self._split.some(self._split.test, _POINTS))
-        X = dense(some)
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-        x, y = (np.linspace(low[i], high[i], _GRID) for i in (0, 1))
-        grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(X.dtype)
-        of_numbers = self.truth.task.classes is None
-
-        def shown(predicted: Floats) -> Floats:
-            if of_numbers:
-                return predicted[:, 0]
-            several = predicted.shape[1] > 1
-            classes: Array = predicted.argmax(axis=1) if several else predicted[:, 0] > 0.0
-            return classes.astype(np.float64)
-
-        planes = {name: shown(machine(grid)).reshape(_GRID, _GRID) for name, machine in machines.items()}
-        known = self.truth.answers(rows).astype(np.float64)
-        return Surface((low, high), planes, X.astype(np.float64), known, subject.names)

@@ -161,9 +161,7 @@ class Evaluator:
             tell("learning")
             record, figures = self._learned(record, self._machines, candidate, fit, subject, drawn, listener)
         if exhibits is not None and drawn:
-            chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
-            shown = map_figures(record.flat(), chain, dtype, X, K, Z, subject.between)
-            exhibits.append(replace(shown, learning=figures))
+            exhibits.append(replace(map_figures(record.flat(), K, Z), learning=figures))
         return record
 
     def _learned(
@@ -183,7 +181,7 @@ class Evaluator:
         validation = self._rows.validation
         if validation is not None:
             scored |= machines.validated(subject, validation)
-        figures = machines.learning_figures(subject, compared) if drawn else LearningFigures()
+        figures = LearningFigures()
         model = self._model(machines, candidate, fit, subject, listener)
         if model is not None:
             scored["model"], figures = model.entries, replace(figures, model=model.figures)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -154,12 +153,4 @@ def _of_error(chosen: Summary, best: Summary) -> str:
     reason = f"relative error {chosen['relative_frobenius']['mean']:.4f}"
     return reason + (
         ", the smallest" if chosen is best else f", {spell(best)} is not better by more than chance"
-    )
-
-
-def same_but(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
-    """Return True if two settings of a map differ at most in this parameter."""
-    first, second = ({**record["setting"], key: None} for record in (one, other))
-    return bool(
-        one["map"] == other["map"] and first == second and one["setting"].keys() == other["setting"].keys()
     )

@@ -24,7 +24,6 @@ from kafeat.maths.scoring import (
     check_scoring,
     figure_names,
     figure_of,
-    rates,
     score_of,
     score_of_constant,
     stated,
@@ -35,7 +34,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor, PredictedLabels
 from kafeat.model.provenance import printable
-from kafeat.pictures.figure_data import Curve, ModelFigures
+from kafeat.pictures.figure_data import ModelFigures
 from kafeat.study.candidates import Fit
 from kafeat.study.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
@@ -44,7 +43,6 @@ from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
 
 _RESAMPLES = 100
-_MOST_POINTS = 400
 # Levels of intervals whose coverage is measured, and the one that --min-coverage is about.
 _LEVELS, _GATED = (0.8, 0.9, 0.95), 0.9
 
@@ -128,20 +126,6 @@ class Scoring:
         scores = resampled_scores(self.first, self.task, predicted, labels, _RESAMPLES, groups=groups)
         known = [one for one in scores if np.isfinite(one)]
         return float(np.std(known)) if len(known) > 1 else None
-
-    def curve(self, predicted: Floats, labels: Array) -> Curve | None:
-        """Return the receiver operating characteristic of two classes, at most 400 points of it."""
-        classes = self.task.classes
-        if classes is None or len(classes) != 2 or not np.isfinite(predicted).all():
-            return None
-        second = predicted[:, -1] - (predicted[:, 0] if predicted.shape[1] == 2 else 0.0)
-        false, true = rates(second, self.task.numbers(labels) == 1)
-        if len(false) > _MOST_POINTS:
-            # evenly in both shares, so that steep parts keep their points
-            way = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(false)) + np.abs(np.diff(true)))])
-            some = np.unique(np.searchsorted(way, np.linspace(0.0, way[-1], _MOST_POINTS)))
-            false, true = false[some], true[some]
-        return false, true
 
 
 @dataclass(frozen=True)

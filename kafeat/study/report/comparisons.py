@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethod
 
 from kafeat.maths.scoring import highest_score, spell_score, stated
 from kafeat.pictures.canvas import Style, cycle, legend
-from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.records import Summary
 from kafeat.study.summary import is_number, score_name, scoring_of, spell, spread_of, stated_mean
 from kafeat.study.tables import rows_of
@@ -126,41 +125,6 @@ def _points(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) 
         ]
         y = [_mean(row.entry, f"score_{row.which}") for row in points]
         axes.scatter(x, y, marker=mark, s=36, color=style.ink, label=label, zorder=3)
-
-
-def _curves(
-    style: Style, exhibits: Sequence[MapFigures], of: str
-) -> Iterator[tuple[str, Sequence[Any], str, str]]:
-    """Yield the name, points, dash and colour of every map, and of the raw columns and exact kernel of the first."""
-    for one, hue in zip(exhibits, cycle(style), strict=False):
-        yield spell(one.record), getattr(one.learning, of)["map"], "-", hue
-    first = getattr(exhibits[0].learning, of)
-    for which, name, dash in (("raw", "raw columns", "--"), ("exact", "exact kernel", "-.")):
-        if which in first:
-            yield name, first[which], dash, style.ink
-
-
-def predictions_over(axes: Axes, style: Style, exhibits: Sequence[MapFigures]) -> None:
-    """Plot the seconds to predict over the number of rows."""
-    for name, points, dash, hue in _curves(style, exhibits, "predictions"):
-        size = 4 if dash == "-" else 3
-        axes.plot(*zip(*points, strict=True), dash, marker="o", ms=size, color=hue, label=name)
-    axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds to predict")
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    legend(axes, style)
-
-
-def rates_of(axes: Sequence[Axes], style: Style, exhibits: Sequence[MapFigures]) -> None:
-    """Plot true over false positives, and the miss rate over false positives on logarithmic axes."""
-    for name, (false, true), dash, hue in _curves(style, exhibits, "rates"):
-        axes[0].plot(false, true, dash, lw=1.4, color=hue, label=name, drawstyle="steps-post")
-        missed, some = 1.0 - true, (false > 0.0) & (true < 1.0)
-        axes[1].plot(false[some], missed[some], dash, lw=1.4, color=hue, drawstyle="steps-post")
-    axes[0].plot([0, 1], [0, 1], ":", lw=1, color=style.faint)
-    axes[0].set(xlabel="false positives", ylabel="true positives")
-    axes[1].set(xscale="log", yscale="log", xlabel="false positives", ylabel="miss rate")
-    legend(axes[0], style)
 
 
 def _exact(axes: Axes, style: Style, lines: Mapping[str, Sequence[Summary]], axis: Axis, label: str) -> None:

@@ -23,8 +23,8 @@ from kafeat.study.tables import (
 )
 
 # The pictures of each section, by the beginning of their names; all others are of kernels.
-_OF_SCORES = ("reliability", "confusion", "residuals", "score-over", "rates", "surface", "importance")
-_OF_COSTS = ("time-over", "predictions-over")
+_OF_SCORES = ("reliability", "confusion", "residuals", "score-over", "importance")
+_OF_COSTS = ("time-over",)
 
 
 def write_evaluation(folder: str, data: str, report: Report, exhibits: Sequence[MapFigures]) -> None:

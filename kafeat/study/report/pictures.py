@@ -8,13 +8,11 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from kafeat.pictures import portraits
 from kafeat.pictures.canvas import Picture, Style, drawn
 from kafeat.pictures.figure_data import MapFigures, same_map
 from kafeat.study.importance import SHUFFLES
-from kafeat.study.recommendation import choose, same_but
+from kafeat.study.recommendation import choose
 from kafeat.study.records import Summary
 from kafeat.study.report import comparisons
 from kafeat.study.summary import spell
@@ -24,23 +22,8 @@ def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> It
     """Yield the figures that apply to these maps, comparisons first."""
     yield from _comparisons(summaries)
     best = list(_best_of_each(summaries, exhibits))
-    if any(exhibit.learning.predictions for exhibit in best):
-        yield drawn(
-            "predictions-over-rows", "svg", "Seconds to predict over rows",
-            "From the columns that the map reads to the predictions: a map transforms the rows first, the exact "
-            "machine compares them with its training rows.",
-            partial(comparisons.predictions_over, exhibits=best),
-        )  # fmt: skip
-    if any(exhibit.learning.rates for exhibit in best):
-        yield drawn(
-            "rates", "svg", "True positives and misses over false positives",
-            "Of the second of the two classes, at every threshold of the predictions of the test rows. Left, the "
-            "receiver operating characteristic, whose area is the AUC; right, the share that is missed.",
-            partial(comparisons.rates_of, exhibits=best), columns=2,
-        )  # fmt: skip
     for exhibit in best:
         yield from _of_one(exhibit)
-        yield from _line(exhibit, exhibits)
 
 
 def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
@@ -93,42 +76,6 @@ def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) 
         yield next(one for one in exhibits if same_map(one.record, best))
 
 
-def _line(exhibit: MapFigures, exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
-    """Compare a map with itself at other numbers of columns, or at other values of one parameter."""
-    if exhibit.line is None:
-        return
-    setting = exhibit.record["setting"]
-    family, varied = [exhibit], ""
-    for key in sorted(setting, key=lambda one: not one.endswith("n_components")):
-        others = [
-            one for one in exhibits if one.line is not None and same_but(one.record, exhibit.record, key)
-        ]
-        if len(others) > 1:
-            family, varied = others, key
-            break
-    what = spell(
-        {"map": exhibit.record["map"], "setting": {key: setting[key] for key in setting if key != varied}}
-    )
-    yield drawn(
-        f"line-{_slug(exhibit.record['map'])}", "svg", f"The kernel along a line: {what}",
-        "Between a row and the points on the way to the row that is least like it; dashed, the exact kernel.",
-        lambda axes, style: portraits.lines(axes, style, _some(family, exhibit), varied),
-    )  # fmt: skip
-
-
-_MOST_LINES = 4
-
-
-def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
-    """Return at most four settings, with the one in the other figures among them."""
-    if len(family) <= _MOST_LINES:
-        return list(family)
-    evenly = {int(i) for i in np.linspace(0, len(family) - 1, _MOST_LINES)}
-    wanted = next(i for i, one in enumerate(family) if one is shown)
-    nearest = min(evenly, key=lambda i: abs(i - wanted))
-    return [family[i] for i in sorted(evenly - {nearest} | {wanted})]
-
-
 @dataclass(frozen=True)
 class _Portrait:
     """A picture of one map: what it is drawn from, None if a map has none, and how."""
@@ -145,12 +92,6 @@ class _Portrait:
 
 _PORTRAITS = (
     _Portrait(
-        "surface", "png", "Decision surfaces",
-        "What each machine predicts in the plane of the two columns. Points are test rows in the colours of their "
-        "labels.",
-        lambda one: one.learning.surface, portraits.surface, columns=3,
-    ),
-    _Portrait(
         "gram", "png", "Gram matrices",
         "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",
         lambda one: one, portraits.gram, columns=3,
@@ -165,19 +106,6 @@ _PORTRAITS = (
         "distances", "png", "Distances",
         "Distance of random pairs in the kernel's space, before, and between their features, after.",
         lambda one: one, portraits.distances,
-    ),
-    _Portrait(
-        "spectrum", "svg", "Spectra",
-        "Eigenvalues of the kernel matrix, exact and approximate. Where the exact ones fall fast, few landmarks do.",
-        lambda one: one, portraits.spectra,
-    ),
-    _Portrait(
-        "signature", "svg", "Signature, spectrum and distortion",
-        "Left, the kernel of two entries by the ratio of them, k(x, y)/√(xy) with ω = log(y/x), and what the map makes "
-        "of it. Middle, the spectrum of the kernel, and the points that the map has in its place. Right, the "
-        "difference of the curves on the left: the error of one entry in closed form; the shade is how often the data "
-        "have that ratio. Of a kernel of homogeneity γ, √(xy) is √((xy)^γ).",
-        lambda one: one.signature, portraits.signature, columns=3,
     ),
     _Portrait(
         "reliability", "svg", "Reliability",
@@ -201,11 +129,6 @@ _PORTRAITS = (
         "Columns that tell the same share their worth.",
         lambda one: one.learning.importance and (one.learning.importance, one.record["scoring"]),
         portraits.importance,
-    ),
-    _Portrait(
-        "landmarks", "png", "Landmarks",
-        "Rows and landmarks, in the plane that shows most of the rows.",
-        lambda one: one.landmarks, portraits.landmarks,
     ),
 )  # fmt: skip
 

@@ -212,7 +212,7 @@ class Inputs:
         if n * self.width * 4 > most_bytes:
             raise UsageError(
                 f"learner: expected at most {most_bytes >> 30} GiB of training rows in memory, got {n:,} rows of "
-                f"{self.width:,} numbers; ridge and sgd read rows in blocks"
+                f"{self.width:,} numbers; ridge reads rows in blocks"
             )
         out = np.empty((n, self.width), dtype=np.float32)
         numbers = np.empty(n, dtype=np.intp)

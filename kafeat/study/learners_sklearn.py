@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,8 @@ from kafeat.types import Array, Floats, Mask
 
 # 1/penalty; features have norms near 1.
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+# 1/α of stochastic gradients, whose penalty is that of the mean loss.
+_COSTS_OF_SGD = (1e2, 1e3, 1e4, 1e5, 1e6)
 # Number of rows to choose a cost on. More rows do not change the choice.
 _CHOSEN_ON = 5_000
 _NEAR = 1e-3
@@ -122,9 +124,10 @@ class HeldRows:
     _: KW_ONLY
     scaling: Scaling = NO_SCALING
     is_kernel: bool = False
+    costs: tuple[float, ...] = COSTS
 
     def search(self) -> float:
-        return 1.0 / max(COSTS, key=self._mean_score)
+        return 1.0 / max(self.costs, key=self._mean_score)
 
     def _mean_score(self, cost: float) -> float:
         """Return the mean score over the folds; a cost of rows is chosen on some of them."""
@@ -160,11 +163,17 @@ class LinearMachine(Learner):
         self.probabilities = name == "logistic"
 
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
-        scaling = scaling_of(Z for _, Z in inputs.blocks(train)) if inputs.standardize else NO_SCALING
+        online = self.name == "sgd"
+        scaling = NO_SCALING
+        if online:
+            scaling = unit_scaling_of((Z for _, Z in inputs.blocks(train)), inputs.standardize)
+        elif inputs.standardize:
+            scaling = scaling_of(Z for _, Z in inputs.blocks(train))
         rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
         held = HeldRows(
-            self._make, truth.task, Z, truth.answers(rows), truth.folds.select(rows), scaling=scaling
-        )
+            self._make, truth.task, Z, truth.answers(rows), truth.folds.select(rows),
+            scaling=scaling, costs=_COSTS_OF_SGD if online else COSTS,
+        )  # fmt: skip
         return _training(held, truth.task, held.y)
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
@@ -179,14 +188,13 @@ def _training(training: Training, task: PredictionTask, y: Array) -> Training:
 
 def learner(name: str, tau: float) -> Learner:
     """Return a learner by its name; `dual_l1` uses τ."""
-    if name == "sgd":
-        return OnlineMachine(LinearMachine(name, _linear_svc_hinge, _kernel_svm))
     make: dict[str, tuple[Make, Make]] = {
         "logistic": (_logistic, _kernel_logistic),
         "dual_l1": (partial(_dual_l1, tau=tau), partial(_dual_l1_exact, tau=tau)),
         "linear_svc": (_linear_svc, _kernel_svm),
         "linear_svc_hinge": (_linear_svc_hinge, _kernel_svm),
         "linear_svc_l1": (_linear_svc_l1, _kernel_svm),
+        "sgd": (_sgd, _kernel_svm),
     }
     return LinearMachine(name, *make[name])
 
@@ -282,159 +290,8 @@ def refusals() -> Iterator[None]:
         ) from error
 
 
-_ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-# Steps that are enough, whatever the number of rows, and bounds of the number of passes.
-_ENOUGH_STEPS, _FEWEST, _MOST = 1_000_000, 3, 30
-# Passes without a lower error on the rows held out, after which learning stops.
-_PATIENCE = 4
-# Rows of so many bytes are held, and so are read once and in random order.
-_HELD_BYTES = 1 << 28
-_AT_ONCE = 8192
-
-
-class OnlineMachine(Learner):
-    """Stochastic gradient descent with averaged weights: several passes over rows that need not fit into memory.
-
-    Its exact machine is that of a learner with the same loss. Source: Bottou 2012, Stochastic Gradient Descent Tricks;
-    averaging: Polyak & Juditsky 1992.
-    """
-
-    name = "sgd"
-    small_objects = True
-
-    def __init__(self, exact: Learner) -> None:
-        self._exact = exact
-
-    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
-        scaling = unit_scaling_of((Z for _, Z in inputs.blocks(train)), inputs.standardize)
-        n = int(train.sum())
-        held = n * inputs.width * 4 <= _HELD_BYTES
-        blocks = _held(inputs, train, scaling) if held else _scaled(inputs, scaling)
-        most = int(np.clip(-(-_ENOUGH_STEPS // n), _FEWEST, _MOST))
-        # Rows that are read again for each pass are read for one fold only.
-        folds = np.unique(truth.folds.parts[train])[: None if held else 1]
-        online = OnlineTraining(blocks, train, truth, scaling, most, tuple(folds.tolist()))
-        return _training(online, truth.task, truth.answers(np.flatnonzero(train)))
-
-    def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
-        return self._exact.on_kernel(K, rows, truth)
-
-
-Passes = Callable[[Mask, int], Iterator[tuple[Array, Floats]]]
-"""Yields the numbers of rows and the rows, in blocks, in an order that depends on the number of the pass."""
-
-
-@dataclass(frozen=True)
-class _Descent:
-    """Estimators on their way, one without each fold, and their errors on the folds, one sum for each pass."""
-
-    alpha: float
-    estimators: Sequence[Any]
-    errors: list[float] = field(default_factory=list)
-
-    @property
-    def best(self) -> int:
-        """The number of passes with the lowest error."""
-        return int(np.argmin(self.errors)) + 1
-
-    @property
-    def ends(self) -> bool:
-        return len(self.errors) - self.best >= _PATIENCE if self.errors else False
-
-
-@dataclass(frozen=True)
-class OnlineTraining:
-    """Scaled rows for stochastic gradient descent with at most so many passes, and the folds to test on."""
-
-    blocks: Passes
-    train: Mask
-    truth: Truth
-    scaling: Scaling
-    most: int
-    folds: tuple[int, ...]
-
-    def search(self) -> float:
-        return min(self._stopped(_ALPHAS, self.folds), key=lambda one: min(one.errors)).alpha
-
-    def model(self, penalty: float) -> Model:
-        # By all folds: where steps are large, the passes that were best on one fold may be too few for all rows.
-        (stopped,) = self._stopped([penalty], self.folds)
-        chosen = _sgd(penalty, self.truth.task)
-        for number in range(stopped.best):
-            self._pass([chosen], self.train, number)
-        return FittedLearner(chosen, self.truth.task, self.scaling, penalty)
-
-    def _stopped(self, alphas: Sequence[float], folds: Sequence[int]) -> list[_Descent]:
-        """Learn without each of the folds until the error on the folds rises, with each of these penalties."""
-        parts = [self._parts(fold) for fold in folds]
-        descents = [_Descent(alpha, [_sgd(alpha, self.truth.task) for _ in parts]) for alpha in alphas]
-        for number in range(self.most):
-            going = [one for one in descents if not one.ends]
-            if not going:
-                break
-            missed = np.zeros(len(going))
-            for i, (learn, held) in enumerate(parts):
-                estimators = [one.estimators[i] for one in going]
-                self._pass(estimators, learn, number)
-                missed += self._missed(estimators, held)
-            for one, error in zip(going, missed, strict=True):
-                one.errors.append(float(error))
-        return descents
-
-    def _parts(self, fold: int) -> tuple[Mask, Mask]:
-        """Return the rows to learn from without a fold, and those of the fold."""
-        own = self.truth.folds.parts == fold
-        if not (self.train & ~own).any():
-            raise self.truth.folds.folds.one_part
-        return self.train & ~own, self.train & own
-
-    def _missed(self, estimators: Sequence[Any], held: Mask) -> Floats:
-        """Return the error of each on the rows held out: rows of a wrong class, or the squared error."""
-        missed = np.zeros(len(estimators))
-        for rows, Z in self.blocks(held, 0):
-            y = self.truth.answers(rows)
-            for i, estimator in enumerate(estimators):
-                predicted = estimator.predict(Z)
-                wrong = predicted != y if self.truth.task.classes is not None else (predicted - y) ** 2
-                missed[i] += float(wrong.sum())
-        return missed
-
-    def _pass(self, estimators: Sequence[Any], rows: Mask, number: int) -> None:
-        classes = self.truth.task.classes
-        more = {} if classes is None else {"classes": np.arange(len(classes))}
-        for numbers, Z in self.blocks(rows, number):
-            y = self.truth.answers(numbers)
-            for estimator in estimators:
-                with refusals():
-                    estimator.partial_fit(Z, y, **more)
-
-
-def _scaled(inputs: Inputs, scaling: Scaling) -> Passes:
-    def blocks(rows: Mask, _number: int) -> Iterator[tuple[Array, Floats]]:
-        for numbers, Z in inputs.blocks(rows):
-            yield numbers, scaling(Z)
-
-    return blocks
-
-
-def _held(inputs: Inputs, train: Mask, scaling: Scaling) -> Passes:
-    """Read the rows once, and yield them in another random order in each pass.
-
-    Files are often sorted by their label, and the same order in each pass makes the weights go round in circles.
-    """
-    numbers, Z = inputs.matrix(train, _HELD_BYTES, scaling)
-
-    def blocks(rows: Mask, number: int) -> Iterator[tuple[Array, Floats]]:
-        order = np.random.default_rng(number).permutation(len(numbers))
-        some = order[rows[numbers[order]]]
-        for start in range(0, len(some), _AT_ONCE):
-            part = some[start : start + _AT_ONCE]
-            yield numbers[part], Z[part]
-
-    return blocks
-
-
-def _sgd(alpha: float, task: PredictionTask) -> Any:
+def _sgd(cost: float, task: PredictionTask) -> Any:
+    """Averaged stochastic gradients in random order: Bottou 2012, Stochastic Gradient Descent Tricks."""
     if task.classes is None:
-        return SGDRegressor(alpha=alpha, average=True, eta0=0.1, random_state=0)
-    return SGDClassifier(alpha=alpha, average=True, random_state=0)
+        return SGDRegressor(alpha=1.0 / cost, average=True, eta0=0.1, random_state=0)
+    return SGDClassifier(alpha=1.0 / cost, average=True, random_state=0)

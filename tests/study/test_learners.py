@@ -119,32 +119,6 @@ def test_no_warning_of_a_solver_escapes(ring):
         learner_of("linear_svc").linear(inputs(Z * 1e3), ~held.test, truth)
 
 
-def test_sgd_stops_on_rows_that_it_has_not_seen_and_learns_from_all_afterwards(ring, monkeypatch):
-    monkeypatch.setattr("kafeat.study.learners_sklearn._HELD_BYTES", 0)  # then every pass reads
-    _X, Z, held, truth = ring
-    table, asked = inputs(Z), []
-
-    def blocks(rows):
-        asked.append(rows.copy())
-        return table.blocks(rows)
-
-    train = ~held.test
-    training = learner_of("sgd").on_rows(Inputs(Z.shape[1], blocks), train, truth)
-    (scaled,) = asked
-    assert (scaled == train).all()
-    asked.clear()
-    training.model(1e-4)
-    all_rows = [(rows == train).all() for rows in asked]
-    passes = all_rows.index(True)  # in pairs: learn from two folds, and test on the third
-    assert passes >= 2
-    assert all(all_rows[passes:])
-    for learned, tested in zip(asked[:passes:2], asked[1:passes:2], strict=True):
-        assert not (learned & tested).any()
-        assert ((learned | tested) == train).all()
-    # It ends four passes after the best one, and learns from all rows in as many passes as were best, or at the most.
-    assert passes // 2 in (len(asked) - passes + 4, training.most)
-
-
 def test_sgd_averages_and_neither_the_scale_nor_the_order_of_the_rows_matters(ring):
     _X, Z, held, truth = ring
     learner = learner_of("sgd")
@@ -281,29 +255,7 @@ def test_classes_of_no_training_row_come_last(name):
     predicted = learner_of(name).linear(inputs(Z), train, truth, 0.01)(Z)
     assert predicted.shape == (120, 4)
     assert (predicted.argmax(axis=1)[train] == truth.task.numbers(labels)[train]).mean() > 0.9
-    if name != "sgd":  # its estimator knows all classes
-        assert (predicted[:, 1] == predicted.min(axis=1)).all()
-
-
-def test_each_pass_of_sgd_takes_held_rows_in_another_order_and_a_model_is_the_same_again(ring):
-    _X, Z, held, truth = ring
-    train = ~held.test
-    training = learner_of("sgd").on_rows(inputs(Z), train, truth)
-    orders = [np.concatenate([rows for rows, _ in training.blocks(train, number)]) for number in (0, 1, 0)]
-    assert np.array_equal(orders[0], orders[2])
-    assert not np.array_equal(orders[0], orders[1])
-    assert all(np.array_equal(np.sort(order), np.flatnonzero(train)) for order in orders)
-    first = training.model(1e-4)(Z)
-    training.search()
-    assert np.array_equal(training.model(1e-4)(Z), first)
-
-
-def test_sgd_chooses_its_penalty_by_all_folds_of_held_rows(ring, monkeypatch):
-    _X, Z, held, truth = ring
-    train, machine = ~held.test, learner_of("sgd")
-    assert machine.on_rows(inputs(Z), train, truth).folds == (0, 1, 2)
-    monkeypatch.setattr("kafeat.study.learners_sklearn._HELD_BYTES", 0)
-    assert machine.on_rows(inputs(Z), train, truth).folds == (0,)
+    assert (predicted[:, 1] == predicted.min(axis=1)).all()
 
 
 @pytest.mark.parametrize("classes", [True, False])

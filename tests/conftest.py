@@ -22,7 +22,6 @@ from kafeat.contract.step import Sample, Step
 from kafeat.jobs.fit import intervals
 from kafeat.maths import metric
 from kafeat.maths.fourier import learning as frequency_fit
-from kafeat.study import costs
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)
@@ -104,15 +103,6 @@ def _few_interval_folds(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr(intervals, "_FEWEST_FOLDS", 2)
             patch.setattr(intervals, "_FEWEST_FITS", 1)
         yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def timed_once() -> Iterator[float]:
-    """Work is timed once after its first run; the value is for how many seconds it is repeated otherwise."""
-    with pytest.MonkeyPatch.context() as patch:
-        enough = costs._ENOUGH
-        patch.setattr(costs, "_ENOUGH", 0.0)
-        yield enough
 
 
 class Done(NamedTuple):

@@ -27,14 +27,14 @@ from kafeat.io.readers.memory import table_of
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
 from kafeat.jobs.fit.labels import LabelSummary
-from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import row_streams
 from kafeat.jobs.fit.sample import TrainingData, rows_numbered
 from kafeat.jobs.fit.search import nested, ridge_predictions
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.study.costs import PeakMemory, cost_of, timed
+from kafeat.study.costs import seconds_of
 from kafeat.study.inputs import KernelMatrix, RereadableData
 from kafeat.study.learners import Learner
 from kafeat.study.request import EvaluationRequest, NamedRecipe
@@ -131,15 +131,13 @@ def _value(text: str) -> Any:
 
 
 class Fit(NamedTuple):
-    """A fitted map, and the seconds and peak of memory of its fit without reading.
+    """A fitted map, and the seconds of its fit without reading, None for a model.
 
-    Both are None for a model, and the peak is None for a long fit. `folds` and the `summary` of the labels are for the
-    predictor.
+    `folds` and the `summary` of the labels are for the predictor.
     """
 
     map: FeatureMap
     seconds: float | None = None
-    peak_bytes: int | None = None
     folds: Folds = RANDOM
     summary: LabelSummary | None = None
 
@@ -213,12 +211,8 @@ class ComparedMap:
                 all_rows=streams,
             )
             fitted: list[FeatureMap] = []
-            first, again = (
-                timed(lambda: fitted.append(learn(listener))),
-                timed(lambda: learn(SILENT)),
-            )
-            costs = cost_of(first, again, PeakMemory())
-            return Fit(fitted[0], *costs, Folds.by(sampled.keys), summary)
+            seconds = seconds_of(lambda: fitted.append(learn(listener)))
+            return Fit(fitted[0], seconds, Folds.by(sampled.keys), summary)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""

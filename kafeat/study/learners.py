@@ -261,8 +261,6 @@ class Learner(ABC):
     name: str
     probabilities = False
     """True if predictions are probabilities of the classes."""
-    small_objects = False
-    """True if learning makes so many small objects that tracing its memory would slow it down."""
 
     @abstractmethod
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:

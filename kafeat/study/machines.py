@@ -13,12 +13,11 @@ import numpy as np
 
 from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError, UsageError
-from kafeat.study.costs import PeakMemory, cost_of, repeated, timed
+from kafeat.study.costs import seconds_of
 from kafeat.study.inputs import EvaluatedMap, TimedInputs
 from kafeat.study.learners import (
     Inputs,
     Learner,
-    Model,
     Predict,
     Ridge,
     Split,
@@ -59,12 +58,11 @@ _OF_MODELS = ("nonzero", "penalty", "converged", "rounds", "rows")
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, the seconds to learn once and to choose the penalty, and the peak of memory; None is unknown."""
+    """A model, and the seconds to learn once and to choose the penalty."""
 
     model: Any
     learn_seconds: float
     search_seconds: float
-    peak_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -90,14 +88,13 @@ class Learned:
         """Return the seconds to fit, to make the features or the kernel matrix, and to learn once."""
         return fit_seconds + self.making_seconds + self.trained.learn_seconds
 
-    def entries(self, fit_seconds: float = 0.0, fit_bytes: int | None = 0) -> Entries:
-        """Return the scores and costs of a record, with those of a fit before. `fit_bytes` is None if it is unknown."""
-        model, peak = self.trained.model, self.trained.peak_bytes
+    def entries(self, fit_seconds: float = 0.0) -> Entries:
+        """Return the scores and costs of a record, with the seconds of a fit before."""
+        model = self.trained.model
         return {
             **self.scores, **{name: getattr(model, name) for name in _OF_MODELS if hasattr(model, name)},
             "learn_seconds": self.trained.learn_seconds, "search_seconds": self.trained.search_seconds,
             "predict_seconds": self.predict_seconds, "total_seconds": self.total_seconds(fit_seconds),
-            "peak_bytes": None if peak is None or fit_bytes is None else max(peak, fit_bytes),
             "matrix_bytes": self.matrix_bytes,
         }  # fmt: skip
 
@@ -115,31 +112,15 @@ class Compared(NamedTuple):
     same_rows: Learned
 
 
-def train(
-    prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float], traced: bool
-) -> Trained:
-    """Train, and count the costs. `apart` counts the seconds so far of work that is no part of learning."""
-    clock, memory = _Clock(apart), PeakMemory()
-    models, searches = list[Model](), list[float]()
-
-    def first() -> float:
-        clock.lap()
-        training = prepare()
-        prepared, chosen = clock.lap(), penalty
-        if chosen is None:
-            with memory.skipping():
-                chosen = training.search()
-        searches.append(clock.lap() if penalty is None else 0.0)
-        models.append(training.model(chosen))
-        return prepared + clock.lap()
-
-    def again() -> float:
-        clock.lap()
-        prepare().model(models[0].penalty)
-        return clock.lap()
-
-    seconds, peak = cost_of(first, again, memory, traced)
-    return Trained(models[0], seconds, searches[0], peak)
+def train(prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float]) -> Trained:
+    """Train, and count the seconds. `apart` counts those so far of work that is no part of learning."""
+    clock = _Clock(apart)
+    training = prepare()
+    prepared = clock.lap()
+    chosen = training.search() if penalty is None else penalty
+    search = clock.lap()
+    model = training.model(chosen)
+    return Trained(model, prepared + clock.lap(), 0.0 if penalty is not None else search)
 
 
 def _without(inputs: Inputs, columns: Array, rows: Mask) -> Iterator[tuple[Array, Floats]]:
@@ -151,23 +132,17 @@ def _without(inputs: Inputs, columns: Array, rows: Mask) -> Iterator[tuple[Array
 def seconds_to_predict(model: Predict, inputs: TimedInputs, rows: Mask) -> float:
     """Return the seconds to predict these rows, reading apart."""
 
-    def run() -> float:
-        seconds = 0.0
-        before = len(inputs.made)
-        for _, Z in inputs.blocks(rows):
-            started = time.perf_counter()
-            model(Z.astype(np.float64))
-            seconds += time.perf_counter() - started
-        return seconds + sum(made for _, made in inputs.made[before:])
-
-    return repeated(run)
+    seconds, before = 0.0, len(inputs.made)
+    for _, Z in inputs.blocks(rows):
+        seconds += seconds_of(partial(model, Z.astype(np.float64)))
+    return seconds + sum(made for _, made in inputs.made[before:])
 
 
 class _Clock:
     """Seconds between laps, without those that `apart` counts."""
 
     def __init__(self, apart: Callable[[], float]) -> None:
-        self._apart, self._last = apart, 0.0
+        self._apart, self._last = apart, time.perf_counter() - apart()
 
     def lap(self) -> float:
         now = time.perf_counter() - self._apart()
@@ -259,7 +234,7 @@ class Machines:
         def on_rows() -> Training:
             return self._learner.on_rows(inputs, train_rows, self.truth)
 
-        trained = train(on_rows, self._penalty, lambda: inputs.seconds, not self._learner.small_objects)
+        trained = train(on_rows, self._penalty, lambda: inputs.seconds)
         n = int(train_rows.sum())
         making = inputs.making(n)  # before other passes over the same rows
         scores, tested = self._scored(self.scoring, trained.model, inputs, train_rows)
@@ -279,7 +254,7 @@ class Machines:
         likely = replace(self.scoring, probabilities=True)
         scores, tested = self._scored(likely, model, inputs, self._split.train)
         predicting = seconds_to_predict(model, inputs, self._split.test)
-        trained = Trained(model, model.seconds, 0.0, None)
+        trained = Trained(model, model.seconds, 0.0)
         return Learned(trained, scores, tested, making, predicting, model.rows * inputs.width * 8)
 
     def _scored(
@@ -296,21 +271,11 @@ class Machines:
     def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: InputRows) -> Learned:
         """Learn with the exact kernel of training rows X with these numbers, unless it is known from another map."""
         kernels: list[Floats] = []
-
-        def kernel() -> float:
-            kernels.clear()  # two of them might not fit
-            return timed(lambda: kernels.append(subject.exact_kernel(X)))()
-
-        seconds, kernel_bytes = cost_of(kernel, kernel, PeakMemory(), traced=True)
+        seconds = seconds_of(lambda: kernels.append(subject.exact_kernel(X)))
         K = kernels.pop()
         key = sha256(np.ascontiguousarray(K).data).digest()
         if key not in self._exact:
-            # Solvers with a kernel matrix make no small objects.
-            trained = train(
-                lambda: self._learner.on_kernel(K, rows, self.truth), self._penalty, lambda: 0.0, traced=True
-            )
-            peak = max(kernel_bytes or 0, K.nbytes + (trained.peak_bytes or 0))
-            trained = replace(trained, peak_bytes=peak)
+            trained = train(lambda: self._learner.on_kernel(K, rows, self.truth), self._penalty, lambda: 0.0)
             test_rows, predicted, predicting = self._predicted(subject, trained.model, X)
             tested = self.truth.tested(test_rows, predicted)
             scores = self.scoring.every(tested, self.truth.tested(rows, trained.model(K)))
@@ -324,10 +289,9 @@ class Machines:
         predicted: list[Floats] = []
 
         def predict() -> None:
-            predicted.clear()
             parts = (tests[i : i + most] for i in range(0, len(tests), most))
             predicted.extend(model(subject.exact_kernel(part, X)) for part in parts)
 
         # Each row costs the same, so the seconds of a part of the test rows tell those of all.
-        seconds = repeated(timed(predict)) * int(self._split.test.sum()) / len(rows)
+        seconds = seconds_of(predict) * int(self._split.test.sum()) / len(rows)
         return rows, np.concatenate(predicted), seconds

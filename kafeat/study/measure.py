@@ -18,7 +18,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
-from kafeat.study.costs import repeated, timed
+from kafeat.study.costs import seconds_of
 from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
 from kafeat.study.inputs import EvaluatedMap, RereadableData
 from kafeat.study.kernel_error import (
@@ -260,13 +260,13 @@ class Evaluator:
         """Return the scores and the costs of the learner on all its inputs, and of boosting."""
         rows, request, scoring, labels = self._rows, self._request, machines.scoring, machines.truth.labels
         # A model was fitted before, at no cost here.
-        cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
+        fit_seconds = fit.seconds or 0.0
         penalty = of.features.trained.model.penalty
         return {
             "constant": scoring.of_constant(labels[rows.train], labels[rows.test]),
             "raw": of.raw.entries(),
             "map": {
-                **of.features.entries(*cost), "transform_seconds": of.features.making_seconds,
+                **of.features.entries(fit_seconds), "transform_seconds": of.features.making_seconds,
                 "equivalent": equivalent_learner(request.learner, scoring.task.kind, penalty),
             },
             "exact": {
@@ -274,7 +274,7 @@ class Evaluator:
                 "rows": min(int(rows.train.sum()), request.exact_rows), "rows_test": len(of.exact.tested[1]),
             },
             "map_exact_rows": {
-                "score": of.same_rows.scores["score"], "total_seconds": of.same_rows.total_seconds(cost[0]),
+                "score": of.same_rows.scores["score"], "total_seconds": of.same_rows.total_seconds(fit_seconds),
             },
             **({} if isinstance(of.boosting, str) else {"boosting": of.boosting.entries()}),
         }  # fmt: skip
@@ -302,7 +302,7 @@ def _of_kernel(subject: EvaluatedMap, X: InputRows) -> tuple[Entries, Floats, Fl
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
     subject.map.program()  # compute derived arrays before the time is measured
-    transform_seconds = repeated(timed(lambda: subject.transform(X)))
+    transform_seconds = seconds_of(lambda: subject.transform(X))
     Z: Floats = subject.transform(X).astype(np.float64)
     started = time.perf_counter()
     K: Floats = subject.exact_kernel(X)

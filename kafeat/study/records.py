@@ -68,7 +68,7 @@ MACHINES = ("raw", "map", "exact")
 SCORED = ("constant", *MACHINES, "boosting", "model")
 """All that is scored: a constant, the learner on its inputs, gradient boosting, and the predictor of a model."""
 
-COSTS = ("learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")
+COSTS = ("learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "matrix_bytes")
 
 
 class Estimate(TypedDict):

@@ -198,7 +198,6 @@ def cost_table(summaries: Sequence[Summary]) -> list[TableColumn]:
         *([column(same, "same_rows")] if same else []),
         TableColumn("search, s", [spell_seconds(row.of("search_seconds") or None) for row in rows], 5),
         column("predict, s", "predict_seconds"),
-        column("peak, MB", "peak_bytes", 1),
         column("features (or kernel), MB", "matrix_bytes", 6),
         column(f"transform {first['rows']:,} rows, s", "transform", 3),
         TableColumn("bytes a row", [_bytes(row) for row in rows], 4),

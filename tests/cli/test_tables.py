@@ -60,7 +60,7 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
         "rows_train": 1438, "rows_test": 359, "rows_test_exact": 359, "rows_exact": 300, "task": "classification",
         "total_seconds_map_exact_rows": figure(0.25),
         **{f"{cost}_{which}": figure(0.25) for which in ("raw", "map", "exact") for cost in (
-            "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")},
+            "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "matrix_bytes")},
     }  # fmt: skip
     record = {"rows": 359, "rows_seen_in_fit": 0, "reference": None, "task": "classification", "learner": "ridge",
               "rows_train": 1438, "rows_exact": 300, "rows_test": 359, "map": "m",

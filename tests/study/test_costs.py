@@ -1,67 +1,6 @@
-"""Short work is repeated, long work is not, and memory is that of the arrays that are held."""
+"""Tables of costs: every machine once, two digits, and only differences that matter."""
 
-import itertools
-import tracemalloc
-
-import numpy as np
-import pytest
-
-import kafeat.study.costs
-from kafeat.study.costs import PeakMemory, cost_of, repeated
 from kafeat.study.tables import cost_table, findings, rows_of, spell_megabytes, spell_number, spell_seconds
-
-
-@pytest.fixture
-def clock(monkeypatch, timed_once):
-    """A clock that only work moves."""
-
-    class Clock:
-        now = 0.0
-
-        def work(self, seconds):
-            self.now += seconds
-            return seconds
-
-    clock = Clock()
-    monkeypatch.setattr(kafeat.study.costs, "_ENOUGH", timed_once)
-    monkeypatch.setattr(kafeat.study.costs.time, "perf_counter", lambda: clock.now)
-    return clock
-
-
-def test_short_work_is_repeated_and_its_first_run_does_not_count(clock):
-    seconds = iter([0.5, 0.01, 0.02, 0.015, 0.025, 0.012, 9.0])
-    # five runs after the first: their median
-    assert repeated(lambda: clock.work(next(seconds))) == pytest.approx(0.015)
-    assert next(seconds) == 9.0
-
-
-def test_repetition_ends_after_a_tenth_of_a_second_and_long_work_runs_once(clock):
-    runs = itertools.count()
-    assert repeated(lambda: clock.work(0.06 + 0 * next(runs))) == pytest.approx(0.06)
-    assert next(runs) == 3  # the first, and two
-    assert repeated(lambda: clock.work(3.0), lambda: pytest.fail("long work was repeated")) == 3.0
-
-
-def test_memory_is_of_what_is_held_at_once():
-    with PeakMemory() as memory:
-        first = np.ones(1 << 20)
-        with memory.skipping():
-            np.ones(1 << 22)
-        del first
-        np.ones(1 << 18)
-    assert 8 << 20 <= memory.bytes < (8 << 20) + 100_000
-    assert not tracemalloc.is_tracing()
-
-
-def test_long_work_is_not_traced(clock):
-    calls = []
-    assert cost_of(lambda: clock.work(6.0), lambda: calls.append(1), PeakMemory()) == (6.0, None)
-    assert not calls
-    seconds, peak = cost_of(
-        lambda: clock.work(0.2), lambda: clock.work(0.2 + 0 * len(np.ones(1 << 17))), PeakMemory()
-    )
-    assert seconds == pytest.approx(0.2)
-    assert peak >= 8 << 17
 
 
 def test_figures_have_two_digits():
@@ -76,7 +15,7 @@ def entry(name, total=(0.1, 0.1, 0.1), exact_score=0.9, rows_exact=100):
     def figure(value):
         return {"mean": value, "standard_error": None}
 
-    keys = ("learn_seconds", "search_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")
+    keys = ("learn_seconds", "search_seconds", "predict_seconds", "matrix_bytes")
     return {
         "map": name, "setting": {}, "n_components": 16, "columns_raw": 4, "rows": 20,
         "bytes_per_row": 64, "rows_train": 100, "rows_exact": rows_exact,

@@ -94,7 +94,6 @@ def test_costs_count_everything_and_the_search_apart(compared):
         assert record["matrix_bytes_map"] == 720 * 4 * D
         assert record["matrix_bytes_exact"] == 8 * rows**2
         # The kernel, and the copies of it that are centred and factored.
-        assert record["peak_bytes_exact"] > 2 * record["matrix_bytes_exact"]
         for which in ("raw", "map", "exact"):
             assert record[f"search_seconds_{which}"] > 0
             assert record[f"predict_seconds_{which}"] > 0
@@ -557,7 +556,7 @@ def test_recipes_that_only_python_can_give_are_evaluated(rings, more, inner):
 
 
 def test_the_figures_do_not_depend_on_threads(rings):
-    """Of BLAS or of ours: but for seconds and peaks of memory, everything is the same to the last bit."""
+    """Of BLAS or of ours: but for seconds, everything is the same to the last bit."""
     found = []
     for jobs, threads in ((1, 1), (3, 2)):
         with threadpool_limits(limits=threads, user_api="blas"):
@@ -566,7 +565,7 @@ def test_the_figures_do_not_depend_on_threads(rings):
                 sweep={"n_components": [4, 64]}, exact_rows=300, rows=300, jobs=jobs,
             )  # fmt: skip
         found.append([
-            {key: value for key, value in one.items() if not key.startswith("peak") and "seconds" not in key}
+            {key: value for key, value in one.items() if "seconds" not in key}
             for one in result["records"]
         ])  # fmt: skip
     assert found[0] == found[1]

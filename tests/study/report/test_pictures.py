@@ -35,7 +35,7 @@ def summary(setting, score, exact=0.9, name="m"):
         "transform_seconds_map": figure_of(0.1), "kernel_seconds_exact": figure_of(0.2),
         "total_seconds_map_exact_rows": figure_of(0.1),
         **{f"{cost}_{which}": figure_of(0.1 + score) for which in ("raw", "map", "exact") for cost in (
-            "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")},
+            "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "matrix_bytes")},
     }  # fmt: skip
 
 

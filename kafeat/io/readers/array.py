@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -11,15 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.contract.checks import all_finite, cast_finite
-from kafeat.contract.tile import InputRows, TextRows, dense, numbers_of
+from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import DataError, InvalidValueError
-from kafeat.io.columns.categories import Categories, Vocabulary, spelled
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.dialect import KEEP, UTC
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import first_of_rows, spell_problem
-from kafeat.io.columns.times import local_seconds
 from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.table import TableChunk
 from kafeat.types import Array, Floats, Mask
 
 Window = Callable[[int, int], Array]
@@ -39,7 +37,7 @@ def check_array(location: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
 
 @dataclass(eq=False)
 class ArrayChunk(Chunk):
-    """Some rows of an array. `features` are the feature columns, `keep` the passthrough columns by name."""
+    """Some rows of an array, for columns of plain numbers. `keep` are the passthrough columns by name."""
 
     block: Array
     features: list[int]
@@ -47,54 +45,21 @@ class ArrayChunk(Chunk):
 
     @cached_property
     def passthrough(self) -> pa.Table | None:
-        if not self.keep:
-            return None
-        native = self.block.dtype.newbyteorder("=")
-        arrays = [pa.array(self.block[:, i].astype(native)) for i in self.keep.values()]
-        return pa.Table.from_arrays(arrays, names=list(self.keep))
+        return _table(self.block, list(self.keep.values()), list(self.keep)) if self.keep else None
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        plain = self.columns.plain
-        texts = () if plain else [j for j, column in enumerate(self.columns.features) if column.text]
-        if texts:
-            numbers, sound = self._of_numbers.decode(dtype)
-            words = [spelled(self._as_it_is(j)) for j in texts]
-            return self.columns.beside_texts(numbers_of(numbers), words), sound
-        block, coded = self._numbers(), self._coded()
-        if not plain and any(column.dialect.timezone not in (KEEP, UTC) for column in self.columns.features):
-            block = self._on_clocks(block)
-        if block.dtype == dtype and not coded:
+        block = self._numbers()
+        if block.dtype == dtype:
             same: Floats = block.view(np.ndarray)
-            return same, all_finite(same) or not self._bad(same, coded).any()
+            return same, all_finite(same) or not self._bad(same).any()
         out = np.empty_like(block, dtype, subok=False)
-        finite = cast_finite(block, out)
-        for j in coded:
-            finite &= cast_finite(self.columns.features[j].codes(self._as_it_is(j)), out[:, j])
-        return out, finite or not self._bad(out, coded).any()
+        return out, cast_finite(block, out) or not self._bad(out).any()
 
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
-        if isinstance(X, TextRows):
-            for invalid in self._of_numbers.invalid_values(X.numbers):
-                place = X.plain[invalid.column].item() if isinstance(invalid.column, int) else None
-                yield InvalidValueError(invalid.row, place, invalid.problem)
-            return
-        X = dense(X)
-        block, coded = self._numbers(), self._coded()
-        for row, column in first_of_rows(self._bad(X, coded)):
-            known = coded.get(column)
-            value = (block[row, column] if known is None else self.block[row, self.features[column]]).item()
-            problem = spell_problem(value, None, 0, X.dtype) if known is None else known.problem(value)
+        X, block = dense(X), self._numbers()
+        for row, column in first_of_rows(self._bad(X)):
+            problem = spell_problem(block[row, column].item(), None, 0, X.dtype)
             yield InvalidValueError(row, column, problem)
-
-    @property
-    def _of_numbers(self) -> Self:
-        """The same rows without the columns of texts."""
-        pairs = zip(self.features, self.columns.features, strict=True)
-        features = [place for place, column in pairs if not column.text]
-        return replace(self, columns=self.columns.numbers, features=features)
-
-    def head(self, rows: int) -> Self:
-        return replace(self, rows=rows, block=self.block[:rows])
 
     def _filtered(self, rows: Mask) -> Self:
         return replace(self, block=self.block[rows])
@@ -107,32 +72,15 @@ class ArrayChunk(Chunk):
         every = self.features == list(range(self.block.shape[1]))
         return self.block if every else self.block[:, self.features]
 
-    def _on_clocks(self, block: Array) -> Array:
-        """Return the numbers with instants as what the clocks of their zones show."""
-        block = block.astype(np.float64)
-        for j, column in enumerate(self.columns.features):
-            if column.times:
-                block[:, j] = local_seconds(block[:, j], column.dialect.timezone)
-        return block
-
-    def _as_it_is(self, column: int) -> pa.Array:
-        """Return a feature column in its own type: floats would lose digits of whole numbers and names of booleans."""
-        values = self.block[:, self.features[column]]
-        return pa.array(values.astype(values.dtype.newbyteorder("=")))
-
-    def _coded(self) -> dict[int, Categories | Vocabulary]:
-        """Return the columns that are read as categories."""
-        if self.columns.plain:
-            return {}
-        return {j: c.categories for j, c in enumerate(self.columns.features) if c.categories is not None}
-
-    def _bad(self, X: Floats, coded: Mapping[int, Categories | Vocabulary]) -> Mask:
+    def _bad(self, X: Floats) -> Mask:
         """Return a mask of invalid entries. A NaN is valid if missing numbers are accepted."""
-        bad = ~np.isfinite(X)
-        if self.columns.missing:
-            plain = [j for j in range(X.shape[1]) if j not in coded]
-            bad[:, plain] = np.isinf(X[:, plain])
-        return bad
+        return np.isinf(X) if self.columns.missing else ~np.isfinite(X)
+
+
+def _table(block: Array, places: Sequence[int], names: Sequence[str]) -> pa.Table:
+    """Return columns in their own type: floats would lose digits of whole numbers and names of booleans."""
+    native = block.dtype.newbyteorder("=")
+    return pa.Table.from_arrays([pa.array(block[:, i].astype(native)) for i in places], names=list(names))
 
 
 @lru_cache(maxsize=8)
@@ -162,7 +110,12 @@ class ArrayReader(Reader):
             block = self._window(start, min(start + height, stop))
             if block.dtype.kind == "f" and block.dtype.itemsize > 8:
                 block = block.astype(np.float64)
-            yield ArrayChunk(self.location, start, len(block), columns, block, features, kept)
+            if columns.plain:
+                yield ArrayChunk(self.location, start, len(block), columns, block, features, kept)
+                continue
+            table = _table(block, [*features, *kept.values()], [*map(str, features), *keep])
+            take = (lambda table, _start: table.select(list(keep))) if keep else None
+            yield TableChunk(self.location, start, len(block), columns, table, take)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         kind = pa.from_numpy_dtype(self._dtype.newbyteorder("="))

@@ -112,10 +112,6 @@ class Chunk(ABC):
         )
 
     @abstractmethod
-    def head(self, rows: int) -> Self:
-        """Return the first rows as a chunk."""
-
-    @abstractmethod
     def cells(self, row: int) -> list[Any]:
         """Return the values of the feature columns of a row, as builtins."""
 
@@ -217,7 +213,7 @@ class Reader(Table, ABC):
             columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
         ):
             if self.limit is not None and chunk.rows > self.limit - got:
-                chunk = chunk.head(self.limit - got)
+                chunk = chunk.selected(np.arange(chunk.rows) < self.limit - got)
             got += chunk.rows
             if promised is not None and got > promised:
                 break

@@ -281,10 +281,6 @@ class LibsvmChunk(SparseChunk):
     def _parsed(self) -> LabelledEntries:
         return parsed(self.lines)
 
-    def head(self, rows: int) -> Self:
-        lines = b"".join(line + b"\n" for line in self.lines.split(b"\n", rows)[:rows])
-        return replace(self, rows=rows, lines=lines)
-
     def _filtered(self, rows: Mask) -> Self:
         lines = zip(self.lines.split(b"\n"), rows.tolist(), strict=False)
         return replace(self, lines=b"".join(line + b"\n" for line, kept in lines if kept))

@@ -133,9 +133,6 @@ class DecodedChunk(Chunk):
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
         return iter(())
 
-    def head(self, rows: int) -> Self:
-        return replace(self, rows=rows, X=self.X[:rows])
-
     def _filtered(self, rows: Mask) -> Self:
         return replace(self, X=self.X[rows])
 

@@ -52,11 +52,8 @@ class NpyReader(ArrayReader):
         self._fill(head, 0)
         file = io.BytesIO(head.data)
         shape, by_columns, dtype = read_header(file)
-        if dtype.hasobject:
-            raise ValueError("Python objects")
         self._offset, self._by_rows = file.tell(), not by_columns
-        whole = all(type(n) is int and n >= 0 for n in shape)  # NumPy accepts True as a length
-        if not whole or size < self._offset + math.prod(shape) * dtype.itemsize:
+        if size < self._offset + math.prod(shape) * dtype.itemsize:
             raise ValueError(f"{size:,} bytes, and a header that claims the shape {shape} of {dtype}")
         return shape, dtype
 
@@ -107,4 +104,11 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError(f"an NPY header of version {version}, and not from 1.0 to 3.0")
     first = version == (1, 0)
-    return (np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0)(file)
+    shape, by_columns, dtype = (
+        np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    )(file)
+    if dtype.hasobject:
+        raise ValueError("Python objects")
+    if not all(type(n) is int and n >= 0 for n in shape):  # NumPy accepts True as a length
+        raise ValueError(f"a header that claims the shape {shape}")
+    return shape, by_columns, dtype

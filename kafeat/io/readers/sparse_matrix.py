@@ -170,11 +170,6 @@ class CsrChunk(SparseChunk):
     def passthrough(self) -> pa.Table | None:
         return None
 
-    def head(self, rows: int) -> Self:
-        starts = self.starts[: rows + 1]
-        last = int(starts[-1])
-        return replace(self, rows=rows, values=self.values[:last], places=self.places[:last], starts=starts)
-
     def _filtered(self, rows: Mask) -> Self:
         lengths = np.diff(self.starts)
         entries = np.repeat(rows, lengths)
@@ -301,8 +296,7 @@ class _Member:
         self._location, self._name = location, name
         self._file = archive.open(f"{name}.npy")
         self.shape, _, self.dtype = read_header(self._file)
-        whole = all(type(n) is int and n >= 0 for n in self.shape)  # NumPy accepts True as a length
-        if self.dtype.hasobject or len(self.shape) > 1 or not whole:
+        if len(self.shape) > 1:
             raise DataError(
                 f"{location}: {name}: expected a vector of numbers, got {self.dtype} of shape {self.shape}"
             )

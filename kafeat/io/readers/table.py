@@ -143,9 +143,6 @@ class TableChunk(Chunk):
             else:
                 yield self._invalid(row, feature, X.dtype)
 
-    def head(self, rows: int) -> Self:
-        return replace(self, rows=rows, table=self.table.slice(0, rows))
-
     def _filtered(self, rows: Mask) -> Self:
         return replace(self, table=self.table.filter(pa.array(rows)))
 

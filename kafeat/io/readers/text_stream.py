@@ -46,7 +46,6 @@ class HashingStream(io.RawIOBase):
         # Arrow reads ahead in its own thread, also while `digest` reads the rest of a limited input.
         self._lock = threading.Lock()
         self.ended = False
-        self.n_bytes = 0
         self._ahead = b""
         while len(self._ahead) < _MAGIC and b"\n" not in self._ahead and not self.ended:
             self._ahead += self._take(_MAGIC - len(self._ahead))
@@ -75,7 +74,6 @@ class HashingStream(io.RawIOBase):
                 raise refused(self._location, error) from error
             self.ended = len(data) < size and not self.paused
             self._hash.update(data)
-            self.n_bytes += len(data)
             return data
 
     def digest(self) -> str:

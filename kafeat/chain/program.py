@@ -1,4 +1,4 @@
-"""A fitted model made ready to run: one program for features, sparse features and predictions, on any backend."""
+"""A fitted model made ready to run: one program for features, sparse features and predictions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,17 +26,12 @@ WithIntervals = Callable[[Transform, np.dtype[Any], Sequence[float]], Transform]
 """Return the transform of a predictor with the ends of the intervals of each level behind its outputs."""
 
 
-class Worker(Protocol):
-    """One worker's loop over the tiles of a chunk. Its buffers are its own."""
+Worker = Callable[[InputRows, Any, int], Made]
+"""One worker's loop over the tiles of a chunk, with buffers of its own: the results of rows X.
 
-    rows: int
-    """The height of a tile."""
-
-    def __call__(self, X: InputRows, out: Any, above: int = 0) -> Made:
-        """Return the results of rows X: in `out` (n, width), or as sparse rows where `out` is None.
-
-        The place of the first row in its tile is `above`. The first row that is refused raises `InvalidValueError`.
-        """
+They are in `out` (n, width), or sparse rows where that is None. The place of the first row in its tile is the last
+argument. The first row that is refused raises `InvalidValueError`.
+"""
 
 
 @dataclass(frozen=True)

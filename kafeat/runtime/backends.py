@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from kafeat.errors import SystemRefusedError, UsageError
@@ -22,18 +22,10 @@ _AHEAD = 2
 _GATHERED_AT_ONCE = 8
 
 
-@contextmanager
-def start_engine(engine: Engine) -> Iterator[Pool]:
+def start_engine(engine: Engine) -> AbstractContextManager[Pool]:
     """Start an engine; at the end of the block, end it and cancel its work as far as possible."""
     engine.check()
-    with ExitStack() as stack:
-        try:
-            pool = stack.enter_context(_ENGINES[engine.name](engine))
-        except ImportError as error:
-            raise UsageError(
-                f"--engine {engine.name}: expected its packages, got: {error}; pip install 'kafeat[{engine.name}]'"
-            ) from error
-        yield pool
+    return _ENGINES[engine.name](engine)
 
 
 @contextmanager
@@ -72,7 +64,10 @@ def _dask(engine: Engine) -> Iterator[Pool]:
 
     def check() -> None:
         if client.status != "running":
-            raise _lost(f"{engine.address}: expected the Dask scheduler to stay, got a lost connection")
+            raise SystemRefusedError(
+                f"{engine.address}: expected the Dask scheduler to stay, got a lost connection; what is done stays "
+                "done: run again with --resume"
+            )
 
     try:
         try:
@@ -82,7 +77,8 @@ def _dask(engine: Engine) -> Iterator[Pool]:
                 f"{engine.address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker "
                 f"{engine.address}"
             ) from error
-        yield Pool(submit, engine.jobs or _at_once(sum(client.nthreads().values())), check)
+        # Enough for a cluster that grows, but bounded.
+        yield Pool(submit, engine.jobs or max(1000, 4 * sum(client.nthreads().values())), check)
     finally:
         with suppress(Exception):  # the work is done or has failed, whatever the cluster does at its end
             client.close(timeout=5)
@@ -90,8 +86,12 @@ def _dask(engine: Engine) -> Iterator[Pool]:
 
 
 def _dask_client(address: str | None) -> distributed.Client:
-    import distributed
-
+    try:
+        import distributed
+    except ImportError as error:
+        raise UsageError(
+            f"--engine dask: expected its packages, got: {error}; pip install 'kafeat[dask]'"
+        ) from error
     # Its warnings are about faults that are handled here.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
@@ -100,15 +100,6 @@ def _dask_client(address: str | None) -> distributed.Client:
         raise SystemRefusedError(
             f"{address}: expected a Dask scheduler, got: {error or 'no answer'}"
         ) from error
-
-
-def _lost(fault: str) -> SystemRefusedError:
-    return SystemRefusedError(f"{fault}; what is done stays done: run again with --resume")
-
-
-def _at_once(cores: int) -> int:
-    """Return the number of items to submit at once: enough for a cluster that grows, but bounded."""
-    return max(1000, 4 * cores)
 
 
 def _settle(future: Future[Any], result: Callable[[], Any]) -> None:

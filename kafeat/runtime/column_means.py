@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from kafeat.contract.step import DOUBLE
-from kafeat.contract.tile import InputRows, SparseRows, TextRows
+from kafeat.contract.tile import InputRows, SparseRows, TextRows, dense
 from kafeat.types import Array, Floats
 
 
@@ -55,7 +55,11 @@ class ColumnMeans:
             known, total = column_sums(X)
             count = np.maximum(known, 1.0)
             mean = total / count
-            deviation = np.sqrt(_squares(X, mean, known) / count)[columns]
+            if isinstance(X, TextRows):
+                apart: InputRows = replace(X, numbers=_squares(X.numbers, mean[X.plain]))
+            else:
+                apart = _squares(dense(X), mean)
+            deviation = np.sqrt(column_sums(apart)[1] / count)[columns]
         if not np.isfinite(deviation).all():
             return None
         return cls(known[columns], mean[columns], deviation, len(X))
@@ -108,14 +112,6 @@ class ColumnMeans:
         return cls(known, mean, deviation, rows)
 
 
-def _squares(X: InputRows, mean: Floats, known: Floats) -> Floats:
-    """Return the sum of the squared distances of the known values of each column from their mean, (d,)."""
-    if isinstance(X, TextRows):
-        squares = np.zeros(X.width)
-        squares[X.plain] = _squares(X.numbers, mean[X.plain], known[X.plain])
-        return squares
-    if isinstance(X, SparseRows):
-        apart = np.nan_to_num(X.values - mean[X.columns])
-        zeros = known - np.bincount(X.columns[~np.isnan(X.values)], minlength=X.width)
-        return np.bincount(X.columns, apart**2, X.width) + zeros * mean**2
-    return np.nan_to_num(np.square(X - mean), nan=0.0, posinf=np.inf).sum(axis=0)
+def _squares(X: Floats, mean: Floats) -> Floats:
+    """Return the squared distances of rows X (n, d) from the mean (d,), 0 for what is missing."""
+    return np.nan_to_num(np.square(X - mean), nan=0.0, posinf=np.inf)

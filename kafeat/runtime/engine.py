@@ -52,7 +52,7 @@ class Engine:
             )
 
 
-PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 10.0
 """Seconds to wait for stopped work."""
 
 
@@ -84,11 +84,11 @@ class Stop:
         if self._asked.is_set():
             raise InterruptedError("the run has ended")
 
-    def ask(self, patience: float = PATIENCE_SECONDS) -> None:
-        """Stop all work, and return when it has ended, or after `patience` seconds."""
+    def ask(self) -> None:
+        """Stop all work, and return when it has ended, or after some seconds."""
         self._asked.set()
         with self._changed:
-            self._changed.wait_for(lambda: not self._at_work, patience)
+            self._changed.wait_for(lambda: not self._at_work, _PATIENCE_SECONDS)
 
 
 _of_this_process = Stop()

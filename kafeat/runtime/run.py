@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.program import Program, Worker
+from kafeat.chain.program import Program
 from kafeat.chain.tiles import Made, tiles, with_good_rows
 from kafeat.contract.tile import InputRows, SparseRows
 from kafeat.errors import DataError, InvalidValueError, UsageError
@@ -21,6 +21,9 @@ from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.ordered_map import ordered_map, prefetch
 from kafeat.types import Array, Floats, Mask
+
+Bad = dict[int, InvalidValueError]
+"""The rows of a chunk that are set aside, and why."""
 
 
 class Target(Protocol):
@@ -135,7 +138,7 @@ def run(
     A further thread reads ahead, unless the chunks are in memory: then this thread is one of the workers, and a single
     job starts no thread.
     """
-    worker = partial(_worker, program, target, policy)
+    worker = partial(_Worker, program, target, policy)
     with one_blas_thread():
         read = chunks if in_memory else prefetch(chunks, 2)
         items = ((c, None if target is None else target.buffer(c.start, c.rows)) for c in read)
@@ -199,57 +202,71 @@ def shared_height(program: Program, chunk_rows: int, rows: int, jobs: int) -> in
     return min(chunk_rows, max(1, tiles) * program.rows)
 
 
-def _worker(
-    program: Program, target: Target | None, policy: RowPolicy
-) -> Callable[[tuple[Chunk, Floats | None]], Done]:
-    work = program.worker()
+class _Worker:
+    """The work on a chunk, and on each tile of it where bad rows are set aside. Its buffers are its own."""
 
-    def run_one(item: tuple[Chunk, Floats | None]) -> Done:
+    def __init__(self, program: Program, target: Target | None, policy: RowPolicy) -> None:
+        self._program, self._target, self._policy = program, target, policy
+        self._work = program.worker()
+
+    def __call__(self, item: tuple[Chunk, Floats | None]) -> Done:
         chunk, out = item
         bad: dict[int, InvalidValueError] = {}
         try:
-            X, sound = chunk.decode(program.reads)
+            X, sound = chunk.decode(self._program.reads)
             for refused in () if sound else chunk.invalid_values(X):
-                if not policy.set_aside:
+                if not self._policy.set_aside:
                     raise refused
                 bad[refused.row] = refused
-            above = chunk.above % program.rows
-            made = (
-                _setting_aside(program, work, X, out, above, bad) if policy.set_aside else work(X, out, above)
-            )
+            above = chunk.above % self._program.rows
+            aside = self._policy.set_aside
+            made = self._setting_aside(X, out, above, bad) if aside else self._work(X, out, above)
         except InvalidValueError as refused:
-            raise DataError(f"{chunk.located(refused)}{policy.advice}") from None
-        done = _done(program, policy, chunk, X, made, bad)
-        if target is not None and out is not None:
-            target.filled(chunk.start, out)
+            raise DataError(f"{chunk.located(refused)}{self._policy.advice}") from None
+        done = self._done(chunk, X, made, bad)
+        if self._target is not None and out is not None:
+            self._target.filled(chunk.start, out)
         return done
 
-    return run_one
+    def _setting_aside(self, X: InputRows, out: Floats | None, above: int, bad: Bad) -> Made:
+        """Run tile by tile, and add refused rows to `bad`; a good row takes the place of each bad one."""
+        pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
+        for tile, place in tiles(len(X), self._program.rows, above):
+            made = self._tile(X[tile], None if out is None else out[tile], tile.start, place, bad)
+            pieces.append(made.features)
+            clipped[tile] = 0 if made.clipped is None else made.clipped
+        stacked = SparseRows.stacked(pieces, self._program.width, self._program.dtype) if out is None else out
+        return Made(stacked, clipped)
 
+    def _tile(self, X: InputRows, out: Floats | None, start: int, above: int, bad: Bad) -> Made:
+        good = _good(len(X), [row - start for row in bad if 0 <= row - start < len(X)])
+        made, refusals = with_good_rows(
+            good, lambda rows: self._work(X if good.all() else X[rows], out, above)
+        )
+        bad.update((start + one.row, one.moved(start)) for one in refusals)
+        if made is not None:
+            return made
+        nothing = SparseRows(np.empty(0), np.empty(0, np.int64), np.zeros(len(X) + 1, np.int64), 0)
+        return Made(nothing if out is None else out, None)
 
-def _done(
-    program: Program,
-    policy: RowPolicy,
-    chunk: Chunk,
-    X: InputRows,
-    made: Made,
-    bad: dict[int, InvalidValueError],
-) -> Done:
-    """Count and sum what the policy asks for. Bad rows do not count."""
-    features, clipped = made
-    good = _good(len(X), list(bad)) if bad else None
-    if isinstance(features, np.ndarray) and bad:
-        features[list(bad)] = np.nan
-    outside = total = inputs = None
-    if policy.column_ranges is not None:
-        outside = policy.column_ranges.outside(X if good is None else X[good])
-    if policy.sums:
-        total = _total(features if good is None else features[good])
-        inputs = column_sums(X if good is None else X[good])
-    if program.behind and isinstance(features, np.ndarray):
-        features, total = features[:, : program.width], None if total is None else total[program.width :]
-    n_clipped = 0 if clipped is None else int((clipped if good is None else clipped[good]).sum())
-    return Done(chunk, features, n_clipped, tuple(bad[row] for row in sorted(bad)), outside, total, inputs)
+    def _done(self, chunk: Chunk, X: InputRows, made: Made, bad: Bad) -> Done:
+        """Count and sum what the policy asks for. Bad rows do not count."""
+        features, clipped = made
+        good: Any = _good(len(X), list(bad)) if bad else slice(None)
+        if isinstance(features, np.ndarray) and bad:
+            features[list(bad)] = np.nan
+        outside = total = inputs = None
+        if self._policy.column_ranges is not None:
+            outside = self._policy.column_ranges.outside(X[good])
+        if self._policy.sums:
+            total, inputs = _total(features[good]), column_sums(X[good])
+        if self._program.behind and isinstance(features, np.ndarray):
+            width = self._program.width
+            features, total = features[:, :width], None if total is None else total[width:]
+        n_clipped = 0 if clipped is None else int(clipped[good].sum())
+        return Done(
+            chunk, features, n_clipped, tuple(bad[row] for row in sorted(bad)), outside, total, inputs
+        )
 
 
 def _total(features: Floats | SparseRows) -> Array:
@@ -262,37 +279,3 @@ def _good(rows: int, bad: list[int]) -> Mask:
     good = np.ones(rows, dtype=bool)
     good[bad] = False
     return good
-
-
-def _setting_aside(
-    program: Program,
-    work: Worker,
-    X: InputRows,
-    out: Floats | None,
-    above: int,
-    bad: dict[int, InvalidValueError],
-) -> Made:
-    """Run tile by tile, and add refused rows to `bad`; a good row takes the place of each bad one."""
-    pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
-    for tile, place in tiles(len(X), work.rows, above):
-        made = _tile(work, X[tile], None if out is None else out[tile], tile.start, place, bad)
-        pieces.append(made.features)
-        clipped[tile] = 0 if made.clipped is None else made.clipped
-    return Made(SparseRows.stacked(pieces, program.width, program.dtype) if out is None else out, clipped)
-
-
-def _tile(
-    work: Worker,
-    X: InputRows,
-    out: Floats | None,
-    start: int,
-    above: int,
-    bad: dict[int, InvalidValueError],
-) -> Made:
-    good = _good(len(X), [row - start for row in bad if 0 <= row - start < len(X)])
-    made, refusals = with_good_rows(good, lambda rows: work(X if good.all() else X[rows], out, above))
-    bad.update((start + one.row, one.moved(start)) for one in refusals)
-    if made is not None:
-        return made
-    nothing = SparseRows(np.empty(0), np.empty(0, np.int64), np.zeros(len(X) + 1, np.int64), 0)
-    return Made(nothing if out is None else out, None)

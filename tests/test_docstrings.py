@@ -19,8 +19,7 @@ MODULES = [
 ]  # fmt: skip
 METHODS = [
     kafeat.FeatureMap.transform, kafeat.FeatureMap.exact_kernel, kafeat.FeatureMap.matrix, kafeat.FeatureMap.save,
-    kafeat.FeatureMap.dumps, kafeat.FeatureMap.plot_error, kafeat.FeatureMap.plot_kernel,
-    kafeat.FeatureMap.plot_distances,
+    kafeat.FeatureMap.dumps, kafeat.FeatureMap.plot_kernel, kafeat.FeatureMap.plot_distances,
 ]  # fmt: skip
 
 

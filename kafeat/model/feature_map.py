@@ -87,7 +87,6 @@ class FeatureMap:
 
     dumps = serialize.dumps
     _repr_html_ = notebook.table
-    plot_error = notebook.plot_error
     plot_kernel = notebook.plot_kernel
     plot_distances = notebook.plot_distances
 

@@ -14,30 +14,9 @@ from kafeat.types import Array, Floats
 _GRAM_ROWS = 200
 _PAIRS = 40_000
 
-Losses = Mapping[str, tuple[float, float]]
-"""What a score loses without each column, and the standard error."""
-
-
-@dataclass(frozen=True)
-class ModelFigures:
-    """The data of the figures of a model: how honest its probabilities are, and where it errs."""
-
-    reliability: Reliability | None = None
-    """Only of classes."""
-    confusion: tuple[Array, tuple[str, ...]] | None = None
-    """Number of rows (k, k) of each true class that were predicted as each, and the classes; None for numbers."""
-    residuals: tuple[Floats, Floats] | None = None
-    """The predicted numbers and y − ŷ, of the first label; None for classes."""
-
-
-@dataclass(frozen=True)
-class LearningFigures:
-    """The data of the figures of the learner, on raw columns, on features and with the exact kernel."""
-
-    model: ModelFigures = ModelFigures()
-    """Empty unless the map ends in a predictor."""
-    importance: Losses | None = None
-    """What the score of test rows loses when a column is shuffled, the largest first."""
+ModelFigures = tuple[Reliability, tuple[Array, tuple[str, ...]]]
+"""How honest the probabilities of a model are; and the number of rows (k, k) of each class that were predicted as
+each, with the classes."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +28,10 @@ class MapFigures:
     exact: Floats
     approximate: Floats
     """Gram matrices of some rows, (r, r), with similar rows next to each other."""
-    pairs: tuple[Floats, Floats]
-    """k(x, y) and z(x)·z(y) of random pairs."""
     distances: tuple[Floats, Floats]
-    """‖φ(x) − φ(y)‖ and ‖z(x) − z(y)‖ of the same pairs."""
-    learning: LearningFigures = LearningFigures()
+    """‖φ(x) − φ(y)‖ and ‖z(x) − z(y)‖ of random pairs."""
+    model: ModelFigures | None = None
+    """None unless the map ends in a predictor of classes."""
 
 
 def same_map(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -61,7 +39,7 @@ def same_map(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return (one["map"], one["setting"]) == (other["map"], other["setting"])
 
 
-def map_figures(record: Any, K: Floats, Z: Floats) -> MapFigures:
+def map_figures(record: Any, K: Floats, Z: Floats, model: ModelFigures | None = None) -> MapFigures:
     """Return the data of a map with the exact kernel K (n, n) and the features Z (n, D) of some rows."""
     rng = np.random.default_rng(0)
     some = _in_order(K, rng)
@@ -74,11 +52,11 @@ def map_figures(record: Any, K: Floats, Z: Floats) -> MapFigures:
         record=record,
         exact=K[np.ix_(some, some)],
         approximate=Z[some] @ Z[some].T,
-        pairs=(K[i, j], near),
         distances=(
             np.sqrt(np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)),
             np.sqrt(np.maximum(norms[i] + norms[j] - 2.0 * near, 0.0)),
         ),
+        model=model,
     )
 
 

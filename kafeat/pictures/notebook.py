@@ -114,39 +114,6 @@ def _step(recipe: dict[str, Any]) -> str:
     return f"{recipe['kind']} ({parameters})" if parameters else str(recipe["kind"])
 
 
-def plot_error(self: Drawable, X: TableLike, rows: int = 1000) -> tuple[Axes, Axes]:
-    """Plot z(x)·z(y) against k(x, y) for random pairs of rows, and a histogram of the differences.
-
-    Parameters
-    ----------
-    X : array (n_rows, n_features_in), sparse matrix or table
-        Rows as for `transform`, at least two.
-    rows : int, default 1000
-        Number of rows to compare at most.
-
-    Returns
-    -------
-    tuple of two matplotlib.axes.Axes
-        Scatter plot and histogram.
-
-    Raises
-    ------
-    kafeat.errors.UsageError
-        The map has no exact kernel, or matplotlib is missing.
-
-    Examples
-    --------
-    >>> import kafeat, numpy as np, pytest
-    >>> _ = pytest.importorskip("matplotlib").use("agg")
-    >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
-    >>> len(fm.plot_error(X))
-    2
-    """
-    left, right = _drawn(self, X, rows, "entries", 2)
-    return left, right
-
-
 def plot_kernel(self: Drawable, X: TableLike, rows: int = 1000) -> tuple[Axes, Axes, Axes]:
     """Plot the exact and the approximate kernel matrix of some rows, similar rows together, and the difference.
 

@@ -1,4 +1,4 @@
-"""Figures of one map: Gram matrices, entries, distances, and its predictions."""
+"""Figures of one map: Gram matrices, distances, and its predictions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from kafeat.maths.calibration import Reliability
-from kafeat.maths.scoring import lower_is_better, spell_score
 from kafeat.pictures.canvas import Style
-from kafeat.pictures.figure_data import Losses, MapFigures
-from kafeat.types import Array, Floats
+from kafeat.pictures.figure_data import MapFigures
+from kafeat.types import Array
 
 
 def gram(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
@@ -34,19 +32,6 @@ def gram(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
         bar.outline.set_edgecolor(style.faint)
 
 
-def entries(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
-    """Draw approximate over exact values, and the histogram of their differences."""
-    exact, near = exhibit.pairs
-    axes[0].scatter(exact, near, s=2, alpha=0.25, lw=0, color=style.hues[0], rasterized=True)
-    ends = [float(min(exact.min(), near.min())), float(max(exact.max(), near.max()))]
-    axes[0].plot(ends, ends, color=style.ink, lw=1)
-    axes[0].set(xlabel="exact", ylabel="approximate")
-    axes[1].hist(near - exact, bins=80, color=style.hues[0])
-    axes[1].axvline(0.0, color=style.ink, lw=1)
-    axes[1].set(xlabel="error", ylabel="pairs")
-    axes[1].xaxis.set_major_locator(MaxNLocator(5))  # small errors have long labels
-
-
 def distances(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     """Draw the joint histogram of distances before and after the map."""
     before, after = exhibit.distances
@@ -59,22 +44,6 @@ def distances(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     bar.ax.tick_params(colors=style.ink, labelsize=8)
     bar.ax.yaxis.label.set_color(style.ink)
     bar.outline.set_edgecolor(style.faint)
-
-
-_MOST_COLUMNS = 15
-
-
-def importance(axes: Axes, style: Style, losses: tuple[Losses, str]) -> None:
-    """Draw what the score, which has this name, loses without the columns that are worth most, as bars."""
-    (of_columns, scoring), hue = losses, style.hues[0]
-    most = list(of_columns.items())[:_MOST_COLUMNS]
-    names = [name if len(name) <= 24 else f"{name[:23]}…" for name, _ in most]
-    means, errors = zip(*(loss for _, loss in most), strict=True)
-    axes.barh(range(len(most)), means, xerr=errors, color=hue, ecolor=style.ink)
-    axes.set_yticks(range(len(most)), names)
-    axes.invert_yaxis()
-    change = "rise" if lower_is_better(scoring) else "loss"
-    axes.set(xlabel=f"{change} of {spell_score(scoring)}")
 
 
 # More classes than this have no room for their names or counts.
@@ -104,11 +73,3 @@ def confusion(axes: Axes, _style: Style, rows: tuple[Array, Sequence[str]]) -> N
         for (i, j), n in np.ndenumerate(counts):
             ink = "black" if shares[i, j] > 0.6 else "white"
             axes.text(j, i, f"{n:,}", ha="center", va="center", color=ink, fontsize=7)
-
-
-def residuals(axes: Axes, style: Style, points: tuple[Floats, Floats]) -> None:
-    """Draw y − ŷ over ŷ."""
-    predicted, errors = points
-    axes.scatter(predicted, errors, s=3, alpha=0.3, lw=0, color=style.hues[0], rasterized=True)
-    axes.axhline(0.0, color=style.ink, lw=1)
-    axes.set(xlabel="predicted", ylabel="true − predicted")

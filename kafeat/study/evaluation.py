@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from kafeat.errors import UsageError
 from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 from kafeat.study.recommendation import answer
 from kafeat.study.records import Report, Summary, Table
@@ -13,8 +12,6 @@ from kafeat.study.tables import error_table, score_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-PlotOver = Literal["columns", "seconds"]
 
 
 class Evaluation(dict[str, Any]):
@@ -51,13 +48,8 @@ class Evaluation(dict[str, Any]):
         """
         return Table(map(_row, self["summary"])).to_pandas()
 
-    def plot(self, x: PlotOver = "columns") -> Axes:
-        """Plot the scores of the maps with those of the raw columns and the exact kernel; without a label, the errors.
-
-        Parameters
-        ----------
-        x : {"columns", "seconds"}, default "columns"
-            Quantity on the horizontal axis: number of columns, or seconds to fit, transform and learn.
+    def plot(self) -> Axes:
+        """Plot scores over columns, with those of the raw columns and the exact kernel; without a label, the errors.
 
         Returns
         -------
@@ -67,7 +59,7 @@ class Evaluation(dict[str, Any]):
         Raises
         ------
         kafeat.errors.UsageError
-            There is no matplotlib, or `x` is unknown or needs a label.
+            There is no matplotlib.
 
         Examples
         --------
@@ -80,18 +72,14 @@ class Evaluation(dict[str, Any]):
         'columns D'
         """
         summaries: list[Summary] = self["summary"]
-        scored = "score_map" in summaries[0]
-        check_axis(x)
-        if x == "seconds" and not scored:
-            raise UsageError("plot: expected x='columns' without a label, got 'seconds'")
         with needs_matplotlib():
             from kafeat.pictures.canvas import STYLES
             from kafeat.study.report import comparisons
 
             (axes,) = new_axes()
-        axis = comparisons.COLUMNS if x == "columns" else comparisons.SECONDS
-        draw = comparisons.score_over if scored else comparisons.error_over
-        draw(axes, STYLES[0], summaries, axis)
+        scored = "score_map" in summaries[0]
+        draw = comparisons.score_over_columns if scored else comparisons.error_over_columns
+        draw(axes, STYLES[0], summaries)
         return axes
 
     def _repr_html_(self) -> str:
@@ -99,12 +87,6 @@ class Evaluation(dict[str, Any]):
         columns = score_table(entries) if "score_map" in entries[0] else error_table(entries)
         rows = zip(*(column.cells for column in columns), strict=True)
         return html_table("; ".join(answer(cast("Report", self))), rows, [column.head for column in columns])
-
-
-def check_axis(x: str) -> None:
-    """Refuse an unknown horizontal axis."""
-    if x not in ("columns", "seconds"):
-        raise UsageError(f"plot: expected x='columns' or 'seconds', got {x!r}")
 
 
 def _row(entry: Summary) -> dict[str, Any]:

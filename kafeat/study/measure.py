@@ -15,7 +15,7 @@ from kafeat.jobs.fit.labels import check_split, parse_test_rows, plain_names, sp
 from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
+from kafeat.pictures.figure_data import MapFigures, ModelFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.costs import seconds_of
@@ -155,13 +155,13 @@ class Evaluator:
             rows=self._of_rows(candidate, fit.map, compared, X),
             kernel=measured,
         )
-        exhibits, figures = self._exhibits, LearningFigures()
+        exhibits, figures = self._exhibits, None
         drawn = exhibits is not None and not any(same_map(one.record, record.map) for one in exhibits)
         if self._machines is not None:
             tell("learning")
             record, figures = self._learned(record, self._machines, candidate, fit, subject, drawn, listener)
         if exhibits is not None and drawn:
-            exhibits.append(replace(map_figures(record.flat(), K, Z), learning=figures))
+            exhibits.append(map_figures(record.flat(), K, Z, figures))
         return record
 
     def _learned(
@@ -173,24 +173,22 @@ class Evaluator:
         subject: EvaluatedMap,
         drawn: bool,
         listener: Listener,
-    ) -> tuple[Record, LearningFigures]:
-        """Train and test the learner, and the predictor of the map; the figures are empty unless they are `drawn`."""
+    ) -> tuple[Record, ModelFigures | None]:
+        """Train and test the learner, and the predictor of the map; what columns are worth only if it is `drawn`."""
         check_labels(self._rows, machines.truth, self._request.labels[0])
         compared = machines.compare(subject)
         scored, parts = self._scored(machines, compared, fit), machines.parts(subject)
         validation = self._rows.validation
         if validation is not None:
             scored |= machines.validated(subject, validation)
-        figures = LearningFigures()
         model = self._model(machines, candidate, fit, subject, listener)
         if model is not None:
-            scored["model"], figures = model.entries, replace(figures, model=model.figures)
+            scored["model"] = model.entries
         task = self._of_task(machines, compared, validation)
         losses = self._losses(machines, compared, subject, model) if drawn else None
         if losses is not None:
-            figures = replace(figures, importance=losses)
             task |= named(losses)
-        return replace(record, task=task, scored=scored, parts=parts), figures
+        return replace(record, task=task, scored=scored, parts=parts), model and model.figures
 
     def _losses(
         self, machines: Machines, of: Compared, subject: EvaluatedMap, model: ScoredModel | None

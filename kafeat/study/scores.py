@@ -208,16 +208,17 @@ class ModelScoring:
             figures["calibration_error"] = reliability(predicted, self.task.numbers(labels)).error
         return figures
 
-    def drawn(self, outputs: Floats, labels: Array) -> ModelFigures:
-        """Return the data of the figures."""
-        predicted = self.predicted(outputs)
+    def drawn(self, outputs: Floats, labels: Array) -> ModelFigures | None:
+        """Return the data of the figures of classes."""
         if self.task.classes is None:
-            unit, centre = (float(np.atleast_1d(one)[0]) for one in (self.task.unit, self.task.centre))
-            near, true = predicted[:, 0] * unit + centre, self.task.targets(labels)[:, 0] * unit + centre
-            return ModelFigures(residuals=(near, true - near))
-        numbers, k = self.task.numbers(self.named(labels)), len(self.task.classes)
+            return None
+        predicted, numbers, k = (
+            self.predicted(outputs),
+            self.task.numbers(self.named(labels)),
+            len(self.task.classes),
+        )
         counts = np.bincount(numbers * k + predicted.argmax(axis=1), minlength=k * k).reshape(k, k)
-        return ModelFigures(reliability(predicted, numbers), (counts, tuple(map(str, self.task.classes))))
+        return reliability(predicted, numbers), (counts, tuple(map(str, self.task.classes)))
 
 
 def _promises(
@@ -278,7 +279,7 @@ class ScoredModel(NamedTuple):
     """The scores and promises of the predictions of a model, the data of their figures, and how they are made."""
 
     entries: Entries
-    figures: ModelFigures
+    figures: ModelFigures | None
     predict: Callable[[InputRows], Floats]
     """Returns the predictions (n, k) of rows (n, d)."""
     score: Callable[[Floats, Array], float]

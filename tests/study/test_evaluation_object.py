@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.errors import UsageError
 
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}]
 
@@ -117,9 +116,6 @@ def test_plots_show_the_scores(found, pyplot):
     line = axes.containers[0].lines[0]
     np.testing.assert_array_equal(line.get_xdata(), [8, 64])
     np.testing.assert_array_equal(line.get_ydata(), [one["score_map"]["mean"] for one in found["summary"]])
-    assert found.plot("seconds").get_xlabel() == "seconds to fit, transform and learn"
-    with pytest.raises(UsageError, match="plot: expected x='columns' or 'seconds', got 'rows'"):
-        found.plot("rows")
 
 
 def test_without_a_label_the_errors_are_plotted(table, pyplot):
@@ -134,18 +130,14 @@ def test_without_a_label_the_errors_are_plotted(table, pyplot):
     np.testing.assert_array_equal(
         line.get_ydata(), [one["relative_frobenius"]["mean"] for one in found["summary"]]
     )
-    with pytest.raises(UsageError, match="expected x='columns' without a label"):
-        found.plot("seconds")
     assert Rows(found._repr_html_()).rows[0][:3] == ["map", "columns", "relative, Frobenius norm"]
 
 
-def test_a_tuning_is_plotted_over_columns_and_seconds(table, pyplot):
+def test_a_tuning_is_plotted_over_columns(table, pyplot):
     X, y = table.select(["a", "<b>"]), table["y"].to_numpy()
     fixed = kafeat.tune(X, y, columns=16, trials=3, jobs=1)
     (point,) = fixed.plot().containers
     assert (list(point.lines[0].get_xdata()), list(point.lines[0].get_ydata())) == ([16], [fixed.score])
-    trials = fixed.plot("seconds").lines[0]
-    assert list(trials.get_ydata()) == [row["score"] for row in fixed.table]
     free = kafeat.tune(X, y, trials=3, jobs=1)
     assert list(free.plot().containers[0].lines[0].get_xdata()) == [row["columns"] for row in free.curve]
 

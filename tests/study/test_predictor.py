@@ -170,19 +170,13 @@ def test_calibration_error_is_the_mean_gap_of_the_bins():
     assert told.error == pytest.approx((2 * 0.4 + 4 * 0.4) / 6, rel=1e-12)
 
 
-def test_confusion_and_residuals_of_known_predictions():
+def test_confusion_of_known_predictions():
     labels = PredictedLabels(("y",), "text", ("a", "c"))
     y = np.array(["a", "b", "c", "c"])
     scoring = ModelScoring.of(task_of(y), labels)
-    drawn = scoring.drawn(np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]), y)
-    counts, classes = drawn.confusion
+    _, (counts, classes) = scoring.drawn(np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]), y)
     assert classes == ("a", "b", "c")
     assert counts.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 1]]
-    numbers = np.array([1.0, 2.0, 4.0])
-    scoring = ModelScoring.of(task_of(numbers, "regression"), PredictedLabels(("y",), "number", None))
-    predicted, errors = scoring.drawn(np.array([[1.5], [2.0], [3.0]]), numbers).residuals
-    assert predicted == pytest.approx([1.5, 2.0, 3.0], rel=1e-12)
-    assert errors == pytest.approx([-0.5, 0.0, 1.0], abs=1e-12)
 
 
 @pytest.mark.slow
@@ -190,9 +184,5 @@ def test_the_report_draws_the_predictions(table, tmp_path):
     kafeat.evaluate(
         config=config("ridge", ["t", "u", "part"]), data=table, label="y", report=str(tmp_path / "c"), **FEW
     )
-    kafeat.evaluate(
-        config=config("ridge", ["y", "u", "part"]), data=table, label="t", report=str(tmp_path / "n"), **FEW
-    )
-    classes, numbers = ({path.stem for path in (tmp_path / one).iterdir()} for one in "cn")
-    assert {"reliability-map-1", "confusion-map-1"} <= classes
-    assert "residuals-map-1" in numbers
+    drawn = {path.stem for path in (tmp_path / "c").iterdir()}
+    assert {"reliability-map-1", "confusion-map-1"} <= drawn

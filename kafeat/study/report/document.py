@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from html import escape
 from typing import TYPE_CHECKING
@@ -14,6 +14,9 @@ from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import is_remote
+from kafeat.maths.scoring import lower_is_better, spell_score
+from kafeat.study.importance import SHUFFLES
+from kafeat.study.tables import TableColumn
 
 if TYPE_CHECKING:  # needs matplotlib
     from kafeat.pictures.canvas import Picture
@@ -65,15 +68,38 @@ def figures(pictures: Sequence[Picture]) -> Iterator[str]:
     yield "</div>"
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], best: int | None = None) -> Iterator[str]:
-    """Yield a table of cells of HTML; the row `best` is marked."""
+def table(columns: Sequence[TableColumn], best: int | None = None) -> Iterator[str]:
+    """Yield a table, whose row `best` is marked. What follows ± stands below, or no screen would be wide enough."""
     yield '<div class="wide"><table><thead><tr>'
-    yield "".join(f"<th>{head}</th>" for head in heads)
+    yield "".join(f"<th>{escape(one.head)}</th>" for one in columns)
     yield "</tr></thead><tbody>"
-    for i, cells in enumerate(rows):
+    for i, cells in enumerate(zip(*(one.cells for one in columns), strict=True)):
         mark = ' class="best"' if i == best else ""
-        yield f"<tr{mark}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        yield f"<tr{mark}>" + "".join(f"<td>{_cell(cell)}</td>" for cell in cells) + "</tr>"
     yield "</tbody></table></div>"
+
+
+def _cell(text: str) -> str:
+    value, error, spread = escape(text).partition(" ± ")
+    return f"{value} <small>± {spread}</small>" if error else value
+
+
+_MOST_COLUMNS = 15
+
+
+def importance(
+    name: str, losses: Mapping[str, float], errors: Mapping[str, float], scoring: str
+) -> Iterator[str]:
+    """Yield the table of the columns that weigh most in a map."""
+    most = list(losses)[:_MOST_COLUMNS]
+    change = f"{'rise' if lower_is_better(scoring) else 'loss'} of {spell_score(scoring)}"
+    yield (
+        f"<h2>Columns that weigh most: {escape(name)}</h2><p>What the score of rows held out loses when a column is "
+        f"shuffled: the mean of {SHUFFLES} times ± its standard error. Columns that tell the same share "
+        "their worth.</p>"
+    )
+    cells = [f"{losses[column]:.4f} ± {errors[column]:.1g}" for column in most]
+    yield from table([TableColumn("column", most), TableColumn(change, cells)])
 
 
 def _figure(picture: Picture) -> str:

@@ -8,8 +8,8 @@ from html import escape
 from kafeat.pictures.canvas import Picture
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.recommendation import answer, choose
-from kafeat.study.records import Report
-from kafeat.study.report.document import document, figures, table, write_page
+from kafeat.study.records import FlatRecord, Report
+from kafeat.study.report.document import document, figures, importance, table, write_page
 from kafeat.study.report.pictures import pictures
 from kafeat.study.tables import (
     TableColumn,
@@ -23,7 +23,7 @@ from kafeat.study.tables import (
 )
 
 # The pictures of each section, by the beginning of their names; all others are of kernels.
-_OF_SCORES = ("reliability", "confusion", "residuals", "score-over", "importance")
+_OF_SCORES = ("reliability", "confusion", "score-over")
 _OF_COSTS = ("time-over",)
 
 
@@ -55,33 +55,32 @@ def _some(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
     return [one for name in names for one in pictures if one.name.startswith(name)]
 
 
-def _laid(columns: Sequence[TableColumn], best: int | None = None) -> Iterator[str]:
-    """Yield a table; what follows ± stands below, as the table would otherwise be wider than a screen."""
-    rows = [[_cell(cell) for cell in row] for row in zip(*(one.cells for one in columns), strict=True)]
-    return table([escape(one.head) for one in columns], rows, best)
-
-
-def _cell(text: str) -> str:
-    value, error, spread = escape(text).partition(" ± ")
-    return f"{value} <small>± {spread}</small>" if error else value
-
-
 def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     """Yield a table of all scores, what they are of, and what the predictions look like."""
     entries, split = report["summary"], report["records"][0]["split"]
     best = choose(entries)
     chosen = [i for i, row in enumerate(rows_of(entries)) if row.which == "map" and row.entry is best]
     yield "<h2>Scores</h2>"
-    yield from _laid(score_table(entries, details=True), next(iter(chosen), None))
+    yield from table(score_table(entries, details=True), next(iter(chosen), None))
     rows = "a random fifth of the rows" if split is None else f"those that {split} names"
     yield f"<p>{escape(f'{caption(report)}. Test rows: {rows}.')}</p>"
     if part_table(entries):
         yield "<h2>What each part of a union is worth</h2>"
-        yield from _laid(part_table(entries), None)
+        yield from table(part_table(entries))
     for why in dict.fromkeys(one.get("boosting_left_out") for one in report["records"]):
         if why is not None:
             yield f"<p>Gradient boosting is left out: {escape(why)}.</p>"
+    for record in _with_losses(report):
+        yield from importance(
+            record["map"], record["importance"], record["importance_error"], record["scoring"]
+        )
     yield from figures(pictures)
+
+
+def _with_losses(report: Report) -> list[FlatRecord]:
+    """Return the first record of each map of which the losses by shuffling are known."""
+    known = {record["map"]: record for record in reversed(report["records"]) if record.get("importance")}
+    return list(known.values())[::-1]
 
 
 def _data(report: Report) -> Iterator[str]:
@@ -96,7 +95,7 @@ def _data(report: Report) -> Iterator[str]:
         cells["rows to train"], cells["rows to test"] = f"{first['rows_train']:,}", f"{first['rows_test']:,}"
     missing = max(record["missing_share"] for record in report["records"])
     cells["missing"] = f"{100.0 * missing:.2g} %" if missing else "none"
-    yield from table(list(cells), [list(cells.values())])
+    yield from table([TableColumn(head, [cell]) for head, cell in cells.items()])
 
 
 def _range(report: Report, key: str) -> str:
@@ -107,7 +106,7 @@ def _range(report: Report, key: str) -> str:
 def _costs(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     """Yield a table of what each machine costs: the raw columns, every map, and the exact machines."""
     entries = report["summary"]
-    yield from _laid(cost_table(entries))
+    yield from table(cost_table(entries))
     if "score_map" in entries[0]:
         said = [f"{text[0].upper()}{text[1:]}." for text in findings(entries, choose(entries) or entries[0])]
         yield f"<p>{escape(' '.join([_COSTS, *said]))}</p>"
@@ -122,7 +121,7 @@ _COSTS = (
 
 def _kernels(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     first = report["records"][0]
-    yield from _laid(error_table(report["summary"]))
+    yield from table(error_table(report["summary"]))
     seen = first["rows_seen_in_fit"]
     rows = f"{first['rows']:,} rows" + (f"; the fit of the map saw {seen:,} of them" if seen else "")
     yield f"<p>Errors of z(x)·z(y) against the exact kernel on {rows}.</p>"

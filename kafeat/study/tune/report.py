@@ -9,10 +9,10 @@ from typing import Any
 
 from kafeat.maths.scoring import spell_score, stated
 from kafeat.pictures.canvas import Picture, drawn
-from kafeat.pictures.portraits import importance
-from kafeat.study.importance import SHUFFLES
-from kafeat.study.report.comparisons import score_over_columns
-from kafeat.study.report.document import document, figures, table, write_page
+from kafeat.study.importance import named
+from kafeat.study.report.comparisons import score_of_choice
+from kafeat.study.report.document import document, figures, importance, table, write_page
+from kafeat.study.tables import TableColumn
 from kafeat.study.tune.result import Tuning
 
 _MOST_LEADERS = 20
@@ -41,39 +41,37 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     yield f"<h1>The best map for {escape(data)}</h1>"
     yield f'<p class="answer">{"<br>".join(map(escape, tuning.answer()))}</p>'
     yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>"
-    name = escape(spell_score(tuning.score_name))
     yield f"<h2>Leaderboard</h2><p>{_NAMES_OF_MAPS}</p>"
-    rows = [
-        [
-            escape(row["map"]),
-            _figure(tuning, row),
-            f"{row['columns']:,}",
-            f"{row['rows']:,}",
-            f"{row['microseconds_per_row']:.3g}",
-            f"{row['model_bytes'] / 1e6:.2g}",
-            f"{row['seconds']:.1f}",
-            str(row["trial"]),
-        ]
-        for row in tuning.table[:_MOST_LEADERS]
-    ]
-    yield from table(["map", name, "columns", "rows", "µs/row", "model, MB", "seconds", "trial"], rows, 0)
+    leaders = tuning.table[:_MOST_LEADERS]
+    yield from table([
+        TableColumn("map", [row["map"] for row in leaders]),
+        _scores(tuning, leaders),
+        TableColumn("columns", [f"{row['columns']:,}" for row in leaders]),
+        TableColumn("rows", [f"{row['rows']:,}" for row in leaders]),
+        TableColumn("µs/row", [f"{row['microseconds_per_row']:.3g}" for row in leaders]),
+        TableColumn("model, MB", [f"{row['model_bytes'] / 1e6:.2g}" for row in leaders]),
+        TableColumn("seconds", [f"{row['seconds']:.1f}" for row in leaders]),
+        TableColumn("trial", [str(row["trial"]) for row in leaders]),
+    ], 0)  # fmt: skip
     if len(tuning.curve) > 1:
         yield from _curve(tuning)
     if tuning.learning_curve:
         yield "<h2>Score over rows to learn from</h2>"
-        rows = [[f"{row['rows']:,}", _figure(tuning, row)] for row in tuning.learning_curve]
-        yield from table(["rows", name], rows, None)
+        rows = [f"{row['rows']:,}" for row in tuning.learning_curve]
+        yield from table([TableColumn("rows", rows), _scores(tuning, tuning.learning_curve)])
     if tuning.parts:
         yield "<h2>What each part is worth</h2>"
-        rows = [
-            [
-                escape(f"without {row['part']}" if row["part"] else "all parts"),
-                f"{row['columns']:,}" if row["part"] else "",
-                f"{stated(tuning.score_name, row['score_without']):z.4f}",
-            ]
-            for row in tuning.parts
-        ]
-        yield from table(["", "columns of it", name], rows, None)
+        name, first = tuning.score_name, [part["part"] for part in tuning.parts]
+        yield from table([
+            TableColumn("", [f"without {part}" if part else "all parts" for part in first]),
+            TableColumn("columns of it", [f"{one['columns']:,}" if one["part"] else "" for one in tuning.parts]),
+            TableColumn(spell_score(name), [f"{stated(name, one['score_without']):z.4f}" for one in tuning.parts]),
+        ])  # fmt: skip
+    losses = named(tuning.losses)
+    if losses["importance"] and losses["importance_error"]:
+        yield from importance(
+            tuning.table[0]["map"], losses["importance"], losses["importance_error"], tuning.score_name
+        )
     if pictures:
         yield "<h2>Pictures</h2>"
         yield from figures(pictures)
@@ -86,16 +84,17 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
 def _curve(tuning: Tuning) -> Iterator[str]:
     """Yield the scores over columns of the chosen map."""
     yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
-    rows = [
-        [f"{row['columns']:,}", _figure(tuning, row), f"{row['bytes_per_row']:,}"] for row in tuning.curve
-    ]
     chosen = next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None)
-    yield from table(["columns", escape(spell_score(tuning.score_name)), "bytes/row"], rows, chosen)
+    yield from table([
+        TableColumn("columns", [f"{row['columns']:,}" for row in tuning.curve]),
+        _scores(tuning, tuning.curve),
+        TableColumn("bytes/row", [f"{row['bytes_per_row']:,}" for row in tuning.curve]),
+    ], chosen)  # fmt: skip
 
 
-def _figure(tuning: Tuning, row: Mapping[str, Any]) -> str:
-    score = stated(tuning.score_name, row["score"])
-    return f"{score:z.4f} <small>± {row['standard_error']:.1g}</small>"
+def _scores(tuning: Tuning, rows: Sequence[Mapping[str, Any]]) -> TableColumn:
+    scores = [f"{stated(tuning.score_name, row['score']):z.4f} ± {row['standard_error']:.1g}" for row in rows]
+    return TableColumn(spell_score(tuning.score_name), scores)
 
 
 def _pictures(tuning: Tuning) -> Iterator[Picture]:
@@ -104,12 +103,5 @@ def _pictures(tuning: Tuning) -> Iterator[Picture]:
             "score-over-columns", "svg", "Score over columns",
             "The chosen map with several numbers of columns, on rows that were held out; bars are standard errors. The "
             "ring is the number that was chosen.",
-            partial(score_over_columns, curve=tuning.curve, name=tuning.score_name),
-        )  # fmt: skip
-    if tuning.losses is not None:
-        yield drawn(
-            "importance", "svg", "Columns that weigh most",
-            f"What the score of rows held out loses when a column is shuffled: mean of {SHUFFLES} times, with standard "
-            "error. Columns that tell the same share their worth.",
-            partial(importance, losses=(tuning.losses, tuning.score_name)),
+            partial(score_of_choice, curve=tuning.curve, name=tuning.score_name),
         )  # fmt: skip

@@ -15,7 +15,6 @@ from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import spell_score, stated
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
-from kafeat.study.evaluation import PlotOver, check_axis
 from kafeat.study.importance import Losses, named
 from kafeat.study.records import Table
 from kafeat.study.tune.search import Trial
@@ -140,13 +139,8 @@ class Tuning:
         """Return the table as a data frame of pandas."""
         return self.table.to_pandas()
 
-    def plot(self, x: PlotOver = "columns") -> Axes:
-        """Plot the score of the chosen map over columns, or of all trials over the seconds of each.
-
-        Parameters
-        ----------
-        x : {"columns", "seconds"}, default "columns"
-            Quantity on the horizontal axis. Over columns, a search with a fixed number of columns is a single point.
+    def plot(self) -> Axes:
+        """Plot the score of the chosen map over columns; a search with a fixed number of columns is a single point.
 
         Returns
         -------
@@ -156,7 +150,7 @@ class Tuning:
         Raises
         ------
         kafeat.errors.UsageError
-            There is no matplotlib, or `x` is unknown.
+            There is no matplotlib.
 
         Examples
         --------
@@ -164,19 +158,15 @@ class Tuning:
         >>> _ = pytest.importorskip("matplotlib").use("agg")
         >>> X = np.random.default_rng(0).normal(size=(200, 3))
         >>> tuning = kafeat.tune(X, np.sin(X[:, 0]), columns=32, trials=4, jobs=1)
-        >>> tuning.plot("seconds").get_xlabel()
-        'seconds of the trial'
+        >>> tuning.plot().get_xlabel()
+        'columns D'
         """
-        check_axis(x)
         with needs_matplotlib():
             from kafeat.pictures.canvas import STYLES
-            from kafeat.study.report.comparisons import score_over_columns, score_over_seconds
+            from kafeat.study.report.comparisons import score_of_choice
 
             (axes,) = new_axes()
-        if x == "columns":
-            score_over_columns(axes, STYLES[0], self.curve or [self._only_point], self.score_name)
-        else:
-            score_over_seconds(axes, STYLES[0], self.table, self.score_name)
+        score_of_choice(axes, STYLES[0], self.curve or [self._only_point], self.score_name)
         return axes
 
     def _stated(self, score: float) -> float:

@@ -11,11 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import kafeat.study.report.pictures
-from kafeat.pictures import portraits
 from kafeat.pictures.canvas import STYLES
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.report import comparisons
-from kafeat.study.report.comparisons import Axis
 from kafeat.study.report.pictures import pictures
 
 STYLE = STYLES[0]
@@ -40,8 +38,7 @@ def summary(setting, score, exact=0.9, name="m"):
 
 
 def exhibit(record):
-    K, pair = np.eye(3), (np.ones(3), np.ones(3))
-    return MapFigures(record, K, K, pair, pair)
+    return MapFigures(record, np.eye(3), np.eye(3), (np.ones(3), np.ones(3)))
 
 
 @pytest.fixture
@@ -79,7 +76,7 @@ def test_pictures_of_one_map_show_the_setting_that_is_recommended(seen, order):
         title for title, _ in seen([summary({"gamma": gamma}, scores[gamma]) for gamma in order]).values()
     ]
     of_one = [title for title in titles if "gamma" in title and " over " not in title]
-    assert len(of_one) == 3  # matrices, entries, distances
+    assert len(of_one) == 2  # matrices, distances
     assert all(title.endswith("m (gamma = 1.0)") for title in of_one)
 
 
@@ -92,39 +89,15 @@ def test_a_map_that_is_not_recommended_shows_what_is_best_of_it(seen):
     assert "Distances: other (gamma = 10.0)" in titles
 
 
-def test_a_sweep_that_changes_no_width_is_drawn_over_what_it_changes(seen):
-    names = seen([summary({"gamma": gamma}, 0.9) for gamma in (0.1, 1.0)])
-    assert [name for name in names if "-over-" in name] == [
-        "error-over-gamma", "score-over-gamma", "score-over-time",
-    ]  # fmt: skip
-
-
-def test_scores_of_exact_kernels_that_differ_follow_the_map():
-    entries = [
-        summary({"gamma": gamma}, 0.5, exact) for gamma, exact in ((0.1, 0.7), (1.0, 0.9), (10.0, 0.8))
-    ]
-    _, axes = axes_of(lambda axes, style: comparisons.score_over(axes, style, entries, Axis("gamma")))
-    (exact,) = dashed(axes, "-.")
-    np.testing.assert_array_equal(exact.get_xdata(), [0.1, 1.0, 10.0])
-    np.testing.assert_array_equal(exact.get_ydata(), [0.7, 0.9, 0.8])
-
-
-def test_scores_of_exact_kernels_of_several_maps_have_the_colour_of_the_map():
-    entries = [
-        summary({"gamma": gamma, "n_components": D}, score, exact=score + 0.1)
-        for gamma, score in ((0.1, 0.6), (1.0, 0.8)) for D in (16, 32)
-    ]  # fmt: skip
-    _, axes = axes_of(lambda axes, style: comparisons.score_over(axes, style, entries, comparisons.COLUMNS))
-    maps, exact = dashed(axes, "-"), dashed(axes, "-.")
-    assert len(maps) == len(exact) == 2
-    for near, own in zip(maps, exact, strict=True):
-        np.testing.assert_allclose(own.get_ydata(), near.get_ydata().astype(float) + 0.1, rtol=1e-12)
-        assert own.get_color() == near.get_color()
-    assert len({line.get_color() for line in exact}) == 2
+def test_only_numbers_of_columns_are_compared_in_pictures(seen):
+    of_one = ["gram-m", "distances-m"]
+    assert list(seen([summary({"gamma": gamma}, 0.9) for gamma in (0.1, 1.0)])) == of_one
+    over = [f"{what}-over-columns" for what in ("error", "score", "time")]
+    assert list(seen([summary({"n_components": D}, 0.9) for D in (16, 32)])) == [*over, *of_one]
 
 
 @pytest.mark.parametrize("names", [1, 9])
-@pytest.mark.parametrize("what", ["error", "score", "times"])
+@pytest.mark.parametrize("what", ["error", "score", "time"])
 def test_a_legend_covers_no_data(what, names):
     """It stands above the axes whole, inside of the figure, however many names it has and however long these are."""
     name = "a config with a name that is as long as names of files may well be.yaml"
@@ -134,11 +107,11 @@ def test_a_legend_covers_no_data(what, names):
         for D in (16, 32)
     ]
     draw = {
-        "error": lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS),
-        "score": lambda axes, style: comparisons.score_over(axes, style, entries, comparisons.COLUMNS),
-        "times": lambda axes, style: comparisons.times_over_columns(axes, style, entries),
+        "error": comparisons.error_over_columns,
+        "score": comparisons.score_over_columns,
+        "time": comparisons.time_over_columns,
     }[what]
-    figure, axes = axes_of(draw)
+    figure, axes = axes_of(partial(draw, summaries=entries))
     figure.canvas.draw()
     (legend,) = figure.legends
     assert axes.get_legend() is None
@@ -153,48 +126,28 @@ def test_the_spectral_norm_is_beside_the_frobenius_norm():
     entries = [
         {**summary({"n_components": D}, 0.5), "relative_spectral": figure_of(1.0 / D)} for D in (8, 32)
     ]
-    _, axes = axes_of(lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS))
+    _, axes = axes_of(partial(comparisons.error_over_columns, summaries=entries))
     (line,) = dashed(axes, "--")
     np.testing.assert_allclose(line.get_ydata(), [1 / 8, 1 / 32])
 
 
 def test_errors_over_columns_have_a_line_of_one_over_the_root():
     entries = [summary({"n_components": D}, 0.5) for D in (16, 64)]
-    _, axes = axes_of(lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS))
+    _, axes = axes_of(partial(comparisons.error_over_columns, summaries=entries))
     (line,) = (line for line in axes.lines if line.get_label() == "1/√D")
     np.testing.assert_allclose(line.get_ydata(), [0.1, 0.05])
 
 
-SHOWN = exhibit(summary({"n_components": 64}, 0.5))
-
-
-@pytest.mark.parametrize(
-    ("draw", "count", "labels", "scales"),
-    [
-        (partial(portraits.entries, exhibit=SHOWN), 2, ["exact", "approximate", "error", "pairs"], "linear linear"),
-    ],
-)  # fmt: skip
-def test_axes_say_what_they_show(draw, count, labels, scales):
-    axes = Figure().subplots(1, count, squeeze=False)[0]
-    draw(list(axes) if count > 1 else axes[0], STYLE)
-    assert [label for one in axes for label in (one.get_xlabel(), one.get_ylabel())] == labels
-    assert {f"{one.get_xscale()} {one.get_yscale()}" for one in axes} == {scales}
-
-
-@pytest.mark.parametrize(
-    ("axis", "points"), [(comparisons.COLUMNS, 2), (comparisons.SECONDS, 2), (Axis("gamma"), 0)]
-)
-def test_machines_are_points_over_columns_and_seconds(axis, points):
-    entries = [summary({"gamma": float(i), "n_components": 2**i}, 0.5) for i in (4, 5)]
-    _, axes = axes_of(lambda axes, style: comparisons.score_over(axes, style, entries, axis))
-    assert (
-        sum(one.get_label().startswith(("linear machine", "kernel machine")) for one in axes.collections)
-        == points
-    )
+def test_machines_are_points_at_their_own_width():
+    entries = [summary({"n_components": 2**i}, 0.5) for i in (4, 5)]
+    _, axes = axes_of(partial(comparisons.score_over_columns, summaries=entries))
+    points = {one.get_label(): one.get_offsets().tolist() for one in axes.collections}
+    assert points["raw columns, linear"] == [[8, 0.5]]
+    assert points["exact kernel, 500 rows"] == [[500, 0.9]]
 
 
 @pytest.mark.parametrize(("widths", "ticks"), [(8, 8), (9, 5)])
 def test_up_to_eight_widths_have_a_tick_each(widths, ticks):
     entries = [summary({"n_components": 2**i}, 0.5) for i in range(1, widths + 1)]
-    _, axes = axes_of(lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS))
+    _, axes = axes_of(partial(comparisons.error_over_columns, summaries=entries))
     assert len(axes.get_xticks()) == ticks

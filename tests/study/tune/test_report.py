@@ -2,6 +2,7 @@
 
 import os
 import re
+from html import escape
 
 import pytest
 
@@ -24,11 +25,12 @@ def tuned(tmp_path_factory):
 def test_the_page_needs_no_other_file_and_has_every_part(tuned):
     folder, tuning = tuned
     text = (folder / "index.html").read_text()
-    assert sorted(os.listdir(folder)) == ["importance.svg", "index.html", "score-over-columns.svg"]
+    assert sorted(os.listdir(folder)) == ["index.html", "score-over-columns.svg"]
     assert all(url.startswith("data:") for url in re.findall(r'(?:src|srcset|href)="([^"]{0,40})', text))
     for heading in (
         "Leaderboard",
         "Score over columns",
+        f"Columns that weigh most: {escape(tuning.table[0]['map'])}",
         "Pictures",
         "The config",
     ):

@@ -14,9 +14,9 @@ from kafeat.study.tune.space import DEFAULT
 from kafeat.study.tune.trials import Outcome, Size
 
 RNG = np.random.default_rng(0)
-FEW = 1200
+FEW = 1500
 """The most rows of a trial here; all rows are more."""
-N = 1600
+N = 2000
 X = RNG.normal(size=(N, 3))
 Y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=N)
 TABLE = pa.table({**{f"x{i}": X[:, i] for i in range(3)}, "y": Y})
@@ -46,7 +46,7 @@ def test_the_last_candidates_are_scored_on_all_rows(tuning):
     assert {"standardize, rbf, γ = median", "raw columns, standardize"} <= {
         row["map"] for row in tuning.table[:4]
     }
-    assert "25% of 1,600 rows" in tuning.yaml
+    assert "25% of 2,000 rows" in tuning.yaml
 
 
 def test_the_score_is_that_of_new_rows(tuning):
@@ -73,9 +73,9 @@ def test_jobs_formats_and_arrays_give_the_same(tuning, tmp_path):
 
 def test_rows_bound_them(tuning):
     assert {row["rows"] for row in tune(TABLE, rows=FEW).table} == {FEW}
-    bounded = tune(TABLE, rows=1400)
-    assert bounded.table[0]["rows"] == 1400
-    assert "--rows 1400" in bounded.notes[-1]
+    bounded = tune(TABLE, rows=1800)
+    assert bounded.table[0]["rows"] == 1800
+    assert "--rows 1800" in bounded.notes[-1]
     assert "--rows" not in tuning.notes[-1]
 
 
@@ -86,7 +86,7 @@ def test_a_label_of_noise_scores_like_a_constant_on_rows_that_maps_have_not_seen
 
 
 def test_a_property_of_groups_is_chance_on_other_groups():
-    groups = np.repeat(np.arange(80), 20)
+    groups = np.repeat(np.arange(80), N // 80)
     rows = RNG.normal(size=(80, 3))[groups] + 0.1 * X
     table = pa.table(
         {

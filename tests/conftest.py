@@ -137,3 +137,15 @@ def in_process(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
         return Done(int(str(end.value)), *capfd.readouterr())
 
     return run
+
+
+@pytest.fixture
+def run(in_process: Callable[..., Done]) -> Callable[..., Done]:
+    """Run a command in this process to an expected exit code. Its first words may be one text with blanks."""
+
+    def run(words: object, *more: object, code: int = 0, **options: object) -> Done:
+        done = in_process(*str(words).split(), *more, **options)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, code == 1), done
+        return done
+
+    return run

@@ -1,7 +1,5 @@
 """The files of the table of bad input: each function writes one and tells its path."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

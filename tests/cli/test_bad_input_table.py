@@ -1,7 +1,5 @@
 """One table of bad inputs: exit code, what the message names, and that nothing is lost or left half-written."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from dataclasses import dataclass

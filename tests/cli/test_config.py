@@ -20,18 +20,6 @@ ROOT = Path(__file__).parents[2]
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
-@pytest.fixture
-def run(in_process):
-    """`kafeat config`, whose exit code is the expected one."""
-
-    def run(*words, cwd, code=0):
-        done = in_process("config", *words, cwd=cwd)
-        assert done.returncode == code, done.stderr
-        return done
-
-    return run
-
-
 def test_a_started_config_is_piped_into_a_fit(tmp_path):
     line = f"set -o pipefail; kafeat config --kind pca | kafeat fit --config - {ROOT}/sample_data/digits.npy m.joblib"
     env = {**os.environ, "PATH": f"{Path(KAFEAT).parent}:{os.environ['PATH']}"}
@@ -44,8 +32,8 @@ def test_check_tells_what_is_sound_and_every_mistake_of_every_file(run, tmp_path
     (tmp_path / "bad.yaml").write_text("seed: -1\nsteps:\n  - kind: fuorier\n")
     (tmp_path / "worse.yaml").write_text("steps: []\n")
     said = "good.yaml: valid: standardize -> fourier, float32, fitted on every row\n"
-    assert run("--check", "good.yaml", cwd=tmp_path).stdout == said
-    done = run("--check", "bad.yaml", "good.yaml", "worse.yaml", cwd=tmp_path, code=2)
+    assert run("config --check good.yaml", cwd=tmp_path).stdout == said
+    done = run("config --check bad.yaml good.yaml worse.yaml", cwd=tmp_path, code=2)
     assert done.stdout == said
     lines = done.stderr.splitlines()
     assert len(lines) == 3
@@ -54,7 +42,7 @@ def test_check_tells_what_is_sound_and_every_mistake_of_every_file(run, tmp_path
     assert lines[1].endswith("got 'fuorier'; did you mean 'fourier'?")
     assert lines[2].startswith("kafeat: worse.yaml:1:8: steps: expected a non-empty list of steps")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"steps: [{kind: pca}]")))
-    assert run("--check", "-", cwd=tmp_path).stdout.startswith("-: valid: pca, ")
+    assert run("config --check -", cwd=tmp_path).stdout.startswith("-: valid: pca, ")
 
 
 EXPERIMENT = "about: a\ndata: b\noptions: {{{}}}\nmaps:\n  m: {{steps: [{{kind: {}}}]}}\n"
@@ -64,7 +52,7 @@ def test_check_takes_experiments_too(run, tmp_path, monkeypatch):
     (tmp_path / "good.yaml").write_text(EXPERIMENT.format("label: y, seeds: 2", "fourier"))
     (tmp_path / "bad.yaml").write_text(EXPERIMENT.format("", "fuorier"))
     (tmp_path / "worse.yaml").write_text(EXPERIMENT.format("seeds: 0, json: x", "fourier"))
-    done = run("--check", "bad.yaml", "good.yaml", "worse.yaml", cwd=tmp_path, code=2)
+    done = run("config --check bad.yaml good.yaml worse.yaml", cwd=tmp_path, code=2)
     assert done.stdout == "good.yaml: valid: an experiment with the maps m\n"
     kind, seeds, json = done.stderr.splitlines()
     assert kind.startswith("kafeat: bad.yaml:5:22: maps.m.steps[0].kind: expected one of 'clip', ")
@@ -72,7 +60,7 @@ def test_check_takes_experiments_too(run, tmp_path, monkeypatch):
     assert json.startswith("kafeat: worse.yaml: options: expected one of label, ")
     content = (tmp_path / "good.yaml").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    assert run("--check", "-", cwd=tmp_path).stdout == "-: valid: an experiment with the maps m\n"
+    assert run("config --check -", cwd=tmp_path).stdout == "-: valid: an experiment with the maps m\n"
 
 
 @pytest.mark.parametrize(
@@ -92,28 +80,24 @@ def test_check_takes_experiments_too(run, tmp_path, monkeypatch):
     ],
 )
 def test_mistakes(run, tmp_path, arguments, code, message):
-    assert message in run(*arguments.split(), cwd=tmp_path, code=code).stderr
+    assert message in run("config", *arguments.split(), cwd=tmp_path, code=code).stderr
 
 
-def test_a_config_and_data_on_one_stdin_are_refused(in_process, tmp_path):
-    done = in_process("fit", "--config", "-", "-", "m.joblib", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (
-        2,
-        "kafeat: -: expected one of the config and the input on standard input, got both\n",
-    )
+def test_a_config_and_data_on_one_stdin_are_refused(run, tmp_path):
+    done = run("fit --config - - m.joblib", cwd=tmp_path, code=2)
+    assert done.stderr == "kafeat: -: expected one of the config and the input on standard input, got both\n"
 
 
 def test_the_schema_beside_the_configs_is_the_one_that_is_printed(run, tmp_path):
-    printed = json.loads(run("--schema", cwd=tmp_path).stdout)
+    printed = json.loads(run("config --schema", cwd=tmp_path).stdout)
     kept = json.loads((ROOT / "configs/kafeat.schema.json").read_text())
     assert kept == printed, "kafeat config --schema > configs/kafeat.schema.json"
     for path in (ROOT / "configs").glob("*.yaml"):
         assert path.read_text().startswith("# yaml-language-server: $schema=kafeat.schema.json\n"), path.name
 
 
-def test_without_an_option_the_config_standardizes_and_has_a_map(in_process, tmp_path):
-    done = in_process("config", cwd=tmp_path)
-    assert done.returncode == 0
+def test_without_an_option_the_config_standardizes_and_has_a_map(run, tmp_path):
+    done = run("config", cwd=tmp_path)
     (tmp_path / "start.yaml").write_text(done.stdout)
     assert [step.kind for step in load_config(tmp_path / "start.yaml").steps] == ["standardize", "nystroem"]
 
@@ -138,17 +122,16 @@ EVALUATE = "about: a\ndata: b\noptions: {seeds: 1, rows: 20, exact_rows: 50}\nma
     ],
 )
 @pytest.mark.timeout(60)  # a pipe that is opened again waits for another writer
-def test_a_config_from_a_pipe_is_read_once(tmp_path, in_process, words, content):
+def test_a_config_from_a_pipe_is_read_once(tmp_path, run, words, content):
     os.mkfifo(tmp_path / "pipe.yaml")
     rows = "".join(f"{i % 7},{i % 11},{i % 5}\n" for i in range(100))
     (tmp_path / "x.csv").write_text("x,z,y\n" + rows)
     writer = Thread(target=(tmp_path / "pipe.yaml").write_text, args=(content,), daemon=True)
     writer.start()
-    done = in_process(*words.split(), *([] if "--check" in words else ["-q"]), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    run(words, *([] if "--check" in words else ["-q"]), cwd=tmp_path)
 
 
-def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, in_process, tmp_path):
+def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, tmp_path):
     rng = np.random.default_rng(0)
     n = 2500
     words = rng.choice(["red", "green", "blue", "round", "flat", "large"], size=(n, 4))
@@ -167,7 +150,7 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, in
         }
     )
     pq.write_table(table, tmp_path / "x.parquet")
-    text = run("--for", "x.parquet", "--label", "y", cwd=tmp_path).stdout
+    text = run("config --for x.parquet --label y", cwd=tmp_path).stdout
     said = " ".join(text.replace("\n#", " ").split())
     assert "A config to start from for x.parquet, by its first 2,000 rows." in said
     assert "size: double, 2,000 different -> kept as numbers" in said
@@ -182,36 +165,35 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, in
     for name, reading in (("town", "one_hot"), ("note", "text"), ("when", "date_parts"), ("shop", "target")):
         assert re.search(rf"{name}: string, [\d,]+ different(, [\d,]+ missing)? -> {reading}", said)
     (tmp_path / "x.yaml").write_text(text)
-    assert run("--check", "x.yaml", cwd=tmp_path).stdout.startswith("x.yaml: valid: union, ")
-    done = in_process("fit", "--config", "x.yaml", "x.parquet", "x.joblib", "--label", "y", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert run("config --check x.yaml", cwd=tmp_path).stdout.startswith("x.yaml: valid: union, ")
+    done = run("fit --config x.yaml x.parquet x.joblib --label y", cwd=tmp_path)
     assert "left out: id (text, in columns.exclude)" in done.stderr
 
 
 def test_a_config_for_no_rows_is_refused(run, tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n")
-    assert "x.csv: expected at least one row, got none" in run("--for", "x.csv", cwd=tmp_path, code=3).stderr
+    assert (
+        "x.csv: expected at least one row, got none" in run("config --for x.csv", cwd=tmp_path, code=3).stderr
+    )
 
 
-def test_a_config_for_few_rows_of_lists_and_of_words_fits(run, in_process, tmp_path):
+def test_a_config_for_few_rows_of_lists_and_of_words_fits(run, tmp_path):
     lists = pa.table({"v": pa.array([[1.0, float(i)] for i in range(60)], pa.list_(pa.float64(), 2))})
     words = pa.table({"t": [f"red ball{i} blue" for i in range(60)]})
     for table, kind in ((lists, "standardize"), (words, "union")):
         pq.write_table(table, tmp_path / "x.parquet")
-        (tmp_path / "x.yaml").write_text(run("--for", "x.parquet", cwd=tmp_path).stdout)
-        assert run("--check", "x.yaml", cwd=tmp_path).stdout.startswith(f"x.yaml: valid: {kind}")
-        done = in_process("fit", "--config", "x.yaml", "x.parquet", "x.joblib", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        (tmp_path / "x.yaml").write_text(run("config --for x.parquet", cwd=tmp_path).stdout)
+        assert run("config --check x.yaml", cwd=tmp_path).stdout.startswith(f"x.yaml: valid: {kind}")
+        run("fit --config x.yaml x.parquet x.joblib", cwd=tmp_path)
 
 
-def test_a_config_for_few_rows_of_numbers_in_standard_input(run, in_process, tmp_path, monkeypatch):
+def test_a_config_for_few_rows_of_numbers_in_standard_input(run, tmp_path, monkeypatch):
     (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(40)))
     content = (tmp_path / "x.csv").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    text = run("--for", "-", "--input-format", "csv", cwd=tmp_path).stdout
+    text = run("config --for - --input-format csv", cwd=tmp_path).stdout
     assert "for -, by its 40 rows" in text
     (tmp_path / "x.yaml").write_text(text)
     chain = "standardize -> nystroem, float32"
-    assert run("--check", "x.yaml", cwd=tmp_path).stdout.startswith(f"x.yaml: valid: {chain}")
-    done = in_process("fit", "--config", "x.yaml", "x.csv", "x.joblib", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert run("config --check x.yaml", cwd=tmp_path).stdout.startswith(f"x.yaml: valid: {chain}")
+    run("fit --config x.yaml x.csv x.joblib", cwd=tmp_path)

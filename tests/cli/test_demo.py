@@ -1,9 +1,8 @@
 """`kafeat demo` in folders with odd names."""
 
 
-def test_an_empty_name_is_the_current_folder(in_process, tmp_path):
-    done = in_process("demo", "", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_an_empty_name_is_the_current_folder(run, tmp_path):
+    done = run("demo", "", cwd=tmp_path)
     assert (tmp_path / "configs" / "ridge.yaml").exists()
     assert "next: kafeat tune" in done.stdout
 

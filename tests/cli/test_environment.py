@@ -85,20 +85,16 @@ NOBODY = "no option is set by this variable, so it is ignored"
         ("KAFEAT_LIMIT", None),
     ],
 )
-def test_a_variable_that_sets_nothing_is_told(in_process, name, meant):
-    done = in_process("kinds", **{name: "7"})
-    assert done.returncode == 0
+def test_a_variable_that_sets_nothing_is_told(in_process, run, name, meant):
+    done = run("kinds", **{name: "7"})
     assert done.stderr == f"note: {name}: {NOBODY}{f'; did you mean {meant}?' if meant else ''}\n"
     assert in_process("kinds", **{name: ""}).stderr == ""
 
 
 @pytest.mark.parametrize("command", ["transform", "predict", "verify"])
-def test_a_command_that_needs_a_model_asks_for_it(in_process, command):
-    done = in_process(command, "in.csv", "out.csv")
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (
-        2,
-        "Error: Missing option '--model'. `kafeat fit` makes a model.",
-    )
+def test_a_command_that_needs_a_model_asks_for_it(run, command):
+    done = run(command, "in.csv", "out.csv", code=2)
+    assert done.stderr.splitlines()[-1] == "Error: Missing option '--model'. `kafeat fit` makes a model."
 
 
 def test_a_misspelt_variable_is_told_beside_the_error_that_it_causes_and_not_with_quiet(in_process):
@@ -122,18 +118,6 @@ def test_every_variable_of_an_option_is_known(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.fixture
-def run(in_process):
-    """A command with variables, whose exit code is the expected one."""
-
-    def run(*words, cwd, code=0, **variables):
-        done = in_process(*words, cwd=cwd, **variables)
-        assert done.returncode == code, done.stderr
-        return done
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("environment")
@@ -146,19 +130,17 @@ def folder(tmp_path_factory):
 
 
 def test_a_bad_value_is_told_by_the_name_of_its_variable(run, folder):
-    done = run("inspect", "x", cwd=folder, code=2, KAFEAT_COLOR="pink")
+    done = run("inspect x", cwd=folder, code=2, KAFEAT_COLOR="pink")
     assert "Invalid value for KAFEAT_COLOR: 'pink' is not one of" in done.stderr
-    done = run("transform", "x.npy", "z.npy", "--model", "m", cwd=folder, code=2, KAFEAT_TRANSFORM_JOBS="0")
+    done = run("transform x.npy z.npy --model m", cwd=folder, code=2, KAFEAT_TRANSFORM_JOBS="0")
     assert "Invalid value for KAFEAT_TRANSFORM_JOBS: 0 is not in the range" in done.stderr
-    done = run("transform", "x.npy", "z.npy", "--model", "m", "-j", "0", cwd=folder, code=2, KAFEAT_JOBS="1")
+    done = run("transform x.npy z.npy --model m -j 0", cwd=folder, code=2, KAFEAT_JOBS="1")
     assert "Invalid value for '--jobs' / '-j': 0 is not in the range" in done.stderr
 
 
 def test_errors_are_json_where_the_variable_says_so_and_the_command_line_does_not(run, folder):
     assert run("transform", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith('{"time": ')
-    assert run("config", "--check", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith(
-        '{"time": '
-    )
+    assert run("config --check", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith('{"time": ')
     words = ("transform", "no.npy", "z.npy", "--log-format", "text", "--model", "no")
     assert run(*words, cwd=folder, code=5, KAFEAT_LOG_FORMAT="json").stderr.startswith("kafeat: no.npy: ")
 
@@ -171,7 +153,7 @@ def test_maps_of_the_environment_do_not_join_a_comparison(run, folder):
 
 
 def test_the_help_names_a_variable(run, folder):
-    text = " ".join(run("fit", "--help", cwd=folder).stdout.split())
+    text = " ".join(run("fit --help", cwd=folder).stdout.split())
     assert (
         "--config is read from KAFEAT_FIT_CONFIG or KAFEAT_CONFIG. The command line takes precedence." in text
     )

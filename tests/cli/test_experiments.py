@@ -1,7 +1,5 @@
 """Experiments: what `kafeat evaluate --experiment` takes from the YAML, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +21,10 @@ maps:
 
 
 @pytest.fixture
-def run(in_process: Callable, tmp_path: Path) -> Callable:
+def evaluated(in_process: Callable, tmp_path: Path) -> Callable:
     """Evaluate an experiment of its own and return the exit code, the results and the messages."""
 
-    def run(*words: object, more: str = "seeds: 1") -> tuple[int, dict, str]:
+    def evaluated(*words: object, more: str = "seeds: 1") -> tuple[int, dict, str]:
         (tmp_path / "own.yaml").write_text(OWN.format(more=more))
         done = in_process(
             "evaluate", "--experiment", "own.yaml", *words, "--json", "e.json", "--quiet", cwd=tmp_path
@@ -34,7 +32,7 @@ def run(in_process: Callable, tmp_path: Path) -> Callable:
         file = tmp_path / "e.json"
         return done.returncode, json.loads(file.read_text()) if file.exists() else {}, done.stderr
 
-    return run
+    return evaluated
 
 
 @pytest.mark.parametrize("name", experiment_names())
@@ -48,15 +46,14 @@ def test_the_command_takes_the_options_of_every_experiment(name: str) -> None:
     assert context.params["sweep"] == ((asked["sweep"],) if "sweep" in asked else ())
 
 
-def test_the_list_tells_what_each_experiment_needs(in_process: Callable) -> None:
-    done = in_process("evaluate", "--list-experiments")
-    assert done.returncode == 0
+def test_the_list_tells_what_each_experiment_needs(run: Callable) -> None:
+    done = run("evaluate --list-experiments")
     for name in experiment_names():
         assert f"\n{name}\n    {load_experiment(name).about}\n    DATA: " in f"\n{done.stdout}"
 
 
-def test_maps_have_the_names_and_options_of_the_experiment(run: Callable) -> None:
-    code, results, stderr = run(DIGITS)
+def test_maps_have_the_names_and_options_of_the_experiment(evaluated: Callable) -> None:
+    code, results, stderr = evaluated(DIGITS)
     assert code == 0, stderr
     assert results["experiment"] == "own.yaml"
     assert [one["map"] for one in results["records"]] == ["few", "many"]
@@ -66,9 +63,9 @@ def test_maps_have_the_names_and_options_of_the_experiment(run: Callable) -> Non
     }
 
 
-def test_the_command_line_takes_precedence(run: Callable, tmp_path: Path) -> None:
+def test_the_command_line_takes_precedence(evaluated: Callable, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("steps: [{kind: projection, n_components: 3}]\n")
-    code, results, stderr = run(
+    code, results, stderr = evaluated(
         DIGITS, "--penalty", "0.25", "--sweep", "n_components=6", "--config", "mine.yaml", more="sweep: n_components=2"
     )  # fmt: skip
     assert code == 0, stderr
@@ -78,9 +75,9 @@ def test_the_command_line_takes_precedence(run: Callable, tmp_path: Path) -> Non
     assert {one["penalty_map"] for one in results["records"]} == {0.25}
 
 
-def test_an_error_in_the_data_tells_which_table_is_needed(run: Callable, tmp_path: Path) -> None:
+def test_an_error_in_the_data_tells_which_table_is_needed(evaluated: Callable, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
-    code, results, stderr = run("x.csv")
+    code, results, stderr = evaluated("x.csv")
     assert (code, results) == (3, {})
     assert "x.csv: --label: expected the column 'label', got a, b" in stderr
     assert "own.yaml needs this table: digits with a column `label`" in stderr
@@ -104,19 +101,18 @@ def test_an_error_in_the_data_tells_which_table_is_needed(run: Callable, tmp_pat
         ),
     ],
 )
-def test_wrong_options_are_refused(run: Callable, more: str, message: str) -> None:
-    code, results, stderr = run(DIGITS, more=more)
+def test_wrong_options_are_refused(evaluated: Callable, more: str, message: str) -> None:
+    code, results, stderr = evaluated(DIGITS, more=more)
     assert (code, results) == (2, {})
     assert message in stderr
 
 
 @pytest.mark.parametrize("name", ['""', '" "', '"a\\e[31mb"', '"a\\nb"'])
-def test_text_that_a_terminal_would_obey_is_refused(in_process: Callable, tmp_path: Path, name: str) -> None:
+def test_text_that_a_terminal_would_obey_is_refused(run: Callable, tmp_path: Path, name: str) -> None:
     content = "about: {}\ndata: b\nmaps: {{{}: {{steps: [{{kind: fourier}}]}}}}\n"
     for about, key, place in ((name, "m", "own.yaml:1:8: about"), ("a", name, "own.yaml:3:7: maps")):
         (tmp_path / "own.yaml").write_text(content.format(about, key))
-        done = in_process("evaluate", "--experiment", "own.yaml", DIGITS, cwd=tmp_path)
-        assert done.returncode == 2
+        done = run("evaluate --experiment own.yaml", DIGITS, cwd=tmp_path, code=2)
         assert f"{place}: expected " in done.stderr
         assert "one line of printable text, not empty, got " in done.stderr
         assert "\x1b" not in done.stderr
@@ -128,32 +124,28 @@ def test_folded_text_is_one_line(tmp_path: Path) -> None:
     assert load_experiment(str(file)).about == "two lines"
 
 
-def test_configs_and_experiments_are_not_taken_for_each_other(in_process: Callable, tmp_path: Path) -> None:
+def test_configs_and_experiments_are_not_taken_for_each_other(run: Callable, tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text("steps: [{kind: fourier}]\n")
     (tmp_path / "many.yaml").write_text(OWN.format(more="seeds: 1"))
-    done = in_process("evaluate", "--experiment", "one.yaml", DIGITS, cwd=tmp_path)
-    assert done.returncode == 2
+    done = run("evaluate --experiment one.yaml", DIGITS, cwd=tmp_path, code=2)
     assert (
         "one.yaml:1:1: expected the key 'maps', got the config of one map: give it to --config" in done.stderr
     )
-    done = in_process("evaluate", "--config", "many.yaml", DIGITS, cwd=tmp_path)
-    assert done.returncode == 2
+    done = run("evaluate --config many.yaml", DIGITS, cwd=tmp_path, code=2)
     assert (
         "many.yaml:1:1: expected the key 'steps', got an experiment: give it to `kafeat evaluate"
         in done.stderr
     )
 
 
-def test_a_mistake_in_a_map_has_its_place(in_process: Callable, tmp_path: Path) -> None:
+def test_a_mistake_in_a_map_has_its_place(run: Callable, tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("about: a\ndata: b\nmaps:\n  m: {steps: [{kind: fourier, gama: 1}]}\n")
-    done = in_process("evaluate", "--experiment", "own.yaml", DIGITS, cwd=tmp_path)
-    assert done.returncode == 2
+    done = run("evaluate --experiment own.yaml", DIGITS, cwd=tmp_path, code=2)
     assert "own.yaml:4:" in done.stderr
     assert "'gama'; did you mean 'gamma'?" in done.stderr
 
 
-def test_an_unknown_name_lists_the_names(in_process: Callable) -> None:
-    done = in_process("evaluate", "--experiment", "guide-digit", DIGITS)
-    assert done.returncode == 2
+def test_an_unknown_name_lists_the_names(run: Callable) -> None:
+    done = run("evaluate --experiment guide-digit", DIGITS, code=2)
     assert "guide-digits, " in done.stderr
     assert "did you mean 'guide-digits'?" in done.stderr

@@ -1,7 +1,5 @@
 """Inputs that look odd and are sound: they are read, and to the same numbers."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np
@@ -9,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.io.options import InputOptions
 from tests.cli.bad_input import DECIMALS, ROWS, matrix, npy, packed, parquet, raw, sound_csv, text
 from tests.jobs.files import transform_file
 
@@ -63,6 +60,6 @@ def test_odd_input(name, tmp_path):
         {"steps": [{"kind": "polynomial_features", "degree": 1}]},
         pa.table(dict(zip("abc", X.T, strict=True))),
     )
-    transform_file(fm, make(tmp_path), str(tmp_path / "out.npy"), reading=InputOptions())
+    transform_file(fm, make(tmp_path), tmp_path / "out.npy")
     found = np.load(tmp_path / "out.npy")
     assert found.tobytes() == fm.transform(expected.astype(np.float64)).tobytes()

@@ -1,7 +1,5 @@
 """No output of any command takes the place of something that the command reads, however it is spelled."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -35,10 +35,9 @@ def config(tmp_path_factory):
 
 
 @pytest.fixture
-def model(in_process, config, tmp_path):
+def model(run, config, tmp_path):
     model = tmp_path / "model.joblib"
-    done = in_process("fit", "--config", config, DIGITS, model, "--label", "label", "-v")
-    assert done.returncode == 0
+    done = run("fit --config", config, DIGITS, model, "--label", "label", "-v")
     assert (
         "64 inputs -> 128 features, fitted on 1,797 of 1,797 rows; predictor fitted on 1,797 rows"
         in done.stderr
@@ -46,10 +45,9 @@ def model(in_process, config, tmp_path):
     return model
 
 
-def test_predict_scores_as_the_same_ridge_of_scikit_learn(in_process, model, tmp_path):
+def test_predict_scores_as_the_same_ridge_of_scikit_learn(run, model, tmp_path):
     out = tmp_path / "predictions.parquet"
-    done = in_process("predict", "--model", model, DIGITS, out, "--keep", "label", "-v")
-    assert done.returncode == 0
+    done = run("predict --model", model, DIGITS, out, "--keep", "label", "-v")
     assert "1,797 rows x 10 predictions in" in done.stderr
     table, fm = pq.read_table(out), kafeat.load(model)
     Z, y = fm.transform(pq.read_table(DIGITS)).astype(float), table["label"].to_numpy()
@@ -61,11 +59,11 @@ def test_predict_scores_as_the_same_ridge_of_scikit_learn(in_process, model, tmp
     assert (table["prediction"].to_numpy() == y).mean() == pytest.approx((classes == y).mean(), rel=1e-6)
 
 
-def test_transform_writes_the_same(in_process, model, tmp_path):
+def test_transform_writes_the_same(run, model, tmp_path):
     outputs = []
     for command in ("predict", "transform"):
         out = tmp_path / f"{command}.csv"
-        assert in_process(command, "--model", model, DIGITS, out, "--keep", "label").returncode == 0
+        run(command, "--model", model, DIGITS, out, "--keep", "label")
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
     assert outputs[0].startswith(b"label,prediction,probability_0,")
@@ -77,100 +75,87 @@ def test_features_of_a_model(in_process, model, tmp_path):
     assert pq.read_table(tmp_path / "z.parquet").column_names[:2] == ["f0", "f1"]
 
 
-def test_stats_of_predictions(in_process, model, tmp_path):
+def test_stats_of_predictions(run, model, tmp_path):
     stats = tmp_path / "stats.json"
-    assert (
-        in_process("predict", "--model", model, DIGITS, tmp_path / "p.npy", "--stats", stats).returncode == 0
-    )
+    run("predict --model", model, DIGITS, tmp_path / "p.npy", "--stats", stats)
     assert '"content": "predictions"' in stats.read_text()
     assert '"command": "predict"' in stats.read_text()
-    assert (
-        in_process("verify", "--model", model, DIGITS, tmp_path / "p.npy", "--stats", stats).returncode == 0
-    )
+    run("verify --model", model, DIGITS, tmp_path / "p.npy", "--stats", stats)
 
 
-def test_inspect_and_diff_show_the_predictor(in_process, model):
+def test_inspect_and_diff_show_the_predictor(in_process, run, model):
     done = in_process("inspect", model)
     assert "steps[2] ridge (penalty: " in done.stdout
     assert "    predicts 10 classes (0, 1, 2, 3, 4, 5, 6, 7, 8, 9), fitted on 1,797 rows" in done.stdout
-    assert in_process("diff", model, model).returncode == 0
+    run("diff", model, model)
 
 
 @pytest.mark.timeout(60)  # a pipe that is opened again waits for another writer
 @pytest.mark.parametrize("more", [(), ("--rows-per-file", "8192")])
-def test_a_model_from_a_pipe_is_read_once(in_process, model, tmp_path, more):
+def test_a_model_from_a_pipe_is_read_once(run, model, tmp_path, more):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     Thread(target=pipe.write_bytes, args=(Path(model).read_bytes(),), daemon=True).start()
-    done = in_process("predict", "--model", pipe, DIGITS, tmp_path / ("out" if more else "out.csv"), *more)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run("predict --model", pipe, DIGITS, tmp_path / ("out" if more else "out.csv"), *more)
+    assert done.stderr == ""
 
 
-def test_a_map_cannot_predict(in_process, tmp_path):
+def test_a_map_cannot_predict(run, tmp_path):
     model = tmp_path / "map.joblib"
     kafeat.fit({"steps": [{"kind": "standardize"}]}, pq.read_table(DIGITS), "label").save(model)
-    done = in_process("predict", "--model", model, DIGITS, tmp_path / "out.parquet")
-    assert done.returncode == 2
+    done = run("predict --model", model, DIGITS, tmp_path / "out.parquet", code=2)
     assert "predict: expected a model that ends in a predictor, got a map: add `- kind: ridge`" in done.stderr
     assert not (tmp_path / "out.parquet").exists()
 
 
-def test_a_label_is_needed(in_process, config, tmp_path):
-    done = in_process("fit", "--config", config, DIGITS, tmp_path / "m.joblib")
-    assert done.returncode == 2
+def test_a_label_is_needed(run, config, tmp_path):
+    done = run("fit --config", config, DIGITS, tmp_path / "m.joblib", code=2)
     assert "steps[2].kind: ridge: expected a label to predict (--label COL), got none" in done.stderr
 
 
 @pytest.mark.parametrize(("cell", "message"), [("", "got ''"), ("nan", "got nan")])
-def test_a_label_that_is_missing_in_a_row_is_refused(in_process, config, tmp_path, cell, message):
+def test_a_label_that_is_missing_in_a_row_is_refused(run, config, tmp_path, cell, message):
     rows = ["a,b,label", *(f"{i % 7},{i % 3},{i % 2}.5" for i in range(50))]
     rows[20] = f"1,2,{cell}"
     (tmp_path / "in.csv").write_text("\n".join(rows) + "\n")
-    done = in_process(
-        "fit", "--config", config, tmp_path / "in.csv", tmp_path / "m.joblib", "--label", "label"
-    )
-    assert done.returncode == 3
+    done = run("fit --config", config, tmp_path / "in.csv", tmp_path / "m.joblib", "--label", "label", code=3)
     assert "row 20" in done.stderr
     assert not (tmp_path / "m.joblib").exists()
 
 
-def test_a_table_of_text_and_times_ends_in_predictions(in_process, tmp_path):
+def test_a_table_of_text_and_times_ends_in_predictions(run, tmp_path):
     config = tmp_path / "mixed.yaml"
     config.write_text((ROOT / "configs/mixed.yaml").read_text() + "  - kind: ridge\n")
     model, out = tmp_path / "m.joblib", tmp_path / "p.csv"
-    assert in_process("fit", "--config", config, RENTALS, model, "--label", "income", "-q").returncode == 0
-    assert (
-        in_process("predict", "--model", model, RENTALS, out, "--keep", "time", "--limit", 5).returncode == 0
-    )
+    run("fit --config", config, RENTALS, model, "--label", "income", "-q")
+    run("predict --model", model, RENTALS, out, "--keep", "time", "--limit", 5)
     assert out.read_text().startswith("time,prediction\n2023-01-01T05:16,")
 
 
-def test_the_drift_test_of_predictions(in_process, model, tmp_path):
+def test_the_drift_test_of_predictions(run, model, tmp_path):
     """The test of the mean is that of the features."""
     bytes_of, tests = [], []
     for number, more in enumerate([[], ["--drift-test", "0.5"]]):
         out, stats = tmp_path / f"{number}.parquet", tmp_path / f"{number}.json"
-        done = in_process("predict", "--model", model, DIGITS, out, "--stats", stats, *more)
-        assert done.returncode == 0, done.stderr
-        assert in_process("verify", "--model", model, DIGITS, out).returncode == 0
+        run("predict --model", model, DIGITS, out, "--stats", stats, *more)
+        run("verify --model", model, DIGITS, out)
         bytes_of.append(out.read_bytes())
         tests.append(json.loads(stats.read_text())["drift_test"])
     assert bytes_of[0] == bytes_of[1]
     assert tests[0] is None
     features = ["--features", "--drift-test", "0.5", "--stats", tmp_path / "f.json"]
-    assert in_process("transform", "--model", model, DIGITS, tmp_path / "z.npy", *features).returncode == 0
+    run("transform --model", model, DIGITS, tmp_path / "z.npy", *features)
     expected = json.loads((tmp_path / "f.json").read_text())["drift_test"]
     assert tests[1] == pytest.approx(expected, abs=1e-6)  # features of norm 1, each rounded in float32
 
 
-def test_rows_that_have_drifted_get_no_predictions(in_process, model, tmp_path):
+def test_rows_that_have_drifted_get_no_predictions(run, model, tmp_path):
     table = pq.read_table(DIGITS)
     moved = table.set_column(20, table.column_names[20], pc.add(table.column(20), 8))
     pq.write_table(moved, tmp_path / "in.parquet")
     out = tmp_path / "p.parquet"
     words = ["predict", "--model", model, tmp_path / "in.parquet", out, "--drift-test", "0.001"]
-    done = in_process(*words)
-    assert done.returncode == 6
+    done = run(*words, code=6)
     assert (
         "expected features with the mean of the fit, at a p-value of at least 0.001 (--drift-test)"
         in done.stderr
@@ -178,7 +163,7 @@ def test_rows_that_have_drifted_get_no_predictions(in_process, model, tmp_path):
     assert not out.exists()
 
 
-def test_bad_rows_do_not_count_in_the_drift_of_predictions(in_process, model, tmp_path):
+def test_bad_rows_do_not_count_in_the_drift_of_predictions(run, model, tmp_path):
     table = pq.read_table(DIGITS)
     column = pa.array([None if i % 7 == 3 else value for i, value in enumerate(table["p00"].to_pylist())])
     bad = table.set_column(1, "p00", column.cast(pa.float64()))
@@ -188,6 +173,6 @@ def test_bad_rows_do_not_count_in_the_drift_of_predictions(in_process, model, tm
     for name in ("bad", "good"):
         words = [tmp_path / f"{name}.parquet", tmp_path / "p.csv", "--stats", tmp_path / "s.json"]
         more = ["--drift-test", "0", "--on-bad-rows", "drop"]
-        assert in_process("predict", "--model", model, *words, *more).returncode == 0
+        run("predict --model", model, *words, *more)
         distances.append(json.loads((tmp_path / "s.json").read_text())["drift_test"]["distance"])
     assert distances[0] == pytest.approx(distances[1], abs=1e-6)

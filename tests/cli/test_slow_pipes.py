@@ -1,7 +1,5 @@
 """Rows that come one at a time through a pipe: each is answered before the next one is written."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -12,6 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +59,7 @@ class Piped:
         self.run = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder)
         self.got = b""
 
-    def __enter__(self) -> Piped:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stderr")
     (folder / "x.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
     steps = [{"kind": "fourier", "n_components": 4, "frequencies": "iid", "gamma": 1.0}]
-    kafeat.fit({"steps": steps}, str(folder / "x.csv")).save(str(folder / "m.joblib"))
+    kafeat.fit({"steps": steps}, folder / "x.csv").save(str(folder / "m.joblib"))
     return folder
 
 
@@ -53,8 +53,7 @@ def test_a_reader_that_has_left_changes_no_exit_code(folder):
 
 
 @pytest.mark.parametrize(("word", "meant"), [("transfor", "transform"), ("xyz", None)])
-def test_commands_that_were_meant(in_process, word, meant):
-    done = in_process(word)
-    assert done.returncode == 2
+def test_commands_that_were_meant(run, word, meant):
+    done = run(word, code=2)
     assert f"No such command '{word}'" in done.stderr
     assert (f"; did you mean '{meant}'?" in done.stderr) if meant else ("did you mean" not in done.stderr)

@@ -36,9 +36,8 @@ def table(tmp_path):
     return tmp_path
 
 
-def test_the_config_that_is_written_fits_and_the_test_rows_are_scored_once(table, in_process):
-    done = in_process("tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *QUICK, cwd=table)
-    assert done.returncode == 0, done.stderr
+def test_the_config_that_is_written_fits_and_the_test_rows_are_scored_once(table, run):
+    done = run("tune x.csv best.yaml --label y --split split", *QUICK, cwd=table)
     assert re.search(
         r"R² 0\.\d+ ± \S+ on rows held out to choose by; raw columns have -?\S+, a constant prediction has 0\.0000\n",
         done.stdout,
@@ -48,29 +47,22 @@ def test_the_config_that_is_written_fits_and_the_test_rows_are_scored_once(table
     assert sorted(os.listdir(table)) == ["best.yaml", "x.csv"]
     text = (table / "best.yaml").read_text()
     assert "--columns 16 --seeds 2 --trials 3" in text
-    fit = in_process(
-        "fit", "--config", "best.yaml", "x.csv", "map.joblib", "--label", "y", "--split", "split", cwd=table
-    )
-    assert fit.returncode == 0, fit.stderr
+    run("fit --config best.yaml x.csv map.joblib --label y --split split", cwd=table)
     assert kafeat.load(table / "map.joblib").n_components == 16
 
 
-def test_a_config_is_replaced_only_if_that_is_allowed(table, in_process):
+def test_a_config_is_replaced_only_if_that_is_allowed(table, run):
     (table / "best.yaml").write_text("mine")
     command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
-    refused = in_process(*command, cwd=table)
-    assert refused.returncode == 2
+    refused = run(*command, cwd=table, code=2)
     assert "best.yaml: expected no file of that name, got one" in refused.stderr
     assert (table / "best.yaml").read_text() == "mine"
-    assert in_process(*command, "--overwrite", cwd=table).returncode == 0
+    run(*command, "--overwrite", cwd=table)
     assert (table / "best.yaml").read_text() != "mine"
 
 
-def test_json_and_json_lines(table, in_process):
-    done = in_process(
-        "tune", "x.csv", "best.yaml", "--label", "y", *QUICK, "--json", "-", "--log-format", "json", cwd=table
-    )
-    assert done.returncode == 0
+def test_json_and_json_lines(table, run):
+    done = run("tune x.csv best.yaml --label y", *QUICK, "--json", "-", "--log-format", "json", cwd=table)
     result = json.loads(done.stdout)
     assert result["config"]["steps"][-1]["n_components"] == 16
     lines = [json.loads(line) for line in done.stderr.splitlines()]
@@ -101,28 +93,27 @@ def test_json_and_json_lines(table, in_process):
         (("--label", "y", "--from", "x.csv"), 2, "x.csv"),
     ],
 )
-def test_mistakes_leave_no_file(table, in_process, options, code, message):
-    done = in_process("tune", "x.csv", "best.yaml", *options, "--trials", 1, "--columns", 4, cwd=table)
-    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
+def test_mistakes_leave_no_file(table, run, options, code, message):
+    done = run("tune x.csv best.yaml", *options, "--trials", 1, "--columns", 4, cwd=table, code=code)
+    assert message in done.stderr
     assert os.listdir(table) == ["x.csv"]
 
 
-def test_rows_from_a_pipe_have_no_next_command(table, in_process, monkeypatch):
+def test_rows_from_a_pipe_have_no_next_command(table, run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((table / "x.csv").read_bytes())))
-    done = in_process("tune", "-", "best.yaml", "--label", "y", *QUICK, cwd=table)
-    assert (done.returncode, "on rows held out to choose by" in done.stdout) == (0, True), done.stderr
+    done = run("tune - best.yaml --label y", *QUICK, cwd=table)
+    assert "on rows held out to choose by" in done.stdout
     assert "next:" not in done.stdout
 
 
-def test_the_config_may_go_to_standard_output(table, in_process, tmp_path):
-    done = in_process("tune", "x.csv", "-", "--label", "y", *QUICK, cwd=table)
-    assert done.returncode == 0, done.stderr
+def test_the_config_may_go_to_standard_output(table, run, tmp_path):
+    done = run("tune x.csv - --label y", *QUICK, cwd=table)
     (tmp_path / "c.yaml").write_text(done.stdout)
     assert load_config(tmp_path / "c.yaml").steps[-1].n_components == 16
     assert "next: kafeat fit" in done.stderr
     assert not (table / "-").exists()
-    both = in_process("tune", "x.csv", "-", "--label", "y", *QUICK, "--json", "-", cwd=table)
-    assert (both.returncode, "expected --json apart from the output" in both.stderr) == (2, True)
+    both = run("tune x.csv - --label y", *QUICK, "--json", "-", cwd=table, code=2)
+    assert "expected --json apart from the output" in both.stderr
 
 
 INTERRUPTED = """
@@ -280,21 +271,17 @@ def test_a_pipe_gets_a_line_of_text_for_each_trial_among_the_others(table, in_pr
     assert in_process(*command, "--overwrite", "--quiet", cwd=table).stderr == ""
 
 
-def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(table, in_process):
+def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(table, run):
     pytest.importorskip("matplotlib")
-    done = in_process(
-        "tune", "x.csv", "best.yaml", "--label", "y", "--trials", 2, "--jobs", 1, "--max-bytes-per-row", 256,
-        "--report", "page", cwd=table,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = run(
+        "tune x.csv best.yaml --label y --trials 2 --jobs 1 --max-bytes-per-row 256 --report page", cwd=table
+    )
     chosen = re.search(r"R² over columns:\n(?: .*\n)*? +(\d+)  \S+ ± \S+  <\n", done.stdout)
     assert load_config(table / "best.yaml").steps[-1].n_components == int(chosen[1]) <= 64
     page = (table / "page" / "index.html").read_text()
     assert "kafeat fit --config best.yaml x.csv map.joblib --label y" in page
-    refused = in_process(
-        "tune", "x.csv", "b.yaml", "--label", "y", "--columns", 64, "--max-bytes-per-row", 255, cwd=table
-    )
-    assert (refused.returncode, "expected at least 256 for 64 columns" in refused.stderr) == (2, True)
+    refused = run("tune x.csv b.yaml --label y --columns 64 --max-bytes-per-row 255", cwd=table, code=2)
+    assert "expected at least 256 for 64 columns" in refused.stderr
 
 
 def test_an_interrupt_during_the_test_score_writes_the_config(table):
@@ -324,10 +311,10 @@ SEARCH = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
         (("x.csv", "best.yaml", "--json", "best.yaml.journal"), "--json"),
     ],
 )
-def test_a_journal_takes_the_place_of_no_other_file_of_the_command(table, in_process, words, name):
+def test_a_journal_takes_the_place_of_no_other_file_of_the_command(table, run, words, name):
     (table / "best.yaml.journal").write_text("steps: [{kind: fourier}]")
-    done = in_process("tune", *words, "--label", "y", *QUICK, "--resume", cwd=table)
-    assert (done.returncode, f"a journal apart from {name}" in done.stderr) == (2, True), done.stderr
+    done = run("tune", *words, "--label", "y", *QUICK, "--resume", cwd=table, code=2)
+    assert f"a journal apart from {name}" in done.stderr
     assert (table / "best.yaml.journal").read_text() == "steps: [{kind: fourier}]"
 
 
@@ -351,37 +338,34 @@ def test_a_file_that_is_no_journal_stays(table, in_process, more, kind):
     assert mine.exists() == (kind == "link")
 
 
-def test_the_journal_of_a_killed_search_is_gone_on_with_or_kept(table, in_process):
+def test_the_journal_of_a_killed_search_is_gone_on_with_or_kept(table, run):
     interrupted(table, 3, "SIGKILL")
     journal = (table / "best.yaml.journal").read_bytes()
-    refused = in_process(*SEARCH, "--overwrite", cwd=table)
-    assert refused.returncode == 2
+    refused = run(*SEARCH, "--overwrite", cwd=table, code=2)
     said = "best.yaml.journal: expected no trials of an earlier search, got 3; go on with them (--resume, in Python "
     assert said in refused.stderr
     assert "remove the file to start anew" in refused.stderr
     assert (table / "best.yaml.journal").read_bytes() == journal
-    assert in_process(*SEARCH, "--resume", cwd=table).returncode == 0
+    run(*SEARCH, "--resume", cwd=table)
     assert sorted(os.listdir(table)) == ["best.yaml", "x.csv"]
 
 
-def test_a_search_is_resumed_without_a_journal_and_after_its_end(table, in_process):
+def test_a_search_is_resumed_without_a_journal_and_after_its_end(table, run):
     for _ in range(2):
-        done = in_process(*SEARCH, "--resume", cwd=table)
-        assert done.returncode == 0, done.stderr
+        run(*SEARCH, "--resume", cwd=table)
     (table / "best.yaml").write_text("# mine\n")
-    refused = in_process(*SEARCH, "--resume", cwd=table)
-    assert (refused.returncode, "expected no file of that name" in refused.stderr) == (2, True)
+    refused = run(*SEARCH, "--resume", cwd=table, code=2)
+    assert "expected no file of that name" in refused.stderr
     assert (table / "best.yaml").read_text() == "# mine\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
-def test_a_search_whose_outputs_cannot_be_written_is_not_lost(table, in_process):
+def test_a_search_whose_outputs_cannot_be_written_is_not_lost(table, run):
     command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
-    full = in_process(*command, "--json", "/dev/full", cwd=table)
-    assert (full.returncode, "/dev/full: No space left on device" in full.stderr) == (5, True), full.stderr
+    full = run(*command, "--json", "/dev/full", cwd=table, code=5)
+    assert "/dev/full: No space left on device" in full.stderr
     made = (table / "best.yaml.journal").read_text().splitlines()[1:]
-    again = in_process(*command, "--resume", "--json", "trials.json", cwd=table)
-    assert again.returncode == 0, again.stderr
+    run(*command, "--resume", "--json", "trials.json", cwd=table)
     assert sorted(os.listdir(table)) == ["best.yaml", "trials.json", "x.csv"]
     seconds = {row["seconds"] for row in json.loads((table / "trials.json").read_text())["table"]}
     assert seconds <= {round(json.loads(line)["seconds"], 3) for line in made}  # none was made again
@@ -400,11 +384,11 @@ def test_a_refused_result_leaves_the_journal(table, error):
     assert not (table / "j").exists()
 
 
-def test_a_search_that_cannot_succeed_leaves_no_journal(table, in_process):
+def test_a_search_that_cannot_succeed_leaves_no_journal(table, run):
     rows = "".join(f"{i},{i % 7},{'test' if i < 5 else 'train'}\n" for i in range(100))
     (table / "x.csv").write_text("x,y,split\n" + rows.replace("test", "train"))
-    done = in_process(*SEARCH, "--split", "split", cwd=table)
-    assert (done.returncode, "at least one row of test" in done.stderr) == (3, True), done.stderr
+    done = run(*SEARCH, "--split", "split", cwd=table, code=3)
+    assert "at least one row of test" in done.stderr
     assert os.listdir(table) == ["x.csv"]
 
 
@@ -415,9 +399,9 @@ def test_two_searches_do_not_share_a_journal(table, in_process):
     assert (done.returncode, "got one in use" in done.stderr) == (5, True), done.stderr
 
 
-def test_a_device_as_output_has_no_journal(table, in_process):
+def test_a_device_as_output_has_no_journal(table, run):
     before = os.listdir("/dev")
-    assert in_process("tune", "x.csv", "/dev/null", "--label", "y", *QUICK, cwd=table).returncode == 0
+    run("tune x.csv /dev/null --label y", *QUICK, cwd=table)
     assert os.listdir("/dev") == before
 
 
@@ -438,12 +422,12 @@ def test_a_device_as_output_has_no_journal(table, in_process):
         ("fit --config c.yaml x.csv m.joblib --jobs 5000", "1<=x<=4096"),
     ],
 )
-def test_a_large_number_is_refused_with_its_bound(table, in_process, words, bound):
-    done = in_process(*words.split(), cwd=table)
-    assert (done.returncode, f"is not in the range {bound}" in done.stderr) == (2, True), done.stderr
+def test_a_large_number_is_refused_with_its_bound(table, run, words, bound):
+    done = run(words, cwd=table, code=2)
+    assert f"is not in the range {bound}" in done.stderr
 
 
-def test_the_scores_of_evaluate_and_class_weights_are_options(tmp_path, in_process):
+def test_the_scores_of_evaluate_and_class_weights_are_options(tmp_path, in_process, run):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2))
     rows = "".join(f"{a},{b},{'rare' if a > 1.2 else 'usual'}\n" for a, b in x)
@@ -462,17 +446,5 @@ def test_the_scores_of_evaluate_and_class_weights_are_options(tmp_path, in_proce
     told = in_process(*command, "--class-weight", "balanced", cwd=tmp_path).stdout
     assert re.search(r"^balanced accuracy [01]\.\d{4} ± ", told, re.M)
     assert "class_weight: balanced" in (tmp_path / "best.yaml").read_text()
-    fitted = in_process(
-        "fit",
-        "--config",
-        "best.yaml",
-        "c.csv",
-        "m.joblib",
-        "--label",
-        "y",
-        "--class-weight",
-        "none",
-        cwd=tmp_path,
-    )
-    assert fitted.returncode == 0
+    run("fit --config best.yaml c.csv m.joblib --label y --class-weight none", cwd=tmp_path)
     assert kafeat.load(tmp_path / "m.joblib").config.predictor.class_weight == "none"

@@ -1,7 +1,5 @@
 """The compiled core: built from its source, found, switched off, and missing."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import shutil

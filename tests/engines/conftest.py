@@ -1,7 +1,5 @@
 """A map by name and its rows, which the tests of all engines cut into partitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

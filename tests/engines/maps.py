@@ -1,7 +1,5 @@
 """The map that the tests of all engines use."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """kafeat.dask: partitions through a map, on every scheduler."""
 
-from __future__ import annotations
-
 import doctest
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,7 +71,7 @@ def test_predictions_are_those_of_a_file(rows, ddf, kind, tmp_path):
     for part in ddf.partitions:
         pq.write_table(pa.Table.from_pandas(part.compute(), preserve_index=False), tmp_path / "in.parquet")
         writing = OutputOptions(keep=["id"], fsync=False)
-        transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), writing=writing)
+        transform_file(fm, tmp_path / "in.parquet", tmp_path / "out.parquet", writing=writing)
         parts.append(pq.read_table(tmp_path / "out.parquet").to_pandas())
     file = pd.concat(parts).set_index(done.index)
     pd.testing.assert_frame_equal(done.iloc[:, 1:], file.iloc[:, 1:], check_exact=True)
@@ -148,7 +146,7 @@ def test_one_partition_has_the_bytes_of_the_file(tmp_path, digits_table, layout)
     pq.write_table(digits_table, tmp_path / "in.parquet")
     fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": 400}]}, digits_table, label="label")
     writing = OutputOptions(keep=["label"], layout=layout)
-    transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), writing=writing)
+    transform_file(fm, tmp_path / "in.parquet", tmp_path / "out.parquet", writing=writing)
     made = kafeat.dask.transform(dd.read_parquet(tmp_path / "in.parquet"), fm, keep=["label"], layout=layout)
     done = pa.Table.from_pandas(made.compute(scheduler="threads"), preserve_index=False)
     assert done.column_names == pq.read_schema(tmp_path / "out.parquet").names

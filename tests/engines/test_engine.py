@@ -1,7 +1,5 @@
 """Work that is handed out comes back whole, whatever becomes of the workers."""
 
-from __future__ import annotations
-
 from threading import Event
 
 import pytest

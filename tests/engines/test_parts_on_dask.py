@@ -1,7 +1,5 @@
 """Parts on a real Dask cluster: a scheduler and two workers, each a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -21,7 +19,7 @@ import kafeat
 from kafeat.errors import SystemRefusedError
 from kafeat.runtime.engine import Engine
 from tests.engines.work import doubled
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_parts
 
 pytest.importorskip("distributed")
 
@@ -100,7 +98,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Path]:
     model = str(folder / "map.joblib")
     config = {"steps": [{"kind": "fourier", "n_components": 128, "frequencies": "orthogonal"}]}
     kafeat.fit(config, rng.normal(size=(1000, 10))).save(model)
-    transform_parts(model, str(folder / "in"), str(folder / "here"))
+    transform_parts(model, folder / "in", folder / "here")
     return folder / "in", model, folder / "here"
 
 
@@ -118,7 +116,7 @@ def test_workers_make_the_bytes_that_this_process_makes(
     monkeypatch.chdir(tmp_path)  # the workers stand elsewhere
     told: list[int] = []
     run = transform_parts(
-        model, str(data), "out", engine=Engine("dask", cluster.address), announce=lambda _parts: told.append
+        model, data, "out", engine=Engine("dask", cluster.address), announce=lambda _parts: told.append
     )
     assert (run.parts, run.failed, sum(told)) == (PARTS, (), PARTS)
     assert same(tmp_path / "out", here)
@@ -138,7 +136,7 @@ def test_a_worker_that_is_killed_loses_nothing(
             os.kill(killed[0], signal.SIGKILL)
 
     run = transform_parts(
-        model, str(data), str(out), engine=Engine("dask", cluster.address), announce=lambda _parts: kill_one
+        model, data, out, engine=Engine("dask", cluster.address), announce=lambda _parts: kill_one
     )
     assert killed
     assert (run.parts, run.rows, run.failed) == (PARTS, PARTS * ROWS, ())
@@ -169,16 +167,12 @@ def test_a_scheduler_that_is_lost_is_told_and_the_run_goes_on_later(
             SystemRefusedError, match="expected the Dask scheduler to stay, got a lost connection"
         ):
             transform_parts(
-                model,
-                str(data),
-                str(out),
-                engine=Engine("dask", own.address),
-                announce=lambda _parts: kill_scheduler,
+                model, data, out, engine=Engine("dask", own.address), announce=lambda _parts: kill_scheduler
             )
     finally:
         own.close()
     assert json.loads((out / "_kafeat.json").read_text())["state"] == "running"
-    run = transform_parts(model, str(data), str(out), resume=True)
+    run = transform_parts(model, data, out, resume=True)
     assert run.kept >= 1
     assert same(out, here)
 
@@ -189,7 +183,7 @@ def test_no_scheduler_is_told_in_bounded_time(
     monkeypatch.setattr("kafeat.runtime.backends._CONNECT_SECONDS", 1)
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(SystemRefusedError, match=f"{address}: expected a Dask scheduler, got"):
-        transform_parts(made[1], str(made[0]), str(tmp_path / "out"), engine=Engine("dask", address))
+        transform_parts(made[1], made[0], tmp_path / "out", engine=Engine("dask", address))
     assert not (tmp_path / "out").exists()
 
 
@@ -199,14 +193,10 @@ def test_no_scheduler_costs_no_earlier_part(
 ) -> None:
     data, model, here = made
     out = tmp_path / "out"
-    transform_parts(model, str(data), str(out))
+    transform_parts(model, data, out)
     monkeypatch.setattr("kafeat.runtime.backends._CONNECT_SECONDS", 1)
     with pytest.raises(SystemRefusedError, match="expected a Dask scheduler, got"):
         transform_parts(
-            model,
-            str(data),
-            str(out),
-            engine=Engine("dask", f"tcp://127.0.0.1:{free_port()}"),
-            overwrite=True,
+            model, data, out, engine=Engine("dask", f"tcp://127.0.0.1:{free_port()}"), overwrite=True
         )
     assert same(out, here)

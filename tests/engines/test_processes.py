@@ -1,7 +1,5 @@
 """Processes of this machine: they end with the one that started them, and one that dies harms no other."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """kafeat.spark: partitions through a map, by Python workers of a local Spark."""
 
-from __future__ import annotations
-
 import datetime
 import doctest
 import re

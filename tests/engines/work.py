@@ -1,7 +1,5 @@
 """Work for engines whose workers are other processes: found there by its name."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

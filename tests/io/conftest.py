@@ -1,7 +1,5 @@
 """A real S3 server on this machine, for the tests that write to one."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 

@@ -1,7 +1,5 @@
 """A real S3 server on loopback, and a gate in front of it that slows, fails and counts requests."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import re
@@ -13,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
 from urllib.parse import quote, unquote
 from xml.sax.saxutils import unescape
 
@@ -148,7 +147,7 @@ class Gate:
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
-    def __enter__(self) -> Gate:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -1,7 +1,5 @@
 """The same rows in every format, and reading them back."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence
@@ -20,9 +18,9 @@ from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import parse_location
 
 
-def open_reader(location: Location, format: str | None = None, **options: Any) -> Reader:
+def open_reader(place: str | Path | Location, format: str | None = None, **options: Any) -> Reader:
     """Open one file; the keywords are options of reading."""
-    return InputOptions(input_format=format, **options).open_file(location)
+    return InputOptions(input_format=format, **options).open_file(parse_location(place))
 
 
 def csv_text(X: np.ndarray, names: Sequence[str]) -> bytes:
@@ -93,7 +91,7 @@ def read(
 ):
     """The whole matrix of a source, read in chunks."""
     if not isinstance(source, Reader):
-        with open_reader(parse_location(source)) as opened:
+        with open_reader(source) as opened:
             return read(opened, dtype, height, columns)
     source = source if columns else source.settled()
     chosen = columns or choose(source, None, [], ())

@@ -16,7 +16,6 @@ from hypothesis.extra import numpy as hnp
 from kafeat.io.columns.selection import choose
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.table import cut
-from kafeat.io.storage.location import parse_location
 from tests.io.tables import every_format, open_reader, read
 
 SMALL = st.tuples(st.integers(1, 20), st.integers(1, 4))
@@ -92,7 +91,7 @@ def test_spellings_of_csv(tmp_path, text):
 
 def test_csv_bools_delimiters_and_headers(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"true;2\nFALSE;4\n")
-    with open_reader(parse_location(tmp_path / "a.csv"), delimiter=";", no_header=True) as source:
+    with open_reader(tmp_path / "a.csv", delimiter=";", no_header=True) as source:
         assert [field.name for field in source.fields] == ["c0", "c1"]
         assert source.positional
         assert read(source).tolist() == [[1, 2], [0, 4]]
@@ -100,7 +99,7 @@ def test_csv_bools_delimiters_and_headers(tmp_path):
     assert read(tmp_path / "a.tsv").tolist() == [[1, 2]]
     (tmp_path / "b.csv").write_bytes(b"a\tb\n1\t2\n")
     for spelled in ("\t", "\\t", "tab"):
-        with open_reader(parse_location(tmp_path / "b.csv"), delimiter=spelled) as source:
+        with open_reader(tmp_path / "b.csv", delimiter=spelled) as source:
             assert read(source).tolist() == [[1, 2]]
 
 
@@ -143,7 +142,7 @@ def test_quoted_newlines_across_blocks(tmp_path):
     rows = 60_000
     text = "note,x\n" + "".join(f'"line, one\n\nof ""{i}""",{i}\n' for i in range(rows))
     (tmp_path / "a.csv").write_text(text)
-    with open_reader(parse_location(tmp_path / "a.csv")) as source:
+    with open_reader(tmp_path / "a.csv") as source:
         columns = choose(source, ["x"], [], ())
         chunks = list(source.chunks(columns, ["note"], 1000))
     assert np.concatenate([chunk.matrix(np.dtype("f8")) for chunk in chunks]).ravel().tolist() == list(
@@ -155,13 +154,13 @@ def test_quoted_newlines_across_blocks(tmp_path):
 def test_rows_longer_than_the_first_look(tmp_path):
     X = np.arange(4 * 5_000).reshape(4, -1)
     (tmp_path / "a.csv").write_text("\n".join(",".join(f"{x:0500d}" for x in row) for row in X))
-    with open_reader(parse_location(tmp_path / "a.csv"), no_header=True) as source:
+    with open_reader(tmp_path / "a.csv", no_header=True) as source:
         assert np.array_equal(read(source), X)
 
 
 def test_digest_is_what_sha256sum_prints(tmp_path):
     for path in every_format(tmp_path, np.ones((3, 2))):
-        with open_reader(parse_location(path)) as source:
+        with open_reader(path) as source:
             assert source.digest() == hashlib.sha256(path.read_bytes()).hexdigest()
 
 

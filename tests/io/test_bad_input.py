@@ -8,7 +8,6 @@ import pytest
 
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, UsageError
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.storage.location import parse_location
 from tests.io.tables import open_reader, read
 
 GOOD = b"x1,x2\n" + b"".join(b"%d,1.5\n" % i for i in range(7))
@@ -193,22 +192,22 @@ def test_memory(data, error, message):
 def test_what_the_machine_refuses(tmp_path):
     for name in ("a.csv", "a.parquet", "a.npy"):
         with pytest.raises(SystemRefusedError, match=re.escape(f"{name}: No such file")):
-            open_reader(parse_location(tmp_path / name))
+            open_reader(tmp_path / name)
         (tmp_path / name).mkdir()
         with pytest.raises(SystemRefusedError, match="expected a file, got a directory"):
-            open_reader(parse_location(tmp_path / name))
+            open_reader(tmp_path / name)
     with pytest.raises(UsageError, match=r"expected a name that ends in one of \.csv, .*--input-format$"):
-        open_reader(parse_location("a.xyz"))
+        open_reader("a.xyz")
     with pytest.raises(
         UsageError,
         match="a.csv: expected a format of csv, parquet, npy, arrow, jsonl, libsvm, npz, got 'xls'",
     ):
-        open_reader(parse_location("a.csv"), "xls")
+        open_reader("a.csv", "xls")
     with pytest.raises(
         UsageError, match="expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npy"
     ):
-        open_reader(parse_location("-"), "npy")
+        open_reader("-", "npy")
     with pytest.raises(SystemRefusedError, match="expected a regular file, got a pipe or a device"):
-        open_reader(parse_location("/dev/null"), "parquet")
+        open_reader("/dev/null", "parquet")
     with pytest.raises(UsageError, match="--delimiter: expected one character, got ''"):
-        open_reader(parse_location("a.csv"), delimiter="")
+        open_reader("a.csv", delimiter="")

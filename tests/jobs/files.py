@@ -1,20 +1,47 @@
-"""`transform_file` and `verify_file` with names of files, as the commands have them."""
+"""Transforms, runs over parts and checks with names of files and flat keywords, as the commands have them."""
 
+from dataclasses import fields
 from typing import Any
 
+from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import location_of, parse_location
+from kafeat.io.writers.base import OutputOptions
+from kafeat.jobs.dataset import api
+from kafeat.jobs.dataset.journal import DatasetResult
+from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform import transform
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.verify import verify
 from kafeat.jobs.verify.verify import VerifyResult
 from kafeat.model.load import load_from
+
+GROUPS = {"reading": InputOptions, "writing": OutputOptions, "rules": RowOptions}
+
+
+def gathered(options: dict[str, Any]) -> dict[str, Any]:
+    """The options in their groups; a group may also be given as it is."""
+    for name, group in GROUPS.items():
+        given = {one.name: options.pop(one.name) for one in fields(group) if one.name in options}
+        if given.get("rejects") is not None:
+            given["rejects"] = parse_location(given["rejects"])
+        options |= {name: group(**given)} if given else {}
+    return options
 
 
 def transform_file(model, source, target, **options: Any) -> TransformResult:
     """Write the features of `source` to `target`. The model is a map or its file."""
     place = location_of(model)
     fm = model if place is None else load_from(place)
-    return transform.transform_file(fm, parse_location(source), parse_location(target), **options)
+    return transform.transform_file(fm, parse_location(source), parse_location(target), **gathered(options))
+
+
+def transform_parts(
+    model, source, target, *, announce=None, overwrite=False, **options: Any
+) -> DatasetResult:
+    """Write the parts of `source` to the folder `target`."""
+    places = location_of(model) or model, parse_location(source), parse_location(target)
+    return api.transform_parts(DatasetRequest(*places, overwrite=overwrite, **gathered(options)), announce)
 
 
 def verify_file(model, source, target, *, stats=None, **options: Any) -> VerifyResult:

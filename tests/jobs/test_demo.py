@@ -1,7 +1,5 @@
 """The sample data and configs of `kafeat demo`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,8 +41,7 @@ def test_files_of_the_same_content_stay_and_others_are_not_replaced(tmp_path: Pa
     assert not (tmp_path / "configs" / "clip.yaml").exists()
 
 
-def test_the_command_says_what_to_do_next(tmp_path: Path, in_process: Callable) -> None:
-    done = in_process("demo", tmp_path / "try")
-    assert done.returncode == 0
+def test_the_command_says_what_to_do_next(tmp_path: Path, run: Callable) -> None:
+    done = run("demo", tmp_path / "try")
     assert f"cd {tmp_path / 'try'} && kafeat tune" in done.stdout
-    assert in_process("demo", "s3://bucket/folder").returncode == 2
+    run("demo s3://bucket/folder", code=2)

@@ -1,7 +1,5 @@
 """`kafeat diff` tells each difference by values that people can read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

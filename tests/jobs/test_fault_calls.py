@@ -1,7 +1,5 @@
 """Calls of the system that fail once, one in each run, and allocations: what is left is right."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

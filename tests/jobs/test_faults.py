@@ -1,7 +1,5 @@
 """Faults of the machine: a disk that fails or is full, a process that is killed, memory that is not there."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -19,8 +17,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError
-from tests.jobs.files import transform_file
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_file, transform_parts
 
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 N, D = 40_000, 8
@@ -63,7 +60,7 @@ def test_an_input_that_is_cut_short_while_it_is_read(folder, tmp_path, name):
         return lambda _done: None
 
     with pytest.raises(DataError, match=f"{name}: expected"):
-        transform_file(str(folder / "m.joblib"), source, str(out), announce=cut)
+        transform_file(folder / "m.joblib", source, out, announce=cut)
     assert out.read_bytes() == b"previous"
     assert sorted(os.listdir(tmp_path)) == sorted([name, "out.npy"])
 
@@ -89,7 +86,7 @@ def test_a_disk_that_fails_half_way(folder, tmp_path, monkeypatch, name):
         monkeypatch.setattr(bytestream, "read_full", broken(bytestream.read_full))
     (tmp_path / "out.npy").write_bytes(b"previous")
     with pytest.raises(SystemRefusedError, match=f"{name}: Input/output error"):
-        transform_file(str(folder / "m.joblib"), str(folder / name), str(tmp_path / "out.npy"))
+        transform_file(folder / "m.joblib", folder / name, tmp_path / "out.npy")
     assert os.listdir(tmp_path) == ["out.npy"]
     assert (tmp_path / "out.npy").read_bytes() == b"previous"
 
@@ -100,7 +97,7 @@ def test_a_parquet_file_that_cannot_be_read_is_not_taken_for_damaged(folder, tmp
 
     monkeypatch.setattr("kafeat.io.readers.parquet.pq.ParquetFile", broken)
     with pytest.raises(SystemRefusedError, match=r"in\.parquet: Input/output error$"):
-        transform_file(str(folder / "m.joblib"), str(folder / "in.parquet"), str(tmp_path / "out.npy"))
+        transform_file(folder / "m.joblib", folder / "in.parquet", tmp_path / "out.npy")
 
 
 @pytest.mark.parametrize("again", ["resume", "overwrite"])
@@ -116,9 +113,9 @@ def test_a_part_whose_folder_cannot_be_flushed_is_made_again(folder, tmp_path, m
 
     with monkeypatch.context() as failing:
         failing.setattr("kafeat.io.storage.atomic._sync_folder", broken)
-        assert transform_parts(model, source, str(out)).failed[0].error == f"{out}/a.npy: Input/output error"
+        assert transform_parts(model, source, out).failed[0].error == f"{out}/a.npy: Input/output error"
     (out / "mine.npy").write_bytes(b"another's")
-    assert transform_parts(model, source, str(out), **{again: True}).unknown_files == ("mine.npy",)
+    assert transform_parts(model, source, out, **{again: True}).unknown_files == ("mine.npy",)
     assert sorted(os.listdir(out)) == ["_kafeat.json", "a.npy", "mine.npy"]
 
 
@@ -126,7 +123,7 @@ def test_a_manifest_that_cannot_be_read_now_is_not_replaced(folder, tmp_path, mo
     model, source, out = str(folder / "m.joblib"), str(tmp_path / "in"), tmp_path / "out"
     os.mkdir(source)
     np.save(tmp_path / "in" / "a.npy", X[:10])
-    transform_parts(model, source, str(out))
+    transform_parts(model, source, out)
     before = (out / "_kafeat.json").read_bytes()
 
     def broken(_folder):
@@ -134,7 +131,7 @@ def test_a_manifest_that_cannot_be_read_now_is_not_replaced(folder, tmp_path, mo
 
     monkeypatch.setattr("kafeat.jobs.dataset.request.read_manifest", broken)
     with pytest.raises(SystemRefusedError, match="Input/output error"):
-        transform_parts(model, source, str(out), overwrite=True)
+        transform_parts(model, source, out, overwrite=True)
     assert (out / "_kafeat.json").read_bytes() == before
 
 
@@ -158,7 +155,7 @@ def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
 
     monkeypatch.setattr(running, "_done", faulty)
     with pytest.raises(RuntimeError, match="of chunk 5"):
-        transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), str(tmp_path / "out.npy"), jobs=jobs)
+        transform_file(folder / "m.joblib", folder / "in.npy", tmp_path / "out.npy", jobs=jobs)
     assert max(begun) <= 5000 + 1000 * (jobs + 1)
     assert os.listdir(tmp_path) == []
 
@@ -217,7 +214,7 @@ def test_a_small_disk_at_every_stage(folder, small_disk, monkeypatch, out):
         if out == "fit":
             large.save(target)
         else:
-            transform_file(small, str(folder / "some.npy"), str(target))
+            transform_file(small, folder / "some.npy", target)
 
     write()
     need = target.stat().st_size
@@ -238,7 +235,7 @@ def test_an_output_that_the_disk_cannot_hold_is_refused_before_the_work(folder, 
         with pytest.raises(
             SystemRefusedError, match=rf"{out}: expected room for 9.8 MiB, got 976.6 KiB free"
         ):
-            transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), str(tmp_path / out))
+            transform_file(folder / "m.joblib", folder / "in.npy", tmp_path / out)
     assert os.listdir(tmp_path) == []
 
 
@@ -271,7 +268,7 @@ def test_a_hundred_runs_in_one_process_do_not_grow(folder, tmp_path):
     seen = []
     for i in range(100):
         for name, out in (("in.npy", "o.parquet"), ("in.parquet", "o.npy")):
-            transform_file(str(folder / "m.joblib"), str(folder / name), str(tmp_path / out), jobs=2)
+            transform_file(folder / "m.joblib", folder / name, tmp_path / out, jobs=2)
         if i in (39, 99):
             seen.append(rss_mib())
     # a chunk of the input or the output kept by each run would be some 15 MiB in sixty of them
@@ -314,7 +311,7 @@ def test_two_jobs_with_one_output_one_wins_whole(folder, tmp_path):
     other.save(tmp_path / "other.joblib")
     whole = []
     for model in (folder / "m.joblib", tmp_path / "other.joblib"):
-        transform_file(str(model), str(folder / "in.npy"), str(tmp_path / "whole.npy"))
+        transform_file(model, folder / "in.npy", tmp_path / "whole.npy")
         whole.append((tmp_path / "whole.npy").read_bytes())
     jobs = [
         subprocess.Popen([KAFEAT, "transform", "--model", model, folder / "in.npy", tmp_path / "out.npy"])

@@ -1,7 +1,5 @@
 """inspect: the categories that a map knows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Few rows, and rows held out by time: `fit` and `predict` say that intervals may hold less than they promise."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -17,11 +15,11 @@ BY_TIME = "rows were held out by time, so intervals hold what they say for rows 
 
 
 @pytest.fixture
-def model(tmp_path, monkeypatch):
+def model(run, tmp_path, monkeypatch):
     """Fit a model of so many rows by the command, and return what it said."""
     monkeypatch.chdir(tmp_path)
 
-    def fit(n, in_process, *options, label="y"):
+    def fit(n, *options, label="y"):
         rng = np.random.default_rng(0)
         x = rng.standard_normal(n)
         y = x + 0.1 * rng.standard_normal(n)
@@ -30,8 +28,7 @@ def model(tmp_path, monkeypatch):
         (tmp_path / "c.yaml").write_text(
             "columns: {include: [x]}\nsteps:\n  - kind: standardize\n  - kind: ridge\n"
         )
-        done = in_process("fit", "in.parquet", "m", "--config", "c.yaml", "--label", label, *options)
-        assert done.returncode == 0, done.stderr
+        done = run("fit in.parquet m --config c.yaml --label", label, *options)
         return done.stderr
 
     return fit
@@ -41,7 +38,7 @@ def model(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("n", "by_time"), [(59, False), (60, False), (300, True), (40, True)])
 def test_fit_and_predict_say_it(model, in_process, n, by_time, label):
     options = ("--split-by", "time:t") if by_time else ()
-    said = model(n, in_process, *options, label=label)
+    said = model(n, *options, label=label)
     fm = kafeat.load("m")
     held = len(fm.needed_intervals().scores)
     expected = [FEW.format(held)] * (held < 60) + [BY_TIME] * by_time
@@ -62,6 +59,6 @@ def test_fit_and_predict_say_it(model, in_process, n, by_time, label):
 
 
 def test_predictions_without_intervals_say_nothing(model, in_process):
-    assert "interval" not in model(40, in_process, "--no-intervals")
-    model(40, in_process)
+    assert "interval" not in model(40, "--no-intervals")
+    model(40)
     assert "interval" not in in_process("predict", "--model", "m", "in.parquet", "o.csv").stderr

@@ -1,7 +1,5 @@
 """Maps of every kind with states and recipes that no fit gives, as a stranger could write them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cache

@@ -1,7 +1,5 @@
 """A map applied: the same bytes however the rows are cut."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +18,7 @@ def test_bytes_do_not_depend_on_how_rows_in_memory_are_shared(tmp_path: Path, ch
     step = {"kind": "fourier", "n_components": 300, "frequencies": "iid", "weights": "uniform"}
     fm = kafeat.fit({"chunk_rows": chunk_rows, "steps": [step]}, X)
     np.save(tmp_path / "x.npy", X)
-    transform_file(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"))
+    transform_file(fm, tmp_path / "x.npy", tmp_path / "z.npy")
     want = np.load(tmp_path / "z.npy")
     assert len({shared_height(fm.program(), chunk_rows, len(X), jobs) for jobs in (1, 3, 8)}) == (
         1 if chunk_rows == 1000 else 3

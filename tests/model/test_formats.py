@@ -4,8 +4,6 @@ formats/N beside this file has a map of format N, rows, and their features by th
 chains, so of most kinds of state. In format 2 a scaler stands before it, and a column of the rows holds Unix times.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

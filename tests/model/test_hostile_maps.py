@@ -1,7 +1,5 @@
 """Maps that no fit gives: they are refused, or they compute numbers; nothing else may come of them."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from contextlib import suppress

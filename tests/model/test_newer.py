@@ -1,7 +1,5 @@
 """Models of a newer kafeat: whatever is unknown in one, the refusal ends with its version and this one."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import io

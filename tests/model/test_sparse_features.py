@@ -1,7 +1,5 @@
 """Sparse features are the features that are not 0, and no dense ones are made for them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """The bounded, ordered map and the reader ahead of it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Items that threads share, the calling one among them."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -9,7 +9,6 @@ from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose, match
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.fit.labels import read_label
 from tests.io.tables import open_reader, read
@@ -128,7 +127,7 @@ def test_patterns_that_find_nothing_are_refused(include, exclude, message):
 
 def test_patterns_take_no_names_of_rows(tmp_path):
     (tmp_path / "a.csv").write_text(",x,y\n0,1,2\n")
-    with open_reader(parse_location(tmp_path / "a.csv")) as source:
+    with open_reader(tmp_path / "a.csv") as source:
         assert choose(source, ["*"], [], ()).names == ("x", "y")
         assert choose(source, ["", "x"], [], ()).names == ("", "x")
 
@@ -192,7 +191,7 @@ def test_lists_that_show_no_length_take_that_of_the_map(values):
 
 def test_an_empty_csv_is_matched_by_position(tmp_path):
     (tmp_path / "a.csv").write_text("x,y,note\n")
-    with open_reader(parse_location(tmp_path / "a.csv")) as source:
+    with open_reader(tmp_path / "a.csv") as source:
         assert source.rows == 0
         found = match(source, choose(positional(2), None, [], ()), [])
         assert found.names == ("x", "y")
@@ -288,7 +287,7 @@ def test_malformed_plain(change):
 
 def test_kept_columns_of_csv(tmp_path):
     (tmp_path / "a.csv").write_text("id,i,f,t,x\n007,1,1.50,,1\n008,-2,2,a,2\n")
-    with open_reader(parse_location(tmp_path / "a.csv")) as source:
+    with open_reader(tmp_path / "a.csv") as source:
         columns, keep = choose(source, ["x"], [], ()), ["t", "id", "f", "i"]
         kinds = [pa.string(), pa.string(), pa.float64(), pa.int64()]
         assert source.passthrough_schema(keep).types == kinds
@@ -304,7 +303,7 @@ def test_kept_columns_of_csv(tmp_path):
 @pytest.mark.parametrize("late", ["007", "1.5", "abc"])
 def test_kept_value_that_does_not_fit(tmp_path, late):
     (tmp_path / "a.csv").write_text("i,x,wide\n" + f"1,2,{'w' * 100}\n" * 12_000 + f"{late},2,w\n")
-    with open_reader(parse_location(tmp_path / "a.csv")) as source:
+    with open_reader(tmp_path / "a.csv") as source:
         *_, last = source.chunks(choose(source, ["x"], [], ()), ["i"], 4096)
         message = rf"row 12001 \(index 12000\), column 'i': expected int64 as in the first rows, got '{late}'"
         with pytest.raises(DataError, match=message):
@@ -345,12 +344,12 @@ def test_a_numbered_column_that_is_absent_is_no_slip_for_its_neighbour():
 
 def test_spaces_beside_the_commas_of_keep_are_none_of_a_name(tmp_path):
     (tmp_path / "x.csv").write_text("a,b, c,d\n1,2,3,4\n2,3,4,5\n")
-    fm = kafeat.fit({"columns": {"include": ["a"]}, "steps": [{"kind": "minmax"}]}, str(tmp_path / "x.csv"))
+    fm = kafeat.fit({"columns": {"include": ["a"]}, "steps": [{"kind": "minmax"}]}, tmp_path / "x.csv")
     for keep, names in ((["b", " c", " d "], ["b", " c", "d"]), ([" c"], [" c"]), (["c"], None)):
         write = OutputOptions(keep=keep, overwrite=True)
         if names is None:
             with pytest.raises(DataError, match=r"--keep: expected the column 'c' \(did you mean ' c'\?\)"):
-                transform_file(fm, str(tmp_path / "x.csv"), str(tmp_path / "z.parquet"), writing=write)
+                transform_file(fm, tmp_path / "x.csv", tmp_path / "z.parquet", writing=write)
             continue
-        transform_file(fm, str(tmp_path / "x.csv"), str(tmp_path / "z.parquet"), writing=write)
+        transform_file(fm, tmp_path / "x.csv", tmp_path / "z.parquet", writing=write)
         assert pq.read_schema(tmp_path / "z.parquet").names == [*names, "f0"]

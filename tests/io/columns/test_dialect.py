@@ -1,7 +1,5 @@
 """Tables as they come: words for what is missing, decimal commas, forms of dates and time zones."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import random
@@ -26,9 +24,9 @@ from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.model import artifact
 from kafeat.model.feature_map import FeatureMap
+from tests.jobs.files import transform_file
 
 IMPUTE = {"kind": "impute", "strategy": "constant", "value": -1.0}
 NUMBERS = {"dtype": "float64", "steps": [IMPUTE]}
@@ -55,7 +53,7 @@ def fitted(
 
 def features(fm: FeatureMap, path: Path, **options: object) -> list[list[float]]:
     target = path.with_suffix(".npy")
-    transform_file(fm, parse_location(path), parse_location(target), reading=InputOptions(**options))  # type: ignore[arg-type]
+    transform_file(fm, path, target, **options)  # type: ignore[arg-type]
     rows: list[list[float]] = np.load(target).tolist()
     return rows
 

@@ -15,7 +15,6 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.transform.options import RowOptions
 from tests.io.tables import open_reader, read
 from tests.io.writers.opening import open_writer
 from tests.jobs.files import transform_file, verify_file
@@ -55,7 +54,7 @@ def fm(table):
 @pytest.mark.parametrize("name", ["x.arrow", "x.feather", "x.arrows", "x.ipc"])
 def test_what_is_there_decides_and_not_the_suffix(tmp_path, table, stream, name):
     (tmp_path / name).write_bytes(packed(table, stream))
-    with open_reader(parse_location(tmp_path / name)) as source:
+    with open_reader(tmp_path / name) as source:
         assert source.rows == (None if stream else 50)
         once = read(source)
         assert once.shape == (50, 3)
@@ -69,9 +68,7 @@ def test_what_is_there_decides_and_not_the_suffix(tmp_path, table, stream, name)
 def test_arrow_on_stdin_need_not_be_named(tmp_path, table, fm, stream, named):
     fm.save(tmp_path / "m.joblib")
     pq.write_table(table, tmp_path / "x.parquet")
-    transform_file(
-        fm, str(tmp_path / "x.parquet"), str(tmp_path / "y.parquet"), writing=OutputOptions(keep=("id",))
-    )
+    transform_file(fm, tmp_path / "x.parquet", tmp_path / "y.parquet", keep=("id",))
     arguments = ["transform", "--model", str(tmp_path / "m.joblib"), "-", "-", "--output-format", "arrow"]
     done = subprocess.run(
         [sys.executable, "-m", "kafeat", *arguments, "--keep", "id", *named],
@@ -95,14 +92,14 @@ def test_two_commands_in_a_pipe(tmp_path, table, fm):
     run = f"{sys.executable} -m kafeat transform"
     line = f"{run} --model a.joblib x.parquet - --output-format arrow | {run} --model b.joblib - y.arrow --stats y.json"
     subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=tmp_path, check=True, capture_output=True)
-    transform_file(fm, str(tmp_path / "x.parquet"), str(tmp_path / "m.parquet"))
-    transform_file(second, str(tmp_path / "m.parquet"), str(tmp_path / "z.arrow"))
+    transform_file(fm, tmp_path / "x.parquet", tmp_path / "m.parquet")
+    transform_file(second, tmp_path / "m.parquet", tmp_path / "z.arrow")
     assert (tmp_path / "y.arrow").read_bytes() == (tmp_path / "z.arrow").read_bytes()
 
 
 def rows_of_stream(path, data):
     path.write_bytes(data)
-    with open_reader(parse_location(path)) as source:
+    with open_reader(path) as source:
         return sum(len(chunk.passthrough) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
 
 
@@ -155,7 +152,7 @@ def test_the_stream_of_a_command_that_fails_has_no_end(tmp_path, fm, table):
     assert first.returncode == 3
     assert pa.ipc.open_stream(first.stdout).read_all().num_rows == 32  # Arrow takes it for whole
     with (
-        open_reader(parse_location(write(tmp_path / "x.arrows", first.stdout))) as source,
+        open_reader(write(tmp_path / "x.arrows", first.stdout)) as source,
         pytest.raises(DataError, match="it was cut off, or its writer failed"),
     ):
         read(source)
@@ -184,9 +181,9 @@ def test_outputs_verify_and_can_be_read_on(tmp_path, table, fm, name, layout):
     (tmp_path / "x.arrow").write_bytes(packed(table.set_column(1, "a", [[None, *range(49)]]), False))
     place, out = str(tmp_path / "x.arrow"), str(tmp_path / name)
     writing = OutputOptions(layout=layout, keep=("id", "kind"))
-    transform_file(fm, place, out, writing=writing, rules=RowOptions(on_bad_rows="null"))
-    assert verify_file(str(tmp_path / "m.joblib"), place, out, on_bad_rows="null").largest_difference == 0.0
-    with open_reader(parse_location(out)) as source:
+    transform_file(fm, place, out, writing=writing, on_bad_rows="null")
+    assert verify_file(tmp_path / "m.joblib", place, out, on_bad_rows="null").largest_difference == 0.0
+    with open_reader(out) as source:
         assert [field.name for field in source.fields][:2] == ["id", "kind"]
         assert source.notes["layout"] == layout
     recipe = {"columns": {"exclude": ["id", "kind"]}, "steps": [{"kind": "impute"}, {"kind": "minmax"}]}
@@ -201,13 +198,7 @@ def test_bytes_do_not_depend_on_jobs_or_on_how_rows_came(tmp_path, table, fm, jo
     (tmp_path / "s.arrow").write_bytes(packed(table, True, 50))
     contents = set()
     for name in ("x.parquet", "x.arrow", "s.arrow"):
-        transform_file(
-            fm,
-            str(tmp_path / name),
-            str(tmp_path / "y.arrow"),
-            writing=OutputOptions(keep=("id",)),
-            jobs=jobs,
-        )
+        transform_file(fm, tmp_path / name, tmp_path / "y.arrow", keep=("id",), jobs=jobs)
         contents.add((tmp_path / "y.arrow").read_bytes())
     assert len(contents) == 1
 
@@ -222,7 +213,7 @@ def test_flipped_bytes_are_read_or_refused_but_never_a_crash(tmp_path, table, st
             damaged[at] = rng.integers(256)
         path.write_bytes(damaged[: rng.integers(1, len(sound) + 1) if rng.random() < 0.3 else None])
         try:
-            with open_reader(parse_location(path)) as source:
+            with open_reader(path) as source:
                 for chunk in source.chunks(NO_FEATURES, ["id", "v"], 16):
                     chunk.passthrough.to_pylist()
         except DataError:
@@ -234,7 +225,7 @@ def test_a_pipe_is_read_once(tmp_path, table):
     writer = subprocess.Popen(["bash", "-c", "cat > x.arrow"], cwd=tmp_path, stdin=subprocess.PIPE)
     writer.stdin.write(packed(table, False))
     writer.stdin.close()
-    with open_reader(parse_location(tmp_path / "x.arrow")) as source:
+    with open_reader(tmp_path / "x.arrow") as source:
         assert read(source).shape == (50, 3)
         with pytest.raises(UsageError, match="expected a file, which can be read again, got a pipe"):
             read(source)
@@ -261,7 +252,7 @@ def test_stdout_of_arrow_ends_as_the_reader_does():
 
 def test_kept_categories_are_written_as_values(tmp_path):
     with open_writer(
-        str(tmp_path / "y.arrow"),
+        tmp_path / "y.arrow",
         "arrow",
         names=["f0"],
         dtype=np.dtype("f4"),

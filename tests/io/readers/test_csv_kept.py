@@ -1,7 +1,5 @@
 """Kept columns of CSV in typed outputs: numbers where these say all that the text says, else text, or an error."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -13,7 +11,6 @@ import pytest
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.readers.csv_sniff import inferred
-from kafeat.io.writers.base import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from tests.jobs.files import transform_file
 
@@ -29,7 +26,7 @@ def fm() -> FeatureMap:
 def kept(fm: FeatureMap, folder: Path, values: list[str], ending: str) -> list[object]:
     (folder / "in.csv").write_text("x,k,note\n" + "".join(f"1,{value},{'n' * 1000}\n" for value in values))
     out = folder / f"out.{ending}"
-    transform_file(fm, str(folder / "in.csv"), str(out), writing=OutputOptions(keep=["k"]))
+    transform_file(fm, folder / "in.csv", out, keep=["k"])
     if ending == "jsonl":
         return [json.loads(line)["k"] for line in out.read_text().splitlines()]
     return list(

@@ -1,7 +1,5 @@
 """A data set of many files is read as the one file that its parts would make."""
 
-from __future__ import annotations
-
 import glob
 from pathlib import Path
 
@@ -18,8 +16,7 @@ from kafeat.io.data_set import list_parts
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.parquet import ParquetReader
 from kafeat.io.storage.location import parse_location
-from tests.jobs.files import verify_file
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_parts, verify_file
 
 HEIGHTS = (700, 0, 1, 900)
 CONFIG = {
@@ -91,7 +88,7 @@ def test_an_evaluation_of_parts_is_one_of_the_whole(
 ) -> None:
     kafeat.fit(CONFIG, data["one.parquet"], "y").save(tmp_path / "map.joblib")
     told = [
-        kafeat.evaluate(str(tmp_path / "map.joblib"), data[which], "y", rows=100)
+        kafeat.evaluate(tmp_path / "map.joblib", data[which], "y", rows=100)
         for which in (format, "one.parquet")
     ]
     keys = ("relative_frobenius", "score_raw", "score_map", "score_exact", "rows_train", "rows_test")
@@ -101,13 +98,13 @@ def test_an_evaluation_of_parts_is_one_of_the_whole(
 def test_features_of_parts_are_verified_as_a_whole(data: dict[str, str], tmp_path: Path) -> None:
     model, out = str(tmp_path / "map.joblib"), tmp_path / "out"
     kafeat.fit(CONFIG, data["parquet"], "y").save(model)
-    transform_parts(model, data["parquet"], str(out))
-    found = verify_file(model, data["parquet"], str(out))
+    transform_parts(model, data["parquet"], out)
+    found = verify_file(model, data["parquet"], out)
     assert (found.rows, found.largest_difference) == (sum(HEIGHTS), 0.0)
     other = pq.read_table(out / "p3.parquet").slice(1)
     pq.write_table(other, out / "p3.parquet")
     with pytest.raises(GateError, match=r"expected .*, got"):
-        verify_file(model, data["parquet"], str(out))
+        verify_file(model, data["parquet"], out)
 
 
 def test_a_mistake_is_told_by_its_part_and_its_row_there(data: dict[str, str]) -> None:
@@ -126,7 +123,7 @@ def test_a_value_that_a_step_refuses_is_told_by_its_part(data: dict[str, str]) -
     pq.write_table(positive, folder / "p0.parquet")
     pq.write_table(positive.set_column(0, "a", pa.array([1.0] * 7 + [-1.0] * 13)), folder / "p1.parquet")
     with pytest.raises(DataError, match=r"p1.parquet: row 8 \(index 7\), column 'a'"):
-        kafeat.fit({"fit_rows": "all", "steps": [{"kind": "homogeneous", "kernel": "chi2"}]}, str(folder))
+        kafeat.fit({"fit_rows": "all", "steps": [{"kind": "homogeneous", "kernel": "chi2"}]}, folder)
 
 
 @pytest.mark.parametrize("change", ["lacks", "wider"])
@@ -168,7 +165,7 @@ def test_a_part_whose_column_is_of_another_type_is_told(
             feather.write_feather(pa.table({"x": column}), tmp_path / f"{name}.arrow")
     expected = "lists of 2 numbers" if listed else "numbers"
     with pytest.raises(DataError, match=rf"b.{ending}: column 'x': expected {expected}, got "):
-        kafeat.fit({"steps": [{"kind": "standardize"}]}, str(tmp_path))
+        kafeat.fit({"steps": [{"kind": "standardize"}]}, tmp_path)
 
 
 def test_the_labels_of_all_parts_are_numbers_or_all_are_text(tmp_path: Path) -> None:
@@ -176,7 +173,7 @@ def test_the_labels_of_all_parts_are_numbers_or_all_are_text(tmp_path: Path) -> 
         pq.write_table(pa.table({"x": np.arange(16.0), "y": labels}), tmp_path / f"{name}.parquet")
     message = r"b.parquet: label 'y': expected numbers, as .*a.parquet has, got text"
     with pytest.raises(DataError, match=message):
-        kafeat.fit({"steps": [{"kind": "standardize"}]}, str(tmp_path), label="y")
+        kafeat.fit({"steps": [{"kind": "standardize"}]}, tmp_path, label="y")
     with pytest.raises(DataError, match=message):
         kafeat.evaluate(config={"steps": [{"kind": "standardize"}]}, data=str(tmp_path), label="y")
 
@@ -187,14 +184,12 @@ def test_sparse_parts_are_as_wide_as_the_widest(tmp_path: Path) -> None:
     (tmp_path / "in" / "b.libsvm").write_text("1 1:0.25 5:2\n" * 20)
     (tmp_path / "one.libsvm").write_text("1 1:0.5 3:1\n0 2:1\n" * 20 + "1 1:0.25 5:2\n" * 20)
     config = {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
-    parts, one = (kafeat.fit(config, str(tmp_path / name), "label") for name in ("in", "one.libsvm"))
+    parts, one = (kafeat.fit(config, tmp_path / name, "label") for name in ("in", "one.libsvm"))
     assert parts.n_features_in == one.n_features_in == 5
     X = np.eye(5)
     assert np.array_equal(parts.transform(X), one.transform(X))
     parts.save(tmp_path / "map.joblib")
-    assert (
-        transform_parts(str(tmp_path / "map.joblib"), str(tmp_path / "in"), str(tmp_path / "out")).rows == 60
-    )
+    assert transform_parts(tmp_path / "map.joblib", tmp_path / "in", tmp_path / "out").rows == 60
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "_kafeat.json",
         "a.parquet",

@@ -1,7 +1,5 @@
 """Rows and labels in memory: whatever the types of the parameters admit is read as the same numbers."""
 
-from __future__ import annotations
-
 from array import array
 from collections import UserList, deque
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers of JSON in a model that was fitted on decimal commas: their mark is a point, whatever that of text is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

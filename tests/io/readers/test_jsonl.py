@@ -1,7 +1,5 @@
 """JSON lines as input, beside Python's json module and the CSV of the same rows."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -72,7 +70,7 @@ def as_lines(rows: list[Row]) -> bytes:
 def outcome(path: Path, columns: Columns, height: int) -> list[list[float]] | str:
     """The features, or the error without the name of the file."""
     try:
-        with open_reader(parse_location(path)) as source:
+        with open_reader(path) as source:
             found = read(source, "float64", height, match(source, columns, ()))
             return [["nan" if math.isnan(x) else x for x in row] for row in found.tolist()]
     except DataError as error:
@@ -99,7 +97,7 @@ def test_features_are_those_of_the_same_csv(rows, height, look, missing):
             assert outcome(folder / "x.jsonl", plain, height) == outcome(folder / "x.csv", plain, height)
         coded = []
         for ending in ("csv", "jsonl"):
-            with open_reader(parse_location(folder / f"x.{ending}")) as source:
+            with open_reader(folder / f"x.{ending}") as source:
                 columns = choose(
                     source, ["word", "text"], [], (), {"word": Coding(True), "text": Coding(True)}
                 )
@@ -120,8 +118,8 @@ def test_the_fields_are_those_of_the_same_csv(tmp_path):
     (tmp_path / "x.csv").write_bytes(as_csv(rows, list(rows[0])))
     (tmp_path / "x.jsonl").write_bytes(as_lines(rows))
     with (
-        open_reader(parse_location(tmp_path / "x.csv")) as one,
-        open_reader(parse_location(tmp_path / "x.jsonl")) as other,
+        open_reader(tmp_path / "x.csv") as one,
+        open_reader(tmp_path / "x.jsonl") as other,
     ):
         assert one.fields == other.fields
         assert [field.code for field in one.fields] == [field.code for field in other.fields]
@@ -134,7 +132,7 @@ def test_numbers_keep_their_digits_and_are_the_nearest_doubles(tmp_path):
     ]  # fmt: skip
     (tmp_path / "x.jsonl").write_text("".join(f'{{"x":{one}}}\n' for one in digits))
     assert read(tmp_path / "x.jsonl").ravel().tobytes() == np.array([float(one) for one in digits]).tobytes()
-    with open_reader(parse_location(tmp_path / "x.jsonl")) as source:
+    with open_reader(tmp_path / "x.jsonl") as source:
         [chunk] = source.chunks(Columns((), False, None), ["x"], 100, typed_passthrough=False)
         assert chunk.passthrough["x"].to_pylist() == digits
 
@@ -161,7 +159,7 @@ def test_spellings(tmp_path, content):
         ("x.jsonl.zst", pa.compress(content, codec="zstd", asbytes=True)),
     ):
         (tmp_path / name).write_bytes(packed)
-        with open_reader(parse_location(tmp_path / name)) as source:
+        with open_reader(tmp_path / name) as source:
             assert read(source, columns=columns).tolist() == [[1, 2], [3, 4]]
 
 
@@ -193,7 +191,7 @@ def test_a_line_that_breaks_the_format_is_refused_or_set_aside(tmp_path, line):
     content = (f"{SOUND}\n{line}\n{SOUND}").encode(errors="surrogateescape")
     (tmp_path / "x.jsonl").write_bytes(content)
     columns = Columns((Column("a", None), Column("b", None)), False, None)
-    with open_reader(parse_location(tmp_path / "x.jsonl")) as source:
+    with open_reader(tmp_path / "x.jsonl") as source:
         with pytest.raises(DataError, match=rf"x\.jsonl: row 2 \(index 1\): {BROKEN[line]}"):
             read(source, columns=columns)
         [chunk] = source.chunks(columns, [], 10, set_aside=True)
@@ -224,7 +222,7 @@ def test_a_file_that_is_something_else(tmp_path, content, problem):
     (tmp_path / "x.jsonl").write_bytes(content)
     with (
         pytest.raises(DataError, match=rf"x\.jsonl: {problem}"),
-        open_reader(parse_location(tmp_path / "x.jsonl")) as source,
+        open_reader(tmp_path / "x.jsonl") as source,
     ):
         read(source, columns=match(source, Columns((Column("a", None),), False, None), ()))
 
@@ -232,7 +230,7 @@ def test_a_file_that_is_something_else(tmp_path, content, problem):
 def test_csv_that_is_json_lines_is_refused_with_advice(tmp_path):
     (tmp_path / "x.csv").write_text('{"a": 1, "b": 2}\n{"a": 3, "b": 4}\n')
     with (
-        open_reader(parse_location(tmp_path / "x.csv")) as source,
+        open_reader(tmp_path / "x.csv") as source,
         pytest.raises(DataError, match=r"; are these JSON lines \(--input-format jsonl\)\?"),
     ):
         match(source, Columns((Column("a", None),), False, None), ())
@@ -282,7 +280,7 @@ def test_passthrough_columns_keep_their_types(tmp_path):
     fm = kafeat.fit({"steps": ["standardize"]}, pa.table({"x": [1.0, 2.0]}))
     keep = OutputOptions(keep=["whole", "float", "flag", "zip", "n", "mixed"])
     for ending in ("parquet", "jsonl", "csv"):
-        transform_file(fm, str(tmp_path / "x.jsonl"), str(tmp_path / f"out.{ending}"), writing=keep)
+        transform_file(fm, tmp_path / "x.jsonl", tmp_path / f"out.{ending}", writing=keep)
     table = pq.read_table(tmp_path / "out.parquet")
     kinds = [pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.string(), pa.string()]
     assert table.schema.types[:-1] == kinds
@@ -303,12 +301,7 @@ def test_a_value_of_another_type_than_the_first_rows(tmp_path, monkeypatch):
     (tmp_path / "x.jsonl").write_bytes(as_lines([*rows, {"x": 1, "flag": 1}]))
     fm = kafeat.fit({"steps": ["standardize"]}, pa.table({"x": [1.0, 2.0]}))
     with pytest.raises(DataError, match=r"row 21 .index 20., column 'flag': expected bool as in the first"):
-        transform_file(
-            fm,
-            str(tmp_path / "x.jsonl"),
-            str(tmp_path / "out.parquet"),
-            writing=OutputOptions(keep=["flag"]),
-        )
+        transform_file(fm, tmp_path / "x.jsonl", tmp_path / "out.parquet", keep=["flag"])
 
 
 @pytest.mark.parametrize(
@@ -316,7 +309,7 @@ def test_a_value_of_another_type_than_the_first_rows(tmp_path, monkeypatch):
 )
 def test_labels_have_the_types_of_json(tmp_path, values, kind):
     (tmp_path / "x.jsonl").write_bytes(as_lines([{"y": value} for value in values]))
-    with open_reader(parse_location(tmp_path / "x.jsonl")) as source:
+    with open_reader(tmp_path / "x.jsonl") as source:
         [chunk] = source.chunks(Columns((), False, None), ["y"], 10)
         labels = read_label(chunk, "y")
     assert labels.dtype.kind == kind
@@ -349,7 +342,7 @@ def test_the_same_bytes_for_any_number_of_jobs_and_any_chunks(tmp_path, monkeypa
                     keep=["t"],
                     jobs=jobs,
                     on_bad_rows="drop",
-                    rejects=str(rejects),
+                    rejects=rejects,
                 )
                 seen.add((out.read_bytes(), rejects.read_bytes()))
     [(made, rejected)] = seen
@@ -395,7 +388,7 @@ def check_lines(lines: list[bytes], look: int) -> None:
         patch.setattr(jsonl, "LOOK", look)
         path = Path(folder) / "x.jsonl"
         path.write_bytes(b'{"a":"0","b":null,"c":0}\n' + b"\n".join(lines))
-        with open_reader(parse_location(path)) as source:
+        with open_reader(path) as source:
             chunks = source.chunks(
                 Columns((), False, None), ["a", "b", "c"], 3, typed_passthrough=False, set_aside=True
             )
@@ -430,7 +423,7 @@ def test_no_row_takes_two_lines(first, second, between):
 def test_keys_that_differ_from_row_to_row_take_no_more_memory_than_rows_of_a_table(tmp_path):
     """40,000 rows with a key each would be 1.6 billion cells."""
     (tmp_path / "x.jsonl").write_text("".join(f'{{"k{i}":{i}}}\n' for i in range(40_000)))
-    with open_reader(parse_location(tmp_path / "x.jsonl")) as source:
+    with open_reader(tmp_path / "x.jsonl") as source:
         assert len(source.fields) == 40_000
         assert [field.kind for field in source.fields[:200]] == ["number"] * 200
         assert sum(len(values) for values in source._values) <= jsonl._MOST_CELLS

@@ -50,7 +50,7 @@ def test_an_index_in_a_file(tmp_path, shuffled, name, index):
         frame.to_parquet(path / "b.parquet")
     else:
         frame.to_parquet(path)
-    names = kafeat.fit(RECIPE, str(path)).columns.names
+    names = kafeat.fit(RECIPE, path).columns.names
     # a CSV with a name for its index says no more of it than of any other column
     assert names == (("station", "x", "y") if name == "f.csv" and index else ("x", "y"))
     with InputOptions().open(parse_location(path)) as source:
@@ -79,7 +79,7 @@ def test_notes_of_others_may_be_anything(tmp_path, key, notes):
     with InputOptions().open(parse_location(tmp_path / "a.parquet")) as source:
         assert source.row_names == frozenset()
         assert source.notes.get("map") is None
-    assert kafeat.fit(RECIPE, str(tmp_path / "a.parquet")).columns.names == ("x",)
+    assert kafeat.fit(RECIPE, tmp_path / "a.parquet").columns.names == ("x",)
 
 
 def test_an_index_that_is_named_is_a_feature(shuffled):
@@ -110,7 +110,7 @@ def test_other_columns_without_names_stay(tmp_path, text, expected):
     with InputOptions().open(parse_location(tmp_path / "f.csv")) as source:
         assert source.row_names == frozenset()
     if expected:
-        assert kafeat.fit(RECIPE, str(tmp_path / "f.csv")).columns.names == expected
+        assert kafeat.fit(RECIPE, tmp_path / "f.csv").columns.names == expected
 
 
 def test_features_do_not_pass_on_the_notes(tmp_path, shuffled):
@@ -120,6 +120,6 @@ def test_features_do_not_pass_on_the_notes(tmp_path, shuffled):
     fm.save(tmp_path / "m.joblib")
     from tests.jobs.files import transform_file
 
-    transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"))
+    transform_file(fm, tmp_path / "in.parquet", tmp_path / "out.parquet")
     assert "pandas" not in {key.decode() for key in pq.read_schema(tmp_path / "out.parquet").metadata}
     assert json.loads(pq.read_schema(tmp_path / "out.parquet").metadata[b"kafeat"])

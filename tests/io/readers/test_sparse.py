@@ -23,7 +23,6 @@ from kafeat.io.readers import libsvm
 from kafeat.io.readers.libsvm import cut, parsed, tidied
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.column_ranges import ColumnRanges
 from tests.io.tables import open_reader, read
@@ -87,7 +86,7 @@ def rows_of(found):
 
 
 def test_scikit_learn_reads_the_same(files):
-    with open_reader(parse_location(files / "x.svm")) as source:
+    with open_reader(files / "x.svm") as source:
         X = read(source)
     assert np.array_equal(X, load_svmlight_file(str(files / "x.svm"), zero_based=False)[0].toarray())
 
@@ -141,7 +140,7 @@ STEPS = [
 @pytest.mark.parametrize("step", STEPS, ids=str)
 @pytest.mark.slow
 def test_the_sparse_way_is_the_dense_one_up_to_rounding(files, tmp_path, step, matrix):
-    fm = kafeat.fit(recipe(**step), str(files / "x.svm"), label="label")
+    fm = kafeat.fit(recipe(**step), files / "x.svm", label="label")
     assert fm.n_features_in == WIDTH
     fm.save(tmp_path / "m.joblib")
     Z = fm.transform(matrix.toarray())
@@ -153,12 +152,12 @@ def test_the_sparse_way_is_the_dense_one_up_to_rounding(files, tmp_path, step, m
             contents = []
             for jobs in (1, 2):
                 out = str(tmp_path / f"{name}.{end}")
-                transform_file(fm, str(files / name), out, writing=OutputOptions(layout=layout), jobs=jobs)
+                transform_file(fm, files / name, out, layout=layout, jobs=jobs)
                 contents.append(Path(out).read_bytes())
             assert contents[0] == contents[1]
-            verified = verify_file(str(tmp_path / "m.joblib"), str(files / name), out)
+            verified = verify_file(tmp_path / "m.joblib", files / name, out)
             assert verified.largest_difference == 0.0
-            with open_reader(parse_location(out)) as made:
+            with open_reader(out) as made:
                 np.testing.assert_allclose(read(made, "float32"), Z, rtol=0, atol=atol)
     assert np.array_equal(fm.transform(matrix), np.load(tmp_path / "x.npz.npy"))
 
@@ -167,25 +166,23 @@ def test_narrow_rows_give_the_bytes_of_other_formats(tmp_path):
     X = np.round(np.random.default_rng(0).normal(size=(500, 20)), 2) * (np.arange(20) % 5 == 0)
     np.save(tmp_path / "x.npy", X)
     dump_svmlight_file(sp.csr_matrix(X), np.zeros(500), str(tmp_path / "x.svm"), zero_based=False)
-    fm = kafeat.fit(recipe(kind="projection"), str(tmp_path / "x.npy"))
+    fm = kafeat.fit(recipe(kind="projection"), tmp_path / "x.npy")
     for name in ("x.npy", "x.svm"):
-        transform_file(fm, str(tmp_path / name), str(tmp_path / f"{name}.out.npy"))
+        transform_file(fm, tmp_path / name, tmp_path / f"{name}.out.npy")
     assert (tmp_path / "x.npy.out.npy").read_bytes() == (tmp_path / "x.svm.out.npy").read_bytes()
 
 
 def test_labels_are_kept_and_are_no_features(files, tmp_path):
-    fm = kafeat.fit(recipe(kind="projection"), str(files / "x.svm"))
-    transform_file(
-        fm, str(files / "x.svm"), str(tmp_path / "y.arrow"), writing=OutputOptions(keep=("label",))
-    )
+    fm = kafeat.fit(recipe(kind="projection"), files / "x.svm")
+    transform_file(fm, files / "x.svm", tmp_path / "y.arrow", keep=("label",))
     table = pa.ipc.open_file(tmp_path / "y.arrow").read_all()
     assert table["label"].to_pylist() == (np.arange(700) % 3 - 1).tolist()
     (tmp_path / "f.svm").write_text("0.5 1:1\n2 2:1\n")
-    with open_reader(parse_location(tmp_path / "f.svm")) as source:
+    with open_reader(tmp_path / "f.svm") as source:
         assert source.passthrough_schema(["label"]).field(0).type == pa.float64()
     (tmp_path / "i.svm").write_text("1 1:1\n" * 300_000 + "0.5 2:1\n")
     with (
-        open_reader(parse_location(tmp_path / "i.svm")) as source,
+        open_reader(tmp_path / "i.svm") as source,
         pytest.raises(
             DataError, match=r"row 300001 \(index 300000\), column 'label': expected a whole number as"
         ),
@@ -219,22 +216,22 @@ def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
         capture_output=True, check=True,
     )  # fmt: skip
     assert done.stdout.decode().strip() == hashlib.sha256(gzip.compress(text, mtime=0)).hexdigest()
-    here = kafeat.fit(recipe(kind="projection"), str(files / "x.svm"), label="label")
+    here = kafeat.fit(recipe(kind="projection"), files / "x.svm", label="label")
     there = kafeat.load(tmp_path / "m.joblib")
     assert np.array_equal(here.chain.steps[0].state["matrix"], there.chain.steps[0].state["matrix"])
 
 
 def test_bad_rows_are_set_aside(files, tmp_path):
-    fm = kafeat.fit(recipe(kind="projection"), str(files / "x.svm"), label="label")
+    fm = kafeat.fit(recipe(kind="projection"), files / "x.svm", label="label")
     good = (files / "x.svm").read_text().splitlines()
     bad = {10: "1 5:x", 11: "1 7:nan", 400: f"1 1:1 {WIDTH + 1}:2", 699: "oops"}
     text = "\n".join(bad.get(i, line) for i, line in enumerate(good)) + "\n"
     (tmp_path / "x.svm").write_text(text)
-    transform_file(fm, str(files / "x.svm"), str(tmp_path / "all.npy"))
+    transform_file(fm, files / "x.svm", tmp_path / "all.npy")
     Z = np.load(tmp_path / "all.npy")
     for rule in ("drop", "null"):
         rules = RowOptions(rule, parse_location(tmp_path / "why.csv"), drift=True)
-        done = transform_file(fm, str(tmp_path / "x.svm"), str(tmp_path / "y.npy"), rules=rules)
+        done = transform_file(fm, tmp_path / "x.svm", tmp_path / "y.npy", rules=rules)
         assert done.bad_rows == 4
         got = np.load(tmp_path / "y.npy")
         assert np.array_equal(got[~np.isnan(got[:, 0])], np.delete(Z, list(bad), axis=0))
@@ -247,7 +244,7 @@ def test_bad_rows_are_set_aside(files, tmp_path):
         )
         assert why[4] == "700,,\"expected a number as the label, got 'oops'\",oops,"
     with pytest.raises(DataError, match=r"x.svm: row 11 \(index 10\): expected a number after the index 5"):
-        kafeat.fit(recipe(kind="projection"), str(tmp_path / "x.svm"))
+        kafeat.fit(recipe(kind="projection"), tmp_path / "x.svm")
 
 
 def test_what_was_seen_counts_zeros(matrix):
@@ -332,14 +329,14 @@ def test_memory_is_that_of_tiles_and_not_of_chunks(tmp_path):
 def test_refusals(tmp_path):
     (tmp_path / "x.svm").write_text("1\n2\n")
     with (
-        open_reader(parse_location(tmp_path / "x.svm")) as source,
+        open_reader(tmp_path / "x.svm") as source,
         pytest.raises(DataError, match="expected at least one index:value, got labels only"),
     ):
         read(source)
     with pytest.raises(
         UsageError, match="expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npz: it cannot"
     ):
-        open_reader(parse_location("-"), "npz")
+        open_reader("-", "npz")
     assert libsvm.MOST_INDEX == 2**31 - 1
 
 
@@ -356,7 +353,7 @@ def test_a_matrix_in_no_order_stays_as_it_was():
 
 def labels_of(path, text, **options):
     path.write_text(text)
-    with open_reader(parse_location(path)) as source:
+    with open_reader(path) as source:
         chunk = next(source.chunks(kafeat.io.columns.columns.Columns((), False, None), ["label"], 100))
         return chunk.passthrough["label"].to_pylist()
 
@@ -378,7 +375,7 @@ def test_labels_are_the_numbers_that_are_written_or_refused(tmp_path):
     for late, why in (("inf", fine), ("1e19", wide), ("0.5", fine), ("9007199254740993", wide)):
         path.write_text(f"{head}{late} 1:1\n")
         with (
-            open_reader(parse_location(path)) as source,
+            open_reader(path) as source,
             pytest.raises(DataError, match=f"expected a whole number {why}, got {late}"),
         ):
             for chunk in source.chunks(

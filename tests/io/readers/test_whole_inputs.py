@@ -1,7 +1,5 @@
 """No row vanishes: rows are counted against what a file promises, and a file stays as it is while it is read."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable
@@ -102,7 +100,7 @@ def test_a_footer_that_promises_other_rows_is_refused(
 ) -> None:
     lying(tmp_path / "in.parquet", **lie)
     with pytest.raises(DataError, match=f"in.parquet: {message}"):
-        transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / f"out.{ending}"))
+        transform_file(fm, tmp_path / "in.parquet", tmp_path / f"out.{ending}")
     assert os.listdir(tmp_path) == ["in.parquet"]
 
 
@@ -128,7 +126,7 @@ def written(path: Path, rows: pa.Table) -> str:
 @pytest.mark.parametrize("ending", ["parquet", "npy", "arrow", "arrows", "npz"])
 def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path: Path, ending: str, share: float) -> None:
     path = written(tmp_path / f"in.{ending}", table())
-    with open_reader(parse_location(path)) as source:
+    with open_reader(path) as source:
         chunks = source.chunks(
             Columns((Column(source.fields[0].name, source.fields[0].width),), False, None), [], 256
         )
@@ -178,7 +176,7 @@ def test_an_input_that_changes_is_refused_and_the_output_stays_what_it_was(
         DataError, match=rf"in.{ending}: expected a file that stays as it is, got one that changed"
     ):
         hashed = how != "removed"  # there is nothing to hash
-        transform_file(fm, str(path), str(out), announce=lambda _rows: Changing(change), hashed=hashed)
+        transform_file(fm, path, out, announce=lambda _rows: Changing(change), hashed=hashed)
     assert out.read_text() == "the last one\n"
 
 
@@ -188,7 +186,7 @@ def test_a_part_must_be_the_file_that_was_listed(fm: FeatureMap, tmp_path: Path)
     assert listed is not None
     written(tmp_path / "in.csv", table())
     with pytest.raises(DataError, match=r"in.csv: expected a file that stays as it is, got one that changed"):
-        transform_file(fm, path, str(tmp_path / "out.npy"), stamp=listed.stamp)
+        transform_file(fm, path, tmp_path / "out.npy", stamp=listed.stamp)
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in"])
@@ -211,7 +209,7 @@ def test_a_fit_counts_the_rows_of_every_part(fm: FeatureMap, tmp_path: Path) -> 
     with pytest.raises(
         DataError, match=f"b.parquet: expected {ROWS:,} rows, as the file says, got {FEWER:,}: it is"
     ):
-        kafeat.fit(fm.config, str(tmp_path / "in"))
+        kafeat.fit(fm.config, tmp_path / "in")
 
 
 def test_an_evaluation_sees_one_and_the_same_file(fm: FeatureMap, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """All JSON that is read is bounded: damaged and hostile files are refused with their name, and block nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -16,8 +14,7 @@ from kafeat.errors import DataError
 from kafeat.io.storage.location import parse_json, parse_location
 from kafeat.io.storage.owner import NAME, Owner, owning
 from tests.io.tables import open_reader
-from tests.jobs.files import verify_file
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_parts, verify_file
 
 DEEP = b"[" * 100_000
 DAMAGED = {
@@ -131,6 +128,6 @@ def test_statistics_whose_fields_have_other_types_are_refused(keep: str, folder:
 def test_damaged_notes_in_a_table_are_left_alone(content: bytes, tmp_path: Path) -> None:
     table = pa.table({"a": [1.0]}).replace_schema_metadata({b"pandas": content, b"kafeat": content})
     pq.write_table(table, tmp_path / "t.parquet", store_schema=False)
-    with open_reader(parse_location(tmp_path / "t.parquet")) as reader:
+    with open_reader(tmp_path / "t.parquet") as reader:
         assert not reader.notes
         assert not reader.row_names

@@ -1,7 +1,5 @@
 """The value that stands for a path, a URI or a standard stream."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Places that are URIs: every format in and out of a real S3 server, and what is left when something fails."""
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import http.server
@@ -90,8 +88,8 @@ def copy_in(store: Store, folder: Path, *names: str) -> None:
 )
 def test_every_format_is_read_as_from_a_file(store, folder, tmp_path, name):
     copy_in(store, folder, name)
-    transform_file(str(folder / "m.joblib"), str(folder / name), str(tmp_path / "here.npy"))
-    done = transform_file(str(folder / "m.joblib"), store.uri(name), str(tmp_path / "there.npy"), hashed=True)
+    transform_file(folder / "m.joblib", folder / name, tmp_path / "here.npy")
+    done = transform_file(folder / "m.joblib", store.uri(name), tmp_path / "there.npy", hashed=True)
     assert (tmp_path / "here.npy").read_bytes() == (tmp_path / "there.npy").read_bytes()
     assert done.rows == len(X)
     assert done.input_sha256 == hashlib.sha256((folder / name).read_bytes()).hexdigest()
@@ -99,8 +97,8 @@ def test_every_format_is_read_as_from_a_file(store, folder, tmp_path, name):
 
 @pytest.mark.parametrize("name", ["o.csv", "o.csv.gz", "o.csv.zst", "o.tsv", "o.parquet", "o.npy"])
 def test_every_format_is_written_as_to_a_file(store, folder, tmp_path, name):
-    transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), str(tmp_path / name))
-    transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), store.uri(f"a/b/{name}"))
+    transform_file(folder / "m.joblib", folder / "in.npy", tmp_path / name)
+    transform_file(folder / "m.joblib", folder / "in.npy", store.uri(f"a/b/{name}"))
     assert store.get(f"a/b/{name}") == (tmp_path / name).read_bytes()
     assert store.keys() == [f"a/b/{name}"]
 
@@ -172,7 +170,7 @@ def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
     ],
 )  # fmt: skip
 def test_odd_keys(store, folder, spelled, key):
-    transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), store.uri(spelled))
+    transform_file(folder / "m.joblib", folder / "in.npy", store.uri(spelled))
     fs, _ = remote.file_system(parse_location(store.uri("x")))
     found = fs.get_file_info(pa_fs.FileSelector(BUCKET, recursive=True))
     assert [one.path for one in found if one.type == pa_fs.FileType.File] == [f"{BUCKET}/{key}"]
@@ -245,7 +243,7 @@ def test_file_uris_are_local_paths(folder, tmp_path):
 def test_uris_that_are_none(folder, place, match):
     for read, written in ((place, "o.csv"), (str(folder / "in.npy"), place)):
         with pytest.raises(UsageError, match=match):
-            transform_file(str(folder / "m.joblib"), read, written)
+            transform_file(folder / "m.joblib", read, written)
     with pytest.raises(UsageError, match=match):
         kafeat.load(place)
 
@@ -284,7 +282,7 @@ def test_a_missing_bucket_is_told_before_the_work(store, folder):
     with pytest.raises(
         SystemRefusedError, match="s3://no-bucket/f.csv: expected a bucket of that name, got none"
     ):
-        transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place)
+        transform_file(folder / "m.joblib", folder / "in.npy", place)
     with pytest.raises(SystemRefusedError, match="expected the name of an object, got that of a folder"):
         check_place(parse_location(store.uri("d/")), True)
 
@@ -329,7 +327,7 @@ def test_an_endpoint_that_is_not_there(folder, tmp_path, monkeypatch, silent):
         for read, written in both[: 1 if silent else 2]:
             began = time.monotonic()
             with pytest.raises(SystemRefusedError, match=r"csv: no connection \(.*look at the network"):
-                transform_file(str(folder / "m.joblib"), read, written)
+                transform_file(folder / "m.joblib", read, written)
             assert time.monotonic() - began < 15
 
 
@@ -337,7 +335,7 @@ def test_no_clobber(store, folder, monkeypatch):
     store.put("f.csv", b"previous")
     place, keep = store.uri("f.csv"), OutputOptions(overwrite=False)
     with pytest.raises(UsageError, match=f"s3://{BUCKET}/f.csv: expected no file of that name, got one"):
-        transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place, writing=keep)
+        transform_file(folder / "m.joblib", folder / "in.npy", place, writing=keep)
     with (
         pytest.raises(UsageError, match="g.csv: expected no file of that name, got one"),
         atomic(parse_location(store.uri("g.csv")), clobber=False) as output,
@@ -354,7 +352,7 @@ def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_
     bad[2500, 3] = np.nan
     np.save(tmp_path / "bad.npy", bad)
     with pytest.raises(DataError, match="row 2501"):
-        transform_file(str(folder / "m.joblib"), str(tmp_path / "bad.npy"), store.uri("f.csv"))
+        transform_file(folder / "m.joblib", tmp_path / "bad.npy", store.uri("f.csv"))
     code = (
         "import resource, signal, sys\n"
         "from kafeat.errors import SystemRefusedError\n"
@@ -426,7 +424,7 @@ def test_a_killed_process_leaves_an_upload_that_nobody_sees(store, folder, wide,
         assert len(store.uploads()) == 1
         assert len(os.listdir(tmp_path / "spool")) == 1
         # The next run removes the dead draft, and succeeds.
-        transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place)
+        transform_file(folder / "m.joblib", folder / "in.npy", place)
     assert len(store.get("f.npy")) == 128 + 3000 * 64 * 4
 
 

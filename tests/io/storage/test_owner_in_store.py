@@ -1,7 +1,5 @@
 """The newest run owns a folder in an object store, where there are no locks."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

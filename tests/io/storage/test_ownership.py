@@ -1,7 +1,5 @@
 """One run writes below a folder: others are refused, and what is left of it gives up once it is gone."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

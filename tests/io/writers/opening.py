@@ -1,7 +1,5 @@
 """Open a writer by keywords, for tests."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import Any

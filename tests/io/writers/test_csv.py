@@ -15,7 +15,7 @@ from tests.io.writers.opening import open_writer
 def written(path, kept, *heights, compression=None):
     rows = len(kept)
     options = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": kept.schema}
-    with open_writer(str(path), "csv", compression=compression, **options) as sink:
+    with open_writer(path, "csv", compression=compression, **options) as sink:
         for start, height in zip(np.cumsum([0, *heights]), [*heights, rows], strict=True):
             part = kept.slice(start, height)
             sink.write(np.ones((len(part), 1), "f4"), part)
@@ -73,7 +73,7 @@ def test_what_csv_cannot_hold_is_refused_by_name(tmp_path, kind):
         pytest.raises(
             UsageError, match=r"o.csv: column 'raw': expected a passthrough column that CSV can hold, got "
         ),
-        open_writer(str(tmp_path / "o.csv"), "csv", **options),
+        open_writer(tmp_path / "o.csv", "csv", **options),
     ):
         pass
     assert os.listdir(tmp_path) == []
@@ -107,7 +107,7 @@ def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
 def test_float16_beside_the_features_is_written_as_numbers(tmp_path):
     half = pa.table({"h": pa.array(np.array([0.1, -2.0, np.nan], "f2"))})
     options = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": half.schema}
-    with open_writer(str(tmp_path / "o.csv"), "csv", **options) as writer:
+    with open_writer(tmp_path / "o.csv", "csv", **options) as writer:
         writer.write(np.ones((3, 1), "f4"), half)
     read = np.loadtxt(tmp_path / "o.csv", delimiter=",", skiprows=1)
     assert np.array_equal(read[:, 0].astype("f2"), half["h"].to_numpy(), equal_nan=True)

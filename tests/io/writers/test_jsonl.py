@@ -16,8 +16,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kafeat
-from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.transform.options import RowOptions
 from tests.io.writers.opening import open_writer
 from tests.jobs.files import transform_file
 
@@ -26,9 +24,7 @@ NAMES = ['f"0', "f1"]
 
 def written(path, X, kept=None, **options):
     schema = None if kept is None else kept.schema
-    with open_writer(
-        str(path), "jsonl", names=NAMES, dtype=X.dtype, passthrough_schema=schema, **options
-    ) as sink:
+    with open_writer(path, "jsonl", names=NAMES, dtype=X.dtype, passthrough_schema=schema, **options) as sink:
         for start in range(0, len(X), 700):
             part = X[start : start + 700]
             sink.write(part, None if kept is None else kept.slice(start, len(part)))
@@ -101,13 +97,7 @@ def test_a_transform_with_bad_rows(tmp_path):
     fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": 2}]}, table.slice(2).select(["x"]))
     for rule, ids in (("null", ["a", 'b"', "c"]), ("drop", ["a", "c"])):
         out = tmp_path / "y.jsonl"
-        transform_file(
-            fm,
-            str(tmp_path / "x.parquet"),
-            str(out),
-            writing=OutputOptions(keep=("id",)),
-            rules=RowOptions(rule),
-        )
+        transform_file(fm, tmp_path / "x.parquet", out, keep=("id",), on_bad_rows=rule)
         found = [json.loads(line) for line in out.read_text().splitlines()]
         assert [one["id"] for one in found] == ids
         assert [one["f0"] is None for one in found] == [name == 'b"' for name in ids]

@@ -35,7 +35,7 @@ def save(path, X, *, rows="known", height=7, kept=None, in_place=True, ahead=3, 
     options = {"names": NAMES, "dtype": X.dtype, "rows": known, "block_rows": height, **options}
     if kept is not None:
         options["passthrough_schema"] = kept.schema
-    with open_writer(str(path), format, **options) as sink:
+    with open_writer(path, format, **options) as sink:
         waiting = deque()
 
         def write():
@@ -113,7 +113,7 @@ def test_parquet_notes_and_row_groups(tmp_path):
     path = tmp_path / "out.parquet"
     names = [f"f{i}" for i in range(1024)]
     with open_writer(
-        str(path), "parquet", names=names, dtype=np.dtype("f4"), metadata={"b": "1", "a": "2"}
+        path, "parquet", names=names, dtype=np.dtype("f4"), metadata={"b": "1", "a": "2"}
     ) as sink:
         assert sink.buffer(0, 2).flags.f_contiguous
         for _ in range(5):
@@ -129,7 +129,7 @@ def test_wide_kept_text_makes_row_groups_lower(tmp_path):
     path = tmp_path / "out.parquet"
     kept = pa.table({"t": [f"{i:05d}" * 4000 for i in range(1000)]})
     with open_writer(
-        str(path), "parquet", names=["f0"], dtype=np.dtype("f4"), passthrough_schema=kept.schema
+        path, "parquet", names=["f0"], dtype=np.dtype("f4"), passthrough_schema=kept.schema
     ) as sink:
         for _ in range(5):
             sink.write(np.zeros((1000, 1), "f4"), kept)
@@ -142,7 +142,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
     with (
         pytest.raises(RuntimeError, match="stop"),
         open_writer(
-            str(tmp_path / name),
+            tmp_path / name,
             format_of(parse_location(name)).name,
             names=NAMES,
             dtype=np.dtype("f4"),
@@ -199,7 +199,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
 def test_refusals(tmp_path, name, options, message):
     with (
         pytest.raises(UsageError, match=message),
-        open_writer(str(tmp_path / name), name.split(".")[1], names=NAMES, dtype=np.dtype("f4"), **options),
+        open_writer(tmp_path / name, name.split(".")[1], names=NAMES, dtype=np.dtype("f4"), **options),
     ):
         pass
     assert os.listdir(tmp_path) == []

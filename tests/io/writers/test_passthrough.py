@@ -11,10 +11,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, UsageError
-from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.io.writers.passthrough import ValueDifference, difference
-from kafeat.jobs.transform.options import RowOptions
 from tests.io.tables import open_reader
 from tests.jobs.files import transform_file
 
@@ -45,9 +42,7 @@ def kept(tmp_path, fm):
             with pa.ipc.new_file(path, table.schema) as writer:
                 writer.write_table(table, max_chunksize=2)
         try:
-            transform_file(
-                fm, str(path), str(out), writing=OutputOptions(keep=("k",)), rules=RowOptions(rule)
-            )
+            transform_file(fm, path, out, keep=("k",), on_bad_rows=rule)
         finally:
             assert out.exists() or not list(tmp_path.glob("*o.*"))
         return READ[ending](out)
@@ -244,7 +239,7 @@ def test_text_of_parquet_that_is_no_utf8(kept, nest, ending):
 def test_a_whole_number_of_thousands_of_digits_is_kept_as_text(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(f"a,b,c\n1,{'9' * 400},{'9' * 5000}\n")
-    with open_reader(parse_location(path)) as source:
+    with open_reader(path) as source:
         assert source.passthrough_schema(["a", "b", "c"]).types == [pa.int64(), pa.string(), pa.string()]
 
 

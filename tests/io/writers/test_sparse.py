@@ -29,7 +29,7 @@ def matrix(rows, dtype="float64", width=5):
 def save(path, X, format, *, sparse, labels=None, good=None, **options):
     schema = None if labels is None else pa.schema([pa.field("y", labels.type)])
     more = {"names": [f"f{i}" for i in range(X.shape[1])], "dtype": X.dtype, "passthrough_schema": schema}
-    with open_writer(str(path), format, **more, **options) as writer:
+    with open_writer(path, format, **more, **options) as writer:
         for start in range(0, len(X), HEIGHT):
             rows = slice(start, start + HEIGHT)
             kept = None if labels is None else pa.table({"y": labels[rows]})
@@ -133,7 +133,7 @@ def test_a_label_that_libsvm_cannot_hold_is_refused_with_its_row(tmp_path, label
 def test_refusals(tmp_path, format, options, message):
     with (
         pytest.raises(UsageError, match=message),
-        open_writer(str(tmp_path / "o"), format, names=["f0"], dtype=np.dtype("f4"), **options),
+        open_writer(tmp_path / "o", format, names=["f0"], dtype=np.dtype("f4"), **options),
     ):
         pass
     assert not list(tmp_path.iterdir())

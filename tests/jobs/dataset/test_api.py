@@ -29,20 +29,15 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_the_functions_write_the_bytes_of_the_commands(folder, tmp_path, in_process):
+def test_the_functions_write_the_bytes_of_the_commands(folder, tmp_path, run):
     source = folder / "rows.parquet"
-    for run, model in ((kafeat.transform, folder / "map.joblib"), (kafeat.predict, folder / "model.joblib")):
-        name = run.__name__
-        written = run(
-            source, tmp_path / f"{name}.csv", model=model, keep="y", limit=300, output_dtype="float32"
-        )
-        command = (
-            name, "--model", model, source, tmp_path / "c.csv", "--keep", "y", "--limit", "300", "--output-dtype",
-            "float32",
-        )  # fmt: skip
-        assert in_process(*command).returncode == 0
-        assert (tmp_path / f"{name}.csv").read_bytes() == (tmp_path / "c.csv").read_bytes()
-        assert (written.path, written.rows) == (str(tmp_path / f"{name}.csv"), 300)
+    for call, model in ((kafeat.transform, folder / "map.joblib"), (kafeat.predict, folder / "model.joblib")):
+        name, out = call.__name__, tmp_path / f"{call.__name__}.csv"
+        written = call(source, out, model=model, keep="y", limit=300, output_dtype="float32")
+        options = ("--keep", "y", "--limit", "300", "--output-dtype", "float32")
+        run(name, "--model", model, source, tmp_path / "c.csv", *options)
+        assert out.read_bytes() == (tmp_path / "c.csv").read_bytes()
+        assert (written.path, written.rows) == (str(out), 300)
         assert (written.columns, written.content) == (
             (16, "features") if name == "transform" else (1, "predictions")
         )

@@ -1,7 +1,5 @@
 """A run over parts destroys nothing that it reads, and none of its own outputs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -14,10 +12,9 @@ import pytest
 import kafeat
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.engine import Engine
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_parts
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 
@@ -64,26 +61,18 @@ def test_rejects_among_inputs_or_features_are_refused(
     (here / "list.txt").write_text("in/a.parquet\nin/deep/b.parquet\n")
     before = content(here)
     with pytest.raises(UsageError, match=f"^{says}"):
-        transform_parts(
-            "map.joblib",
-            source,
-            out,
-            writing=OutputOptions(format="csv"),
-            rules=RowOptions("drop", rejects and parse_location(rejects)),
-        )
+        transform_parts("map.joblib", source, out, format="csv", on_bad_rows="drop", rejects=rejects)
     assert content(here) == before
 
 
 def test_rejects_in_the_place_of_a_file_are_refused_before_the_work(here: Path) -> None:
     with pytest.raises(SystemRefusedError, match=r"^one.csv: expected a folder for the rejects of the parts"):
-        transform_parts("map.joblib", "in", "out", rules=RowOptions("drop", parse_location("one.csv")))
+        transform_parts("map.joblib", "in", "out", on_bad_rows="drop", rejects="one.csv")
     assert not Path("out").exists()
 
 
 def test_rejects_beside_a_glob_that_does_not_match_them_are_fine(here: Path) -> None:
-    transform_parts(
-        "map.joblib", "in/*.parquet", "out", rules=RowOptions("drop", parse_location("in/rejects"))
-    )
+    transform_parts("map.joblib", "in/*.parquet", "out", on_bad_rows="drop", rejects="in/rejects")
     assert set(content(here / "in" / "rejects")) == {"a.parquet.csv"}
 
 
@@ -91,7 +80,7 @@ def test_every_part_has_rejects_of_its_own(here: Path) -> None:
     Path("in/a.csv").write_text("a,b\n1,none\n")
     bad = table(2).set_column(0, "a", pa.array([np.nan, 0.5]))
     pq.write_table(bad, "in/a.parquet")
-    run = transform_parts("map.joblib", "in", "out", rules=RowOptions("drop", parse_location("rejects")))
+    run = transform_parts("map.joblib", "in", "out", on_bad_rows="drop", rejects="rejects")
     told = content(here / "rejects")
     assert set(told) == {"a.csv.csv", "a.parquet.csv", "deep/b.parquet.csv"}
     assert run.bad_rows == 2 == sum(text.count(b"\n") - 1 for text in told.values())
@@ -126,13 +115,7 @@ def test_a_model_inside_of_what_is_written_is_refused(out: str, rejects: str | N
     Path("models").mkdir()
     shutil.copy("map.joblib", "models/a.joblib")
     with pytest.raises(UsageError, match="^models: expected .* apart from the model, got one inside"):
-        transform_parts(
-            "models/a.joblib",
-            "in",
-            out,
-            rules=RowOptions("drop", rejects and parse_location(rejects)),
-            overwrite=True,
-        )
+        transform_parts("models/a.joblib", "in", out, on_bad_rows="drop", rejects=rejects, overwrite=True)
 
 
 @pytest.mark.parametrize(
@@ -151,11 +134,7 @@ def test_stats_in_the_place_of_something_else_are_refused(stats: str, says: str,
     source = "list.txt" if stats == "list.txt" else "in"
     with pytest.raises(UsageError, match=f"^{stats}: expected {says}"):
         transform_parts(
-            "map.joblib",
-            source,
-            "out",
-            rules=RowOptions("drop", parse_location("rejects")),
-            stats=parse_location(stats),
+            "map.joblib", source, "out", on_bad_rows="drop", rejects="rejects", stats=parse_location(stats)
         )
 
 

@@ -1,7 +1,5 @@
 """Of two runs with one output one is refused, and what is left of a run that is gone changes nothing."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -19,10 +17,9 @@ from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
 from kafeat.jobs.dataset.request import DatasetRequest
-from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.backends import _threads
 from kafeat.runtime.engine import Engine, Stop
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_parts
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}
@@ -51,21 +48,11 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
 
     def second(_done: int) -> None:
         with pytest.raises(SystemRefusedError, match="expected a folder that no run writes to") as refused:
-            transform_parts(
-                "map1.joblib",
-                "in",
-                out,
-                rules=RowOptions("drop", rejects and parse_location(rejects)),
-                overwrite=True,
-            )
+            transform_parts("map1.joblib", "in", out, on_bad_rows="drop", rejects=rejects, overwrite=True)
         told.append(str(refused.value))
 
     run = transform_parts(
-        "map0.joblib",
-        "in",
-        "out",
-        rules=RowOptions("drop", parse_location("rejects")),
-        announce=lambda _parts: second,
+        "map0.joblib", "in", "out", on_bad_rows="drop", rejects="rejects", announce=lambda _parts: second
     )
     assert (run.parts, run.unknown_files) == (4, ())
     assert len(told) == 5

@@ -85,11 +85,10 @@ def test_a_request_that_no_part_can_meet_is_refused_once(place, source, options,
 @pytest.mark.parametrize("part", [0, PARTS - 1])
 @pytest.mark.parametrize("content", ["x,f0\n1,2\n", 'x,id\n1,"\n'])
 def test_a_part_that_differs_fails_alone(
-    place: Path, in_process: Callable[..., Done], part: int, content: str
+    place: Path, run: Callable[..., Done], part: int, content: str
 ) -> None:
     Path(f"csv/p{part}.csv").write_text(content)
-    done = in_process("transform", "--model", "m.joblib", "csv", "new", "--keep", "id")
-    assert done.returncode == 3
+    done = run("transform --model m.joblib csv new --keep id", code=3)
     first, last = done.stderr.splitlines()
     assert first.startswith(f"kafeat: csv/p{part}.csv: ")
     assert f"got 1 that failed and {PARTS - 1} that are done" in last
@@ -124,7 +123,7 @@ def test_a_missing_input_is_said_to_be_missing(place, source, target, options):
 
 
 @pytest.mark.parametrize("source", [name for name in MISSING if name != "no.csv"])
-def test_every_command_says_that_a_pattern_matches_nothing(place, in_process, source):
+def test_every_command_says_that_a_pattern_matches_nothing(place, run, source):
     Path("c.yaml").write_text("columns: {include: [x]}\nsteps: [{kind: standardize}]\n")
     for command in (
         ("fit", "--config", "c.yaml", source, "m2.joblib"),
@@ -134,8 +133,8 @@ def test_every_command_says_that_a_pattern_matches_nothing(place, in_process, so
         ("tune", source, "new.yaml", "--label", "y"),
         ("config", "--for", source),
     ):
-        done = in_process(*command)
-        assert (done.returncode, "got nothing of that name" in done.stderr) == (5, True), command
+        done = run(*command, code=5)
+        assert "got nothing of that name" in done.stderr
 
 
 def test_a_file_whose_name_has_wildcards_is_read(place):

@@ -1,7 +1,5 @@
 """Data sets of parts in an object store: the same bytes as here, complete or not there, and gone on with."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from urllib.parse import quote
@@ -13,10 +11,8 @@ import pytest
 
 import kafeat
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from tests.jobs.files import verify_file
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_parts, verify_file
 
 pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
@@ -53,7 +49,7 @@ def model(data, tmp_path):
 
 
 def test_parts_are_the_same_bytes_there(store, data, model, tmp_path):
-    transform_parts(model, data, str(tmp_path / "out"))
+    transform_parts(model, data, tmp_path / "out")
     run = transform_parts(model, store.uri("in"), store.uri("out"))
     assert (run.parts, run.rows, run.failed) == (3, 903, ())
     for name in NAMES:
@@ -80,8 +76,7 @@ def test_a_glob_there_and_parts_cut_there(store, model, tmp_path):
     assert (run.parts, run.rows) == (2, 602)
     pq.write_table(table(1000, 5), tmp_path / "big.parquet")
     store.put("big.parquet", (tmp_path / "big.parquet").read_bytes())
-    run = transform_parts(model, store.uri("big.parquet"), store.uri("cut"), rows_per_file=512,
-                          writing=OutputOptions(format="npy"))  # fmt: skip
+    run = transform_parts(model, store.uri("big.parquet"), store.uri("cut"), rows_per_file=512, format="npy")
     assert (run.parts, run.rows) == (2, 1000)
     assert store.get("cut/big-00001.npy").startswith(b"\x93NUMPY")
 

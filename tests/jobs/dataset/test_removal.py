@@ -1,7 +1,5 @@
 """A run removes files that runs have written, and no others, whatever the manifest and its folders say."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -19,7 +17,7 @@ from kafeat.errors import DataError
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.transform.options import RowOptions
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_parts
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}
@@ -160,9 +158,7 @@ def test_an_input_that_changes_while_it_is_read_gives_no_part(
 
     real = part.transform_file
     monkeypatch.setattr(part, "transform_file", changed)
-    run = transform_parts(
-        "map.joblib", "in", "fresh", rules=RowOptions("drop", parse_location("fresh-rejects"))
-    )
+    run = transform_parts("map.joblib", "in", "fresh", on_bad_rows="drop", rejects="fresh-rejects")
     assert (
         "expected a file that stays as it is, got one that changed while it was read" in run.failed[0].error
     )

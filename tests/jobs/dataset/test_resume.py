@@ -1,7 +1,5 @@
 """`--resume` keeps a part only where it is what a run from the beginning would have made, rejects and drift with it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +15,7 @@ from kafeat.errors import DataError
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_parts
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 
@@ -125,7 +123,7 @@ def test_drift_of_rows_that_are_cut_names_them(go: Go) -> None:
     pa_csv.write_csv(content, "big.csv")
     for suffix in ("parquet", "csv"):
         run = transform_parts(
-            "map.joblib", f"big.{suffix}", f"of-{suffix}", rows_per_file=256, rules=RowOptions(max_drift=0.01)
+            "map.joblib", f"big.{suffix}", f"of-{suffix}", rows_per_file=256, max_drift=0.01
         )
         assert [failure.error.partition(" expected")[0] for failure in run.failed] == [
             f"big.{suffix}: rows 257 to 300:"

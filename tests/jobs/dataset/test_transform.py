@@ -1,7 +1,5 @@
 """A data set of many files through a map: each part as it would be by itself, done or not there."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -28,8 +26,7 @@ from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.engine import Engine, Stop
 from tests.conftest import Done
-from tests.jobs.files import transform_file
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_file, transform_parts
 
 CONFIG = {
     "chunk_rows": 256,
@@ -75,18 +72,18 @@ def files(folder: str | Path) -> dict[str, bytes]:
 
 def test_every_part_is_what_a_run_of_its_own_makes(model: str, data: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    run = transform_parts(model, data, out, writing=OutputOptions(keep=["id"]))
+    run = transform_parts(model, data, out, keep=["id"])
     assert (run.parts, run.rows, run.columns, run.failed) == (3, 1000, 8, ())
     for name in SIZES:
         alone = str(tmp_path / "alone.parquet")
-        transform_file(model, f"{data}/{name}", alone, writing=OutputOptions(keep=["id"]))
+        transform_file(model, f"{data}/{name}", alone, keep=["id"])
         assert files(out)[name] == Path(alone).read_bytes()
     assert set(files(out)) == set(SIZES)
 
 
 def test_readers_see_the_parts_and_their_partitions_alone(model: str, data: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    transform_parts(model, data, out, writing=OutputOptions(keep=["id"]))
+    transform_parts(model, data, out, keep=["id"])
     seen = ds.dataset(out, partitioning="hive").to_table()
     assert seen.num_rows == 1000
     assert set(seen["year"].to_pylist()) == {2023, 2024}
@@ -110,8 +107,8 @@ def test_the_manifest_tells_rows_bytes_hashes_and_machine(model: str, data: str,
 
 @pytest.mark.parametrize("engine", [Engine(jobs=1), Engine(jobs=5), Engine("processes", jobs=2)])
 def test_engines_and_their_jobs_move_no_byte(engine: Engine, model: str, data: str, tmp_path: Path) -> None:
-    transform_parts(model, data, str(tmp_path / "out"))
-    transform_parts(model, data, str(tmp_path / "other"), engine=engine)
+    transform_parts(model, data, tmp_path / "out")
+    transform_parts(model, data, tmp_path / "other", engine=engine)
     assert files(tmp_path / "out") == files(tmp_path / "other")
 
 
@@ -119,16 +116,15 @@ def test_engines_and_their_jobs_move_no_byte(engine: Engine, model: str, data: s
 def test_a_glob_keeps_the_names_below_its_fixed_part(
     pattern: str, model: str, data: str, tmp_path: Path
 ) -> None:
-    transform_parts(model, f"{data}/{pattern}", str(tmp_path / "out"), writing=OutputOptions(format="npy"))
+    transform_parts(model, f"{data}/{pattern}", tmp_path / "out", format="npy")
     assert set(files(tmp_path / "out")) == {"year=2023/a.npy", "year=2024/a.npy"}
 
 
 def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model: str, data: str, tmp_path: Path) -> None:
     (tmp_path / "in" / "some.txt").write_text("# these\nyear=2024/a.parquet\n\nyear=2023/b.parquet\n")
-    transform_parts(model, f"{data}/some.txt", str(tmp_path / "out"), writing=OutputOptions(keep=None))
+    transform_parts(model, f"{data}/some.txt", tmp_path / "out", keep=None)
     assert set(files(tmp_path / "out")) == {"year=2024/a.parquet", "year=2023/b.parquet"}
-    transform_parts(model, str(tmp_path / "out" / "_kafeat.json"), str(tmp_path / "again"),
-                    writing=OutputOptions(prefix="g"))  # fmt: skip
+    transform_parts(model, tmp_path / "out" / "_kafeat.json", tmp_path / "again", prefix="g")  # fmt: skip
     assert manifest(tmp_path / "again")["rows"] == 300
 
 
@@ -147,7 +143,7 @@ def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model: str, data: 
 def test_a_list_that_names_no_files_is_refused(text: str, says: str, model: str, tmp_path: Path) -> None:
     (tmp_path / "list.json").write_text(text)
     with pytest.raises(DataError, match=rf"list.json: {says}"):
-        transform_parts(model, str(tmp_path / "list.json"), str(tmp_path / "out"))
+        transform_parts(model, tmp_path / "list.json", tmp_path / "out")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npy", "csv"])
@@ -160,9 +156,9 @@ def test_one_file_is_cut_where_chunks_begin(suffix: str, model: str, tmp_path: P
         pa_csv.write_csv(whole, source)
     else:
         np.save(source, np.column_stack([column.to_numpy() for column in whole.columns]))
-    transform_file(model, source, str(tmp_path / "whole.npy"))
+    transform_file(model, source, tmp_path / "whole.npy")
     out = tmp_path / "out"
-    transform_parts(model, source, str(out), writing=OutputOptions(format="npy"), rows_per_file=600)
+    transform_parts(model, source, out, format="npy", rows_per_file=600)
     parts = [np.load(out / f"big-{i:05d}.npy") for i in range(2)]
     assert [len(part) for part in parts] == [512, 488]
     assert np.array_equal(np.concatenate(parts), np.load(tmp_path / "whole.npy"))
@@ -172,21 +168,22 @@ def test_one_file_is_cut_where_chunks_begin(suffix: str, model: str, tmp_path: P
 @pytest.mark.parametrize("rows", [0, 512])
 def test_whole_chunks_leave_no_empty_part_behind_them(rows: int, model: str, tmp_path: Path) -> None:
     pa_csv.write_csv(table(rows).drop(["id"]), tmp_path / "big.csv")
-    transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
+    transform_parts(model, tmp_path / "big.csv", tmp_path / "out", rows_per_file=256)
     assert len(files(tmp_path / "out")) == max(1, rows // 256)
 
 
 def test_parts_lower_than_a_chunk_are_refused(model: str, data: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="at least 256, the height of the map's chunks, got 100"):
-        transform_parts(model, f"{data}/year=2023/a.parquet", str(tmp_path / "out"), rows_per_file=100)
+        transform_parts(model, f"{data}/year=2023/a.parquet", tmp_path / "out", rows_per_file=100)
     assert not (tmp_path / "out").exists()
 
 
 def test_text_is_cut_here_only(model: str, tmp_path: Path) -> None:
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
     with pytest.raises(UsageError, match="expected Parquet or NPY for --engine processes, got text"):
-        transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256,
-                        engine=Engine("processes"))  # fmt: skip
+        transform_parts(
+            model, tmp_path / "big.csv", tmp_path / "out", rows_per_file=256, engine=Engine("processes")
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -210,7 +207,7 @@ def test_a_bad_row_of_a_text_fails_its_own_part(model: str, tmp_path: Path) -> N
     lines = ["x0,x1,x2,x3"] + ["1,2,3,4"] * 600
     lines[300] = "1,2,three,4"
     (tmp_path / "big.csv").write_text("\n".join(lines) + "\n")
-    run = transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
+    run = transform_parts(model, tmp_path / "big.csv", tmp_path / "out", rows_per_file=256)
     assert [failure.name for failure in run.failed] == ["big-00001.csv"]
     assert "row 300 (index 299)" in run.failed[0].error
     assert set(files(tmp_path / "out")) == {"big-00000.csv", "big-00002.csv"}
@@ -221,9 +218,9 @@ def test_an_output_that_holds_something_is_refused(model: str, data: str, tmp_pa
     out.mkdir()
     (out / "precious.parquet").write_bytes(b"something")
     with pytest.raises(UsageError, match="expected an empty folder or none, got 1 file; --resume"):
-        transform_parts(model, data, str(out))
+        transform_parts(model, data, out)
     assert files(out) == {"precious.parquet": b"something"}
-    run = transform_parts(model, data, str(out), overwrite=True)
+    run = transform_parts(model, data, out, overwrite=True)
     assert run.unknown_files == ("precious.parquet",)
     assert files(out)["precious.parquet"] == b"something"
 
@@ -241,7 +238,7 @@ def test_resume_makes_again_what_has_changed_and_nothing_else(model: str, data: 
     assert transform_parts(model, data, out, resume=True).kept == 2
     after = {name: parse_location(f"{out}/{name}").entry() for name in SIZES}
     assert [name for name in SIZES if before[name] != after[name]] == ["year=2024/a.parquet"]
-    transform_parts(model, data, str(tmp_path / "fresh"))
+    transform_parts(model, data, tmp_path / "fresh")
     assert files(out) == files(tmp_path / "fresh")
 
 
@@ -254,7 +251,7 @@ def test_a_change_that_hides_its_time_is_found(model: str, data: str, tmp_path: 
     place.write_bytes(content)
     os.utime(place, ns=(was.st_atime_ns, was.st_mtime_ns))
     assert transform_parts(model, data, out, resume=True).kept == 2
-    transform_parts(model, data, str(tmp_path / "fresh"))
+    transform_parts(model, data, tmp_path / "fresh")
     assert files(out) == files(tmp_path / "fresh")
 
 
@@ -288,9 +285,9 @@ def test_a_damaged_output_is_made_again(damage: str, model: str, data: str, tmp_
 def test_another_map_or_other_settings_make_all_again(model: str, data: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
-    assert transform_parts(model, data, out, resume=True, writing=OutputOptions(dtype="float16")).kept == 0
+    assert transform_parts(model, data, out, resume=True, dtype="float16").kept == 0
     kafeat.fit({**CONFIG, "seed": 5}, table(500, seed=9).drop(["id"])).save(model)
-    assert transform_parts(model, data, out, resume=True, writing=OutputOptions(dtype="float16")).kept == 0
+    assert transform_parts(model, data, out, resume=True, dtype="float16").kept == 0
 
 
 def test_a_part_without_an_input_any_more_is_removed(model: str, data: str, tmp_path: Path) -> None:
@@ -320,9 +317,7 @@ def test_a_text_that_is_cut_takes_no_file_s_place(model: str, tmp_path: Path) ->
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "big-00001.csv").write_bytes(b"something")
-    run = transform_parts(
-        model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256, resume=True
-    )
+    run = transform_parts(model, tmp_path / "big.csv", tmp_path / "out", rows_per_file=256, resume=True)
     assert ([failure.name for failure in run.failed], run.unknown_files) == (
         ["big-00001.csv"],
         ("big-00001.csv",),
@@ -343,7 +338,7 @@ def test_a_text_that_changes_while_it_is_cut_gives_no_part(
     real = OpenTransform.write_chunks
     monkeypatch.setattr(OpenTransform, "write_chunks", changed)
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
-    run = transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
+    run = transform_parts(model, tmp_path / "big.csv", tmp_path / "out", rows_per_file=256)
     assert (
         "expected a file that stays as it is, got one that changed while it was read" in run.failed[0].error
     )
@@ -361,7 +356,7 @@ def test_a_damaged_manifest_is_told(model: str, data: str, tmp_path: Path) -> No
 
 def test_an_engine_that_is_not_there_leaves_nothing(model: str, data: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected threads, processes or dask, got 'nothing'"):
-        transform_parts(model, data, str(tmp_path / "out" / "deep"), engine=Engine("nothing"))
+        transform_parts(model, data, tmp_path / "out" / "deep", engine=Engine("nothing"))
     assert not (tmp_path / "out" / "deep").exists()
 
 
@@ -372,29 +367,28 @@ def test_an_output_among_the_inputs_is_refused(
     out: str, source: str, model: str, data: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match="expected an output apart from the input|expected an empty folder"):
-        transform_parts(model, str(tmp_path / source), str(tmp_path / out))
+        transform_parts(model, tmp_path / source, tmp_path / out)
     assert len(files(data)) == 5
 
 
 def test_parts_that_would_have_one_name_are_refused(model: str, data: str, tmp_path: Path) -> None:
     pa_csv.write_csv(table(5), f"{data}/year=2024/a.csv")
     with pytest.raises(UsageError, match=r"different names in the output, got 'year=2024/a.parquet'"):
-        transform_parts(model, data, str(tmp_path / "out"), writing=OutputOptions(format="parquet"))
+        transform_parts(model, data, tmp_path / "out", format="parquet")
 
 
 def test_files_of_no_known_format_are_told_with_the_pattern_of_the_others(
-    in_process: Callable[..., Done], model: str, tmp_path: Path
+    in_process: Callable[..., Done], run: Callable[..., Done], model: str, tmp_path: Path
 ) -> None:
     (tmp_path / "in/sub").mkdir(parents=True)
     pa_csv.write_csv(table(5), tmp_path / "in/a.csv")
     for skipped in (".DS_Store", "_SUCCESS", "sub/.hidden"):
         (tmp_path / "in" / skipped).write_text("")
-    assert transform_parts(model, str(tmp_path / "in"), str(tmp_path / "out")).parts == 1
+    assert transform_parts(model, tmp_path / "in", tmp_path / "out").parts == 1
     command = ("transform", "--model", model, "--overwrite")
     rest = "in quotes, or name the format of all with --input-format\n"
     (tmp_path / "in/README.md").write_text("hello")
-    done = in_process(*command, "in", "out", cwd=tmp_path)
-    assert done.returncode == 3
+    done = run(*command, "in", "out", cwd=tmp_path, code=3)
     assert done.stderr == (
         f"kafeat: in: expected data files, got 'README.md'; choose the others with the pattern 'in/*.csv' {rest}"
     )
@@ -405,7 +399,7 @@ def test_files_of_no_known_format_are_told_with_the_pattern_of_the_others(
         "got 'README.md', 'notes.xlsx', 'sub/a.log' and 1 more; choose the others with the pattern "
         f"'in/**/*.csv' {rest}"
     )
-    assert in_process(*command, "in/**/*.csv", "out", cwd=tmp_path).returncode == 0
+    run(*command, "in/**/*.csv", "out", cwd=tmp_path)
     (tmp_path / "list.txt").write_text("in/a.csv\nin/README.md\n")
     done = in_process(*command, "list.txt", "out", cwd=tmp_path)
     assert "got 'in/README.md'; leave it out of the list, or name the format" in done.stderr
@@ -414,14 +408,14 @@ def test_files_of_no_known_format_are_told_with_the_pattern_of_the_others(
 def test_a_folder_that_contains_itself_is_refused(model: str, data: str, tmp_path: Path) -> None:
     os.symlink(data, f"{data}/loop")
     with pytest.raises(SystemRefusedError, match="a link to a folder that it lies in"):
-        transform_parts(model, data, str(tmp_path / "out"))
+        transform_parts(model, data, tmp_path / "out")
 
 
 def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: Path) -> None:
     bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
     pq.write_table(bad, f"{data}/year=2024/a.parquet")
     rules = RowOptions("drop", rejects=parse_location(tmp_path / "rejects"))
-    run = transform_parts(model, data, str(tmp_path / "out"), rules=rules)
+    run = transform_parts(model, data, tmp_path / "out", rules=rules)
     assert (run.bad_rows, run.rows) == (1, 999)
     assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.parquet.csv").read_text()
 
@@ -500,43 +494,40 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
         assert manifest(out)["state"] == "running"
         assert not list(out.glob(".*"))
         assert manifest(out)["parts"]
-    assert transform_parts(model, str(data), str(out), resume=True).unknown_files == ()
+    assert transform_parts(model, data, out, resume=True).unknown_files == ()
     assert not list(out.glob(".*"))
-    transform_parts(model, str(data), str(tmp_path / "fresh"))
+    transform_parts(model, data, tmp_path / "fresh")
     assert files(out) == files(tmp_path / "fresh")
 
 
 def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
-    in_process: Callable[..., Done], model: str, data: str, tmp_path: Path
+    in_process: Callable[..., Done], run: Callable[..., Done], model: str, data: str, tmp_path: Path
 ) -> None:
     words = ["transform", "--model", model, f"{data}/year=2023/a.parquet", str(tmp_path / "out.parquet")]
     told = in_process(*words, "--engine", "processes").stderr
     assert "--engine: expected an input of many files, or --rows-per-file, got one" in told
-    assert in_process(*words, KAFEAT_ENGINE="processes").returncode == 0
+    run(*words, KAFEAT_ENGINE="processes")
 
 
 @pytest.mark.parametrize("option", ["--resume", "--engine=processes"])
 def test_a_missing_input_is_told_before_an_option_of_many_files(
-    in_process: Callable[..., Done], model: str, tmp_path: Path, option: str
+    run: Callable[..., Done], model: str, tmp_path: Path, option: str
 ) -> None:
-    done = in_process("transform", "--model", model, "incoming", "features", option, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (
-        5,
-        "kafeat: incoming: expected a file or a folder, got nothing of that name\n",
-    )
+    done = run("transform --model", model, "incoming", "features", option, cwd=tmp_path, code=5)
+    assert done.stderr == "kafeat: incoming: expected a file or a folder, got nothing of that name\n"
     with pytest.raises(SystemRefusedError, match="^incoming: expected a file or a folder, got nothing"):
         kafeat.transform("incoming", tmp_path / "features", model=model, resume=True)
     assert not (tmp_path / "features").exists()
 
 
 def test_failed_parts_and_what_they_had_before_are_told(
-    in_process: Callable[..., Done], model: str, tmp_path: Path
+    in_process: Callable[..., Done], run: Callable[..., Done], model: str, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
     for name in "abc":
         pa_csv.write_csv(table(5), tmp_path / f"in/{name}.csv")
     command = ("transform", "--model", model, "in", "out", "--resume")
-    assert in_process(*command, cwd=tmp_path).returncode == 0
+    run(*command, cwd=tmp_path)
     for name in "abe":
         (tmp_path / f"in/{name}.csv").write_text("x\n")
     done = in_process(*command, "--log-format", "json", cwd=tmp_path)
@@ -567,4 +558,4 @@ def test_a_message_lists_some_failures_and_counts_the_rest() -> None:
 def test_a_name_that_no_manifest_can_hold_is_refused(model: str, data: str, tmp_path: Path) -> None:
     os.link(f"{data}/year=2024/a.parquet", os.fsencode(data) + b"/\xff.parquet")
     with pytest.raises(DataError, match="expected names of printable UTF-8, got"):
-        transform_parts(model, data, str(tmp_path / "out"))
+        transform_parts(model, data, tmp_path / "out")

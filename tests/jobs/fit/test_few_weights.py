@@ -1,7 +1,5 @@
 """Weights above 0 in few rows: a fit says what is missing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -170,11 +170,10 @@ def test_names_that_rise_are_names(names, expected):
 
 
 @pytest.mark.parametrize("name", ["other.parquet", "x.CSV", "a.tsv.gz", "s3://bucket/x.arrow"])
-def test_a_table_is_not_replaced_by_a_model(in_process, tmp_path, name):
+def test_a_table_is_not_replaced_by_a_model(run, tmp_path, name):
     (tmp_path / "c.yaml").write_text(CONFIG)
     (tmp_path / "x.csv").write_text("a,label\n1,2\n")
-    done = in_process("fit", "--config", "c.yaml", "x.csv", name, cwd=tmp_path)
-    assert done.returncode == 2
+    done = run("fit --config c.yaml x.csv", name, cwd=tmp_path, code=2)
     assert f"{name}: expected the name of a model, as map.joblib, got that of a table" in done.stderr
 
 

@@ -1,7 +1,5 @@
 """Labels of every type: classes keep the type and value of the label, or the fit refuses, in every format and part."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from itertools import product
 

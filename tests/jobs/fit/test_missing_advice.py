@@ -1,7 +1,5 @@
 """Errors of a fit about missing values name the step that fills them in; other errors do not."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A search on rows of which none can be held out is an error, in fit, tune and evaluate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -3,8 +3,6 @@
 The map does not depend on the rows, so that models on other rows can be compared. Scikit-learn is the oracle.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

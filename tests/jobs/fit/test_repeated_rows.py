@@ -1,7 +1,5 @@
 """Rows that repeat: what is held out of a fit has not told its labels to the codes that it is judged by."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

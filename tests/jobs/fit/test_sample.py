@@ -1,7 +1,5 @@
 """Labels are numbers or text, however Arrow stores them; a missing one is refused with its row."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 

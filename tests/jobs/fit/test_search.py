@@ -109,7 +109,7 @@ def test_a_missing_label_is_told_before_the_data_are_read(tmp_path, config, mess
     path = tmp_path / "bad.csv"
     path.write_text("a,b\n1,2\n3,not a number\n")
     with pytest.raises(UsageError, match=message):
-        kafeat.fit(config, str(path))
+        kafeat.fit(config, path)
     with pytest.raises(UsageError, match=message):
         kafeat.evaluate(config=config, data=str(path))
 

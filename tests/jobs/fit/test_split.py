@@ -1,7 +1,5 @@
 """fit --split: the map of the training rows alone, and what is told of it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -65,11 +63,11 @@ def test_the_map_is_that_of_the_training_rows(config: dict, table: pa.Table, tmp
     assert "part" not in whole.columns.names
     same(whole, alone)
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=64)
-    same(kafeat.fit(config, str(tmp_path / "x.parquet"), label="y", split="part"), alone)
+    same(kafeat.fit(config, tmp_path / "x.parquet", label="y", split="part"), alone)
     (tmp_path / "parts").mkdir()
     for i in range(4):
         pq.write_table(table.slice(100 * i, 100), tmp_path / "parts" / f"{i}.parquet")
-    same(kafeat.fit(config, str(tmp_path / "parts"), label="y", split="part"), alone)
+    same(kafeat.fit(config, tmp_path / "parts", label="y", split="part"), alone)
 
 
 def test_a_sample_is_of_training_rows(table: pa.Table) -> None:

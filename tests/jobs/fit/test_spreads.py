@@ -1,7 +1,5 @@
 """Columns whose spreads differ by orders of magnitude: told where a step measures rows as a whole, and only there."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows without a label are left out if that is asked for: a file then gives what it gives without these rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values outside of what the fit has seen, and too many of them."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 
@@ -12,7 +10,6 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError, UsageError
-from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.column_ranges import ColumnRanges
 from tests.jobs.files import transform_file
 
@@ -35,9 +32,7 @@ def fm():
 
 def shares(fm, data, tmp_path, **rules):
     np.save(tmp_path / "in.npy", data)
-    return transform_file(
-        fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=RowOptions(drift=True, **rules)
-    ).drift
+    return transform_file(fm, tmp_path / "in.npy", tmp_path / "o.npy", drift=True, **rules).drift
 
 
 def test_the_range_is_that_of_every_row(fm, tmp_path):
@@ -77,9 +72,7 @@ def test_missing_numbers_are_inside_and_unknown_categories_outside(tmp_path):
     steps = [{"kind": "impute"}, {"kind": "one_hot", "columns": ["b"], "unknown": "ignore"}]
     fm = kafeat.fit({"steps": [*steps, {"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}, table)
     pq.write_table(pa.table({"a": [None, 9.0, 2.0], "b": ["z", "x", "y"]}), tmp_path / "in.parquet")
-    done = transform_file(
-        fm, str(tmp_path / "in.parquet"), str(tmp_path / "o.npy"), rules=RowOptions(drift=True)
-    )
+    done = transform_file(fm, tmp_path / "in.parquet", tmp_path / "o.npy", drift=True)
     assert done.drift == {"a": 1 / 3, "b": 1 / 3}
 
 

@@ -1,7 +1,5 @@
 """Test of the mean of the features of a file against that of the fit."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -19,15 +17,13 @@ import kafeat
 from kafeat.cli.transform import transform
 from kafeat.contract.tile import SparseRows
 from kafeat.errors import GateError, UsageError
-from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.result import TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.column_means import ColumnMeans, column_sums
 from kafeat.runtime.column_ranges import DriftTest, FeatureMean
-from tests.jobs.files import transform_file
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_file, transform_parts
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((900, 3))
@@ -43,9 +39,7 @@ def fm() -> FeatureMap:
 
 def go(fm: FeatureMap, data: np.ndarray, folder: Path, jobs: int = 1, **rules: object) -> TransformResult:
     np.save(folder / "in.npy", data)
-    return transform_file(
-        fm, str(folder / "in.npy"), str(folder / "o.npy"), jobs=jobs, rules=RowOptions(drift=True, **rules)
-    )
+    return transform_file(fm, folder / "in.npy", folder / "o.npy", jobs=jobs, drift=True, **rules)
 
 
 def outcome(*arguments: object, **rules: object) -> DriftTest:
@@ -122,9 +116,7 @@ def test_parts_are_tested_alone_and_again(
     fm.save("m.joblib")
 
     def run(rules: RowOptions):
-        return transform_parts(
-            "m.joblib", "in", "out", reading=InputOptions(), rules=rules, resume=True, overwrite=False
-        )
+        return transform_parts("m.joblib", "in", "out", rules=rules, resume=True, overwrite=False)
 
     first = run(RowOptions(drift=True))
     assert (first.parts, first.failed) == (2, ())
@@ -207,9 +199,7 @@ def test_splits_of_the_digits_seldom_differ_and_lighter_ink_does(digits: np.ndar
 def named(fm: FeatureMap, data: pa.Table, folder: Path) -> str:
     pq.write_table(data, folder / "in.parquet")
     with pytest.raises(GateError, match="the means are") as caught:
-        transform_file(
-            fm, str(folder / "in.parquet"), str(folder / "o.npy"), rules=RowOptions(drift_test=0.01)
-        )
+        transform_file(fm, folder / "in.parquet", folder / "o.npy", drift_test=0.01)
     return str(caught.value).partition(" is usual; ")[2]
 
 

@@ -103,11 +103,7 @@ def test_bad_rows_have_no_interval(label, model, table, tmp_path):
     rules = RowOptions(on_bad_rows="null")
     writing = OutputOptions(fsync=False, interval=(0.9,))
     transform_file(
-        model(label),
-        str(tmp_path / "data.parquet"),
-        str(tmp_path / "o.parquet"),
-        writing=writing,
-        rules=rules,
+        model(label), tmp_path / "data.parquet", tmp_path / "o.parquet", writing=writing, rules=rules
     )
     got = read(tmp_path / "o.parquet")
     assert [got[name].null_count for name in got.column_names] == [1] * len(got.column_names)

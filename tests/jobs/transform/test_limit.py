@@ -29,17 +29,15 @@ CONFIG = {
 
 @pytest.fixture(scope="module")
 def fm():
-    return kafeat.fit(CONFIG, str(SAMPLES / "digits.parquet"))
+    return kafeat.fit(CONFIG, SAMPLES / "digits.parquet")
 
 
 @pytest.mark.parametrize("source", ["digits.csv", "digits.parquet", "digits.npy"])
 def test_rows_and_bytes_are_those_of_the_whole(fm, tmp_path, source):
-    transform_file(fm, str(SAMPLES / source), str(tmp_path / "all.npy"), jobs=2)
+    transform_file(fm, SAMPLES / source, tmp_path / "all.npy", jobs=2)
     whole = np.load(tmp_path / "all.npy")
     for limit in (1, 500, 501, 1797, 5000):  # within a chunk, at its end, behind it, and all
-        done = transform_file(
-            fm, str(SAMPLES / source), str(tmp_path / "some.npy"), reading=InputOptions(limit=limit), jobs=2
-        )
+        done = transform_file(fm, SAMPLES / source, tmp_path / "some.npy", limit=limit, jobs=2)
         assert done.rows == done.rows_read == min(limit, 1797)
         assert np.load(tmp_path / "some.npy").tobytes() == whole[:limit].tobytes(), limit
 
@@ -47,8 +45,7 @@ def test_rows_and_bytes_are_those_of_the_whole(fm, tmp_path, source):
 @pytest.mark.parametrize("target", ["csv", "parquet"])
 def test_kept_columns_are_cut_as_well(fm, tmp_path, target):
     for name, limit in (("all", None), ("some", 700)):
-        transform_file(fm, str(SAMPLES / "digits.csv"), str(tmp_path / f"{name}.{target}"),
-                       reading=InputOptions(limit=limit), writing=OutputOptions(keep=["label"]))  # fmt: skip
+        transform_file(fm, SAMPLES / "digits.csv", tmp_path / f"{name}.{target}", limit=limit, keep=["label"])
     if target == "csv":
         lines = (tmp_path / "all.csv").read_bytes().splitlines()[:701]
         assert (tmp_path / "some.csv").read_bytes().splitlines() == lines
@@ -64,21 +61,15 @@ def test_what_is_wrong_behind_the_limit_is_not_looked_at(fm, tmp_path):
     (tmp_path / "in.csv").write_text("\n".join(lines))
     reject = RowOptions("drop", parse_location(tmp_path / "rejects.csv"))
     cells = OutputOptions(keep=["label"])
-    done = transform_file(
-        fm,
-        str(tmp_path / "in.csv"),
-        str(tmp_path / "z.parquet"),
-        reading=InputOptions(limit=12),
-        writing=cells,
-    )
+    done = transform_file(fm, tmp_path / "in.csv", tmp_path / "z.parquet", limit=12, writing=cells)
     assert done.rows == 12
     lines[13], lines[20] = (line.replace("x", "", 1).replace(",", ",x", 1) for line in (lines[13], lines[20]))
     (tmp_path / "in.csv").write_text("\n".join(lines))
     out = str(tmp_path / "z.npy")
-    assert transform_file(fm, str(tmp_path / "in.csv"), out, reading=InputOptions(limit=12)).rows == 12
+    assert transform_file(fm, tmp_path / "in.csv", out, limit=12).rows == 12
     with pytest.raises(DataError, match=r"row 13 \(index 12\), column 'p00': expected a number"):
-        transform_file(fm, str(tmp_path / "in.csv"), out, reading=InputOptions(limit=13))
-    done = transform_file(fm, str(tmp_path / "in.csv"), out, reading=InputOptions(limit=15), rules=reject)
+        transform_file(fm, tmp_path / "in.csv", out, limit=13)
+    done = transform_file(fm, tmp_path / "in.csv", out, limit=15, rules=reject)
     assert (done.rows, done.rows_read, done.bad_rows) == (14, 15, 1)
 
 

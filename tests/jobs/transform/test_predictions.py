@@ -14,8 +14,7 @@ import kafeat
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from tests.jobs.files import transform_file, verify_file
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_file, transform_parts, verify_file
 
 ROOT = Path(__file__).parents[3]
 STEPS = [{"kind": "standardize"}, {"kind": "ridge", "penalty": 0.01}]
@@ -54,9 +53,7 @@ def data(table, tmp_path):
 
 def written(fm, data, place, jobs=2, **writing):
     rules = writing.pop("rules", RowOptions())
-    done = transform_file(
-        fm, data, str(place), writing=OutputOptions(fsync=False, **writing), rules=rules, jobs=jobs
-    )
+    done = transform_file(fm, data, place, fsync=False, **writing, rules=rules, jobs=jobs)
     assert done.what == "predictions"
     return place
 
@@ -123,9 +120,7 @@ def test_layout_list_and_smaller_numbers(model, table, data, tmp_path):
 
 def test_features_are_written_where_they_are_wanted(model, table, data, tmp_path):
     fm = model("text")
-    done = transform_file(
-        fm, data, str(tmp_path / "z.npy"), writing=OutputOptions(features=True, fsync=False)
-    )
+    done = transform_file(fm, data, tmp_path / "z.npy", features=True, fsync=False)
     assert (done.what, done.columns) == ("features", 3)
     assert np.array_equal(np.load(tmp_path / "z.npy"), fm.transform(table))
 
@@ -134,9 +129,7 @@ def test_bytes_do_not_depend_on_jobs_or_parts(model, data, tmp_path):
     fm = model("text")
     one, four = (written(fm, data, tmp_path / f"{jobs}.parquet", jobs, keep=["id"]) for jobs in (1, 4))
     assert one.read_bytes() == four.read_bytes()
-    run = transform_parts(
-        fm, data, str(tmp_path / "parts"), writing=OutputOptions(keep=["id"]), rows_per_file=200
-    )
+    run = transform_parts(fm, data, tmp_path / "parts", keep=["id"], rows_per_file=200)
     assert (run.parts, run.rows, run.columns, run.what) == (4, 700, 3, "predictions")
     parts = pa.concat_tables([pq.read_table(part) for part in sorted((tmp_path / "parts").glob("*.parquet"))])
     assert parts.equals(pq.read_table(one))
@@ -163,14 +156,12 @@ def test_bad_rows_have_null_predictions_or_none(model, table, tmp_path, label):
     with pytest.raises(DataError, match="column 'x1': expected a finite number, got nan"):
         written(fm, spoiled, tmp_path / "none.parquet")
     assert not (tmp_path / "none.parquet").exists()
-    out = pq.read_table(written(fm, spoiled, tmp_path / "null.parquet", rules=RowOptions("null")))
+    out = pq.read_table(written(fm, spoiled, tmp_path / "null.parquet", on_bad_rows="null"))
     good = np.setdiff1d(np.arange(700), bad)
     for name in out.column_names:
         assert [i for i, value in enumerate(out[name].to_pylist()) if value is None] == bad
     assert out["prediction"].take(pa.array(good)).to_pylist() == fm.predict(table)[good].tolist()
-    rest = pq.read_table(
-        written(fm, spoiled, tmp_path / "drop.parquet", rules=RowOptions("drop"), keep=["id"])
-    )
+    rest = pq.read_table(written(fm, spoiled, tmp_path / "drop.parquet", on_bad_rows="drop", keep=["id"]))
     assert rest["id"].to_pylist() == good.tolist()
     assert rest["prediction"].to_pylist() == fm.predict(table)[good].tolist()
 
@@ -217,7 +208,7 @@ def test_verify_knows_predictions(model, data, tmp_path, label, format, layout):
     fm.save(tmp_path / "model.joblib")
     keep = [] if format == "npy" else ["id", "text"]
     place = written(fm, data, tmp_path / f"p.{format}", keep=keep, layout=layout)
-    done = verify_file(str(tmp_path / "model.joblib"), data, str(place))
+    done = verify_file(tmp_path / "model.joblib", data, place)
     assert (done.rows, done.rows_compared, done.largest_difference) == (700, 700, 0.0)
 
 
@@ -233,11 +224,11 @@ def test_verify_finds_a_class_and_a_probability_that_were_changed(model, data, t
     with pytest.raises(
         GateError, match=f"column 'prediction': expected '{prediction}' as the model predicts, got '{other}'"
     ):
-        verify_file(str(tmp_path / "model.joblib"), data, str(place))
+        verify_file(tmp_path / "model.joblib", data, place)
     probabilities[0] = "0.123"
     place.write_text("\n".join([*text[:5], ",".join([number, prediction, *probabilities]), *text[6:]]) + "\n")
     with pytest.raises(GateError, match="column 'probability_[a-z]*': expected .*, got 0.123"):
-        verify_file(str(tmp_path / "model.joblib"), data, str(place))
+        verify_file(tmp_path / "model.joblib", data, place)
 
 
 def test_predictions_need_no_label_in_the_data(model, table, tmp_path):

@@ -1,7 +1,5 @@
 """Sparse features go to sparse files without dense ones on the way, and are those of the dense outputs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +16,7 @@ from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.samplers.intersection_bins import _BinsTransform
-from tests.jobs.files import transform_file, verify_file
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_file, transform_parts, verify_file
 
 N, D = 700, 30
 RNG = np.random.default_rng(0)
@@ -54,9 +51,9 @@ def matrix_of(path):
 def test_outputs_are_those_of_dense_formats_for_any_number_of_jobs(source, tmp_path, steps, ending):
     fm = fit(steps)
     outs = [str(tmp_path / f"{jobs}.{ending}") for jobs in (1, 2, 5)]
-    dense = transform_file(fm, source, str(tmp_path / "dense.npy"), rules=RowOptions(drift=True), jobs=1)
+    dense = transform_file(fm, source, tmp_path / "dense.npy", drift=True, jobs=1)
     for jobs, out in zip((1, 2, 5), outs, strict=True):
-        done = transform_file(fm, source, out, rules=RowOptions(drift=True), jobs=jobs)
+        done = transform_file(fm, source, out, drift=True, jobs=jobs)
         assert (done.rows, done.columns, done.clipped, done.drift) == (
             N,
             fm.n_components,
@@ -67,7 +64,7 @@ def test_outputs_are_those_of_dense_formats_for_any_number_of_jobs(source, tmp_p
         assert done.drift_test.distance == pytest.approx(dense.drift_test.distance, rel=1e-4)
     assert len({Path(out).read_bytes() for out in outs}) == 1
     fm.save(tmp_path / "m.joblib")
-    verified = verify_file(str(tmp_path / "m.joblib"), source, outs[0])
+    verified = verify_file(tmp_path / "m.joblib", source, outs[0])
     assert verified.rows_compared == N
     Z = np.load(tmp_path / "dense.npy")
     if ending != "libsvm.zst":
@@ -86,17 +83,17 @@ def test_no_dense_features_are_made(source, tmp_path, monkeypatch):
     monkeypatch.setattr(_BinsTransform, "apply", refuse)
     fm.save(tmp_path / "m.joblib")
     for ending in ("npz", "svm"):
-        transform_file(fm, source, str(tmp_path / f"o.{ending}"), jobs=1)
-        verify_file(str(tmp_path / "m.joblib"), source, str(tmp_path / f"o.{ending}"))
+        transform_file(fm, source, tmp_path / f"o.{ending}", jobs=1)
+        verify_file(tmp_path / "m.joblib", source, tmp_path / f"o.{ending}")
 
 
 def test_a_kept_number_is_the_label_and_the_output_is_an_input(source, tmp_path):
-    transform_file(fit(), source, str(tmp_path / "o.svm"), writing=OutputOptions(keep=["y"]))
+    transform_file(fit(), source, tmp_path / "o.svm", keep=["y"])
     X, y = load_svmlight_file(str(tmp_path / "o.svm"))
     assert np.array_equal(y, np.arange(N) % 3)
-    second = kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}]}, str(tmp_path / "o.svm"))
+    second = kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}]}, tmp_path / "o.svm")
     assert second.n_features_in == D * 5
-    transform_file(fit(), source, str(tmp_path / "o.npz"))
+    transform_file(fit(), source, tmp_path / "o.npz")
     np.testing.assert_allclose(
         second.transform(sp.load_npz(tmp_path / "o.npz")), second.transform(X), rtol=1e-5, atol=1e-5
     )
@@ -119,20 +116,20 @@ def test_verify_compares_the_label(tmp_path, kind):
     pq.write_table(data, tmp_path / "in.parquet")
     model, source = str(tmp_path / "m.joblib"), str(tmp_path / "in.parquet")
     fm.save(model)
-    transform_file(fm, source, str(out), writing=OutputOptions(keep=["y"]))
-    assert verify_file(model, source, str(out), label="y").rows_compared == N
-    assert verify_file(model, source, str(out), label="y", on_bad_rows="drop").rows_compared == N
+    transform_file(fm, source, out, keep=["y"])
+    assert verify_file(model, source, out, label="y").rows_compared == N
+    assert verify_file(model, source, out, label="y", on_bad_rows="drop").rows_compared == N
     lines = out.read_text().splitlines()
     lines[400] = "9 " + lines[400].partition(" ")[2]
     out.write_text("\n".join(lines) + "\n")
     with pytest.raises(GateError, match=r"row 401 .*column 'label': expected .* as in the input, got 9"):
-        verify_file(model, source, str(out), label="y")
+        verify_file(model, source, out, label="y")
 
 
 def test_verify_refuses_labels_that_no_column_explains(source, tmp_path):
     fm, out, model = fit(), str(tmp_path / "o.svm"), str(tmp_path / "m.joblib")
     fm.save(model)
-    transform_file(fm, source, out, writing=OutputOptions(keep=["y"]))
+    transform_file(fm, source, out, keep=["y"])
     with pytest.raises(
         GateError, match=r"row 2 .*: expected the label 0, .*, got 1; name the column .* --label"
     ):
@@ -141,9 +138,9 @@ def test_verify_refuses_labels_that_no_column_explains(source, tmp_path):
     assert verify_file(model, source, out).rows == N
     with pytest.raises(GateError, match="row 2 .*expected 1.0 as in the input, got 0"):
         verify_file(model, source, out, label="y")
-    transform_file(fm, source, str(tmp_path / "o.npz"))
+    transform_file(fm, source, tmp_path / "o.npz")
     with pytest.raises(UsageError, match="--label: expected an output of LIBSVM"):
-        verify_file(model, source, str(tmp_path / "o.npz"), label="y")
+        verify_file(model, source, tmp_path / "o.npz", label="y")
 
 
 @pytest.mark.parametrize("ending", ["npz", "svm", "svm.gz"])
@@ -156,11 +153,11 @@ def test_an_output_of_no_rows_is_an_input(tmp_path, ending, steps):
     fm.save(model)
     writing = OutputOptions(keep=["y"] if "svm" in ending else [])
     for rule in ("drop", "error"):
-        transform_file(fm, str(header), out, writing=writing, rules=RowOptions(on_bad_rows=rule))
-        assert verify_file(model, str(header), out).rows == 0
+        transform_file(fm, header, out, writing=writing, on_bad_rows=rule)
+        assert verify_file(model, header, out).rows == 0
     width = 5 * D if steps is BINS else 3
     second = kafeat.fit({"steps": [{"kind": "standardize"}]}, sp.random(9, width, 0.5, "csr", rng=RNG))
-    assert transform_file(second, out, str(tmp_path / "z.npy")).rows == 0
+    assert transform_file(second, out, tmp_path / "z.npy").rows == 0
 
 
 @pytest.mark.parametrize("ending", ["npz", "svm"])
@@ -174,10 +171,10 @@ def test_bad_rows_are_an_error_or_left_out(tmp_path, ending, steps):
         DataError,
         match=r"row 4 .*column 'x2': expected a finite number, got nan.*--on-bad-rows drop leaves such rows out$",
     ):
-        transform_file(fm, source, str(tmp_path / f"o.{ending}"))
+        transform_file(fm, source, tmp_path / f"o.{ending}")
     drop = RowOptions(on_bad_rows="drop", drift=True, rejects=parse_location(str(tmp_path / "r.csv")))
-    found = transform_file(fm, source, str(tmp_path / f"o.{ending}"), rules=drop)
-    dense = transform_file(fm, source, str(tmp_path / "o.npy"), rules=replace(drop, rejects=None))
+    found = transform_file(fm, source, tmp_path / f"o.{ending}", rules=drop)
+    dense = transform_file(fm, source, tmp_path / "o.npy", rules=replace(drop, rejects=None))
     assert (found.bad_rows, found.rows, found.clipped) == (4, N - 4, dense.clipped)
     assert np.array_equal(matrix_of(tmp_path / f"o.{ending}"), np.load(tmp_path / "o.npy"))
     assert [int(line.split(",")[0]) for line in (tmp_path / "r.csv").read_text().splitlines()[1:]] == [
@@ -193,10 +190,11 @@ def test_bad_rows_are_left_out_of_features_of_two_bytes(tmp_path):
     fm, writing = fit(), OutputOptions(dtype="float16")
     done = transform_file(
         fm,
-        str(tmp_path / "in.parquet"),
-        str(tmp_path / "out.svm"),
+        tmp_path / "in.parquet",
+        tmp_path / "out.svm",
         writing=writing,
-        rules=RowOptions("drop", drift_test=1e-9),
+        on_bad_rows="drop",
+        drift_test=1e-9,
     )
     assert (done.rows, done.bad_rows) == (N - 1, 1)
     want = fm.transform(np.delete(COUNTS, 3, axis=0)).astype(np.float16).astype("f4")
@@ -206,25 +204,23 @@ def test_bad_rows_are_left_out_of_features_of_two_bytes(tmp_path):
 def test_parts_and_resumed_parts_are_sparse_too(source, tmp_path):
     fm = fit()
     writing, out = OutputOptions(format="npz"), tmp_path / "out"
-    transform_parts(fm, source, str(out), writing=writing, rows_per_file=256)
+    transform_parts(fm, source, out, writing=writing, rows_per_file=256)
     names = sorted(path.name for path in out.glob("*.npz"))
     assert np.array_equal(np.concatenate([matrix_of(out / name) for name in names]), fm.transform(table()))
     before = {name: (out / name).read_bytes() for name in names}
     (out / names[1]).unlink()
-    again = transform_parts(fm, source, str(out), writing=writing, rows_per_file=256, resume=True)
+    again = transform_parts(fm, source, out, writing=writing, rows_per_file=256, resume=True)
     assert again.kept == len(names) - 1
     assert before == {name: (out / name).read_bytes() for name in names}
 
 
 def test_predictions_are_numbers_for_libsvm(source, tmp_path):
     fm = kafeat.fit({"columns": {"exclude": ["y"]}, "steps": [*BINS, {"kind": "ridge"}]}, source, label="y")
-    transform_file(fm, source, str(tmp_path / "p.svm"), writing=OutputOptions(keep=["y"]))
+    transform_file(fm, source, tmp_path / "p.svm", keep=["y"])
     P, _ = load_svmlight_file(str(tmp_path / "p.svm"))
     assert P.shape == (N, 3)
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-6)
     fm.save(tmp_path / "m.joblib")
-    assert (
-        verify_file(str(tmp_path / "m.joblib"), source, str(tmp_path / "p.svm"), label="y").rows_compared == N
-    )
-    transform_file(fm, source, str(tmp_path / "f.npz"), writing=OutputOptions(features=True))
+    assert verify_file(tmp_path / "m.joblib", source, tmp_path / "p.svm", label="y").rows_compared == N
+    transform_file(fm, source, tmp_path / "f.npz", features=True)
     assert matrix_of(tmp_path / "f.npz").shape == (N, 5 * D)

@@ -1,7 +1,5 @@
 """`--unit-variance`: features times one factor, so that the mean of their variances is 1."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +12,10 @@ from sklearn.model_selection import train_test_split
 
 import kafeat
 from kafeat.errors import GateError, UsageError
-from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.transform.options import RowOptions
 from kafeat.model.feature_map import FeatureMap
-from tests.jobs.files import transform_file, verify_file
-from tests.jobs.parts import transform_parts
+from tests.jobs.files import transform_file, transform_parts, verify_file
 
 ROOT = Path(__file__).parents[3]
 DIGITS = ROOT / "sample_data/digits.parquet"
@@ -66,15 +61,15 @@ def test_every_format_has_them_and_is_verified(
 
 
 def test_stats_verify_and_inspect_tell_the_factor(
-    in_process, fm: FeatureMap, data: str, tmp_path: Path
+    in_process, run, fm: FeatureMap, data: str, tmp_path: Path
 ) -> None:
     model, out, stats = tmp_path / "m.joblib", tmp_path / "z.npy", tmp_path / "s.json"
     fm.save(model)
     words = ["transform", "--model", model, data, out, "--unit-variance", "--stats", stats]
-    assert in_process(*words, "--output-dtype", "float16").returncode == 0
+    run(*words, "--output-dtype", "float16")
     assert json.loads(stats.read_text())["output"]["scale"] == fm.unit_scale
     assert np.load(out).dtype == np.float16
-    assert in_process("verify", "--model", model, data, out, "--stats", stats).returncode == 0
+    run("verify --model", model, data, out, "--stats", stats)
     told = in_process("inspect", model).stdout
     assert f"for features of unit variance: times {fm.unit_scale:.10g}" in told
 
@@ -83,7 +78,7 @@ def test_a_run_of_other_features_keeps_no_part(fm: FeatureMap, data: str, tmp_pa
     def run(writing: OutputOptions) -> int:
         target, source = parse_location(tmp_path / "parts"), parse_location(data)
         options = {"rows_per_file": 256, "resume": True}
-        return transform_parts(fm, source, target, reading=InputOptions(), writing=writing, **options).kept
+        return transform_parts(fm, source, target, writing=writing, **options).kept
 
     assert [run(SCALED), run(SCALED), run(replace(SCALED, unit_variance=False))] == [0, 4, 0]
     plain = json.loads((tmp_path / "parts/_kafeat.json").read_text())["settings"]
@@ -95,9 +90,7 @@ def test_a_run_of_other_features_keeps_no_part(fm: FeatureMap, data: str, tmp_pa
 def test_the_drift_test_is_that_of_features_as_they_are(fm: FeatureMap, data: str, tmp_path: Path) -> None:
     tests = []
     for writing in (SCALED, replace(SCALED, unit_variance=False)):
-        done = transform_file(
-            fm, data, str(tmp_path / "z.npy"), writing=writing, rules=RowOptions(drift_test=0.0)
-        )
+        done = transform_file(fm, data, tmp_path / "z.npy", writing=writing, drift_test=0.0)
         tests.append((done.drift_test.usual, done.drift_test.distance))
     # The distance is rounding error of float32: features of norm 1 are rounded by less than 6e-8 each.
     assert tests[0] == pytest.approx(tests[1], abs=1e-6)
@@ -116,9 +109,9 @@ def test_what_has_no_factor_is_refused(fm: FeatureMap, data: str, tmp_path: Path
     ]
     for refused, message in cases:
         with pytest.raises(UsageError, match=message):
-            transform_file(refused, data, str(out), writing=SCALED)
+            transform_file(refused, data, out, writing=SCALED)
         assert not out.exists()
-    transform_file(predicting, data, str(out), writing=replace(SCALED, features=True))
+    transform_file(predicting, data, out, writing=replace(SCALED, features=True))
     with pytest.raises(UsageError, match="fit it again"):
         replace(fm, feature_mean=None).transform(X, unit_variance=True)
 
@@ -126,7 +119,7 @@ def test_what_has_no_factor_is_refused(fm: FeatureMap, data: str, tmp_path: Path
 def test_default_penalties_fit() -> None:
     """Of scikit-learn, on digits: without the factor, the default of `RidgeClassifier` is several times too strong."""
     table = pq.read_table(DIGITS)
-    fm = kafeat.fit(str(ROOT / "configs/nystroem.yaml"), table, label="label")
+    fm = kafeat.fit(ROOT / "configs/nystroem.yaml", table, label="label")
     y = table["label"].to_numpy()
     scores = {}
     for unit_variance in (False, True):

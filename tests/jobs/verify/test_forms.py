@@ -1,7 +1,5 @@
 """`verify` of files that are not the outputs it was asked about: it names the columns, and the option that fits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,7 +34,7 @@ def made(folder, tmp_path, model, format="csv", **options):
 
 
 def verify(folder, model, out, **options):
-    return verify_file(str(folder / f"{model}.joblib"), str(folder / "in.parquet"), out, **options)
+    return verify_file(folder / f"{model}.joblib", folder / "in.parquet", out, **options)
 
 
 FEATURES = "the columns of the features in their order, f0, f1, f2, f3"
@@ -141,4 +139,4 @@ def test_one_feature_has_a_name_too(folder, tmp_path):
     with pytest.raises(
         GateError, match="in.parquet: expected the columns of the features in their order, f0, got"
     ):
-        verify_file(str(tmp_path / "one.joblib"), *[str(folder / "in.parquet")] * 2)
+        verify_file(tmp_path / "one.joblib", *[str(folder / "in.parquet")] * 2)

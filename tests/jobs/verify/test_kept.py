@@ -1,7 +1,5 @@
 """Passthrough columns of an output must be those of the input, in the same rows."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 
@@ -15,8 +13,6 @@ import pytest
 import kafeat
 from kafeat.errors import GateError
 from kafeat.io.options import InputOptions
-from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file, verify_file
 
 N, CHUNK = 700, 256
@@ -70,7 +66,7 @@ def read(path):
 def test_what_was_kept_is_found_again(model, tmp_path, source, out):
     write(tmp_path / source, TABLE)
     place, made = str(tmp_path / source), str(tmp_path / out)
-    transform_file(model, place, made, writing=OutputOptions(keep=list(KEPT)))
+    transform_file(model, place, made, keep=list(KEPT))
     assert verify_file(model, place, made).rows == N
 
 
@@ -79,7 +75,7 @@ def test_what_was_kept_is_found_again(model, tmp_path, source, out):
 def test_another_value_is_named(model, tmp_path, source, name):
     write(tmp_path / source, TABLE)
     place, made = str(tmp_path / source), tmp_path / "out.parquet"
-    transform_file(model, place, str(made), writing=OutputOptions(keep=list(KEPT)))
+    transform_file(model, place, made, keep=list(KEPT))
     table = read(made)
     row, other = (301, 298)
     values = table[name].to_pylist()
@@ -96,13 +92,13 @@ def test_another_value_is_named(model, tmp_path, source, name):
     with pytest.raises(
         GateError, match=rf"row 302 \(index 301\), column '{name}': expected .* as in the input, got "
     ):
-        verify_file(model, place, str(made))
+        verify_file(model, place, made)
 
 
 def test_shifted_ids_are_found_in_text(model, tmp_path):
     write(tmp_path / "in.parquet", TABLE)
     place, made = str(tmp_path / "in.parquet"), tmp_path / "out.csv"
-    transform_file(model, place, str(made), writing=OutputOptions(keep=["whole"]))
+    transform_file(model, place, made, keep=["whole"])
     head, first, *rest = made.read_text().splitlines()
     ids = [line.split(",", 1)[0] for line in [first, *rest]]
     lines = [
@@ -112,7 +108,7 @@ def test_shifted_ids_are_found_in_text(model, tmp_path):
     with pytest.raises(
         GateError, match=r"row 1 \(index 0\), column 'whole': expected None as in the input, got '1'"
     ):
-        verify_file(model, place, str(made))
+        verify_file(model, place, made)
 
 
 @pytest.mark.parametrize("rule", ["drop", "null"])
@@ -122,9 +118,7 @@ def test_bad_rows_stay_in_step(model, tmp_path, rule):
     )
     write(tmp_path / "in.parquet", bad)
     place, made = str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")
-    transform_file(
-        model, place, made, writing=OutputOptions(keep=["whole", "text"]), rules=RowOptions(on_bad_rows=rule)
-    )
+    transform_file(model, place, made, keep=["whole", "text"], on_bad_rows=rule)
     assert verify_file(model, place, made, on_bad_rows=rule).rows == (600 if rule == "drop" else N)
     table = pq.read_table(made)
     shifted = pa.chunked_array([table["whole"].slice(1), table["whole"].slice(0, 1)])
@@ -144,6 +138,6 @@ def test_columns_that_the_input_has_not_are_let_through(model, tmp_path):
 def test_text_without_names_is_compared_by_its_features(model, tmp_path):
     write(tmp_path / "in.parquet", TABLE)
     place, made = str(tmp_path / "in.parquet"), tmp_path / "out.csv"
-    transform_file(model, place, str(made), writing=OutputOptions(keep=["whole"]))
+    transform_file(model, place, made, keep=["whole"])
     made.write_text(made.read_text().partition("\n")[2])
-    assert verify_file(model, place, str(made), reading_output=InputOptions(no_header=True)).rows == N
+    assert verify_file(model, place, made, reading_output=InputOptions(no_header=True)).rows == N

@@ -1,7 +1,5 @@
 """The morning-after question: is the output what the map makes of the input?"""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -13,8 +11,6 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
-from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file, verify_file
 
 N, D, CHUNK = 1500, 3, 100
@@ -57,10 +53,8 @@ def test_lists_with_kept_columns(model, source, tmp_path):
     )
     fm.save(model)
     out = str(tmp_path / "out.parquet")
-    transform_file(
-        model, str(tmp_path / "named.parquet"), out, writing=OutputOptions(keep=["id"], layout="list")
-    )
-    assert verify_file(model, str(tmp_path / "named.parquet"), out).largest_difference == 0.0
+    transform_file(model, tmp_path / "named.parquet", out, keep=["id"], layout="list")
+    assert verify_file(model, tmp_path / "named.parquet", out).largest_difference == 0.0
 
 
 def test_few_rows_are_made_again_and_which_depends_on_the_seed(model, source, tmp_path):
@@ -141,7 +135,7 @@ def test_another_map_and_other_hashes(model, source, tmp_path):
         verify_file(model, source, out, stats=told)
     (tmp_path / "s.json").write_text("[1]")
     with pytest.raises(DataError, match="s.json: expected a file made by kafeat transform --stats"):
-        verify_file(model, source, out, stats=str(tmp_path / "s.json"))
+        verify_file(model, source, out, stats=tmp_path / "s.json")
     (tmp_path / "s.json").write_text("[" * 100_000)
     with pytest.raises(DataError, match="s.json: expected a file made by kafeat transform --stats"):
         verify_file(model, source, out, stats=told)
@@ -154,7 +148,7 @@ def test_bad_rows(model, source, tmp_path, rule, format):
     spoilt[[0, 99, 100, 101, 700]] = np.nan
     np.save(source, spoilt)
     out = str(tmp_path / f"out.{format}")
-    transform_file(model, source, out, rules=RowOptions(rule))
+    transform_file(model, source, out, on_bad_rows=rule)
     found = verify_file(model, source, out, on_bad_rows=rule)
     assert (found.rows, found.largest_difference) == (N - 5 if rule == "drop" else N, 0.0)
     with pytest.raises(DataError, match=r"row 1 \(index 0\), column 'c0': expected a finite number"):
@@ -203,7 +197,7 @@ def test_diff_of_maps_of_different_shape(model, tmp_path):
 
 def test_text_does_not_tell_its_dtype(model, source, tmp_path):
     out = str(tmp_path / "out.csv")
-    transform_file(model, source, out, writing=OutputOptions(dtype="float16"))
+    transform_file(model, source, out, dtype="float16")
     assert verify_file(model, source, out, output_dtype="float16").largest_difference == 0.0
     with pytest.raises(GateError, match="feature"):
         verify_file(model, source, out)
@@ -211,11 +205,11 @@ def test_text_does_not_tell_its_dtype(model, source, tmp_path):
 
 def test_features_in_another_order_are_told(model, source, tmp_path):
     out = tmp_path / "out.parquet"
-    transform_file(model, source, str(out))
+    transform_file(model, source, out)
     table = pq.read_table(out)
     pq.write_table(table.rename_columns(table.column_names[::-1]), out)
     with pytest.raises(GateError, match=r"out.parquet: expected the columns of the features in their order"):
-        verify_file(model, source, str(out))
+        verify_file(model, source, out)
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "arrow"])
@@ -227,5 +221,5 @@ def test_predictions_of_an_input_that_has_a_column_of_that_name(tmp_path, format
     kafeat.fit(config, table, label="y").save(tmp_path / "m.joblib")
     model, source, out = (str(tmp_path / name) for name in ("m.joblib", "in.parquet", f"out.{format}"))
     for keep in ([], ["y"]):
-        transform_file(model, source, out, writing=OutputOptions(keep=keep))
+        transform_file(model, source, out, keep=keep)
         assert verify_file(model, source, out).rows_compared == N

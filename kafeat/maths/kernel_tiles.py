@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,26 +30,28 @@ Finish = Callable[[Floats], object]
 
 # Beyond that error of c‖x − l‖² in float64, differences are taken, which cost some ten times as much.
 _MOST_CANCELLED = 1e-6
-# Numbers in the buffer of a block of landmarks: it stays in the third-level cache, and calls take so long that threads
-# seldom wait for each other between them.
-_CACHED = 400_000
 
 
-def profile_loop(
-    profile: Profile | None, dtype: np.dtype[Any], alpha: float = 0.0
-) -> Callable[[Floats], None] | None:
+def exponential(scaled: Floats) -> None:
+    """Write e^x in the place of x."""
+    np.exp(scaled, out=scaled)
+
+
+def profile_loop(profile: Profile | None, finish: Finish, dtype: np.dtype[Any], alpha: float = 0.0) -> Finish:
     """Return what turns c·r², rounded to the wrong side of 0 or not, into a kernel in place, in C order.
 
-    c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2, 3/2 and 5/2.
+    c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2, 3/2 and 5/2. `finish` does it
+    where there is no loop.
     """
     run = loop("profile", dtype, ARRAY, SIZE, FLAG, REALS[dtype.name])
     if run is None or profile is None:
-        return None
+        clip = np.minimum if profile == "gaussian" else np.maximum
+        return lambda squares: finish(clip(squares, 0.0, out=squares))
     number = _PROFILES[profile]
     return lambda squares: run(address(squares), squares.size, number, alpha)
 
 
-def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[Floats, Floats], None] | None:
+def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[Floats, Floats], None]:
     """Return what writes sums over the columns of X (n, d) and of landmarks (m, d) into (n, m), all in C order.
 
     The terms are xl/(x + l) for harmonic, 0 where x is 0, |x − l| for cityblock, and min(x, l) for intersection.
@@ -56,7 +59,7 @@ def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[
     size = vector_bytes()
     run = loop(f"sums_{size}", dtype, ARRAY, SIZE, SIZE, ARRAY, SIZE, FLAG, ARRAY) if size else None
     if run is None:
-        return None
+        return partial(_sums, term, landmarks)
     (m, d), number, wide = landmarks.shape, _TERMS[term], _ACROSS[size] * size // dtype.itemsize
     panels = aligned(-(-m // wide) * wide * d, dtype)
     panels[...] = 0.0
@@ -69,6 +72,19 @@ def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[
         run(address(X), *X.shape, address(panels), m, number, address(out))
 
     return write
+
+
+def _sums(term: Term, landmarks: Floats, X: Floats, out: Floats) -> None:
+    """Write the same without a compiled loop, by one pass over the tile for each landmark."""
+    if term == "cityblock":  # in float64 by SciPy, which is as fast as passes of float32
+        np.copyto(out, distances(X, landmarks, "cityblock"), casting="same_kind")
+        return
+    with np.errstate(divide="ignore", over="ignore"):
+        if term == "harmonic":  # 1/(1/x + 1/l), where 1/0 = ∞ gives the 0 that it should
+            X, landmarks = 1.0 / X, 1.0 / landmarks
+        for j, landmark in enumerate(landmarks):
+            terms = np.minimum(X, landmark) if term == "intersection" else 1.0 / (X + landmark)
+            terms.sum(axis=1, out=out[:, j])
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +159,7 @@ class DistanceTile(KernelTile):
         self._far_rows, self._factor = rows[self._far], factor
         both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor), factor * norms])
         self._both = np.ascontiguousarray(both, dtype=dtype)
-        # rounding must not take r² below 0
-        self._clip = np.maximum if factor > 0.0 else np.minimum
-        self._finish, self._loop = finish, profile_loop(profile, dtype, alpha)
+        self._finish = profile_loop(profile, finish, dtype, alpha)
 
     def scratch(self, rows: int) -> Floats:
         return np.ones((rows, len(self._both)), dtype=self._dtype)
@@ -156,66 +170,26 @@ class DistanceTile(KernelTile):
         np.matmul(scratch, self._both, out=out)
         if len(self._far):
             out[:, self._far] = self._factor * distances(X.astype(np.float64), self._far_rows, "sqeuclidean")
-        if self._loop:
-            self._loop(out)
-        else:
-            self._clip(out, 0.0, out=out)
-            self._finish(out)
-
-
-class _HarmonicBuffers(NamedTuple):
-    inverse: Floats
-    terms: Floats
-    sums: Floats
+        self._finish(out)
 
 
 class HarmonicTile(KernelTile):
-    """Σ_i x_i l_i/(x_i + l_i), from which both chi2 kernels follow; x, l ≥ 0, and 0/0 counts as 0.
-
-    A term is 1/(1/x + 1/l): with the inverses known, an addition, a division and a product with ones, and 1/0 = ∞ gives
-    the 0 that it should. Some landmarks at a time, features first, so that all three run along whole tiles.
-    """
+    """Σ_i x_i l_i/(x_i + l_i), from which both chi2 kernels follow; x, l ≥ 0, and 0/0 counts as 0."""
 
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
         super().__init__(landmarks, dtype)
         # halves, whose sums are numbers
-        self._loop = sums_loop("harmonic", 0.5 * self._landmarks, dtype)
-        with np.errstate(divide="ignore", over="ignore"):
-            self._inverses = (1.0 / self._landmarks)[:, :, None]
-        self._ones = np.ones(self._landmarks.shape[1], dtype=dtype)
+        self._sum = sums_loop("harmonic", 0.5 * self._landmarks, dtype)
 
-    def scratch(self, rows: int) -> Scratch:
-        if self._loop:
-            return super().scratch(rows)
-        m, d = self._landmarks.shape
-        block = min(m, max(1, _CACHED // max(1, rows * d)))
-        shapes = ((d, rows), (block, d, rows), (m, rows))
-        return _HarmonicBuffers(*(np.empty(shape, dtype=self._dtype) for shape in shapes))
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
         refuse_negative(X)
-        if self._loop:
-            self._loop(np.multiply(X, self._dtype.type(0.5), out=scratch), out)
-            out *= self._dtype.type(2.0)
-            self.finish(X, out, out)
-        else:
-            self._by_passes(X, out, scratch)
+        self._sum(np.multiply(X, self._dtype.type(0.5), out=scratch), out)
+        out *= self._dtype.type(2.0)
+        self.finish(X, out)
 
-    def _by_passes(self, X: Floats, out: Floats, scratch: _HarmonicBuffers) -> None:
-        inverse, terms, sums = scratch
-        with np.errstate(divide="ignore", over="ignore"):
-            np.divide(1.0, X.T, out=inverse)
-            for start in range(0, len(sums), len(terms)):
-                landmarks = self._inverses[start : start + len(terms)]
-                block = terms[: len(landmarks)]
-                np.add(inverse, landmarks, out=block)
-                np.divide(1.0, block, out=block)
-                np.matmul(self._ones, block, out=sums[start : start + len(terms)])
-        self.finish(X, sums.T, out)
-
-    def finish(self, X: Floats, sums: Floats, out: Floats) -> None:
-        """Write the kernel that follows from the `sums` (rows, m) into `out`."""
-        np.multiply(sums, self._dtype.type(2.0), out=out)
+    def finish(self, X: Floats, sums: Floats) -> None:
+        """Turn the `sums` (rows, m) into the kernel, in place."""
+        sums *= self._dtype.type(2.0)
 
 
 class ColumnTile(KernelTile):

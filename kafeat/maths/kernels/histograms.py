@@ -15,7 +15,14 @@ import numpy as np
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.kernel import KernelParameters, TiledKernel, as_coordinates, unit_gram
-from kafeat.maths.kernel_tiles import HarmonicTile, KernelTile, Landmarks, profile_loop, sums_loop
+from kafeat.maths.kernel_tiles import (
+    HarmonicTile,
+    KernelTile,
+    Landmarks,
+    exponential,
+    profile_loop,
+    sums_loop,
+)
 from kafeat.types import Floats
 
 # Rows at a time, so that the numbers between two passes stay in the cache.
@@ -159,19 +166,13 @@ class IntersectionKernel(SpectralKernel):
 
 
 class _IntersectionTile(KernelTile):
-    """Without a compiled loop, one pass over the tile for each landmark."""
-
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
         super().__init__(landmarks, dtype)
-        self._loop = sums_loop("intersection", self._landmarks, dtype)
+        self._sum = sums_loop("intersection", self._landmarks, dtype)
 
     def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
         refuse_negative(X)
-        if self._loop:
-            self._loop(X, out)
-            return
-        for j, landmark in enumerate(self._landmarks):
-            np.minimum(X, landmark, out=scratch).sum(axis=1, out=out[:, j])
+        self._sum(X, out)
 
 
 class JensenShannonKernel(SpectralKernel):
@@ -282,15 +283,11 @@ class _Chi2Tile(HarmonicTile):
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:
         super().__init__(landmarks, dtype)
         self._sums = self._landmarks.sum(axis=1)
-        self._gamma, self._exp = gamma, profile_loop("gaussian", dtype)
+        self._gamma, self._exp = gamma, profile_loop("gaussian", exponential, dtype)
 
-    def finish(self, X: Floats, sums: Floats, out: Floats) -> None:
-        np.multiply(sums, self._dtype.type(4.0), out=out)
-        out -= X.sum(axis=1)[:, None]
-        out -= self._sums
-        out *= self._dtype.type(self._gamma)
-        if self._exp:
-            self._exp(out)
-        else:
-            np.minimum(out, 0.0, out=out)
-            np.exp(out, out=out)
+    def finish(self, X: Floats, sums: Floats) -> None:
+        sums *= self._dtype.type(4.0)
+        sums -= X.sum(axis=1)[:, None]
+        sums -= self._sums
+        sums *= self._dtype.type(self._gamma)
+        self._exp(sums)

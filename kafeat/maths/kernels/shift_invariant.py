@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,14 @@ from kafeat.maths.kernel import (
     as_coordinates,
     unit_gram,
 )
-from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks, profile_loop, sums_loop
+from kafeat.maths.kernel_tiles import (
+    DistanceTile,
+    KernelTile,
+    Landmarks,
+    exponential,
+    profile_loop,
+    sums_loop,
+)
 from kafeat.types import Floats
 
 
@@ -41,7 +48,7 @@ class RbfKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
         return IsotropicDistribution(p.gamma, float(np.sqrt(2.0)), _gaussian)
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return DistanceTile(landmarks, -p.gamma, lambda scaled: np.exp(scaled, out=scaled), "gaussian")
+        return DistanceTile(landmarks, -p.gamma, exponential, "gaussian")
 
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
         K = np.exp(-p.gamma * squared)
@@ -110,42 +117,19 @@ class LaplacianKernel(ShiftInvariantKernel, TiledKernel):
         return _LaplacianTile(landmarks.rows, landmarks.dtype, p.gamma)
 
 
-class _Buffers(NamedTuple):
-    rows: Floats
-    sums: np.ndarray[tuple[int, int], np.dtype[np.float64]]
-
-
 class _LaplacianTile(KernelTile):
-    """Without a compiled loop the distances are in float64: SciPy's is as fast as passes of float32 over a tile."""
-
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:
         super().__init__(landmarks, dtype)
-        self._gamma, self._loop = gamma, sums_loop("cityblock", self._landmarks, dtype)
-        self._exp = profile_loop("gaussian", dtype)
-        if self._loop:
-            return
-        from scipy.spatial.distance import cdist  # slow to import, and only needed here
+        self._gamma, self._sum = gamma, sums_loop("cityblock", self._landmarks, dtype)
+        self._exp = profile_loop("gaussian", exponential, dtype)
 
-        self._cdist = cdist
-        self._doubles = self._landmarks.astype(np.float64)
+    def scratch(self, rows: int) -> None:
+        return None
 
-    def scratch(self, rows: int) -> _Buffers | None:
-        if self._loop:
-            return None
-        return _Buffers(np.empty((rows, self._landmarks.shape[1])), np.empty((rows, len(self._landmarks))))
-
-    def evaluate(self, X: Floats, out: Floats, scratch: _Buffers | None) -> None:
-        if self._loop:
-            self._loop(X, out)
-            out *= out.dtype.type(-self._gamma)
-        elif scratch:
-            scratch.rows[...] = X
-            self._cdist(scratch.rows, self._doubles, "cityblock", out=scratch.sums)
-            np.multiply(scratch.sums, -self._gamma, out=out, casting="same_kind")
-        if self._exp:
-            self._exp(out)
-        else:
-            np.exp(out, out=out)
+    def evaluate(self, X: Floats, out: Floats, scratch: None) -> None:
+        self._sum(X, out)
+        out *= out.dtype.type(-self._gamma)
+        self._exp(out)
 
 
 class CauchyKernel(ShiftInvariantKernel):

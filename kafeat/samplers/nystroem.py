@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -34,7 +34,6 @@ from kafeat.maths.nystroem.kernel import (
     NO_EXACT,
     FunctionKernel,
     LandmarkKernel,
-    NamedKernel,
     PrecomputedKernel,
     check_parameters,
     check_square,
@@ -310,9 +309,13 @@ class Nystroem(Step):
 
     def landmark_kernel(self, gamma: float) -> LandmarkKernel:
         """Return the kernel with its parameters in force."""
-        if not isinstance(self.kernel, str):
-            return FunctionKernel(self.kernel)
-        return PrecomputedKernel() if self._precomputed else NamedKernel(self.kernel, self.parameters(gamma))
+        if self._precomputed:
+            return PrecomputedKernel()
+        if isinstance(self.kernel, str):
+            name, kernel = self.kernel, cast(TiledKernel, find_kernel(self.kernel))
+        else:
+            name, kernel = getattr(self.kernel, "__name__", "function"), FunctionKernel(self.kernel)
+        return LandmarkKernel(name, kernel, self.parameters(gamma))
 
     def parameters(self, gamma: float) -> KernelParameters:
         """Return the numbers that the kernel may depend on."""

@@ -17,7 +17,7 @@ from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
 from kafeat.jobs.inspect import inspect
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels import find_kernel
-from kafeat.maths.nystroem.kernel import NamedKernel
+from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.projection import fitted, whitening
 from kafeat.model import artifact
 from kafeat.model.feature_map import FeatureMap
@@ -652,7 +652,9 @@ def test_bad_parameters_are_refused(parameters: dict, message: str) -> None:
 def test_selectors_see_the_kernel_of_any_number_of_rows(kernel: str) -> None:
     """Buffers of a kernel are laid out for a number of rows: the last block has fewer, and pivots are a handful."""
     X = rows(1100, 3)
-    view = NamedKernel(kernel, KernelParameters(gamma=GAMMA)).view(Sample(X, None, len(X)), 0.0)
+    view = LandmarkKernel(kernel, find_kernel(kernel), KernelParameters(gamma=GAMMA)).view(
+        Sample(X, None, len(X)), 0.0
+    )
     pair = Coordinates(X, X[:4])
     want = find_kernel(kernel).gram(pair, KernelParameters(gamma=GAMMA)).dots
     # sums of three terms, an exponential

@@ -5,10 +5,9 @@ Of a kernel given as a matrix, a row holds k(x, every training row), and landmar
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +16,8 @@ from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import DOUBLE, Sample, refuse_parameter
 from kafeat.contract.threads import check
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel
+from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, as_coordinates
 from kafeat.maths.kernel_tiles import ColumnTile, FunctionTile, KernelTile, Landmarks, call_kernel
-from kafeat.maths.kernels import find_kernel
 from kafeat.maths.nystroem.landmarks import POINTS, FitSample, Given, Indices, Profile
 from kafeat.types import Array, Floats
 
@@ -35,32 +33,30 @@ NO_EXACT = (
 )
 
 
-class LandmarkKernel(ABC):
-    """A kernel between rows and landmarks, with its parameters in force."""
+class LandmarkKernel:
+    """A kernel between rows and landmarks, with its name and its parameters in force."""
 
-    non_negative = False
-    """True if the kernel is defined for values of at least 0 only."""
-    scaled = True
-    """True unless the kernel has a bound."""
-    profile: Profile | None = None
-    """The kernel as a function of r², where it has a slope everywhere."""
+    def __init__(self, name: str, kernel: TiledKernel, parameters: KernelParameters) -> None:
+        self.name, self._kernel, self._parameters = name, kernel, parameters
+        self.non_negative = kernel.non_negative
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    @property
+    def profile(self) -> Profile | None:
+        """The kernel as a function of r², where it has a slope everywhere."""
+        kernel, p = self._kernel, self._parameters
+        if not isinstance(kernel, DifferentiableKernel):
+            return None
+        return Profile(lambda squared: kernel.with_slope(squared, p), float(p.gamma**-0.5))
 
-    @abstractmethod
     def tile(
         self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
     ) -> KernelTile:
         """Return k(·, landmarks)/scale; `centre` (d,) is a place among the rows, None the mean of the landmarks."""
+        return self._kernel.tile(Landmarks(landmarks, dtype, scale, centre), self._parameters)
 
-    @abstractmethod
     def gram(self, pair: KernelInputs) -> Gram:
         """Return the exact kernel."""
-
-    @abstractmethod
-    def norms(self, X: Floats) -> Floats:
-        """Return k(x, x) of rows X (n, d)."""
+        return self._kernel.gram(pair, self._parameters)
 
     def rows(self, X: Floats, chosen: Indices) -> Array:
         """Return the landmarks that are the chosen rows of the sample."""
@@ -71,17 +67,22 @@ class LandmarkKernel(ABC):
 
         One row that lies far off does not move it, as it does the mean.
         """
-        return None
+        if not self._kernel.centred:
+            return None
+        return np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
 
     def scale(self, diagonal: Floats) -> float:
         """Return a divisor by which float32 holds the kernel: its largest diagonal entry, if it has no bound."""
         largest = float(np.abs(diagonal).max(initial=0.0))
-        return largest if self.scaled and 0.0 < largest < np.inf else 1.0
+        return largest if self._kernel.scaled and 0.0 < largest < np.inf else 1.0
 
     def diagonal(self, X: Floats, rows: Indices) -> Floats:
         """Return k(x, x) of these rows, float64."""
         blocks = (rows[start : start + _BLOCK // 8] for start in range(0, len(rows), _BLOCK // 8))
-        values = np.concatenate([np.empty(0), *(self.norms(X[block].astype(np.float64)) for block in blocks)])
+        parts = (X[block].astype(np.float64) for block in blocks)
+        # the Gram matrix with no rows at all tells the diagonal
+        norms = (self.gram(Coordinates(part, part[:0])).squared_norms[0] for part in parts)
+        values = np.concatenate([np.empty(0), *norms])
         _refuse_not_finite(values, f"nystroem: kernel {self.name}")
         return values
 
@@ -110,7 +111,7 @@ class LandmarkKernel(ABC):
 
         @cache
         def scale() -> float:
-            return self.scale(self.diagonal(X, np.arange(len(X)))) if self.scaled else 1.0
+            return self.scale(self.diagonal(X, np.arange(len(X)))) if self._kernel.scaled else 1.0
 
         def scaled_diagonal(rows: Indices) -> Floats:
             return (self.diagonal(X, rows) / scale()).astype(X.dtype)
@@ -122,56 +123,26 @@ class LandmarkKernel(ABC):
         return FitSample(X, kernel, scaled_diagonal, sample.label, dual_l1, self.profile, tolerance)
 
 
-class NamedKernel(LandmarkKernel):
-    """A kernel of kafeat."""
-
-    def __init__(self, name: str, parameters: KernelParameters) -> None:
-        super().__init__(name)
-        kernel, p = cast(TiledKernel, find_kernel(name)), parameters
-        self._kernel, self._parameters = kernel, p
-        self.non_negative, self.scaled = kernel.non_negative, kernel.scaled
-        if isinstance(kernel, DifferentiableKernel):
-            self.profile = Profile(lambda squared: kernel.with_slope(squared, p), float(p.gamma**-0.5))
-
-    def tile(
-        self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
-    ) -> KernelTile:
-        return self._kernel.tile(Landmarks(landmarks, dtype, scale, centre), self._parameters)
-
-    def gram(self, pair: KernelInputs) -> Gram:
-        return self._kernel.gram(pair, self._parameters)
-
-    def norms(self, X: Floats) -> Floats:
-        # the Gram matrix with no rows at all tells the diagonal
-        return self.gram(Coordinates(X, X[:0])).squared_norms[0]
-
-    def centre(self, X: Floats) -> Floats | None:
-        if not self._kernel.centred:
-            return None
-        return np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
-
-
-class FunctionKernel(LandmarkKernel):
+class FunctionKernel(TiledKernel):
     """A Python function k(X, Y) → (n, m)."""
 
+    scaled = True
+
     def __init__(self, function: Callable[[Floats, Floats], Any]) -> None:
-        super().__init__(getattr(function, "__name__", "function"))
         self._function = function
 
-    def tile(
-        self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
-    ) -> KernelTile:
-        return FunctionTile(self._function, landmarks, scale, dtype)
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        c = as_coordinates(inputs)
+        # a function need not know what to do with no rows
+        values = call_kernel(self._function, c.x, c.y) if len(c.y) else np.empty((len(c.x), 0))
+        return Gram(values.astype(np.float64), (self._norms(c.x), self._norms(c.y)))
 
-    def gram(self, pair: KernelInputs) -> Gram:
-        if not isinstance(pair, Coordinates):
-            raise TypeError("a function needs coordinates")
-        values = call_kernel(self._function, pair.x, pair.y).astype(np.float64)
-        return Gram(values, (self.norms(pair.x), self.norms(pair.y)))
-
-    def norms(self, X: Floats) -> Floats:
+    def _norms(self, X: Floats) -> Floats:
         parts = [X[i : i + 64] for i in range(0, len(X), 64)]
         return np.concatenate([np.empty(0), *(call_kernel(self._function, x, x).diagonal() for x in parts)])
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        return FunctionTile(self._function, landmarks.rows, landmarks.scale, landmarks.dtype)
 
 
 def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
@@ -204,22 +175,21 @@ def _refuse_not_finite(values: Floats, name: str) -> None:
         )
 
 
+class _Columns(TiledKernel):
+    scaled = True
+
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        raise UsageError(NO_EXACT)
+
+    def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
+        return ColumnTile(landmarks.rows, landmarks.scale, landmarks.dtype)
+
+
 class PrecomputedKernel(LandmarkKernel):
     """The given columns."""
 
     def __init__(self) -> None:
-        super().__init__("precomputed")
-
-    def tile(
-        self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
-    ) -> KernelTile:
-        return ColumnTile(landmarks, scale, dtype)
-
-    def gram(self, pair: KernelInputs) -> Gram:
-        raise UsageError(NO_EXACT)
-
-    def norms(self, X: Floats) -> Floats:
-        return self.diagonal(X, np.arange(len(X)))
+        super().__init__("precomputed", _Columns(), KernelParameters())
 
     def rows(self, X: Floats, chosen: Indices) -> Array:
         return chosen

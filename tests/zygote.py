@@ -40,13 +40,14 @@ class Process(subprocess.Popen):
     """`kafeat` with these words, or a Python program with them; streams, folder, variables and signals are its own."""
 
     def __init__(
-        self, *words: object, code: str | None = None, closed: tuple[int, ...] = (), **options: Any
+        self, words: object = "", *more: object, code: str | None = None, closed: int = -1, **options: Any
     ) -> None:
-        self._asked = {"words": [str(word) for word in words], "code": code, "closed": closed}
+        """The first words may be one text with blanks. `closed` is the number of a standard stream that is closed."""
+        self._asked = {"words": [*str(words).split(), *map(str, more)], "code": code, "closed": closed}
         given = {"stdin": subprocess.DEVNULL, "stdout": PIPE, "stderr": PIPE, **options}
-        super().__init__(
-            ["kafeat", *self._asked["words"]], **{**given, "env": {**os.environ, **(given.get("env") or {})}}
-        )
+        variables = {**os.environ, **(given.get("env") or {})}
+        given["env"] = {name: value for name, value in variables.items() if value is not None}
+        super().__init__(["kafeat", *self._asked["words"]], **given)
 
     def _execute_child(self, *given: Any) -> None:
         cwd, env, pipes = given[5], given[6], given[10:16]
@@ -76,7 +77,7 @@ class Process(subprocess.Popen):
         return self.returncode
 
 
-def run(
+def apart(
     *words: object, input: Any = None, timeout: float = 120.0, **options: Any
 ) -> subprocess.CompletedProcess:
     """Run a `Process` to its end; return its exit code and what it wrote."""
@@ -145,7 +146,7 @@ def _become(asked: dict[str, Any], streams: list[int]) -> None:
         os.dup2(streams[number], number)
         os.close(streams[number])
         stream = None
-        if number in asked["closed"]:
+        if number == asked["closed"]:
             os.close(number)
         else:
             how = {"mode": "w" if number else "r", "encoding": "utf-8", "closefd": False}

@@ -2,17 +2,21 @@
 
 import os
 import pty
-import subprocess
+
+from tests.zygote import Process
 
 
-def on_terminal(command, cwd=None, env=None, timeout=60):
-    """Run a command on a terminal of 120 columns; return its output and exit code."""
+def on_terminal(*words, env=None, timeout=60, **options):
+    """Run a command, or the program `code`, on a terminal of 120 columns; return its output and exit code."""
     ours, theirs = pty.openpty()
-    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    process = subprocess.Popen(
-        [str(part) for part in command], cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs,
-        env={**clean, "TERM": "xterm-256color", "COLUMNS": "120", **(env or {})},
-    )  # fmt: skip
+    of_terminal = {
+        "TERM": "xterm-256color",
+        "COLUMNS": "120",
+        "NO_COLOR": None,
+        "FORCE_COLOR": None,
+        **(env or {}),
+    }
+    process = Process(*words, stdin=theirs, stdout=theirs, stderr=theirs, env=of_terminal, **options)
     os.close(theirs)
     parts = []
     while True:

@@ -1,13 +1,9 @@
 """Colours: on terminals, and where they are asked for."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.cli.terminal import on_terminal
 
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 ESCAPE = "\x1b["
 
 
@@ -26,7 +22,7 @@ ESCAPE = "\x1b["
 )
 def test_on_a_terminal(options, env, coloured):
     for words in ([*options, "fit"], ["fit", "--help", *options]):
-        text, code = on_terminal([KAFEAT, *words], env=env)
+        text, code = on_terminal(*words, env=env)
         assert code == (0 if "--help" in words else 2)
         assert (ESCAPE in text) == coloured, (words, text)
 
@@ -73,7 +69,7 @@ def test_the_command_has_the_last_word(in_process):
 def test_usage_errors_have_colours(in_process, words):
     red = "\x1b[31m\x1b[1mError:\x1b[0m "
     assert red in in_process("--color", "always", *words).stderr
-    assert red in on_terminal([KAFEAT, *words])[0]
+    assert red in on_terminal(*words)[0]
     done = in_process(*words)
     assert "\nError: " in done.stderr
     assert ESCAPE not in done.stderr

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,9 @@ from kafeat.registry import kinds
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 ENV = {**os.environ, "PATH": f"{Path(KAFEAT).parent}:{os.environ['PATH']}"}
 
-# What the README says to write, then what bash does for a tab at the end of the words; `compopt` only works there.
+# What bash does for a tab at the end of the words; `compopt` only works there.
 BASH = """
-eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
+eval "$SOURCE"
 complete -p kafeat > /dev/null || exit 9
 compopt() { echo "compopt $*"; }
 COMP_WORDS=(%s "%s"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -27,10 +28,21 @@ printf '%%s\\n' "${COMPREPLY[@]}"
 """
 
 
+@cache
+def source(shell="bash"):
+    """What the README says to evaluate."""
+    env = {**ENV, "_KAFEAT_COMPLETE": f"{shell}_source"}
+    return subprocess.run([KAFEAT], env=env, capture_output=True, text=True, check=True).stdout
+
+
 def completed(words, last, cwd):
-    script = BASH % (words, last, last)
     done = subprocess.run(
-        ["bash", "--norc", "-c", script], cwd=cwd, env=ENV, capture_output=True, text=True, timeout=60
+        ["bash", "--norc", "-c", script],
+        cwd=cwd,
+        env={**ENV, "SOURCE": source()},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
@@ -70,11 +82,7 @@ def test_every_kind_is_offered(tmp_path):
     ("shell", "says"), [("zsh", "#compdef kafeat"), ("fish", "complete --no-files --command kafeat")]
 )
 def test_the_other_shells_have_scripts(shell, says):
-    done = subprocess.run(
-        [KAFEAT], env={**ENV, "_KAFEAT_COMPLETE": f"{shell}_source"}, capture_output=True, text=True
-    )
-    assert done.returncode == 0
-    assert says in done.stdout
+    assert says in source(shell)
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
@@ -91,8 +99,7 @@ def test_fish_completes(line, expected, tmp_path):
     (tmp_path / "rbf.yaml").touch()
     completions = tmp_path / "fish" / "completions"
     completions.mkdir(parents=True)
-    script = subprocess.run([KAFEAT], env={**ENV, "_KAFEAT_COMPLETE": "fish_source"}, capture_output=True)
-    (completions / "kafeat.fish").write_bytes(script.stdout)
+    (completions / "kafeat.fish").write_text(source("fish"))
     done = subprocess.run(
         ["fish", "--command", f'complete -C "{line}"'],
         cwd=tmp_path,

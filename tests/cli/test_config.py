@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from threading import Thread
@@ -15,15 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafeat.config import load_config
+from tests.zygote import Process, apart
 
 ROOT = Path(__file__).parents[2]
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
 def test_a_started_config_is_piped_into_a_fit(tmp_path):
-    line = f"set -o pipefail; kafeat config --kind pca | kafeat fit --config - {ROOT}/sample_data/digits.npy m.joblib"
-    env = {**os.environ, "PATH": f"{Path(KAFEAT).parent}:{os.environ['PATH']}"}
-    subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, check=True, timeout=60)
+    with Process("config --kind pca") as config:
+        apart(
+            "fit --config -", ROOT / "sample_data/digits.npy", "m.joblib", cwd=tmp_path, stdin=config.stdout
+        )
     assert (tmp_path / "m.joblib").stat().st_size
 
 

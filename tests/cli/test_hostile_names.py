@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -82,8 +81,7 @@ def test_no_command_writes_what_a_terminal_obeys(place, run, code, words, env):
 
 
 def test_a_terminal_sees_escapes(place):
-    kafeat_command = Path(sys.executable).with_name("kafeat")
-    text, code = on_terminal([kafeat_command, "inspect", "no\x1b[2J\u202e.joblib"], cwd=place)
+    text, code = on_terminal("inspect", "no\x1b[2J\u202e.joblib", cwd=place)
     assert code == 5
     assert r"no\x1b[2J\u202e.joblib: No such file" in text
     assert "\x1b[2J" not in text

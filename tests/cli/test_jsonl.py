@@ -3,14 +3,13 @@
 import csv
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.zygote import apart
+
 ROOT = Path(__file__).parents[2]
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 RENTALS = ROOT / "sample_data/rentals.csv"
 STEPS = """
 steps:
@@ -102,14 +101,19 @@ def test_standard_input_and_output(run, folder, tmp_path):
     model, words = tmp_path / "m.joblib", ["--keep", "income"]
     run("fit --config", folder / "map.yaml", folder / "x.jsonl", model, "--label", "income")
     run("transform --model", model, folder / "x.jsonl", tmp_path / "out.jsonl", *words)
-    command = [KAFEAT, "transform", "--model", model, "-", "-", "--input-format", "jsonl", *words]
+    command = [
+        "transform",
+        "--model",
+        model,
+        "-",
+        "-",
+        "--input-format",
+        "jsonl",
+        "--output-format",
+        "jsonl",
+        *words,
+    ]
     for name in ("x.jsonl", "x.ndjson.gz"):
         with open(folder / name, "rb") as file:
-            piped = subprocess.run(
-                [*command, "--output-format", "jsonl"],
-                stdin=file,
-                capture_output=True,
-                check=True,
-                timeout=60,
-            )
+            piped = apart(*command, stdin=file)
         assert piped.stdout == (tmp_path / "out.jsonl").read_bytes()

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from itertools import combinations
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from kafeat.cli.main import COMMANDS
 from kafeat.cli.main import kafeat as command
 from kafeat.cli.options import ColumnName, ColumnNames, FileName, KindName
 from kafeat.errors import UsageError
+from tests.zygote import apart
 
 CONFIG = """\
 steps:
@@ -218,11 +217,7 @@ def test_outputs_beside_the_input_are_fine(here: Path) -> None:
 def test_standard_input_from_the_file_that_would_be_replaced(here: Path) -> None:
     Path("x.csv").write_text("a,b\n1,2\n")
     with Path("x.csv").open() as same:
-        done = subprocess.run(
-            [sys.executable, "-m", "kafeat", "transform", "--model", "m.joblib", "-", "x.csv"],
-            stdin=same, capture_output=True, text=True,
-        )  # fmt: skip
-    assert (done.returncode, done.stderr) == (
-        2, "kafeat: x.csv: expected an output apart from the input, got the same file\n",
-    )  # fmt: skip
+        done = apart("transform --model m.joblib - x.csv", stdin=same, text=True)
+    said = "kafeat: x.csv: expected an output apart from the input, got the same file\n"
+    assert (done.returncode, done.stderr) == (2, said)
     assert Path("x.csv").read_text() == "a,b\n1,2\n"

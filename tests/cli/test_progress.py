@@ -1,8 +1,6 @@
 """The bar, on a terminal and without one."""
 
 import re
-import subprocess
-import sys
 
 from kafeat.config import load_config
 from kafeat.io.options import InputOptions
@@ -10,6 +8,7 @@ from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
 from tests.cli.terminal import on_terminal
+from tests.zygote import apart
 
 WORK = """
 import time
@@ -26,7 +25,7 @@ with progress("transform") as announce:
 
 
 def test_a_bar_tells_rows_speed_and_time_left():
-    text, code = on_terminal([sys.executable, "-c", WORK.format(quiet=False, rows=10_000)])
+    text, code = on_terminal(code=WORK.format(quiet=False, rows=10_000))
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
     assert code == 0
     assert "10,000/10,000 rows" in text
@@ -38,7 +37,7 @@ def test_a_bar_tells_rows_speed_and_time_left():
 
 
 def test_a_bar_without_an_end_still_tells_the_speed():
-    text, _ = on_terminal([sys.executable, "-c", WORK.format(quiet=False, rows=None)], env={"NO_COLOR": "1"})
+    text, _ = on_terminal(code=WORK.format(quiet=False, rows=None), env={"NO_COLOR": "1"})
     assert re.search(r"10,000 rows +[\d,.]+ rows/s", text)
     assert "?" not in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
     assert "left" not in text
@@ -57,7 +56,7 @@ with progress("reading rows") as announce:
 
 
 def test_a_phase_that_nothing_is_counted_in_promises_no_end():
-    text, code = on_terminal([sys.executable, "-c", PHASES], env={"NO_COLOR": "1"})
+    text, code = on_terminal(code=PHASES, env={"NO_COLOR": "1"})
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
     assert code == 0
     reading, _, fitting = text.partition("fitting step 2 of 3: nystroem")
@@ -86,6 +85,6 @@ def test_a_fit_tells_what_it_works_on(tmp_path):
 
 
 def test_quiet_and_pipes_see_nothing():
-    assert on_terminal([sys.executable, "-c", WORK.format(quiet=True, rows=10_000)]) == ("", 0)
-    done = subprocess.run([sys.executable, "-c", WORK.format(quiet=False, rows=10_000)], capture_output=True)
+    assert on_terminal(code=WORK.format(quiet=True, rows=10_000)) == ("", 0)
+    done = apart(code=WORK.format(quiet=False, rows=10_000))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -5,8 +5,6 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
+from tests.zygote import PIPE, Process, apart
 
 SECONDS = 10.0
 """Time in which an answer has to come on a busy machine. An idle one takes 0.06 s."""
@@ -54,9 +53,7 @@ class Piped:
     """A command between two pipes."""
 
     def __init__(self, folder: Path, *words: str) -> None:
-        pipe = subprocess.PIPE
-        command = [sys.executable, "-m", "kafeat", *words]
-        self.run = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder)
+        self.run = Process(*words, stdin=PIPE, cwd=folder)
         self.got = b""
 
     def __enter__(self) -> Self:
@@ -87,8 +84,7 @@ class Piped:
 
 
 def _of_file(folder: Path, name: str, *words: str) -> bytes:
-    command = [sys.executable, "-m", "kafeat", *words, name, "-"]
-    return subprocess.run(command, capture_output=True, cwd=folder, check=True).stdout
+    return apart(*words, name, "-", cwd=folder).stdout
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,13 @@
 """Messages on stderr: hints, and a stream that takes nothing."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import kafeat
+from tests.zygote import apart
 
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 FULL = Path("/dev/full")
 
 
@@ -37,7 +35,7 @@ def folder(tmp_path_factory):
 )
 def test_a_line_without_room_changes_no_exit_code(folder, words, code):
     with FULL.open("w") as full:
-        done = subprocess.run([KAFEAT, *words.split()], stderr=full, cwd=folder)
+        done = apart(words, stderr=full, cwd=folder)
     assert done.returncode == code
     if not code:
         assert len((folder / "o.csv").read_text().splitlines()) == 4
@@ -47,7 +45,7 @@ def test_a_line_without_room_changes_no_exit_code(folder, words, code):
 def test_a_reader_that_has_left_changes_no_exit_code(folder):
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run([KAFEAT, "inspect", "nothing"], stderr=writing, cwd=folder)
+    done = apart("inspect nothing", stderr=writing, cwd=folder)
     os.close(writing)
     assert done.returncode == 5
 

@@ -5,10 +5,7 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +17,8 @@ import kafeat
 from kafeat.config import load_config
 from kafeat.io.storage.files import lock
 from tests.cli.terminal import on_terminal
+from tests.zygote import Process, apart
 
-ROOT = Path(__file__).parents[2]
 QUICK = ("--columns", 16, "--trials", 3, "--jobs", 1)
 
 
@@ -136,10 +133,7 @@ def interrupted(folder, number, name, *more):
     """Run a search of one thread that gets a signal after a trial."""
     words = ["tune", "x.csv", "best.yaml", "--label", "y", *map(str, QUICK[:2]), "--jobs", "1", *more]
     code = INTERRUPTED.format(number=number, name=name, words=words)
-    return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    return apart(code=code, cwd=folder, text=True)
 
 
 def test_an_interrupted_search_writes_the_best_config_so_far_and_goes_on(table):
@@ -195,10 +189,7 @@ except KeyboardInterrupt:
 
 def signalled(folder, code, number):
     """Run Python with a search that is in a long trial when it gets a signal; return the seconds that it goes on."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    process = Process(code=code, cwd=folder, text=True)
     for line in process.stderr:
         if "long" in line:  # of two threads at once
             break
@@ -238,20 +229,7 @@ def test_an_interrupt_in_python_ends_a_long_trial_and_the_script_ends(table, spl
 
 def test_a_terminal_shows_the_best_maps_and_the_time(table):
     pq.write_table(pc.read_csv(table / "x.csv"), table / "x.parquet")
-    command = [
-        sys.executable,
-        "-m",
-        "kafeat",
-        "tune",
-        "x.parquet",
-        "best.yaml",
-        "--label",
-        "y",
-        *QUICK,
-        "--time",
-        "1m",
-    ]
-    text, code = on_terminal(command, cwd=table, env={"PYTHONPATH": str(ROOT)})
+    text, code = on_terminal("tune x.parquet best.yaml --label y --time 1m", *QUICK, cwd=table)
     assert code == 0
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
     assert "best so far" in text
@@ -291,10 +269,7 @@ def test_an_interrupt_during_the_test_score_writes_the_config(table):
         "def score(*_):\n    os.kill(os.getpid(), signal.SIGINT)\n    signal.pause()\n"
         f"tune.AllRows.test_score = score\nsys.argv = ['kafeat', *{words!r}]\nmain.main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=table, capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    done = apart(code=code, cwd=table, text=True)
     assert done.returncode == 128 + signal.SIGINT, done.stderr
     assert load_config(table / "best.yaml").steps
     assert "test rows" not in done.stdout

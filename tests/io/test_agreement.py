@@ -17,6 +17,7 @@ from kafeat.io.columns.selection import choose
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.table import cut
 from tests.io.tables import every_format, open_reader, read
+from tests.zygote import apart
 
 SMALL = st.tuples(st.integers(1, 20), st.integers(1, 4))
 
@@ -183,7 +184,7 @@ def test_stdin_is_read_once_and_hashed():
         "except Exception as e: print(e)"
     )
     text = b"a\n" + b"".join(b"%d\n" % i for i in range(300_000))
-    done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, check=True)
+    done = apart(code=code, input=text)
     first, last = done.stdout.decode().splitlines()
     assert first == f"{float(sum(range(300_000)))} {hashlib.sha256(text).hexdigest()}"
     assert last == "<stdin>: expected a file, which can be read again, got a pipe; save it to a file first"
@@ -191,4 +192,6 @@ def test_stdin_is_read_once_and_hashed():
 
 def test_parquet_does_not_load_csv():
     code = "import sys, kafeat.io.readers.parquet, kafeat.io.formats; sys.exit('pyarrow.csv' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run(
+        [sys.executable, "-c", code], check=True
+    )  # what is imported shows in a fresh process alone

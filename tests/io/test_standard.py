@@ -1,10 +1,10 @@
 import hashlib
 import os
-import subprocess
-import sys
 import time
 
 import pytest
+
+from tests.zygote import PIPE, Process, apart
 
 READ = (
     "import numpy as np; from kafeat.io.options import InputOptions\n"
@@ -23,16 +23,15 @@ WRITE = (
 )
 
 
-@pytest.mark.parametrize(("code", "closing"), [(READ, "<&-"), (WRITE, ">&-")])
-def test_a_closed_stream_is_refused(code, closing):
-    done = subprocess.run(["sh", "-c", f'"$0" -c "$1" {closing}', sys.executable, code], capture_output=True)
+@pytest.mark.parametrize(("code", "closed"), [(READ, 0), (WRITE, 1)])
+def test_a_closed_stream_is_refused(code, closed):
+    done = apart(code=code, closed=closed)
     assert b"SystemRefusedError: -: expected an open standard " in done.stderr
 
 
 def test_a_full_device_is_refused():
-    done = subprocess.run(
-        ["sh", "-c", '"$0" -c "$1" > /dev/full', sys.executable, WRITE], capture_output=True
-    )
+    with open("/dev/full", "wb") as full:
+        done = apart(code=WRITE, stdout=full)
     assert b"SystemRefusedError: -: No space left on device" in done.stderr
 
 
@@ -43,9 +42,7 @@ def test_a_stalled_pipe_lets_the_process_end():
         "threading.Thread(target=raw.read, args=(1 << 20,), daemon=True).start()\n"
         "raw._ahead = b''; time.sleep(0.3); print('end')\n"
     )
-    child = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    child = Process(code=code, stdin=PIPE)
     child.stdin.write(b"a\n1\n2\n")
     child.stdin.flush()
     assert child.wait(timeout=60) == 0
@@ -56,7 +53,7 @@ def test_a_stalled_pipe_lets_the_process_end():
 def test_a_slow_pipe_is_read_whole(blocking):
     ours, theirs = os.pipe()
     os.set_blocking(ours, blocking)
-    child = subprocess.Popen([sys.executable, "-c", READ], stdin=ours, stdout=subprocess.PIPE)
+    child = Process(code=READ, stdin=ours)
     os.close(ours)
     text = b"a\n" + b"1\n" * 1000
     for start in range(0, len(text), 501):

@@ -18,6 +18,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError
 from tests.jobs.files import transform_file, transform_parts
+from tests.zygote import Process, apart
 
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 N, D = 40_000, 8
@@ -175,10 +176,7 @@ def test_a_disk_that_is_full_at_any_moment(folder, tmp_path, out):
         "except SystemRefusedError as error: print(error)"
     )
     for limit in (0, 100, 5_000, 300_000, 3_000_000):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(limit), folder / "m.joblib", folder / "in.npy", tmp_path / out],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        done = apart(str(limit), folder / "m.joblib", folder / "in.npy", tmp_path / out, code=code, text=True)
         assert done.stdout.strip() == f"{tmp_path / out}: File too large", (limit, done.stdout, done.stderr)
         assert done.stderr == ""
         assert (tmp_path / out).read_bytes() == b"previous"
@@ -277,8 +275,7 @@ def test_a_hundred_runs_in_one_process_do_not_grow(folder, tmp_path):
 
 def test_stdin_that_ends_early(folder, tmp_path):
     text = (folder / "in.csv").read_bytes()
-    command = [KAFEAT, "transform", "--model", folder / "m.joblib", "-", tmp_path / "out.npy"]
-    done = subprocess.run(command, input=text[:-30], capture_output=True)
+    done = apart("transform --model", folder / "m.joblib", "-", tmp_path / "out.npy", input=text[:-30])
     assert done.returncode == 3
     assert b"<stdin>: row 40000 (index 39999): expected 8 fields, got" in done.stderr
     assert os.listdir(tmp_path) == []
@@ -288,8 +285,7 @@ def test_two_interrupts_are_as_calm_as_one(folder, tmp_path):
     big = tmp_path / "big.npy"
     np.save(big, np.tile(X, (30, 1)))
     (tmp_path / "out.csv").write_bytes(b"previous")
-    command = [KAFEAT, "transform", "--model", folder / "m.joblib", big, tmp_path / "out.csv"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    process = Process("transform --model", folder / "m.joblib", big, tmp_path / "out.csv")
     until = time.monotonic() + 60
     while not list(tmp_path.glob(".*kafeat*")):
         assert time.monotonic() < until
@@ -314,7 +310,7 @@ def test_two_jobs_with_one_output_one_wins_whole(folder, tmp_path):
         transform_file(model, folder / "in.npy", tmp_path / "whole.npy")
         whole.append((tmp_path / "whole.npy").read_bytes())
     jobs = [
-        subprocess.Popen([KAFEAT, "transform", "--model", model, folder / "in.npy", tmp_path / "out.npy"])
+        Process("transform --model", model, folder / "in.npy", tmp_path / "out.npy", stdout=None, stderr=None)
         for model in (folder / "m.joblib", tmp_path / "other.joblib") * 2
     ]
     assert [job.wait() for job in jobs] == [0] * 4
@@ -334,17 +330,17 @@ def test_killed_at_random_moments(folder, tmp_path, number, task):
         ],
     }[task]  # fmt: skip
     started = time.monotonic()
-    subprocess.run([KAFEAT, *arguments], check=True)
+    assert apart(*arguments).returncode == 0
     seconds = time.monotonic() - started
     undisturbed = (tmp_path / "out").read_bytes()
     moments = random.Random(1)
     for _ in range(4):
         (tmp_path / "out").write_bytes(b"previous")
-        process = subprocess.Popen([KAFEAT, *arguments], stderr=subprocess.DEVNULL)
+        process = Process(*arguments, stdout=None, stderr=subprocess.DEVNULL)
         time.sleep(moments.uniform(0.0, seconds))
         process.send_signal(number)
         process.wait()
         assert (tmp_path / "out").read_bytes() in (b"previous", undisturbed)
-        subprocess.run([KAFEAT, *arguments], check=True)
+        assert apart(*arguments).returncode == 0
         assert (tmp_path / "out").read_bytes() == undisturbed
         assert os.listdir(tmp_path) == ["out"]

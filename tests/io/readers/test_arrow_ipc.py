@@ -3,7 +3,6 @@
 import io
 import os
 import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from kafeat.io.writers.base import OutputOptions
 from tests.io.tables import open_reader, read
 from tests.io.writers.opening import open_writer
 from tests.jobs.files import transform_file, verify_file
+from tests.zygote import Process, apart
 
 NO_FEATURES = kafeat.io.columns.columns.Columns((), False, None)
 
@@ -69,13 +69,8 @@ def test_arrow_on_stdin_need_not_be_named(tmp_path, table, fm, stream, named):
     fm.save(tmp_path / "m.joblib")
     pq.write_table(table, tmp_path / "x.parquet")
     transform_file(fm, tmp_path / "x.parquet", tmp_path / "y.parquet", keep=("id",))
-    arguments = ["transform", "--model", str(tmp_path / "m.joblib"), "-", "-", "--output-format", "arrow"]
-    done = subprocess.run(
-        [sys.executable, "-m", "kafeat", *arguments, "--keep", "id", *named],
-        input=packed(table, stream),
-        capture_output=True,
-        check=True,
-    )
+    words = f"transform --model {tmp_path}/m.joblib - - --output-format arrow --keep id"
+    done = apart(words, *named, input=packed(table, stream))
     found = pa.ipc.open_stream(done.stdout).read_all()
     assert found.equals(pq.read_table(tmp_path / "y.parquet"))
     assert b'"map"' in found.schema.metadata[b"kafeat"]
@@ -89,9 +84,8 @@ def test_two_commands_in_a_pipe(tmp_path, table, fm):
     )
     second.save(tmp_path / "b.joblib")
     pq.write_table(table, tmp_path / "x.parquet")
-    run = f"{sys.executable} -m kafeat transform"
-    line = f"{run} --model a.joblib x.parquet - --output-format arrow | {run} --model b.joblib - y.arrow --stats y.json"
-    subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=tmp_path, check=True, capture_output=True)
+    with Process("transform --model a.joblib x.parquet - --output-format arrow", cwd=tmp_path) as first:
+        apart("transform --model b.joblib - y.arrow --stats y.json", cwd=tmp_path, stdin=first.stdout)
     transform_file(fm, tmp_path / "x.parquet", tmp_path / "m.parquet")
     transform_file(second, tmp_path / "m.parquet", tmp_path / "z.arrow")
     assert (tmp_path / "y.arrow").read_bytes() == (tmp_path / "z.arrow").read_bytes()
@@ -145,10 +139,7 @@ def test_the_stream_of_a_command_that_fails_has_no_end(tmp_path, fm, table):
     fm.save(tmp_path / "m.joblib")
     late = table.set_column(1, "a", [[*np.arange(40.0), np.nan, *np.arange(9.0)]])
     pq.write_table(late, tmp_path / "x.parquet")
-    run = [sys.executable, "-m", "kafeat", "transform", "--model", str(tmp_path / "m.joblib")]
-    first = subprocess.run(
-        [*run, str(tmp_path / "x.parquet"), "-", "--output-format", "arrow"], capture_output=True
-    )
+    first = apart("transform --model m.joblib x.parquet - --output-format arrow", cwd=tmp_path)
     assert first.returncode == 3
     assert pa.ipc.open_stream(first.stdout).read_all().num_rows == 32  # Arrow takes it for whole
     with (
@@ -243,7 +234,7 @@ def test_stdout_of_arrow_ends_as_the_reader_does():
         "        for _ in range(500): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child = Process(code=code)
     child.stdout.close()
     assert child.stderr.read() == b"broken"
     child.stderr.close()
@@ -270,5 +261,5 @@ def test_evaluate_of_stdin(tmp_path, table):
         "import kafeat; config = {'steps': [{'kind': 'fourier', 'n_components': 8}]}\n"
         "print(kafeat.evaluate(config=config, data='-', label='label', rows=9)['rows_train'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], input=packed(pa_table, True), capture_output=True)
+    done = apart(code=code, input=packed(pa_table, True))
     assert done.stdout == b"40\n", done.stderr.decode()

@@ -27,6 +27,7 @@ from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.column_ranges import ColumnRanges
 from tests.io.tables import open_reader, read
 from tests.jobs.files import transform_file, verify_file
+from tests.zygote import apart
 
 WIDTH = 400
 
@@ -211,10 +212,7 @@ def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
         "print(fm.provenance.sources[0].sha256)"
     )
     text = (files / "x.svm").read_bytes()
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "m.joblib")], input=gzip.compress(text, mtime=0),
-        capture_output=True, check=True,
-    )  # fmt: skip
+    done = apart(tmp_path / "m.joblib", code=code, input=gzip.compress(text, mtime=0))
     assert done.stdout.decode().strip() == hashlib.sha256(gzip.compress(text, mtime=0)).hexdigest()
     here = kafeat.fit(recipe(kind="projection"), files / "x.svm", label="label")
     there = kafeat.load(tmp_path / "m.joblib")

@@ -1,7 +1,6 @@
 import os
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.atomic import atomic, write_bytes
 from kafeat.io.storage.location import parse_location
+from tests.zygote import Process, apart
 
 ROOT = Path(__file__).parents[3]
 
@@ -85,9 +85,7 @@ with atomic(parse_location(sys.argv[1])) as output:
 
 
 def holder(path):
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDS_A_TEMPORARY_FILE, str(path)], stdout=subprocess.PIPE, text=True
-    )
+    process = Process(str(path), code=HOLDS_A_TEMPORARY_FILE, text=True)
     return process, process.stdout.readline().strip()
 
 
@@ -147,7 +145,7 @@ def test_a_signal_at_the_worst_moment_leaves_nothing(tmp_path):
         + "from kafeat.io.storage.atomic import write_bytes; from kafeat.io.storage.location import parse_location; "
         "write_bytes(parse_location('out'), b'new')"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
+    done = apart(code=code, cwd=tmp_path)
     assert b"KeyboardInterrupt" in done.stderr
     assert names(tmp_path) == []
 
@@ -155,11 +153,7 @@ def test_a_signal_at_the_worst_moment_leaves_nothing(tmp_path):
 def test_a_signal_at_the_worst_moment_of_a_command_leaves_nothing(tmp_path):
     code = AT_THE_WORST_MOMENT + "from kafeat.__main__ import main; main()"
     config, data = ROOT / "configs/projection.yaml", ROOT / "sample_data/digits.parquet"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "fit", "--config", config, data, "out"],
-        cwd=tmp_path,
-        capture_output=True,
-    )
+    done = apart("fit", "--config", config, data, "out", code=code, cwd=tmp_path)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (130, b"kafeat: interrupted")
     assert names(tmp_path) == []
 
@@ -180,7 +174,7 @@ with atomic(parse_location("out")) as output:
 
 
 def test_the_temporary_files_of_a_parent_outlive_a_child(tmp_path):
-    done = subprocess.run([sys.executable, "-c", A_CHILD_ENDS], cwd=tmp_path, capture_output=True)
+    done = apart(code=A_CHILD_ENDS, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -251,7 +245,7 @@ def test_a_pipe_without_a_name_is_written_through():
         "from kafeat.io.storage.atomic import write_bytes; from kafeat.io.storage.location import parse_location; "
         "write_bytes(parse_location('/dev/stdout'), b'new')"
     )
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    done = apart(code=code)
     assert done.stdout == b"new"
 
 
@@ -284,9 +278,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
         "try: write_bytes(parse_location(sys.argv[1]), bytes(5000))\n"
         "except Exception as e: print(type(e).__name__, e)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "out")], capture_output=True, check=True
-    )
+    done = apart(str(tmp_path / "out"), code=code)
     assert done.stdout.decode().strip() == f"SystemRefusedError {tmp_path / 'out'}: File too large"
     assert names(tmp_path) == []
 
@@ -300,7 +292,7 @@ def test_the_name_of_an_open_file_is_refused(tmp_path):
     with open(tmp_path / "log", "wb") as log:
         log.write(b"before\n")
         log.flush()
-        done = subprocess.run([sys.executable, "-c", code], stdout=log, stderr=subprocess.PIPE, check=False)
+        done = apart(code=code, stdout=log)
     assert b"/dev/stdout: expected the file's own name, got that of an open one" in done.stderr
     assert (tmp_path / "log").read_bytes() == b"before\n"
 

@@ -33,11 +33,11 @@ from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from tests.io.object_store import BUCKET, Gate, Store
 from tests.jobs.files import transform_file
+from tests.zygote import Process, apart
 
 pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
 
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(3000, 6)).astype(np.float32)
 
@@ -362,10 +362,7 @@ def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_
         "try: kafeat.transform(*sys.argv[2:4], model=sys.argv[1])\n"
         "except SystemRefusedError as error: print(error)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, folder / "m.joblib", folder / "in.npy", store.uri("f.csv")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = apart(folder / "m.joblib", folder / "in.npy", store.uri("f.csv"), code=code, text=True)
     assert (
         done.stdout.strip()
         == f"s3://{BUCKET}/f.csv (written to {os.environ['TMPDIR']} first): File too large"
@@ -394,10 +391,8 @@ def wide(tmp_path_factory, folder):
 def test_a_signal_while_it_is_uploaded_leaves_nothing(store, folder, wide, number):
     store.put("f.npy", b"previous")
     with Gate(store.port, held=True) as gate:
-        job = subprocess.Popen(
-            [KAFEAT, "transform", "--model", folder / "m.joblib", wide, store.uri("f.npy", port=gate.port)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        place = store.uri("f.npy", port=gate.port)
+        job = Process("transform --model", folder / "m.joblib", wide, place, text=True)
         assert gate.second_part.wait(60)
         job.send_signal(number)
         time.sleep(1.0)  # parts that are on their way are waited for
@@ -416,7 +411,7 @@ def test_a_signal_while_it_is_uploaded_leaves_nothing(store, folder, wide, numbe
 def test_a_killed_process_leaves_an_upload_that_nobody_sees(store, folder, wide, tmp_path):
     with Gate(store.port, held=True) as gate:
         place = store.uri("f.npy", port=gate.port)
-        job = subprocess.Popen([KAFEAT, "transform", "--model", folder / "m.joblib", wide, place])
+        job = Process("transform --model", folder / "m.joblib", wide, place, stdout=None, stderr=None)
         assert gate.second_part.wait(60)
         job.kill()
         job.wait(20)
@@ -600,10 +595,8 @@ def test_local_files_load_no_file_systems(folder, tmp_path):
         "heavy = 'pyarrow.fs', 'pyarrow._fs', 'http.client'\n"
         "print([name for name in heavy if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, folder / "m.joblib", folder / "in.npy", tmp_path / "o.csv"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    words = [sys.executable, "-c", code, folder / "m.joblib", folder / "in.npy", tmp_path / "o.csv"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)  # with nothing imported before
     assert done.stdout == "[]\n"
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from kafeat.io.storage import owner
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner, Token, owning
+from tests.zygote import Process
 
 # Owns a folder, tells its token, and does nothing more.
 OWNS = """
@@ -29,10 +29,7 @@ with owning(parse_location(sys.argv[1])) as token:
 
 
 def owning_process(folder: Path) -> tuple[subprocess.Popen[str], Token]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", OWNS, folder],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+    process = Process(folder, code=OWNS, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     return process, Token(process.stdout.readline().strip(), (parse_location(folder),))
 

@@ -1,8 +1,6 @@
 import datetime
 import decimal
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +8,7 @@ import pytest
 
 from kafeat.errors import UsageError
 from tests.io.writers.opening import open_writer
+from tests.zygote import Process
 
 
 def written(path, kept, *heights, compression=None):
@@ -94,9 +93,7 @@ def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
         "        for _ in range(50): s.write(X, None)\n"
         "except BrokenPipeError: sys.exit(3)\n"
     )
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, packing], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    child = Process(packing, code=code)
     child.stdout.read(10)
     child.stdout.close()
     assert child.stderr.read() == b""

@@ -1,7 +1,5 @@
 import gzip
 import os
-import subprocess
-import sys
 from collections import deque
 
 import numpy as np
@@ -15,6 +13,7 @@ from kafeat.io.storage.location import parse_location
 from kafeat.io.writers import parquet as parquet_sink
 from tests.io.tables import read
 from tests.io.writers.opening import open_writer
+from tests.zygote import Process, apart
 
 NAMES = ["f0", "f1", "f2"]
 KINDS = [
@@ -230,11 +229,9 @@ def test_stdout_and_broken_pipes():
         "        for _ in range(int(sys.argv[1])): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, "1"], capture_output=True, check=True)
+    done = apart("1", code=code)
     assert done.stdout == b"a\n" + b"1\n" * 10_000
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, "500"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    child = Process("500", code=code)
     child.stdout.close()
     assert child.stderr.read() == b"broken"
     child.stderr.close()

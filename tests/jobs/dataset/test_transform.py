@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +25,7 @@ from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.engine import Engine, Stop
 from tests.conftest import Done
 from tests.jobs.files import transform_file, transform_parts
+from tests.zygote import Process
 
 CONFIG = {
     "chunk_rows": 256,
@@ -433,15 +432,9 @@ def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, t
     assert "every machine has to see the same file, and it must not change" in outcome.failure.error
 
 
-def kafeat_command(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "kafeat", *words], text=True, stderr=subprocess.PIPE)
-
-
-def test_the_command_lists_what_failed(model: str, data: str, tmp_path: Path) -> None:
+def test_the_command_lists_what_failed(run, model: str, data: str, tmp_path: Path) -> None:
     Path(data, "year=2023/b.parquet").write_bytes(b"PAR1 and no more")
-    done = kafeat_command("transform", "--model", model, data, str(tmp_path / "out"))
-    told = done.communicate(timeout=60)[1].splitlines()
-    assert done.returncode == 3
+    told = run("transform --model", model, data, tmp_path / "out", code=3).stderr.splitlines()
     assert "year=2023/b.parquet: expected a sound Parquet file" in told[0]
     assert "got 1 that failed and 2 that are done; mend the inputs and run again with --resume" in told[-1]
 
@@ -480,7 +473,7 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
     for i in range(40):
         pq.write_table(table(10_000, seed=i), data / f"p{i:02d}.parquet")
     out = tmp_path / "out"
-    run = kafeat_command("transform", "--model", model, str(data), str(out), "-j", "2")
+    run = Process("transform --model", model, data, out, "-j", "2", text=True)
     ends = time.monotonic() + 60
     while time.monotonic() < ends and len(list(out.glob("p*.parquet"))) < 5:
         time.sleep(0.005)

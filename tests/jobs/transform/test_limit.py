@@ -1,8 +1,6 @@
 """The first rows of an input: exactly so many, with the bytes that they have in the whole output."""
 
 import hashlib
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file
+from tests.zygote import apart
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
 CONFIG = {
@@ -91,16 +90,6 @@ def test_a_pipe_is_hashed_to_its_end_while_its_reader_reads_ahead(tmp_path):
     header, *lines = (SAMPLES / "digits.csv").read_bytes().splitlines(keepends=True)
     text = header + b"".join(lines) * 40  # some blocks of Arrow's reader
     (tmp_path / "c.yaml").write_text("steps: [{kind: standardize}]")
-    command = [
-        Path(sys.executable).with_name("kafeat"),
-        "fit",
-        "--config",
-        "c.yaml",
-        "-",
-        "m.joblib",
-        "--limit",
-        "3",
-    ]
-    subprocess.run(command, cwd=tmp_path, input=text, check=True, timeout=60)
+    apart("fit --config c.yaml - m.joblib --limit 3", cwd=tmp_path, input=text)
     (origin,) = kafeat.load(tmp_path / "m.joblib").provenance.sources
     assert (origin.rows, origin.sha256) == (3, hashlib.sha256(text).hexdigest())

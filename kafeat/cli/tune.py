@@ -131,7 +131,7 @@ def _report(result: Tuning, config: str, report: str | None, ended: str | None, 
             f"{row['standard_error']:.4f}{'  <' * row['chosen']}"
             for row in result.curve
         ]
-    lines += [f"note: {note}" for note in result.notes[:-1]]
+    lines += [f"note: {note}" for note in result.notes[1:-1]]  # the first was said before the search
     if ended is not None:
         lines.append(f"{ended} after {counted(result.trials, 'trial')}; --resume goes on")
     if report is not None:

@@ -97,7 +97,7 @@ class Predictor(Step):
     """True if it predicts classes and no numbers."""
 
     task: Literal["auto", "classification", "regression"] = parameter(
-        "auto", "classes or numbers; auto: text, booleans and few different whole numbers are classes"
+        "auto", "classes or numbers; auto: text, booleans and few common whole numbers are classes"
     )
     class_weight: Literal["none", "balanced"] = parameter(
         "none", "every row counts as one; balanced: every class counts the same"

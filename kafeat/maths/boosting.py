@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.contract.threads import check, share_work
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.content_folds import FEW, NO_GROUP, NO_HASH, folds_to_learn, hashes_of
-from kafeat.maths.task import targets_to_learn, task_of
+from kafeat.maths.task import task_to_learn
 from kafeat.maths.tree_columns import HIGH, MOST_EDGES, TreeColumns, group_ends
 from kafeat.types import Array, Floats
 
@@ -176,7 +176,8 @@ def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
 
 def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
     """Return at most D outputs. More of them are mixed with random signs, which keeps distances (Achlioptas 2003)."""
-    Y, task, D = targets_to_learn(labels), task_of(labels), recipe.n_components
+    task, D = task_to_learn(labels), recipe.n_components
+    Y = task.targets(labels)
     if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):
         return _Targets(Y, task.numbers(labels))
     if Y.shape[1] > D:

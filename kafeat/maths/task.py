@@ -14,8 +14,8 @@ from kafeat.types import Array, Floats
 Kind = Literal["classification", "regression"]
 TaskKind = Literal["auto", "classification", "regression"]
 
-# More different whole numbers than this are a quantity, not classes.
-_MOST_CLASSES = 100
+# More different whole numbers than this are a quantity, and so are numbers of which one is in fewer rows than both.
+_MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ def r2(predicted: Floats, Y: Floats) -> float:
 
 
 def task_of(labels: Array, kind: TaskKind = "auto") -> PredictionTask:
-    """Return the task of the labels. With auto, text, booleans and few different whole numbers are classes."""
-    kind = _guess(labels) if kind == "auto" else kind
+    """Return the task of the labels; `kind_of` decides with auto."""
+    kind = kind_of_labels(labels) if kind == "auto" else kind
     if kind == "regression":
         if labels.dtype.kind not in "fiub":
             raise DataError("label: expected numbers for a regression, got text")
@@ -119,14 +119,14 @@ MOST_CLASSES = 1000
 
 def count_classes(labels: Array) -> int | None:
     """Return the number of classes, None for a label of numbers that differ; 1 if all labels are equal."""
-    if _guess(labels) == "classification":
+    if kind_to_learn(labels) == "classification":
         return len(class_numbers(labels)[0])
     return None if (labels.min(axis=0) != labels.max(axis=0)).all() else 1
 
 
 def task_to_learn(labels: Array) -> PredictionTask:
     """Return the task of the labels that a step learns from."""
-    task = task_of(labels)
+    task = task_of(labels, kind_to_learn(labels))
     if task.classes is not None and len(task.classes) > MOST_CLASSES:
         raise DataError(
             f"label: expected at most {MOST_CLASSES:,} classes to learn from, got {len(task.classes):,}"
@@ -162,14 +162,61 @@ def _scaled_regression(labels: Floats) -> PredictionTask:
     return PredictionTask("regression", None, centre, unit)
 
 
-def _guess(labels: Array) -> Kind:
+def kind_of(values: Array, counts: Array) -> Kind:
+    """Return the task of labels with these different values, ascending, each in so many rows.
+
+    Text and booleans are classes. Whole numbers are classes if there are two, or at most 20 that follow one another in
+    steps of 1 and are each common.
+    """
+    if not _few_whole(values):
+        return "classification" if values.dtype.kind not in "fiu" else "regression"
+    return "classification" if len(values) <= 2 or not _not_classes(values, counts) else "regression"
+
+
+def kind_of_labels(labels: Array) -> Kind:
+    """Return the task of the labels of rows, (n,) or (n, k)."""
     if labels.ndim > 1:
         return "regression"
     if labels.dtype.kind not in "fiu":
         return "classification"
-    if labels.dtype.kind == "f" and not (labels == np.round(labels)).all():
+    return kind_of(*np.unique(labels, return_counts=True))
+
+
+def reason_for_kind(values: Array, counts: Array, rows: int) -> str:
+    """Return what a label with these different values, ascending, is taken for by `kind_of`, in a few words."""
+    what = "texts" if values.dtype.kind in "OU" else "values" if values.dtype.kind == "b" else "numbers"
+    if what == "numbers" and (values.dtype.kind != "f" or (values == np.round(values)).all()):
+        what = "whole numbers"
+    more = ""
+    if len(values) > 2 and _few_whole(values):
+        more = _not_classes(values, counts) or ", in steps of 1, each common"
+    return f"{len(values):,} different {what} in {rows:,} rows{more}"
+
+
+def _few_whole(values: Array) -> bool:
+    return (
+        values.dtype.kind in "fiu"
+        and len(values) <= _MOST_CLASSES
+        and bool((values == np.round(values)).all())
+    )
+
+
+def _not_classes(values: Array, counts: Array) -> str:
+    """Return why few whole numbers, ascending, are rather a quantity; empty if they are rather classes."""
+    if (np.diff(values) != 1).any():
+        return ", not in steps of 1"
+    least = int(counts.argmin())
+    rare = counts[least] < min(_COMMON_ROWS, _COMMON_SHARE * counts.sum())
+    return f", of which {values[least]:g} is in only {counts[least]:g}" if rare else ""
+
+
+def kind_to_learn(labels: Array) -> Kind:
+    """Return the task of a step, which must not change with the part of the rows that it sees."""
+    if labels.ndim > 1:
         return "regression"
-    return "classification" if len(np.unique(labels)) <= _MOST_CLASSES else "regression"
+    return (
+        "classification" if labels.dtype.kind not in "fiu" or _few_whole(np.unique(labels)) else "regression"
+    )
 
 
 def class_numbers(labels: Array) -> tuple[Array, Array]:

@@ -44,7 +44,10 @@ class Logistic(LinearPredictor):
 
     def begin(self, width: int, targets: Targets, jobs: int) -> Learning:
         if not targets.classes:
-            raise DataError("logistic: expected a label of classes, got numbers: ridge predicts numbers")
+            raise DataError(
+                "logistic: expected a label of classes, got numbers: ridge predicts numbers, "
+                "and `task: classification` makes classes of whole numbers"
+            )
         return _Learning(self, targets, jobs)
 
 

@@ -32,6 +32,7 @@ from kafeat.jobs.fit.predictor import row_streams
 from kafeat.jobs.fit.sample import TrainingData, rows_numbered
 from kafeat.jobs.fit.search import nested, ridge_predictions
 from kafeat.maths.row_sample import row_hashes
+from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.study.costs import seconds_of
@@ -157,6 +158,14 @@ class ComparedMap:
         parts = [f"{key}={value}" for key, value in self.setting.items()]
         parts += [f"seed={self.config.seed}"] if self.fitted is None else []
         return f"{self.name} {' '.join(parts)}".strip()
+
+    def task(self, names: tuple[str, ...]) -> TaskKind:
+        """Return the task for these labels: that of what has learned them, or what the config says."""
+        own = None if self.fitted is None else self.fitted.predictor
+        if own is not None and own.labels.names == names and own.labels.type != "text":
+            return "regression" if own.labels.classes is None else "classification"
+        last = self.config.predictor if self.fitted is None else None
+        return "auto" if last is None else last.task
 
     def refuse_features(self, reserved: Sequence[str]) -> None:
         """Refuse a map that has one of the `reserved` columns, label or split, for a feature."""

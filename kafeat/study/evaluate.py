@@ -168,7 +168,7 @@ def _records(
         candidate.refuse_without_exact()
     learner = request_learner(request)
     records = []
-    for i, rows in enumerate(choose_rows(data, request, candidates, request.splits)):
+    for i, rows in enumerate(choose_rows(data, request, candidates, request.splits, listener)):
         evaluator = Evaluator(data, request, learner, rows, exhibits)
         place = f"split {i + 1} of {request.splits}: " if request.splits > 1 else ""
         for candidate in candidates:

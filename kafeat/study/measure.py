@@ -11,9 +11,9 @@ import numpy as np
 
 from kafeat.contract.tile import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
-from kafeat.jobs.fit.labels import check_split, parse_test_rows, plain_names, spell_value
-from kafeat.jobs.fit.messages import Listener
-from kafeat.maths.task import task_of
+from kafeat.jobs.fit.labels import LabelSummary, check_split, parse_test_rows, plain_names, spell_value
+from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.maths.task import TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import MapFigures, ModelFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
@@ -49,7 +49,11 @@ def compared_rows(rows: Split, candidate: ComparedMap, most: int) -> Array:
 
 
 def choose_rows(
-    data: RereadableData, request: EvaluationRequest, candidates: Sequence[ComparedMap], splits: int
+    data: RereadableData,
+    request: EvaluationRequest,
+    candidates: Sequence[ComparedMap],
+    splits: int,
+    listener: Listener = SILENT,
 ) -> list[Split]:
     """Read the labels and return the rows of every split, the first by the seed of the recipes."""
     check_split(request.split, request.labels)
@@ -65,7 +69,10 @@ def choose_rows(
     divided = [split(n, base + i, test, keys) for i in range(splits)]
     if labels is None:
         return divided
-    task = data.task_of(labels, request.task, task_of)
+    kind, summary = _task_asked(request, candidates), LabelSummary()
+    summary.add(labels)
+    listener.inform(summary.taken_for(kind, "--task {}"))
+    task = data.task_of(labels, kind, task_of)
     groups = None if keys is None or keys.ordered else keys.values
     return [
         replace(
@@ -73,6 +80,12 @@ def choose_rows(
         )
         for one in divided
     ]
+
+
+def _task_asked(request: EvaluationRequest, candidates: Sequence[ComparedMap]) -> TaskKind:
+    """Return the task of the option, or else the one that all models and recipes with a task have."""
+    kinds = {one.task(request.labels) for one in candidates} - {"auto"}
+    return kinds.pop() if request.task == "auto" and len(kinds) == 1 else request.task
 
 
 def _validation_rows(chosen: Split, candidates: Sequence[ComparedMap]) -> Mask | None:

@@ -48,7 +48,7 @@ def test_two_classes_and_a_class_that_a_fold_lacks(X):
     two = fitted(X, X[:, 0] > 0.0)
     assert two.classes.tolist() == [False, True]
     assert (two.predict(X) == (X[:, 0] > 0.0)).mean() > 0.95
-    rare = np.where(np.arange(len(X)) == 7, 2, (X[:, 0] > 0).astype(int))
+    rare = np.where(np.arange(len(X)) == 7, "c", np.where(X[:, 0] > 0, "b", "a"))
     assert fitted(X, rare).predict_proba(X).shape == (900, 3)
 
 

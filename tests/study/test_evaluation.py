@@ -130,6 +130,14 @@ def test_kernel_ridge_is_scikit_learns_on_centred_features():
         (np.array([1.0, 2.0, 1.0]), "classification"),
         (np.array([1.0, 2.5]), "regression"),
         (np.arange(101), "regression"),
+        (np.arange(20), "classification"),
+        (np.arange(21), "regression"),
+        (np.arange(12) * 25.0, "regression"),
+        (np.array([10, 20] * 5), "classification"),
+        (np.repeat(np.arange(3), [400, 400, 19]), "regression"),
+        (np.repeat(np.arange(3), [400, 400, 20]), "classification"),
+        (np.repeat(np.arange(3), [49, 48, 3]), "classification"),
+        (np.repeat(np.arange(3.0), [49, 49, 2]), "regression"),
     ],
 )
 def test_task(labels, kind):

@@ -145,6 +145,8 @@ def fit_reader(
     intervals = intervals and config.predictor is not None
     summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
+    if summary is not None and config.predictor is not None:
+        listener.inform(summary.taken_for(config.predictor.task, "`task: {}` of the predictor"))
     streams = row_streams(config, data, listener)
     again = config.predictor is not None and any(step.traits.takes_label for step in config.map_steps)
     final = not (intervals or again)

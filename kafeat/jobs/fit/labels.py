@@ -16,7 +16,17 @@ from kafeat.io.columns.values import column_values, different_decimals, null_row
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.memory import array_of
 from kafeat.maths.kernel_error import power_of_two
-from kafeat.maths.task import MOST_CLASSES, PredictionTask, TaskKind, class_numbers, joined, task_of
+from kafeat.maths.task import (
+    MOST_CLASSES,
+    Kind,
+    PredictionTask,
+    TaskKind,
+    class_numbers,
+    joined,
+    kind_of,
+    reason_for_kind,
+    task_of,
+)
 from kafeat.model.predictor import LabelType, PredictedLabels
 from kafeat.types import Array, Floats, Mask
 
@@ -275,7 +285,6 @@ class LabelSummary:
     """The different values in ascending order, and the sum of weights of each as `counts`; some if too many."""
     counts: Array = field(default_factory=lambda: _NONE)
     _kinds: set[str] = field(default_factory=set)
-    _whole: bool = True
     _unit: float = 0.0
     _mean: Floats = field(default_factory=lambda: _NONE)
     _squares: Floats = field(default_factory=lambda: _NONE)
@@ -325,7 +334,6 @@ class LabelSummary:
 
         `m` is the sum of the weights.
         """
-        self._whole = self._whole and bool((labels == np.round(labels)).all())
         if not self.rows:
             self._unit = float(power_of_two(np.abs(labels).max()))
         labels = labels / self._unit
@@ -339,19 +347,45 @@ class LabelSummary:
             squares = self._squares + squares + apart**2 * (n * m / (n + m))
         self._mean, self._squares = mean, squares
 
+    @property
+    def kind(self) -> Kind:
+        """What the label is taken for if nobody says it: `maths.task` has the rule."""
+        if self.columns > 1 or (self.too_many and self.type != "text"):
+            return "regression"
+        return kind_of(self.distinct, self._rows_of_each)
+
+    @property
+    def _rows_of_each(self) -> Array:
+        """How many rows each value has; with weights, about, as their unit is free."""
+        return self.counts * (self.rows / self.total) if self.total else self.counts
+
+    def taken_for(self, kind: TaskKind, way: str) -> str:
+        """Return what the label is taken for, why, and the other way, of which `way` begins `{} predicts classes`."""
+        found = self.kind if kind == "auto" else kind
+        classes = found == "classification"
+        if self.columns > 1:
+            why = f"{self.columns} columns, in {self.rows:,} rows"
+        elif self.too_many:
+            why = f"more than {MOST_CLASSES:,} different values in {self.rows:,} rows"
+        else:
+            why = reason_for_kind(self.distinct, self._rows_of_each, self.rows)
+        other = "regression" if classes else "classification"
+        other = f"{way.format(other)} predicts {'numbers' if classes else 'classes'}"
+        if self.type == "text" or self.columns > 1:
+            other = "text is no number" if self.columns == 1 else f"{other}, of one column"
+        why += "" if kind == "auto" else f", {way.format(kind)}"
+        return f"label: {'classes' if classes else 'numbers'} ({why}); {other}"
+
     def task(self, kind: TaskKind) -> PredictionTask:
-        """Return the task of all labels; `auto` decides by their type, as `maths.task` does for labels in memory."""
+        """Return the task of all labels."""
         if self.columns > 1:
             return self._numbers() if kind != "classification" else task_of(np.zeros((1, self.columns)), kind)
-        many_numbers = self.too_many and self.type != "text"
-        if kind != "regression" and self.too_many and (kind == "classification" or not many_numbers):
+        kind = self.kind if kind == "auto" else kind
+        if kind == "classification" and self.too_many:
             raise DataError(f"label: expected at most {MOST_CLASSES:,} classes to learn from, got more")
-        if kind == "auto" and (many_numbers or not (self._whole or self.type == "text")):
-            kind = "regression"
         if kind == "regression" and self.type != "text":
             return self._numbers()
-        task = task_of(self.distinct, kind)
-        return task if task.classes is not None else self._numbers()
+        return task_of(self.distinct, kind)
 
     def _numbers(self) -> PredictionTask:
         spread = np.sqrt(self._squares / self.total)

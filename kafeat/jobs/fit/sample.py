@@ -334,7 +334,9 @@ class SampledFit:
         sample = replace(sample, given=user_rows, stream=stream, jobs=jobs)
         with self._naming_rows(sample, columns), one_blas_thread(linalg=True):
             last = config.predictor
-            chain, searches = self._chain(sample, listener, predict, task if last is None else last.task)
+            task = task if last is None else last.task
+            task = self.summary.kind if task == "auto" and self.summary and self.summary.rows else task
+            chain, searches = self._chain(sample, listener, predict, task)
             mean = _feature_mean(chain, sample.X, config, columns) if with_mean else None
         name = printable(parse_location(self.place).name)
         provenance = Provenance(

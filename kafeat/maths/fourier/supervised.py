@@ -26,7 +26,7 @@ from kafeat.maths.fourier.learning import (
     waves,
 )
 from kafeat.maths.ridge import HeldOutRidge, clearly_better, fit_held_out_ridge, hold_out
-from kafeat.maths.task import task_of
+from kafeat.maths.task import kind_to_learn, task_of
 from kafeat.types import Array, Floats
 
 # Fewer rows tell too little: the draw is kept as it is.
@@ -136,7 +136,7 @@ def _targets(labels: Array, train: Array, rng: np.random.Generator) -> Floats:
 
     Of very many classes, each gets a random direction, which keeps their distances (Johnson & Lindenstrauss 1984).
     """
-    task = task_of(labels)
+    task = task_of(labels, kind_to_learn(labels))
     if task.classes is None or len(task.classes) <= _MOST_TARGETS:
         Y = task.targets(labels)
     else:

@@ -45,6 +45,14 @@ class TunedTable:
         return self.sampled.place
 
     @cached_property
+    def summary(self) -> LabelSummary:
+        """The labels of all training rows, or of the sample if no others were read."""
+        summary = self.sampled.summary or LabelSummary()
+        if not summary.rows:
+            summary.add(self.labels)
+        return summary
+
+    @cached_property
     def without_texts(self) -> Sample:
         """The sample without its columns of words."""
         X, sample = self.sample.X, self.sample

@@ -46,11 +46,6 @@ def notes(
     # Whether LightGBM is there takes seconds to find out, which there are not after a signal.
     if not choice.interrupted and search.space.without_library is not None:
         yield f"No columns of trees were tried: {search.space.without_library}."
-    if goal.classes is None and "task" not in asked and _may_be_classes(table.labels):
-        yield (
-            f"The label has {len(np.unique(table.labels))} different whole numbers, which are predicted as numbers: "
-            "--task classification takes them for classes."
-        )
     split_by, noise = asked.get("split-by", ""), 2.0 * choice.chosen.error
     no_better = (
         f"The score is no better than a constant prediction ({stated(search.scoring, constant):z.4f}) by more "
@@ -162,17 +157,6 @@ def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
             f"to predict it for all rows has accuracy {shares.max():.4f} and balanced accuracy "
             f"{1.0 / len(shares):.4f}, and the shares of the classes have log loss {loss:.4f}."
         )
-
-
-# Whole numbers are rather classes if each stands in as many rows on average.
-_ROWS_OF_CLASS = 5
-
-
-def _may_be_classes(labels: Array) -> bool:
-    """Return true for whole numbers that repeat, as the numbers of classes do."""
-    if labels.ndim > 1 or not (labels == np.round(labels)).all():
-        return False
-    return len(np.unique(labels)) * _ROWS_OF_CLASS <= len(labels)
 
 
 CHOSEN = "Chosen by kafeat tune"

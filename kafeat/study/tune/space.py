@@ -16,7 +16,7 @@ from kafeat.config import Config, load_config
 from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.boosting import load_library, seen_columns
-from kafeat.maths.task import PredictionTask, TaskKind, task_of
+from kafeat.maths.task import PredictionTask, TaskKind, kind_to_learn, task_of
 from kafeat.registry import build_step
 from kafeat.study.columns import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
 from kafeat.study.tune.input import TunedTable
@@ -253,7 +253,7 @@ class SearchSpace:
     def _sums(self) -> int:
         """The number of sums of trees: one for two classes, and else one for each."""
         labels = self.table.labels
-        classes = task_of(labels).classes
+        classes = task_of(labels, kind_to_learn(labels)).classes
         return labels[:1].size if classes is None else max(1, len(classes) - (len(classes) == 2))
 
     @property

@@ -23,7 +23,7 @@ from kafeat.jobs.fit.predictor import with_class_weight
 from kafeat.jobs.fit.split_by import with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.maths.scoring import ScoringName, highest_score, proper_scoring, score_of
-from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
+from kafeat.maths.task import Kind, PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.columns import with_columns
@@ -81,6 +81,16 @@ class Tuner:
     base: object = None
     """The config to start from, as it was given."""
 
+    @property
+    def kind(self) -> Kind:
+        """The task that was asked for, or that of the labels of all rows."""
+        return self.space.table.summary.kind if self.task == "auto" else self.task
+
+    @property
+    def taken_for(self) -> str:
+        """What the label is taken for, why, and the other way."""
+        return self.space.table.summary.taken_for(self.task, "--task {}")
+
     @cached_property
     def goal(self) -> PredictionTask:
         """The task of the labels. Labels and scores with which nothing can be learned are refused."""
@@ -90,15 +100,17 @@ class Tuner:
                 f"{table.place}: expected at least {LEAST_ROWS} rows to choose on, got {len(table.labels)}"
             )
         try:
-            goal = task_of(table.labels, self.task)
+            goal = task_of(table.labels, self.kind)
             score_of(self.scoring, goal, np.zeros_like(goal.targets(table.labels)), table.labels)
         except DataError as error:
             raise DataError(f"{table.place}: {error}") from None
         check_predictor(self.start, goal, table.place)
         if goal.classes is not None and 2 * len(goal.classes) > len(table.labels):
+            numbers = goal.classes.dtype.kind != "O"
             raise DataError(
-                f"{table.place}: label: expected classes that several rows have, got {len(goal.classes):,} in "
-                f"{len(table.labels):,} rows: name a column to predict, not one that tells the rows apart"
+                f"{table.place}: label: expected classes that several rows have, got {len(goal.classes):,} different "
+                f"{'numbers' if numbers else 'texts'} such as {goal.classes[0]!s:.40} in {len(table.labels):,} rows: "
+                + ("--task regression predicts numbers" if numbers else "text like this cannot be predicted")
             )
         return goal
 
@@ -239,7 +251,7 @@ class Tuner:
         best = choice.chosen
         tried = best.size._replace(rows=min(best.size.rows, MOST_ROWS))
         constant = constant_score(name, self.goal, self.space.table, tried, self.start.seed)
-        said = tuple(notes(search, choice, self.goal, self.asked, constant, config.predictor))
+        said = (self.taken_for, *notes(search, choice, self.goal, self.asked, constant, config.predictor))
         text = comments(search, choice, names, constant, said, config.split_by)
         return Tuning(
             config=config,
@@ -348,6 +360,7 @@ def tune(asked: TuneOptions) -> Tuning:
             task=asked.task, scoring=asked.scoring, jobs=jobs, seeds=asked.seeds, rows=asked.rows,
             with_report=asked.report is not None, base=asked.base,
         )  # fmt: skip
+        listener.inform(tuner.taken_for)
         with tuner.journal(asked.journal, asked.resume, listener) as record:
             search = tuner.search(asked.trials, None if seconds is None else _SHARE_OF_TIME * seconds, record)
             search.started = started

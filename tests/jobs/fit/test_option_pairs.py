@@ -19,10 +19,10 @@ N = 240
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(N, 3))
 OF = np.arange(N) % 24
-CLASSES = np.select([X[:, 0] > 0.9, X[:, 1] > 0.2], [7, 1], 3)
+CLASSES = np.select([X[:, 0] > 0.9, X[:, 1] > 0.2], [2, 0], 1)
 NUMBERS = X[:, 0] + 0.3 * RNG.normal(size=N)
 # Weights hang on the class, so that counts of rows and sums of weights differ.
-W = np.where(CLASSES == 7, 3, 1) * RNG.integers(0, 3, N)
+W = np.where(CLASSES == 2, 3, 1) * RNG.integers(0, 3, N)
 UNLABELLED, TEST = np.arange(N) % 7 == 2, np.arange(N) % 5 == 0
 OPTIONS = ("weight", "class_weight", "split_by", "split", "drop_unlabelled")
 VALUES = dict(zip(OPTIONS, ("w", "balanced", "group:g", "part", True), strict=True))
@@ -81,7 +81,7 @@ def test_a_fit_is_that_of_scikit_learn_on_repeated_and_removed_rows(predictor, o
     assert float(state["lambda"]) == pytest.approx(0.01 * spread.mean() * w.sum(), rel=1e-9)
     strength = float(state["lambda"])
     if kind == "ridge":
-        targets = y if label is NUMBERS else np.eye(3)[np.searchsorted([1, 3, 7], y)]
+        targets = y if label is NUMBERS else np.eye(3)[np.searchsorted([0, 1, 2], y)]
         theirs = linear.Ridge(alpha=strength, solver="cholesky").fit(Z, targets, w)
         np.testing.assert_allclose(state["weights"].T, np.atleast_2d(theirs.coef_), rtol=0, atol=1e-9)
     else:
@@ -125,17 +125,17 @@ def test_where_copies_share_a_fold_all_that_is_chosen_is_the_same(predictor, bal
 
 
 def test_a_class_without_weight_is_no_class():
-    w = np.where(CLASSES == 7, 0, 1)
+    w = np.where(CLASSES == 2, 0, 1)
     for kind in ("ridge", "logistic"):
         for balanced in ("none", "balanced"):
             recipe = config(kind, class_weight=balanced)
             weighted = kafeat.fit(recipe, table(CLASSES, w=w), "y", weight="w", split_by="group:g", jobs=1)
             removed = kafeat.fit(recipe, table(CLASSES, np.flatnonzero(w)), "y", split_by="group:g", jobs=1)
-            assert weighted.classes.tolist() == removed.classes.tolist() == [1, 3]
+            assert weighted.classes.tolist() == removed.classes.tolist() == [0, 1]
             weights = (fm.predictor.fitted.state["weights"] for fm in (weighted, removed))
             np.testing.assert_allclose(*weights, rtol=0, atol=1e-6)
-    with pytest.raises(DataError, match="label: expected at least two classes, got only '3'"):
-        kafeat.fit(config("ridge"), table(CLASSES, w=(CLASSES == 3).astype(int)), "y", weight="w", jobs=1)
+    with pytest.raises(DataError, match="label: expected at least two classes, got only '1'"):
+        kafeat.fit(config("ridge"), table(CLASSES, w=(CLASSES == 1).astype(int)), "y", weight="w", jobs=1)
 
 
 def test_the_unit_of_weights_is_free():
@@ -159,7 +159,7 @@ def test_evaluate_scores_the_model_of_fit(kind, options):
     fm = kafeat.fit(recipe, data, "y", jobs=1, **given)
     test = TEST & ~UNLABELLED if "drop_unlabelled" in options else TEST
     assert found["rows_test"] == test.sum()
-    right = fm.predict_proba(X[test])[np.arange(test.sum()), np.searchsorted([1, 3, 7], CLASSES[test])]
+    right = fm.predict_proba(X[test])[np.arange(test.sum()), np.searchsorted([0, 1, 2], CLASSES[test])]
     assert found["log_loss_model"] == pytest.approx(-np.log(right).mean(), rel=1e-6)
 
 

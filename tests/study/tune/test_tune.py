@@ -16,7 +16,7 @@ from kafeat.contract.folds import RowKeys
 from kafeat.errors import DataError, UsageError, counted
 from kafeat.io.readers.memory import reader_of
 from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.fit.messages import SILENT
+from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.registry import build_step
 from kafeat.study.columns import with_columns
 from kafeat.study.tune.choice import choose
@@ -183,10 +183,10 @@ def test_the_line_of_features_has_the_reason_of_tune_and_that_of_fit_the_type(tm
     table = pa.table({"x": X[:, 0], "name": [f"n{i}" for i in range(300)], "y": Y})
     said = []
     tuning = quick(table, "y", listener=replace(SILENT, inform=said.append))
-    assert said == [
+    assert said[0] == (
         "<table>: 1 feature: x; left out: name (300 different values in 300 rows, "
         "few words: an id), y (--label)"
-    ]
+    )
     (tmp_path / "best.yaml").write_text(tuning.yaml)
     fit_reader(
         load_config(tmp_path / "best.yaml"),
@@ -194,7 +194,7 @@ def test_the_line_of_features_has_the_reason_of_tune_and_that_of_fit_the_type(tm
         "y",
         listener=replace(SILENT, inform=said.append),
     )
-    assert said[1] == "<table>: 1 feature: x; left out: name (text, in columns.exclude), y (--label)"
+    assert said[2] == "<table>: 1 feature: x; left out: name (text, in columns.exclude), y (--label)"
 
 
 def test_a_list_of_columns_to_include_is_kept_without_those_that_are_left_out():
@@ -468,14 +468,29 @@ def test_scores_of_models_of_a_small_part_of_the_rows_are_told(n, learned):
     assert all(f"models of {learned} rows: the model that is fitted" in one for one in said)
 
 
-def test_many_whole_numbers_may_be_classes():
-    numbers = np.tile(np.arange(101), 6)
-    rows = np.random.default_rng(0).normal(size=(606, 2))
-    note = "The label has 101 different whole numbers, which are predicted as numbers"
-    assert any(note in one for one in quick(rows, numbers, trials=1).notes)
-    assert not any(note in one for one in quick(rows, numbers, trials=1, task="regression").notes)
-    assert not any(note in one for one in quick(rows, numbers + 0.5, trials=1).notes)
-    assert not any(note in one for one in quick(rows[:300], np.arange(300), trials=1).notes)
+@pytest.mark.parametrize(
+    ("labels", "task", "line"),
+    [
+        (25.0 * (np.arange(306) % 51), "auto", "numbers (51 {}); --task classification"),
+        (np.arange(306) % 3, "auto", "classes (3 {}, in steps of 1, each common); --task r"),
+        (25 * (np.arange(306) % 3), "auto", "numbers (3 {}, not in steps of 1); --task c"),
+        (np.arange(306) % 3, "regression", "numbers (3 {}, in steps of 1, each common, "
+         "--task regression); --task classification predicts classes"),
+        (np.arange(306) / 7, "auto", "numbers (306 different numbers in 306 rows); --task classification"),
+    ],
+)  # fmt: skip
+def test_a_line_says_what_the_label_is_taken_for_and_the_other_way(labels, task, line):
+    rows, said = np.random.default_rng(0).normal(size=(306, 2)), []
+    tuning = quick(rows, labels, trials=1, task=task, listener=Listener(inform=said.append))
+    assert [one for one in said if one.startswith("label: ")] == [tuning.notes[0]]
+    assert tuning.notes[0].startswith(f"label: {line.format('different whole numbers in 306 rows')}")
+    assert f"# {tuning.notes[0]}"[:60] in tuning.yaml
+
+
+def test_the_other_way_is_taken():
+    rows, labels = np.random.default_rng(0).normal(size=(306, 2)), 25.0 * (np.arange(306) % 51)
+    assert "log_loss" in quick(rows, labels, trials=1, task="classification").score_name
+    assert quick(rows, labels, trials=1).score_name == "R²"
 
 
 def test_a_column_of_train_and_test_is_no_feature():
@@ -487,9 +502,15 @@ def test_a_column_of_train_and_test_is_no_feature():
 def test_a_label_that_tells_the_rows_apart_is_refused():
     table = mixed().append_column("name", pa.array([f"person {i}" for i in range(300)]))
     with pytest.raises(
-        DataError, match=r"label: expected classes that several rows have, got 300 in 300 rows"
+        DataError,
+        match=r"expected classes that several rows have, got 300 different texts such as person 0 in 300 rows",
     ):
         quick(table, "name")
+    with pytest.raises(
+        DataError, match=r"300 different numbers such as 0 in 300 rows: --task regression predicts"
+    ):
+        quick(mixed().append_column("number", pa.array(range(300))), "number", task="classification")
+    assert quick(mixed().append_column("number", pa.array(range(300))), "number", trials=1).score_name == "R²"
 
 
 @pytest.mark.parametrize("time", ["8x", "", "s", "nan", "1e999", "-1m", 0, math.nan, math.inf, b"3s", [1]])

@@ -71,8 +71,13 @@ def _show_columns(content: dict[str, Any]) -> None:
             f"{name} ({of_times['dates'][name]}, {of_times['timezones'][name]})" for name in content["times"]
         ]
         log.show(f"times: {listed(forms)}")
-    if content["dialect"]["decimal_commas"]:
-        log.show(f"decimal commas in CSV: {listed(content['dialect']['decimal_commas'])}")
+    dialect = content["dialect"]
+    if dialect["decimal_commas"]:
+        log.show(f"decimal commas in CSV: {listed(dialect['decimal_commas'])}")
+    for key, what in (("thousands", "separators of thousands"), ("units", "units")):
+        marks = [f"{name} ({' '.join(marks)})" for name, marks in dialect.get(key, {}).items()]
+        if marks:
+            log.show(f"{what} in CSV: {listed(marks)}")
 
 
 def _show_steps(content: dict[str, Any], verbose: bool) -> None:

@@ -135,8 +135,9 @@ SPLIT_BY = Option(
 SCORES = ("accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse")
 """The names of scores, of classes and of numbers."""
 TASK = Option(
-    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
-    choices=("auto", "classification", "regression"), rare=True,
+    help="What the label is. With auto, text is classes, and so are two whole numbers, or at most 20 that follow one "
+    "another and are each common; the command says which.",
+    choices=("auto", "classification", "regression"),
 )  # fmt: skip
 DROP_UNLABELLED = Option(help="Leave out rows with an empty or missing label, and say how many.", rare=True)
 WEIGHT = Option(
@@ -167,6 +168,15 @@ class InputOptions:
         None, "Decimal mark of the numbers of a CSV input (default: that of each column, where it is clear).",
         group="Input", choices=(".", ","), rare=True,
     )  # fmt: skip
+    thousands: str | None = option(
+        None, "Separator of thousands in the numbers of a CSV input (default: that of each column, where it is clear).",
+        group="Input", choices=(",", ".", "blank", "apostrophe"), rare=True,
+    )  # fmt: skip
+    unit: Sequence[str] = option(
+        (), "Text beside numbers of a CSV input, such as € or kg, which may be absent (default: that of each column, "
+        "if all its numbers have the same). Repeatable.",
+        group="Input", metavar="TEXT", multiple=True, rare=True,
+    )  # fmt: skip
     date_format: Sequence[str] = option(
         (), "Form of times in text, with the letters of strftime, such as %d.%m.%Y (default: ISO 8601, or that of each "
         "column, where it is clear); %s for seconds since 1970. Repeatable.",
@@ -182,6 +192,8 @@ class InputOptions:
         given = {
             "null_values": list(self.null_values),
             "decimal": self.decimal,
+            "thousands": self.thousands,
+            "unit": list(self.unit),
             "date_format": list(self.date_format),
         }
         return {name: value for name, value in given.items() if value}
@@ -189,7 +201,7 @@ class InputOptions:
     @property
     def asked(self) -> Asked:
         """The parts of the dialect that the user gave."""
-        from kafeat.io.columns.dialect import Asked
+        from kafeat.io.columns.dialect import MARKS, Asked
 
         if self.date_format:
             from kafeat.io.columns.times import time_pattern
@@ -200,7 +212,13 @@ class InputOptions:
             except ValueError as error:
                 raise UsageError(f"--date-format: {error}") from None
         words = tuple(filter(None, map(str.strip, self.null_values)))  # an empty field is missing anyway
-        return Asked(words if self.null_values else None, self.decimal, tuple(self.date_format))
+        thousands = next((mark for mark, name in MARKS.items() if name == self.thousands), self.thousands)
+        if thousands is not None and thousands == self.decimal:
+            raise UsageError(f"--thousands: expected another mark than --decimal, got {thousands} for both")
+        units = tuple(filter(None, map(str.strip, self.unit)))
+        return Asked(
+            words if self.null_values else None, self.decimal, tuple(self.date_format), thousands, units
+        )
 
     def open(self, place: Location, stamp: str | None = None, seen: Sequence[str] | None = None) -> Reader:
         """Open a file or a data set; a file whose stamp is no longer `stamp` is refused.

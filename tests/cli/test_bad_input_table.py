@@ -89,13 +89,13 @@ bad("csv: text behind a quote", text('1,"2"2,3'), 3,
 bad("csv: a quote in the middle", text('1,2"5,3'), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a number, got '2\"5'; --on-bad-rows drop")
 bad("csv: a thousands separator in quotes", text('1,"1,234",3'), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1,234'; --decimal , reads decimal commas; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1,234'; --thousands , reads 1234; --decimal , reads 1.234; --on-bad-rows drop")
 bad("csv: a thousands separator", text("1,1,234,3"), 3,
     says="in.csv: row 13 (index 12): expected 3 fields, got 4")
 bad("csv: a decimal comma", raw(b"a;b;c\n1,5;2;3\n"), 3, "--delimiter", ";",
     says="in.csv: row 1 (index 0), column 'a': expected a number, got '1,5'; --decimal , reads decimal commas; --on-bad-rows drop")
 bad("csv: a space within a number", text("1,1 234,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1 234'; write numbers without thousands separators; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop")
 bad("csv: text far down", raw(b"a,b,c\n" + b"1,2,3\n" * 999_999 + b"1,x,3\n"), 3,
     says="in.csv: row 1000000 (index 999999), column 'b': expected a number, got 'x'; --on-bad-rows drop")
 bad("csv: a column twice", text(head="a,b,b"), 3,
@@ -143,9 +143,9 @@ bad("csv: two signs", text("1,--2,3"), 3,
 bad("csv: a date", text("1,2026-01-02,3"), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a number, got '2026-01-02'; --on-bad-rows drop")
 bad("csv: a percentage", text("1,12%,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '12%'; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a number, got '12%'; --unit % reads it; --on-bad-rows drop")
 bad("csv: a currency", text("1,$5,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '$5'; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a number, got '$5'; --unit '$' reads it; --on-bad-rows drop")
 bad("csv: a missing column", text(head="a,b,d"), 3,
     says="in.csv: expected the column 'c', got a, b, d")
 bad("csv: a misspelled column", text(head="a,b,C"), 3,

@@ -18,7 +18,7 @@ from kafeat.contract.step import MOST_FEATURES
 from kafeat.contract.tile import InputRows, TextRows, numbers_of
 from kafeat.errors import quoted
 from kafeat.io.columns.categories import Categories, Codes, Vocabulary, spelled
-from kafeat.io.columns.dialect import ISO, KEEP, OLD, USUAL, Dialect
+from kafeat.io.columns.dialect import ISO, KEEP, MARKS, OLD, USUAL, Dialect
 from kafeat.io.columns.fields import is_harmful
 from kafeat.io.columns.numbers import is_text
 from kafeat.io.columns.times import check_timezone, time_pattern
@@ -179,12 +179,23 @@ class Columns:
 
     @property
     def dialect(self) -> dict[str, Any]:
-        """The rules for reading text: words for missing values, and the columns with decimal commas and with times."""
+        """The rules for reading text: words for missing values, and the columns with decimal commas and with times.
+
+        Only where there are some: the separators of thousands, the units of numbers, the columns of which some numbers
+        have none, and those of which some are negative in brackets.
+        """
+        more: dict[str, Any] = {
+            "thousands": {c.name: c.dialect.thousands for c in self.features if c.dialect.thousands},
+            "units": {c.name: list(c.dialect.units) for c in self.features if c.dialect.units},
+            "bare": [c.name for c in self.features if c.dialect.bare],
+            "brackets": [c.name for c in self.features if c.dialect.brackets],
+        }
         return {
             "nulls": list(self.features[0].dialect.nulls),
             "decimal_commas": [column.name for column in self.features if column.dialect.decimal == ","],
             "dates": {column.name: column.dialect.dates for column in self.features if column.times},
             "timezones": {column.name: column.dialect.timezone for column in self.features if column.times},
+            **{key: value for key, value in more.items() if value},
         }
 
     @classmethod
@@ -250,22 +261,52 @@ def _column_from(entry: object) -> Column:
 
 def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, ...]:
     """Return the columns with the dialect that a file holds."""
-    if type(plain) is not dict or set(plain) != {"nulls", "decimal_commas", "dates", "timezones"}:
+    known = {"nulls", "decimal_commas", "dates", "timezones"}
+    if type(plain) is not dict or set(plain) - set(_OF_NUMBERS) != known:
         raise ValueError("columns.dialect: expected a dict of nulls, decimal_commas, dates and timezones")
-    nulls, commas = _words(plain, "nulls"), _words(plain, "decimal_commas")
-    if not {column.name for column in columns}.issuperset(commas):
-        raise ValueError(f"columns.dialect.decimal_commas: expected names of columns, got {spell(commas)}")
+    nulls, names = _words(plain, "nulls"), {column.name for column in columns}
+    for key in ("decimal_commas", "bare", "brackets"):
+        if key in plain and not names.issuperset(_words(plain, key)):
+            raise ValueError(f"columns.dialect.{key}: expected names of columns, got {spell(plain[key])}")
+    for key, allowed in (("thousands", _are_marks), ("units", _are_units)):
+        values = plain.get(key, {})
+        if type(values) is not dict or not names.issuperset(values) or not allowed(list(values.values())):
+            raise ValueError(
+                f"columns.dialect.{key}: expected one for each of some columns, got {spell(values)}"
+            )
+    commas, bare, brackets = (plain.get(key, []) for key in ("decimal_commas", "bare", "brackets"))
+    thousands, units = plain.get("thousands", {}), plain.get("units", {})
     timed = {column.name for column in columns if column.times}
     dates = _of_times(plain, "dates", timed, time_pattern)
     timezones = _of_times(plain, "timezones", timed, check_timezone)
     features = []
     for column in columns:
         decimal = "," if column.name in commas else "."
+        name = column.name
         dialect = Dialect(
-            tuple(nulls), decimal, dates.get(column.name, ISO), timezones.get(column.name, KEEP)
-        )
+            tuple(nulls), decimal, dates.get(name, ISO), timezones.get(name, KEEP), thousands.get(name, ""),
+            tuple(units.get(name, ())), name in bare, name in brackets,
+        )  # fmt: skip
+        if dialect.thousands == decimal:
+            raise ValueError(
+                f"columns.dialect.thousands: expected another mark than that of decimals, got {decimal}"
+            )
         features.append(replace(column, dialect=dialect))
     return tuple(features)
+
+
+_OF_NUMBERS = ("thousands", "units", "bare", "brackets")
+
+
+def _are_marks(values: list[object]) -> bool:
+    return all(type(value) is str and value in (",", ".", *MARKS) for value in values)
+
+
+def _are_units(values: list[object]) -> bool:
+    return all(
+        type(value) is list and value and all(type(unit) is str and 0 < len(unit) <= 100 for unit in value)
+        for value in values
+    )
 
 
 def _words(plain: dict[str, Any], key: str) -> list[str]:

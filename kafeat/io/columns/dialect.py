@@ -7,10 +7,9 @@ read by it.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from shlex import quote
 
 NULLS = ("NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "?", "-", ".")
 """Words for a missing number or time. An empty field is missing, too."""
@@ -22,18 +21,48 @@ KEEP, UTC = "keep", "UTC"
 """Time zones: the hours that are written, whatever offset follows them, and those of UTC."""
 
 
+BLANKS = " \u00a0\u202f\u2009"
+"""The blanks that may separate thousands, and a number from its unit."""
+MARKS = {" ": "blank", "'": "apostrophe"}
+"""Names of separators of thousands in options."""
+MINUS = "\u2212"
+_EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
+# Of no two neighbours may both match the same digit: a long text that fails in the end would be tried in every cut.
+POINT = re.compile(rf"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}")
+_READ = re.compile(rf"{POINT.pattern}|[+-]?inf(?:inity)?", re.IGNORECASE)  # NaN is missing anyway
+COMMA = re.compile(rf"[+-]?[0-9]*,[0-9]+{_EXPONENT}")
+# Groups of three digits: 1,234 and 1.234.567 and 1 234,5
+GROUPED = re.compile(rf"[+-]?[1-9][0-9]{{0,2}}([,.'’{BLANKS}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:[.,][0-9]+)?")
+
+
+# A number with something beside it: the remedy names that.
+_BESIDE = re.compile(
+    rf"(?:([^0-9.,+\-{BLANKS}]{{1,20}})[{BLANKS}]?)?[0-9][0-9.,]{{0,30}}(?:[{BLANKS}]?([^0-9.,{BLANKS}]{{1,20}}))?"
+)
+
+
+def mark_of(char: str) -> str:
+    """Return a separator of thousands as dialects have it: all blanks are one, and both apostrophes."""
+    return " " if char in BLANKS else "'" if char == "’" else char
+
+
 @dataclass(frozen=True)
 class Dialect:
     """The rules for reading a column of text. A map records them.
 
     `nulls` are the words for what is missing. `decimal` is a point or a comma. `dates` is the form of times in text,
-    as `strftime` has it, and `timezone` the zone whose hours they get.
+    as `strftime` has it, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits.
+    One of the `units` stands beside each number, or with `bare` beside some. With `brackets`, (5) is −5.
     """
 
     nulls: tuple[str, ...] = NULLS
     decimal: str = "."
     dates: str = ISO
     timezone: str = KEEP
+    thousands: str = ""
+    units: tuple[str, ...] = ()
+    bare: bool = False
+    brackets: bool = False
 
     @cached_property
     def null_words(self) -> frozenset[str]:
@@ -43,7 +72,36 @@ class Dialect:
     @cached_property
     def plain(self) -> bool:
         """True if a text is a number exactly where Arrow reads it as one."""
-        return self.decimal == "." and not any(map(_READ.fullmatch, self.nulls))
+        return self.decimal == "." and not (self.dressed or any(map(_READ.fullmatch, self.nulls)))
+
+    @property
+    def dressed(self) -> bool:
+        """True if there are more than digits and a decimal mark in numbers."""
+        return bool(self.thousands or self.units or self.brackets)
+
+    @cached_property
+    def separators(self) -> str:
+        """The pattern of a character that separates thousands."""
+        chars = BLANKS if self.thousands == " " else "'’" if self.thousands == "'" else self.thousands
+        return f"[{chars}]"
+
+    @cached_property
+    def number(self) -> re.Pattern[str]:
+        """The pattern of a number without sign and unit."""
+        mark = re.escape(self.decimal)
+        grouped = rf"[0-9]{{1,3}}(?:{self.separators}[0-9]{{3}})+|" if self.thousands else ""
+        return re.compile(rf"(?:(?:{grouped}[0-9]+)(?:{mark}[0-9]*)?|{mark}[0-9]+){_EXPONENT}")
+
+    @cached_property
+    def forms(self) -> str:
+        """The pattern of a whole text that is a number, whose groups hold the digits; Arrow reads it as Python does."""
+        gap, sign, number = f"[{BLANKS}]*", f"[+\\-{MINUS}]?", f"({self.number.pattern})"
+        unit = f"(?:{'|'.join(map(re.escape, self.units))})"
+        signed = rf"(?:{sign}{gap}{unit}|{unit}{gap}{sign})"
+        beside = [rf"{signed}{gap}{number}", rf"{sign}{gap}{number}{gap}{unit}"] if self.units else []
+        alone = [rf"{sign}{gap}{number}"] if self.bare or not self.units else []
+        within = "|".join([*beside, *alone])
+        return rf"^(?:{within}|\({gap}(?:{within}){gap}\))$" if self.brackets else f"^(?:{within})$"
 
     def is_missing(self, text: str) -> bool:
         """Return true for a word for what is missing, and for the number NaN."""
@@ -52,12 +110,21 @@ class Dialect:
 
     def remedy(self, word: str, may_miss: bool) -> str:
         """Return how to read a word that is no number in this dialect, in a column that may have missing ones."""
-        if self.decimal == "." and _COMMA.fullmatch(word):
+        grouped = GROUPED.fullmatch(word)
+        if grouped is not None and not self.thousands:
+            mark = mark_of(grouped[1])
+            other = f"; --decimal , reads {word.replace(',', '.')}" if COMMA.fullmatch(word) else ""
+            return f"; --thousands {MARKS.get(mark, mark)} reads {word.replace(grouped[1], '')}{other}"
+        if self.decimal == "." and COMMA.fullmatch(word):
             return "; --decimal , reads decimal commas"
-        if _GROUPED.fullmatch(word):
-            return f"; {_NO_SEPARATORS}"
-        if self.decimal == "," and _POINT.fullmatch(word):
+        if self.decimal == "," and POINT.fullmatch(word):
             return "; --decimal . reads decimal points"
+        if self.units and not self.bare and self.number.fullmatch(word.lstrip("+-")):
+            return f"; --unit {quote(self.units[0])} reads numbers without it, too"
+        unit = _BESIDE.fullmatch(word)
+        beside = "" if unit is None else unit[1] or unit[2] or ""
+        if beside.strip("eE"):
+            return f"; --unit {quote(beside)} reads it"
         return "; --null-values names words for what is missing" if may_miss else ""
 
 
@@ -73,68 +140,27 @@ class Asked:
     nulls: tuple[str, ...] | None = None
     decimal: str | None = None
     dates: tuple[str, ...] = ()
+    thousands: str | None = None
+    units: tuple[str, ...] = ()
 
     @property
     def dialect(self) -> Dialect:
         """The dialect of a column whose values say nothing else."""
         return Dialect(NULLS if self.nulls is None else self.nulls)
 
+    @property
+    def numbers(self) -> Dialect:
+        """The dialect of numbers, as far as it was asked for."""
+        decimal, thousands = self.decimal or ".", self.thousands or ""
+        return replace(
+            self.dialect, decimal=decimal, thousands="" if thousands == decimal else thousands, units=self.units,
+            bare=bool(self.units),
+        )  # fmt: skip
+
+    @property
+    def plain(self) -> bool:
+        """True if a column of numbers is as it was asked for."""
+        return self.dialect.plain and self.decimal != "," and not (self.thousands or self.units)
+
 
 NOTHING_ASKED = Asked()
-
-
-_EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
-# Of no two neighbours may both match the same digit: a long text that fails in the end would be tried in every cut.
-_POINT = re.compile(rf"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}")
-_READ = re.compile(rf"{_POINT.pattern}|[+-]?inf(?:inity)?", re.IGNORECASE)  # NaN is missing anyway
-_COMMA = re.compile(rf"[+-]?[0-9]*,[0-9]+{_EXPONENT}")
-_THREE_BEHIND = re.compile(r"[+-]?[0-9]*,[0-9]{3}")
-# Groups of three digits: 1,234 and 1.234.567 and 1 234,5
-_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}([,.'’ \u00a0\u202f])[0-9]{3}(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
-_NO_SEPARATORS = "write numbers without thousands separators"
-
-
-_LIKE_NUMBER = re.compile(r"[0-9+\-.,'’ \u00a0\u202feE]+")
-
-
-def guess_decimal(values: Sequence[str], asked: str | None) -> tuple[str, str, str] | None:
-    """Return the decimal mark of a column, and where it has none, the problem and a value that shows it.
-
-    The result is None if most values are no numbers in any dialect.
-    """
-    counts = Counter(value.strip() for value in values)
-    like = [word for word in counts if _LIKE_NUMBER.fullmatch(word)]
-    commas, points = _all(_COMMA, like), [word for word in _all(_POINT, like) if "." in word]
-    grouped = [word for word in _all(_GROUPED, like) if word not in {*commas, *points}]
-    whole = [word for word in like if word.lstrip("+-").isdigit()]
-    if 2 * sum(counts[word] for word in {*commas, *points, *grouped, *whole}) <= len(values):
-        return None
-    if grouped:
-        return ".", f"expected a number, got {grouped[0]!r}; {_NO_SEPARATORS}", grouped[0]
-    if asked != "." and commas and points:
-        problem = f"expected one decimal mark, got {points[0]!r} and {commas[0]!r}: write one of the two"
-        return ".", problem, commas[0]
-    if asked is None and commas and len(_all(_THREE_BEHIND, commas)) == len(commas):
-        problem = (
-            f"expected a number, got {commas[0]!r}, where a decimal comma and a thousands separator look alike; "
-            f"--decimal , reads {commas[0].replace(',', '.')}; else {_NO_SEPARATORS}"
-        )
-        return ".", problem, commas[0]
-    if asked == "," and (problem := unclear_points(points)):
-        return ".", problem, points[0]
-    return "," if asked != "." and (commas or (asked and not points)) else ".", "", ""
-
-
-def unclear_points(values: Sequence[str]) -> str:
-    """Return the problem of a column beside decimal commas, if all points in it may separate thousands."""
-    points = [value for value in map(str.strip, values) if "." in value]
-    if not points or len(_all(_GROUPED, points)) < len(points):
-        return ""
-    return (
-        f"expected a decimal comma, as others have, got {points[0]!r}, where a decimal point and a thousands separator "
-        "look alike: write a comma, or no separator"
-    )
-
-
-def _all(pattern: re.Pattern[str], words: Sequence[str]) -> list[str]:
-    return [word for word in words if pattern.fullmatch(word)]

@@ -11,7 +11,7 @@ from unicodedata import category
 
 from kafeat.contract.describe import near
 from kafeat.errors import LONGEST, DataError, quoted
-from kafeat.io.columns.dialect import NOTHING_ASKED, Asked
+from kafeat.io.columns.dialect import NOTHING_ASKED, USUAL, Asked, Dialect
 
 Kind = Literal["number", "list", "text", "date", "timestamp", "other"]
 MOST_LISTED = 12
@@ -25,8 +25,9 @@ class Field:
     """A column of a table. `width` is the length of its lists, or None if that is unknown.
 
     `spelled` names the type in messages. `code` is a text of a number field that is rather a code, such as 01067.
-    Numbers of text have a `decimal` mark, a `problem` if it is not clear, and counts of the words in it for what is
-    `missing`. `zone` is the time zone of a timestamp that is an instant.
+    Numbers of text have a `dialect`, a `problem` if it is not clear, and counts of the words in it for what is
+    `missing`. `note` says why text is not read as numbers, though it looks so. `zone` is the time zone of a timestamp
+    that is an instant.
     """
 
     name: str
@@ -34,9 +35,10 @@ class Field:
     width: int | None = None
     spelled: str = ""
     code: str = field(default="", compare=False)
-    decimal: str = field(default=".", compare=False)
+    dialect: Dialect = field(default=USUAL, compare=False)
     problem: str = field(default="", compare=False)
     missing: Mapping[str, int] = field(default_factory=dict, compare=False)
+    note: str = field(default="", compare=False)
     zone: str = field(default="", compare=False)
 
     @property

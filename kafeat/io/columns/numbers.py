@@ -5,6 +5,7 @@ A value that is not a number becomes NaN. `spell_problem` describes it afterward
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafeat.io.columns.dialect import USUAL, Dialect
+from kafeat.io.columns.dialect import MINUS, USUAL, Dialect
 from kafeat.io.columns.fields import Field, Kind
 from kafeat.types import Array, Floats, Mask
 
@@ -132,11 +133,22 @@ def without_nulls(values: pa.Array, dialect: Dialect) -> pa.Array:
 
 
 def with_points(text: pa.Array, dialect: Dialect) -> pa.Array:
-    """Return text with a point for each decimal comma of the dialect, in which a point makes no number."""
-    if dialect.decimal == ".":
-        return text
+    """Return text with plain numbers for those of the dialect; what is no number of it stays none."""
     import pyarrow.compute as pc
 
+    if not dialect.dressed:
+        text = pc.replace_substring_regex(text, f"^{MINUS}", "-")
+    if dialect.decimal == "." and not dialect.dressed:
+        return text
+    if dialect.dressed:
+        groups = "".join(f"\\{group}" for group in range(1, re.compile(dialect.forms).groups + 1))
+        number = pc.replace_substring_regex(text, dialect.forms, groups)
+        if dialect.thousands:
+            number = pc.replace_substring_regex(number, dialect.separators, "")
+        number = pc.replace_substring(number, dialect.decimal, ".")
+        below = pc.match_substring_regex(text, r"^[^0-9]*[-−(]")
+        number = pc.if_else(below, pc.binary_join_element_wise("-", number, ""), number)
+        return pc.if_else(pc.match_substring_regex(text, dialect.forms), number, "no number")
     return pc.if_else(pc.match_substring(text, "."), "no number", pc.replace_substring(text, ",", "."))
 
 

@@ -12,7 +12,7 @@ from kafeat.contract.ngrams import BUCKETS
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.dialect import ISO, KEEP
+from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
 from kafeat.io.columns.fields import fields_of, is_harmful, refuse_slips, require
 from kafeat.io.columns.times import guess_dates
 
@@ -148,7 +148,7 @@ def _feature(table: Table, field: Field, coded: Mapping[str, Coding], timed: Map
     place = f"{table.location}: column {quoted(field.name)}"
     vocabulary = Vocabulary(place, coded[field.name]) if field.name in coded else None
     column = replace(_column(field), categories=vocabulary, times=field.name in timed)
-    dialect = replace(table.asked.dialect, decimal=field.decimal)
+    dialect = field.dialect if table.untyped else table.asked.dialect
     if column.times:
         zone = field.zone if timed[field.name] == KEEP and field.zone else timed[field.name]
         dialect = replace(dialect, timezone=zone, dates=date_form(table, field))
@@ -290,7 +290,7 @@ def _with_special(table: Table, matched: Columns, columns: Columns) -> Columns:
 
 def _as_asked(table: Table, columns: Columns) -> Columns:
     """Return the columns with what options tell about this table in the place of what the map records."""
-    if not columns.times and table.asked.nulls is None and table.asked.decimal is None:
+    if not columns.times and replace(table.asked, dates=()) == NOTHING_ASKED:
         return columns  # as most rows in memory, of which there may be few
     features = []
     for column, field in zip(
@@ -299,9 +299,10 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         dialect, asked = column.dialect, table.asked
         if asked.nulls is not None:
             dialect = replace(dialect, nulls=asked.nulls)
-        if asked.decimal is not None and table.untyped:
+        if (asked.decimal or asked.thousands or asked.units) and table.untyped:
             # Where the column is not clear, the rows that are not as asked are refused one by one.
-            dialect = replace(dialect, decimal=asked.decimal if field.problem else field.decimal)
+            told = asked.numbers if field.problem else field.dialect
+            dialect = replace(told, nulls=dialect.nulls, dates=dialect.dates, timezone=dialect.timezone)
         if asked.dates and column.times:
             dialect = replace(dialect, dates=date_form(table, field))
         if field.zone and column.times and dialect.timezone == KEEP:

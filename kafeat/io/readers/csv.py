@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Self
 
 import pyarrow as pa
@@ -37,8 +37,8 @@ class UntypedReader(TextReader):
 
     untyped = True
     _meant: frozenset[str] = frozenset()
-    _commas: frozenset[int] = frozenset()
-    """The features whose numbers get a comma that the file does not have; a copy of such a column is read beside it."""
+    _respelled: Mapping[int, Dialect] = MappingProxyType({})
+    """The features whose numbers are spelled as a dialect has them; a copy of such a column is read beside it."""
 
     @abstractmethod
     def _texts(self, index: int) -> Sequence[str]:
@@ -60,7 +60,7 @@ class UntypedReader(TextReader):
     ) -> Iterator[Chunk]:
         features = indices_of(self, (column.name for column in columns.features))
         passthrough = indices_of(self, keep)
-        kept = [i for i in dict.fromkeys(passthrough) if i in self._commas or i not in features]
+        kept = [i for i in dict.fromkeys(passthrough) if i in self._respelled or i not in features]
         indices = [*features, *kept]
         where = [len(features) + kept.index(i) if i in kept else features.index(i) for i in passthrough]
         take_passthrough = self._take_passthrough(where, keep, typed_passthrough) if passthrough else None
@@ -94,7 +94,7 @@ class UntypedReader(TextReader):
             return None
         if field.problem:
             raise self.refusal(field.name, field.problem)
-        return replace(self.asked.dialect, decimal=field.decimal)
+        return field.dialect
 
     def first_texts(self, name: str) -> Sequence[str]:
         return self._texts(indices_of(self, [name])[0])

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafeat.errors import DataError, quoted, spell_row
-from kafeat.io.columns.dialect import Asked, Dialect, guess_decimal, unclear_points
+from kafeat.io.columns.dialect import GROUPED, Asked, Dialect
 from kafeat.io.columns.fields import Field
+from kafeat.io.columns.number_forms import guess_numbers, unclear
 from kafeat.io.columns.numbers import NOT_FINITE, are_doubles, to_doubles, with_points, without_nulls
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, refuse_binary
 
@@ -114,25 +115,25 @@ def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[lis
 def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) -> tuple[Field, ...]:
     """Return the fields of columns with these first values."""
     fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
-    if any(field.decimal == "," for field in fields):
+    if any(field.dialect.decimal == "," for field in fields):
         pairs = list(zip(fields, columns, strict=True))
-        others = "." if any(_has_points(field, values) for field, values in pairs) else ","
-        fields = [_beside_commas(field, values, others) for field, values in pairs]
+        points = any(_has_points(field, values) for field, values in pairs)
+        fields = [_beside_commas(field, values, asked, points) for field, values in pairs]
     return tuple(fields)
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
     """Return a number field if most filled cells are numbers: a stray word must be refused, and not drop a column."""
-    if asked.dialect.plain and asked.decimal != "," and are_doubles(values):
+    if asked.plain and are_doubles(values):
         code = next((value for value in values if _CODE.fullmatch(value)), "")
-        return Field(name, "number", None, "numbers", code)
-    nulls, decimal = asked.dialect.null_words, asked.decimal or "."
+        return Field(name, "number", None, "numbers", code, asked.dialect)
+    nulls, dialect = asked.dialect.null_words, asked.numbers
     filled = [row for row, value in enumerate(values) if value.strip() not in nulls]
     if values and not filled:
-        return Field(name, "text", None, "empty fields", decimal=decimal)
+        return Field(name, "text", None, "empty fields", dialect=dialect)
     counts = Counter(value.strip() for value in values) if len(filled) < len(values) else {}
     missing = {word: counts[word] for word in asked.dialect.nulls if word in counts}
-    number = Field(name, "number", None, "numbers", decimal=decimal, missing=missing)
+    number = Field(name, "number", None, "numbers", dialect=dialect, missing=missing)
     texts = [values[row] for row in filled]
     numbers = to_doubles(pa.array(texts, pa.string()))
     words = [
@@ -141,31 +142,47 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     spelled = [
         text for text in texts if not isinstance(text, JsonNumber)
     ]  # the mark of the others is a point anyway
-    guess = guess_decimal(spelled, asked.decimal) if words or (spelled and asked.decimal == ",") else None
-    if guess is not None:
-        decimal, problem, shown = guess
-        row = next((row for row in filled if values[row].strip() == shown), 0)
-        return replace(number, decimal=decimal, problem=problem and f"{spell_row(row)}: {problem}")
+    form = guess_numbers(spelled, asked) if words or (spelled and not asked.plain) else None
+    if form is not None and not form.note:
+        row = next((row for row in filled if values[row].strip() == form.shown), 0)
+        problem = form.problem and f"{spell_row(row)}: {form.problem}"
+        return replace(number, dialect=form.dialect, problem=problem)
     if 2 * len(words) < len(filled) or not words:
         code = next((text for text in texts if _CODE.fullmatch(text)), "")
         return replace(number, code=code)
     shown = f"text ({values[words[0]][:60]!r} in {spell_row(words[0])})"
-    return Field(name, "text", None, shown, decimal=decimal, missing=missing)
+    note = "" if form is None else form.note
+    return Field(name, "text", None, shown, dialect=dialect, missing=missing, note=note)
 
 
 def _has_points(field: Field, values: list[str]) -> bool:
-    return field.numeric and any("." in value for value in values if value.strip() not in field.missing)
+    """Return true for a column with points that can be nothing but decimal marks."""
+    points = (value.strip() for value in values if "." in value) if field.numeric else ()
+    plain = field.dialect.decimal == "." and not field.dialect.dressed and not field.problem
+    return plain and any(word not in field.missing and not GROUPED.fullmatch(word) for word in points)
 
 
-def _beside_commas(field: Field, values: list[str], others: str) -> Field:
+def _beside_commas(field: Field, values: list[str], asked: Asked, points: bool) -> Field:
     """Return the field of a file with decimal commas; in such a file 1.234 may be a number above a thousand.
 
-    `others` is the decimal mark of whole numbers, of which a later row may have a fraction.
+    With `points`, other columns have decimal points, and so may a later row of a column of whole numbers.
     """
-    if not field.numeric or field.decimal == "," or any(isinstance(value, JsonNumber) for value in values):
+    if (
+        not field.numeric
+        or field.dialect.decimal == ","
+        or any(isinstance(one, JsonNumber) for one in values)
+    ):
         return field
-    problem = field.problem or unclear_points(values)
-    return replace(field, decimal="." if problem else others, problem=problem)
+    pointed = [word for word in map(str.strip, values) if "." in word and word not in field.missing]
+    if not pointed:
+        decimal = field.dialect.decimal if points or field.dialect.thousands == "," else ","
+        return replace(field, dialect=replace(field.dialect, decimal=decimal))
+    if _has_points(field, values):
+        return field
+    again = _field(field.name, values, replace(asked, decimal=","))
+    if not points or asked.thousands or not again.dialect.thousands:
+        return again
+    return replace(field, problem=f"{spell_row(values.index(pointed[0]))}: {unclear(pointed[0], '.', True)}")
 
 
 def _is_word(text: str) -> bool:

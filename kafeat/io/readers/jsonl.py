@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.dialect import NOTHING_ASKED, Asked
+from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect
 from kafeat.io.columns.fields import Field, indices_of, listed
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv import UntypedReader
@@ -89,9 +89,9 @@ class JsonlReader(UntypedReader):
 
     def expect(self, absent: Sequence[str]) -> None:
         if not self._whole:
-            decimal = self.asked.decimal or "."
+            dialect = self.asked.numbers
             self.fields += tuple(
-                Field(name, "text", None, "no values in the first rows", decimal=decimal) for name in absent
+                Field(name, "text", None, "no values in the first rows", dialect=dialect) for name in absent
             )
             self._values += [[]] * len(absent)
             self._later.update(absent)
@@ -110,29 +110,34 @@ class JsonlReader(UntypedReader):
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
         view = copy(self)
-        commas = [column.name for column in columns.features if column.dialect.decimal == ","]
-        view._commas = frozenset(indices_of(self, commas))
+        respelled = [
+            column for column in columns.features if column.dialect.decimal == "," or column.dialect.units
+        ]
+        indices = indices_of(self, (column.name for column in respelled))
+        view._respelled = dict(zip(indices, (column.dialect for column in respelled), strict=True))
         yield from super(JsonlReader, view)._chunks(
             columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
         )
 
     def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
-        commas = [
-            at for at, index in enumerate(indices) if index in self._commas and at == indices.index(index)
-        ]
+        own = {
+            at: self._respelled[index]
+            for at, index in enumerate(indices)
+            if index in self._respelled and at == indices.index(index)
+        }
         done, unseen = 0, self._later.intersection(names)
         with self._text.opened() as text:
             for piece in whole_lines(self.location, text, LOOK):
                 lines = _lines(piece if done else piece.removeprefix(_BOM))
-                rows, problems = _parsed(lines, JsonNumber if commas else str)
+                rows, problems = _parsed(lines, JsonNumber if own else str)
                 for row, problem in problems.items():
                     if broken is None:
                         raise DataError(f"{self.location}: {spell_row(done + row)}: {problem}")
                     broken[done + row] = problem, lines[row].decode(errors="replace")
                 height = max(1, _MOST_CELLS // max(1, len(names)))
                 for at in range(0, len(rows), height):
-                    yield _batch(rows[at : at + height], names, commas)
+                    yield _batch(rows[at : at + height], names, own)
                 unseen.difference_update(*rows)
                 done += len(rows)
                 if text.paused:
@@ -222,15 +227,22 @@ def _text(value: Any) -> str | None:
     return ("false", "true")[value] if isinstance(value, bool) else value
 
 
-def _with_comma(value: Any) -> str | None:
-    return value.replace(".", ",") if type(value) is JsonNumber else _text(value)
+def _respelled(value: Any, dialect: Dialect) -> str | None:
+    if type(value) is not JsonNumber:
+        return _text(value)
+    return value.replace(".", dialect.decimal) + "".join(dialect.units[:1])
 
 
-def _batch(rows: list[Row], names: list[str], commas: Sequence[int] = ()) -> pa.RecordBatch:
-    """Return these columns as text, with decimal commas in the numbers of the columns `commas`."""
-    if commas:
+def _batch(
+    rows: list[Row], names: list[str], respelled: Mapping[int, Dialect] | None = None
+) -> pa.RecordBatch:
+    """Return these columns as text; the numbers of some as a dialect has them, by which text beside them is read."""
+    if respelled:
         # Only numbers: a point in text may separate thousands where others have decimal commas.
-        own = {at: pa.array([_with_comma(row.get(names[at])) for row in rows], pa.string()) for at in commas}
+        own = {
+            at: pa.array([_respelled(row.get(names[at]), dialect) for row in rows], pa.string())
+            for at, dialect in respelled.items()
+        }
         others = [at for at in range(len(names)) if at not in own]
         own |= dict(zip(others, _batch(rows, [names[at] for at in others]).columns, strict=True))
         return pa.RecordBatch.from_arrays([own[at] for at in range(len(names))], names)

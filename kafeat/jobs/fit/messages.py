@@ -11,7 +11,7 @@ from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.dialect import ISO, KEEP
+from kafeat.io.columns.dialect import ISO, KEEP, MARKS
 from kafeat.io.columns.fields import MOST_LISTED, abbreviated, are_numbers, listed, shown
 from kafeat.io.columns.times import has_offset
 from kafeat.io.readers.base import Reader
@@ -40,17 +40,27 @@ def features_line(config: Config, source: Reader, columns: Columns, others: Mapp
 
 
 def _dialect(source: Reader, columns: Columns) -> str:
-    """Return what is said about times, decimal commas and words for what is missing."""
+    """Return what is said about times, the forms of numbers and words for what is missing."""
     fields = {field.name: field for field in source.fields}
     plain = [column for column in columns.features if column.categories is None]
     times = [_times(source, column) for column in plain if column.times]
-    commas = [shown(column.name) for column in plain if column.dialect.decimal == ","]
+    commas = [shown(column.name) for column in plain if column.dialect.decimal == "," and not column.times]
+    marks = [
+        f"{shown(c.name)} ({MARKS.get(c.dialect.thousands, c.dialect.thousands)})"
+        for c in plain
+        if c.dialect.thousands
+    ]
+    units = [f"{shown(c.name)} ({', '.join(c.dialect.units)})" for c in plain if c.dialect.units]
+    brackets = [shown(c.name) for c in plain if c.dialect.brackets]
     missing = [
         f"{shown(column.name)} ({', '.join(f'{word}: {n:,}' for word, n in fields[column.name].missing.items())})"
         for column in plain
         if fields[column.name].missing
     ]
-    parts = {"as times": times, "with decimal commas": commas, "missing in the first rows": missing}
+    parts = {
+        "as times": times, "with decimal commas": commas, "with separators of thousands": marks, "with units": units,
+        "with (5) for -5": brackets, "missing in the first rows": missing,
+    }  # fmt: skip
     return "".join(f"; {what}: {abbreviated(names)}" for what, names in parts.items() if names)
 
 
@@ -109,6 +119,10 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
             "is a row, read it with --no-header"
         )
     yield from _codes(source, columns)
+    excluded = {name for _, found in expand(config.columns.exclude, names) for name in found}
+    for field in source.fields:
+        if field.note and field.name not in excluded:
+            yield f"{source.location}: column {quoted(field.name)}: {field.note}"
     if config.columns.include:
         return
     absent = [name for name in config.columns.exclude if name not in names and not is_pattern(name)]

@@ -18,7 +18,8 @@ import kafeat
 from kafeat.config import load_config
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.dialect import NULLS, OLD, USUAL, Asked, guess_decimal
+from kafeat.io.columns.dialect import NULLS, OLD, USUAL, Asked
+from kafeat.io.columns.number_forms import guess_numbers
 from kafeat.io.columns.times import guess_dates, has_offset, parse_time, time_pattern
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
@@ -122,12 +123,14 @@ def test_decimal_commas_are_found(tmp_path: Path, values: list[str], delimiter: 
 UNCLEAR = [
     (
         ["1,234", "5,678"],
-        r"a decimal comma and a thousands separator look alike; --decimal , reads 1\.234; else write",
+        r"a decimal mark and a thousands separator look alike: --thousands , reads 1234; --decimal , reads 1\.234",
     ),
-    (["1,234,567", "5"], "write numbers without thousands separators"),
-    (["1.234,5", "5"], "write numbers without thousands separators"),
-    (["1 234", "5 678"], "write numbers without thousands separators"),
-    (["1'234.5", "5"], "write numbers without thousands separators"),
+    (["1,234", "56", "7,890"], "--thousands , reads 1234; --decimal , reads 1.234"),
+    (["1.234 €", "5.678 €"], r"look alike: --thousands \. reads 1234; --decimal \. reads 1\.234"),
+    (
+        ["1,234,567", "1,5"],
+        "expected one way to write numbers, got '1,234,567' and '1,5': write one of the two",
+    ),
     (["10,9", "10.9"], "expected one decimal mark, got '10.9' and '10,9'"),
 ]
 
@@ -152,14 +155,120 @@ def test_the_option_settles_the_decimal_mark(tmp_path: Path) -> None:
     assert features(fitted(NUMBERS, path, delimiter=";", decimal=","), path, delimiter=";") == [
         [1.234, 1012.3], [5.678, 1013.5],
     ]  # fmt: skip
-    with pytest.raises(DataError, match=r"expected a number, got '1,234'; --decimal , reads decimal commas"):
-        fitted(NUMBERS, path, delimiter=";", decimal=".")
+    for options in ({"decimal": "."}, {"thousands": ","}):
+        assert features(fitted(NUMBERS, path, delimiter=";", **options), path, delimiter=";")[0] == [
+            1234.0,
+            1012.3,
+        ]
     path = written(tmp_path, "n;p\n1,5;1.234\n2,5;5.678\n")
     for decimal in (None, ","):
         with pytest.raises(
-            DataError, match=r"'p': .*got '1\.234', where a decimal point and a thousands separator"
+            DataError,
+            match=r"'p': .*got '1\.234', where .* --thousands \. reads 1234; if it is 1\.234, write 1,234",
         ):
             fitted(NUMBERS, path, delimiter=";", decimal=decimal)
+        fm = fitted(NUMBERS, path, delimiter=";", decimal=decimal, thousands=".")
+        assert features(fm, path, delimiter=";") == [[1.5, 1234.0], [2.5, 5678.0]]
+    with pytest.raises(DataError, match="'n': .*got '1,5'; --decimal , reads decimal commas"):
+        fitted(NUMBERS, path, delimiter=";", decimal=".")
+
+
+NBSP, THIN, MINUS, CURLY = "\u00a0", "\u202f", "\u2212", "\u2019"
+DRESSED = {
+    "currency before": (["€ 110,00", "€ -5,50", "-€ 3,25", "€1,00"], [110, -5.5, -3.25, 1]),
+    "currency behind": (["3.10 $", "-4 $", "+2.5$"], [3.1, -4, 2.5]),
+    "currency code": (["USD 3.10", "USD 4", "USD -1"], [3.1, 4, -1]),
+    "per cent": (["12 %", "+3%", f"{MINUS}5{NBSP}%", "NA"], [12, 3, -5, -1]),
+    "unit": (["5 kg", "-3.5 kg", "1e2 kg"], [5, -3.5, 100]),
+    "months": (["36 months", "60 months"], [36, 60]),
+    "brackets": (["(5)", "7", "(1.5)"], [-5, 7, -1.5]),
+    "currency in brackets": (["$3.10", "($4.00)", "(5$)"], [3.1, -4, -5]),
+    "minus sign": ([f"{MINUS}5", "7.5"], [-5, 7.5]),
+    "two separators": (["1,234,567", "5", "1,234.5"], [1234567, 5, 1234.5]),
+    "comma behind": (["1.234,5", "5", "12.345.678"], [1234.5, 5, 12345678]),
+    "small beside large": (["958", "1,537", "2,000", "-3,250"], [958, 1537, 2000, -3250]),
+    "point beside": (["1,537", "998.5"], [1537, 998.5]),
+    "blanks": (["1 234", f"5{NBSP}678,5", f"1{THIN}234{THIN}567", "9"], [1234, 5678.5, 1234567, 9]),
+    "apostrophes": (["1'234.5", f"5{CURLY}678", "1234567"], [1234.5, 5678, 1234567]),
+    "all": (["€ 1.234,50", f"{MINUS}€ 1.000.000", "€ 0,5"], [1234.5, -1e6, 0.5]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "meant"), DRESSED.values(), ids=DRESSED)
+def test_numbers_with_separators_and_units_are_read_and_recorded(
+    tmp_path: Path, values: list[str], meant: list[float]
+) -> None:
+    path = written(tmp_path, "n;m\n" + "".join(f"{value};1\n" for value in values))
+    said: list[str] = []
+    fm = fitted(NUMBERS, path, said, delimiter=";")
+    want = [[number, 1.0] for number in meant]
+    assert features(fm, path, delimiter=";") == want
+    assert "n" in said[0].partition("; ")[2] or values[0].startswith(MINUS)
+    again = FeatureMap.loads(fm.dumps()) if hasattr(FeatureMap, "loads") else fm
+    assert again.columns.dialect == fm.columns.dialect
+    assert Columns.from_plain(fm.columns.to_plain()).to_plain() == fm.columns.to_plain()
+    # A row by itself, in the dialect that the model has recorded.
+    for value, row in zip(values, want, strict=True):
+        assert features(fm, written(tmp_path, f"n;m\n{value};1\n", "y.csv"), delimiter=";") == [row]
+
+
+@pytest.mark.parametrize(("values", "meant"), DRESSED.values(), ids=DRESSED)
+def test_labels_with_separators_and_units_are_numbers(
+    tmp_path: Path, values: list[str], meant: list[float]
+) -> None:
+    known = [(value, number) for value, number in zip(values, meant, strict=True) if value != "NA"]
+    rows = [(f"{value};{i}", number) for i, (value, number) in enumerate(30 * known)]
+    path = written(tmp_path, "y;x\n" + "".join(f"{row}\n" for row, _ in rows))
+    steps = [{"kind": "standardize"}, {"kind": "ridge", "task": "regression"}]
+    config = load_config({"steps": steps})
+    with InputOptions(delimiter=";").open(parse_location(path)) as source:
+        fm = fit_reader(config, source, "y")
+    assert fm.predictor.labels.type in ("integer", "number")
+    numbers = np.array([number for _, number in rows], float)
+    fitted_on = kafeat.fit({"steps": steps}, np.arange(len(rows))[:, None], numbers)
+    x = np.array([[0.0], [40.0]])
+    np.testing.assert_allclose(fm.predict(x), fitted_on.predict(x), rtol=1e-9)
+
+
+def test_a_number_without_the_unit_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    path, other = written(tmp_path, "n,m\n5 %,1\n7 %,2\n"), written(tmp_path, "n,m\n0.05,1\n", "y.csv")
+    fm = fitted(NUMBERS, path)
+    with pytest.raises(
+        DataError, match=r"expected a number, got '0\.05'; --unit % reads numbers without it, too"
+    ):
+        features(fm, other)
+    assert features(fm, other, unit=["%"]) == [[0.05, 1.0]]
+    both = written(tmp_path, "n,m\n5 %,1\n7,2\n9,2\n", "z.csv")
+    with pytest.raises(DataError, match=r"expected a number, got '5 %'; --unit % reads it"):
+        fitted(NUMBERS, both)
+    assert features(fitted(NUMBERS, both, unit=["%"]), both) == [[5.0, 1.0], [7.0, 2.0], [9.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    "values", [["Zone 1", "Zone 2"], ["1.5k", "2k"], [*(f"{i} kg" for i in range(20)), "light"]]
+)
+def test_text_that_looks_like_numbers_is_never_a_category_in_silence(
+    tmp_path: Path, values: list[str]
+) -> None:
+    path = written(tmp_path, "c,n\n" + "".join(f"{value},{i}\n" for i, value in enumerate(values)))
+    config = {"steps": [{"kind": "one_hot", "columns": ["c"]}]}
+    said: list[str] = []
+    with InputOptions().open(parse_location(path)) as source:
+        fit_reader(load_config(config), source, None, listener=Listener(warn=said.append))
+    [remedy] = [re.search(r"--unit '(.*)' reads", line)[1] for line in said if "column 'c'" in line]
+    read = fitted(NUMBERS, path, unit=[remedy], null_values=["light"])
+    assert len(features(read, path)[0]) == 2
+
+
+def test_options_that_contradict_the_values_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, 'n,m\n"1,537",1\n958,2\n"1,000",3\n"2,500",4\n')
+    with pytest.raises(
+        DataError, match=r"--decimal ,: expected such numbers, got '1,537', where ',' separates thousa"
+    ):
+        fitted(NUMBERS, path, decimal=",")
+    assert features(fitted(NUMBERS, path), path)[:2] == [[1537.0, 1.0], [958.0, 2.0]]
+    with pytest.raises(UsageError, match="--thousands: expected another mark than --decimal, got , for both"):
+        fitted(NUMBERS, path, decimal=",", thousands=",")
 
 
 def test_a_file_with_another_decimal_mark_is_refused(tmp_path: Path) -> None:
@@ -261,7 +370,7 @@ def test_random_tables_are_read_right_or_refused_with_the_remedy(
         assert not verdict[:2].isupper(), f"{of}: {values}: {verdict}"
         assert fuzz.oracle(of, values, tmp_path / "in.csv") == "same", f"{of}: {values}"
         found[verdict.partition(":")[0]] += 1
-    assert min(found["right"], found["refused"]) > 15
+    assert min(found["right"], found["refused"]) > 10
 
 
 def test_a_form_is_that_of_most_values() -> None:
@@ -286,7 +395,14 @@ def test_no_long_text_is_tried_in_every_way() -> None:
     long = 50_000 * "1"
     for word in (f"{long}x", f"{long}.{long}x", f"{long}e"):
         assert "null-values" in USUAL.remedy(word, may_miss=True)
-    assert guess_decimal([f"{long}e", "1.5", "2.5"], None) == (".", "", "")
+    for word in (
+        f"{long}e",
+        "a" + 50_000 * " " + "b",
+        50_000 * "(" + "1",
+        50_000 * " €" + "1",
+        f"1{50_000 * ' 1'}",
+    ):
+        assert guess_numbers([word, "1.5 €", "2.5 €", "3 €"], Asked()) is None
     form = "%Y-%m-%d %a%b%A%H%M%S%f%p%z"
     for word in (50_000 * "a", 50_000 * "mon", f"{long}Z"):
         assert time_pattern(form).fullmatch(f"2013-12-24 {word}!") is None
@@ -440,7 +556,7 @@ def test_whole_numbers_beside_decimal_commas_may_get_one_later(tmp_path: Path) -
     fm = fitted(NUMBERS, written(tmp_path, first + "2,5;2,25\n"), delimiter=";")
     assert fm.columns.dialect["decimal_commas"] == ["n", "k"]
     assert features(fm, tmp_path / "x.csv", delimiter=";")[-1] == [2.5, 2.25]
-    with pytest.raises(DataError, match=rf"row {LONG + 1} .*got '1\.234'; write numbers without thousands"):
+    with pytest.raises(DataError, match=rf"row {LONG + 1} .*got '1\.234'; --thousands \. reads 1234"):
         fitted(NUMBERS, written(tmp_path, first + "2,5;1.234\n"), delimiter=";")
     mixed = written(tmp_path, "n;k;m\n" + "1,5;2;2.5\n" * LONG + "2,5;2.25;2.5\n")
     assert features(fitted(NUMBERS, mixed, delimiter=";"), mixed, delimiter=";")[-1] == [2.5, 2.25, 2.5]
@@ -459,11 +575,12 @@ def test_the_option_holds_for_a_column_that_begins_with_empty_fields(tmp_path: P
 def test_a_later_file_is_read_with_the_mark_that_the_option_tells(tmp_path: Path) -> None:
     fm = fitted(NUMBERS, written(tmp_path, "n\n1.5\n", "y.csv"))
     for text, message in (
-        ("n\n1.234\n", "row 1 .*got '1.234'; write numbers without thousands"),
+        ("n\n1.234\n", "row 1 .*got '1.234'; --thousands . reads 1234"),
         ('n\n"1,5"\n1.5\n', "row 2 .*got '1.5'; --decimal . reads decimal points"),
     ):
         with pytest.raises(DataError, match=message):
             features(fm, written(tmp_path, text), decimal=",")
+    assert features(fm, written(tmp_path, "n\n1.234\n"), decimal=",", thousands=".") == [[1234.0]]
 
 
 def test_a_date_format_holds_where_no_value_tells_the_form(tmp_path: Path) -> None:

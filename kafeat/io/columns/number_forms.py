@@ -1,0 +1,180 @@
+"""Find how a column of text writes numbers: decimal marks, thousands separators, units, and brackets for a minus."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from kafeat.io.columns.dialect import BLANKS, COMMA, GROUPED, POINT, Asked, Dialect, mark_of
+
+_GAP = f"[{BLANKS}]*"
+_CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]+)?"
+_PARTED = re.compile(
+    rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?){_GAP}([+\-−]?){_GAP}({_CORE}){_GAP}([^0-9()+\-−]*)(\))?"
+)
+_UNIT_SIGNS = "%‰°′″"
+_CURRENCIES = re.compile(
+    "AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|NOK|NZD|PLN|RUB|SAR|SEK|SGD|THB|TRY|USD|"
+    "Fr|kr|Kr|Rs|zł"
+)
+# These may stand for powers of ten, by which a unit does not multiply.
+_POWERS = re.compile("[kKMB]|[bBmM]n|Mio|Mrd|Tsd|T")
+_LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
+_LONGEST = 200
+"""Longer texts are no numbers: patterns would try them in many ways."""
+_LEAST_LARGE = 3
+"""So many numbers with one mark before three digits, beside whole ones below 1,000, have thousands separators."""
+_SOME = 100
+_OTHER = {",": ".", ".": ","}
+
+
+class NumberForm(NamedTuple):
+    """The dialect of the numbers of a column; if it is not clear, the problem and a value that shows it.
+
+    `note` is about a column that remains text.
+    """
+
+    dialect: Dialect
+    problem: str = ""
+    shown: str = ""
+    note: str = ""
+
+
+class _Word(NamedTuple):
+    """A value that holds one number, its digits and marks, and what stands before or after these."""
+
+    text: str
+    core: str
+    unit: str
+    known: bool
+    """The unit is one that can be nothing else."""
+    brackets: bool
+
+
+def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
+    """Return how a column writes its numbers, or None if most values are no numbers in any form."""
+    counts = Counter(value.strip()[:_LONGEST] for value in values)
+    some = list(counts)[:_SOME]
+    if 2 * sum(counts[word] for word in some if len(word) < _LONGEST and _PARTED.fullmatch(word)) <= sum(
+        map(counts.__getitem__, some)
+    ):
+        return None
+    words = [word for word in (_word(text, asked.units) for text in counts) if word is not None]
+    shares = Counter[str]()
+    for word in words:
+        shares[word.unit] += counts[word.text]
+    unit = "" if asked.units or not shares else shares.most_common(1)[0][0]
+    taken = [word for word in words if word.unit == unit or word.unit in asked.units]
+    taken = [word for word in taken if any(form.fullmatch(word.core) for form in (POINT, COMMA, GROUPED))]
+    count = sum(counts[word.text] for word in taken)
+    if 2 * count <= len(values):
+        return None
+    if unit and (count < len(values) or not all(word.known for word in taken)):
+        others = counts.keys() - {word.text for word in taken}
+        if count < _NEARLY_ALL * len(values) or any(word.core[0] == "0" != word.core for word in taken):
+            return None
+        but = f", {min(others)[:40]!r} is not" if others else ""
+        note = f"values such as {taken[0].text[:40]!r} are no numbers{but}; --unit {unit!r} reads them as numbers"
+        return NumberForm(asked.dialect, note=note)
+    form = _separators(taken, asked, bool(unit))
+    units = asked.units or ((unit,) if unit else ())
+    dialect = replace(
+        form.dialect, units=units, bare=bool(asked.units), brackets=any(word.brackets for word in taken)
+    )
+    return form._replace(dialect=dialect)
+
+
+def _word(text: str, units: Sequence[str]) -> _Word | None:
+    """Return a value in parts, or None if it is not one number, alone or with one text beside it."""
+    match = _PARTED.fullmatch(text) if len(text) < _LONGEST else None
+    if match is None or (match[1] is None) != (match[6] is None):
+        return None
+    before, inner, core, after = match[2], match[3], match[4], match[5].strip()
+    if (before and after) or (inner and not before) or len(before + after) > _LONGEST_UNIT:
+        return None
+    known = before + after in units or _is_unit(before, after)
+    code = before and (inner or text[match.start(4) - 1] not in BLANKS)  # B-02 and A1
+    return None if code and not known else _Word(text, core, before + after, known, match[1] is not None)
+
+
+def _is_unit(before: str, after: str) -> bool:
+    """Return true for a currency, and behind a number for words and signs of units."""
+    unit = (before + after).removesuffix(".")
+    if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
+        return True
+    signs = any(char.isalpha() or char in _UNIT_SIGNS for char in after)
+    return signs and not _POWERS.fullmatch(unit) and '"' not in unit
+
+
+def _separators(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:
+    """Return the marks of numbers. Options decide where two readings are possible; what is beyond doubt stays."""
+    commas = [word for word in words if COMMA.fullmatch(word.core)]
+    points = [word for word in words if "." in word.core and POINT.fullmatch(word.core)]
+    both = {*commas, *points}
+    clear = next((word for word in words if word not in both and GROUPED.fullmatch(word.core)), None)
+    whole = [len(word.core) for word in words if word.core.isdigit()]
+    usual = replace(asked.numbers, decimal=".", units=(), bare=False)
+    usual = replace(usual, thousands="" if usual.thousands == "." else usual.thousands)
+    if clear is not None:
+        thousands = mark_of(clear.core.lstrip("0123456789")[0])
+        decimal = _OTHER.get(thousands) or (
+            "," if asked.decimal == "," or any("," in word.core for word in words) else "."
+        )
+        return _with_thousands(words, clear, thousands, decimal, asked)
+    for mark, marked, others in ((",", commas, points), (".", points, commas)):
+        large = [word for word in marked if GROUPED.fullmatch(word.core)]
+        doubt = mark == "," or unit or asked.decimal == "," or asked.thousands == "."
+        if not large or len(large) < len(marked) or not doubt or asked.decimal == mark == ".":
+            continue
+        sure = bool(others) or (bool(whole) and max(whole) < 4 and len(large) >= _LEAST_LARGE)
+        told = asked.thousands == mark or asked.decimal == _OTHER[mark]
+        if (sure and (mark == "," or told)) or asked.thousands == mark or (told and (mark == "," or unit)):
+            return _with_thousands(words, large[0], mark, _OTHER[mark], asked)
+        if asked.decimal != mark:
+            return NumberForm(usual, unclear(large[0].text, mark, asked.decimal == ","), large[0].text)
+    if commas and points and asked.decimal != ".":
+        got = (
+            f"expected one decimal mark, got {points[0].text!r} and {commas[0].text!r}: write one of the two"
+        )
+        return NumberForm(usual, got, commas[0].text)
+    decimal = "," if asked.decimal != "." and (commas or (asked.decimal and not points)) else "."
+    thousands = "" if asked.thousands in (None, decimal) else asked.thousands
+    return NumberForm(replace(usual, decimal=decimal, thousands=thousands))
+
+
+def unclear(text: str, mark: str, commas: bool) -> str:
+    """Return the problem of a number in which a mark may be of decimals or of thousands; others may have commas."""
+    core = re.sub(rf"[^0-9{mark}]", "", text)
+    plain = core.replace(mark, ".")
+    other = (
+        f"if it is {plain}, write {core.replace(mark, ',')}, as others have decimal commas"
+        if commas and mark == "."
+        else f"--decimal {mark} reads {plain}"
+    )
+    return (
+        f"expected a number, got {text!r}, where a decimal mark and a thousands separator look alike: "
+        f"--thousands {mark} reads {core.replace(mark, '')}; {other}"
+    )
+
+
+def _with_thousands(
+    words: Sequence[_Word], shown: _Word, thousands: str, decimal: str, asked: Asked
+) -> NumberForm:
+    """Return the form with separators of thousands, or the problem if it is not that of all words, or not as asked."""
+    dialect = Dialect(asked.dialect.nulls, decimal, thousands=thousands)
+    odd = next((word for word in words if not dialect.number.fullmatch(word.core)), None)
+    problem = ""
+    if odd is not None:
+        problem = (
+            f"expected one way to write numbers, got {shown.text!r} and {odd.text!r}: write one of the two"
+        )
+    elif asked.decimal == thousands:
+        problem = (
+            f"--decimal {thousands}: expected such numbers, got {shown.text!r}, where {thousands!r} separates "
+            "thousands: leave the option out"
+        )
+    return NumberForm(Dialect(asked.dialect.nulls) if problem else dialect, problem, shown.text)

@@ -6,12 +6,10 @@ import warnings
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from kafeat.config import Config, load_config
-from kafeat.contract.folds import Folds
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
@@ -22,7 +20,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.labelled import LabelledReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import location_of
-from kafeat.jobs.fit.intervals import refitted_intervals, refitted_scores
+from kafeat.jobs.fit.intervals import Refit
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
@@ -155,14 +153,13 @@ def fit_reader(
         return fm
     # Rows that a step has learned from are no longer rows that the model has not seen.
     seen = any(fitted.step.traits.takes_label for fitted in fm.chain.steps)
-    folds, scores = Folds.by(sampled.keys), list[tuple[float, ...]]()
+    refit, scores = Refit(fm, sampled, data, summary, count_jobs(jobs), listener), list[tuple[float, ...]]()
     if any(fitted.step.knows_own_labels(fitted.state) for fitted in fm.chain.steps):
-        scores = refitted_scores(fm, sampled, data, summary, count_jobs(jobs), listener)
-    fm = fit_predictor(fm, data, summary, jobs, listener, folds, intervals and not seen, scores)
+        scores = refit.scores()
+    fm = fit_predictor(fm, data, summary, jobs, listener, refit.folds, intervals and not seen, scores)
     if not intervals or not seen:
         return fm
-    find = partial(refitted_intervals, fm, sampled, data, summary, count_jobs(jobs), listener)
-    return with_intervals(fm, find, source.location, listener)
+    return with_intervals(fm, replace(refit, fm=fm, more=True).intervals, source.location, listener)
 
 
 def labelled(source: Reader, labels: LabelNames) -> Reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -47,11 +48,11 @@ class _Parts(NamedTuple):
     keys: KeyReader | None
 
     @classmethod
-    def of(cls, config: Config, data: TrainingData, rows: int, folds: Folds) -> Self:
-        """Return the parts of so many rows; `folds` are those that the penalty is chosen by."""
+    def of(cls, config: Config, data: TrainingData, rows: int, folds: Folds, more: bool) -> Self:
+        """Return the parts of so many rows: the folds that the penalty is chosen by, or `more` of random rows."""
         split_by = SplitBy.of(config)
-        if split_by is not None:
-            keys = KeyReader(split_by, data.source, config.seed)
+        keys = split_by and KeyReader(split_by, data.source, config.seed)
+        if keys is not None or not more:
             return cls(folds.count, folds.cuts, config.seed, folds, keys)
         parts = max(_FEWEST_FOLDS, _FEWEST_FITS * rows // _ENOUGH_ROWS)
         fitted = min(parts, -(-_ENOUGH_ROWS * parts // rows))
@@ -72,16 +73,34 @@ class _Parts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Refit:
-    """A model, its data and how they were divided, to fit models like it on parts of them."""
+class Refit:
+    """A model and its data, to fit models like it on parts of them: the folds, or `more` parts of random rows."""
 
     fm: FeatureMap
     sampled: SampledFit
     data: TrainingData
     summary: LabelSummary
-    task: PredictionTask
-    parts: _Parts
     jobs: int
+    listener: Listener
+    more: bool = False
+
+    @cached_property
+    def folds(self) -> Folds:
+        """The folds that the penalty is chosen by."""
+        return Folds.by(self.sampled.keys)
+
+    @cached_property
+    def parts(self) -> _Parts:
+        """The parts of the rows."""
+        return _Parts.of(self.fm.config, self.data, self.summary.rows, self.folds, self.more)
+
+    @cached_property
+    def task(self) -> PredictionTask:
+        """The task of the predictor that the config ends in."""
+        step = self.fm.config.predictor
+        if step is None:
+            raise TypeError("the config has no predictor")
+        return self.summary.task(step.task)
 
     def rows_of(self, kept: Iterable[int]) -> TrainingData:
         """Return the training rows of these parts."""
@@ -149,70 +168,47 @@ class _Refit:
         )
         return TrainingRows(Z, targets, of_folds, counts, counts), np.concatenate(parts)
 
+    def scores(self) -> list[tuple[float, ...]]:
+        """Return scores of the penalties on each part, by maps and predictors that have not seen it."""
+        step, scores = self.fm.config.predictor, list[tuple[float, ...]]()
+        for cut in () if step is None or len(step.multiples) < 2 else self.parts.cuts:
+            self.listener.phase(
+                f"fitting without part {cut.held + 1} of {self.parts.parts} to choose a penalty"
+            )
+            made = self.mapped(cut)
+            if made is not None and not self.sample_of([cut.held]).chosen.empty:
+                rows = self.rows_of([*cut.train, cut.held])
+                own = replace(self.folds, held=cut.held)
+                learned = learn_predictor(made[0], rows, self.summary, self.jobs, SILENT, own)[1]
+                scores.append(learned.scores)
+        return scores
 
-def refitted_scores(
-    fm: FeatureMap,
-    sampled: SampledFit,
-    data: TrainingData,
-    summary: LabelSummary,
-    jobs: int,
-    listener: Listener,
-) -> list[tuple[float, ...]]:
-    """Return scores of the penalties on each part of the rows, by maps and predictors that have not seen it."""
-    step = fm.config.predictor
-    if step is None or len(step.multiples) < 2:
-        return []
-    task, folds, split_by = summary.task(step.task), Folds.by(sampled.keys), SplitBy.of(fm.config)
-    keys = None if split_by is None else KeyReader(split_by, data.source, fm.config.seed)
-    parts = _Parts(folds.count, folds.cuts, fm.config.seed, folds, keys)
-    refit, scores = _Refit(fm, sampled, data, summary, task, parts, jobs), list[tuple[float, ...]]()
-    for cut in parts.cuts:
-        listener.phase(f"fitting without part {cut.held + 1} of {parts.parts} to choose a penalty")
-        made = refit.mapped(cut)
-        if made is not None and not refit.sample_of([cut.held]).chosen.empty:
-            rows = refit.rows_of([*cut.train, cut.held])
-            own = replace(folds, held=cut.held)
-            scores.append(learn_predictor(made[0], rows, summary, jobs, SILENT, own)[1].scores)
-    return scores
+    def intervals(self) -> Intervals | None:
+        """Return intervals from errors of rows that neither steps nor predictor had seen; None without any."""
+        task, (rows, parts) = self.task, self.scored()
+        outputs, others = np.full(rows.targets.shape, np.nan), dict[Cut, FeatureMap]()
+        for cut in self.parts.cuts:
+            self.listener.phase(f"fitting without the rows of fold {cut.held + 1} of {self.parts.parts}")
+            other = self.fitted(cut)
+            if other is not None and (parts == cut.held).any():
+                others[cut] = other
+                own = labelled_rows(self.rows_of([cut.held]), other, self.jobs, "predictions")
+                made = np.concatenate([one.results for one in own])
+                outputs[parts == cut.held] = made if task.classes is not None else task.targets(made)
+        outputs[rows.counts == 0.0] = np.nan
 
+        def sizes(errors: Floats, multiple: float) -> Floats:
+            """Return sizes in the features of each fold, whose model has not seen its rows, either."""
+            known, found = np.isfinite(errors).all(axis=1), np.full(errors.shape, np.nan)
+            for cut, other in others.items():
+                Z, learned, own = self.features(other), known & np.isin(parts, cut.train), parts == cut.held
+                if learned.any():
+                    equations = NormalEquations(Z.shape[1], errors.shape[1], self.jobs, folds=self.folds)
+                    some = rows.select(learned)
+                    equations.add_blocks(Z[learned], errors[learned], some.parts, some.weights)
+                    found[own] = equations.model_of(multiple)(Z[own].astype(np.float64))
+            return found
 
-def refitted_intervals(
-    fm: FeatureMap,
-    sampled: SampledFit,
-    data: TrainingData,
-    summary: LabelSummary,
-    jobs: int,
-    listener: Listener,
-) -> Intervals | None:
-    """Return intervals from errors of rows that neither steps nor predictor of a model had seen; None without any."""
-    step = fm.config.predictor
-    if step is None:
-        raise TypeError("the config has no predictor")
-    task, folds = summary.task(step.task), Folds.by(sampled.keys)
-    refit = _Refit(fm, sampled, data, summary, task, _Parts.of(fm.config, data, summary.rows, folds), jobs)
-    rows, parts = refit.scored()
-    outputs, others = np.full(rows.targets.shape, np.nan), dict[Cut, FeatureMap]()
-    for cut in refit.parts.cuts:
-        listener.phase(f"fitting without the rows of fold {cut.held + 1} of {refit.parts.parts}")
-        other = refit.fitted(cut)
-        if other is not None and (parts == cut.held).any():
-            others[cut] = other
-            own = labelled_rows(refit.rows_of([cut.held]), other, jobs, "predictions")
-            made = np.concatenate([one.results for one in own])
-            outputs[parts == cut.held] = made if task.classes is not None else task.targets(made)
-    outputs[rows.counts == 0.0] = np.nan
-
-    def sizes(errors: Floats, multiple: float) -> Floats:
-        """Return sizes in the features of each fold, whose model has not seen its rows, either."""
-        known, found = np.isfinite(errors).all(axis=1), np.full(errors.shape, np.nan)
-        for cut, other in others.items():
-            Z, learned, own = refit.features(other), known & np.isin(parts, cut.train), parts == cut.held
-            if learned.any():
-                equations = NormalEquations(Z.shape[1], errors.shape[1], jobs, folds=folds)
-                some = rows.select(learned)
-                equations.add_blocks(Z[learned], errors[learned], some.parts, some.weights)
-                found[own] = equations.model_of(multiple)(Z[own].astype(np.float64))
-        return found
-
-    with one_blas_thread(linalg=True):
-        return fit_intervals(HeldOut(rows, outputs), targets_of(task, summary, folds), jobs, sizes)
+        with one_blas_thread(linalg=True):
+            targets = targets_of(task, self.summary, self.folds)
+            return fit_intervals(HeldOut(rows, outputs), targets, self.jobs, sizes)

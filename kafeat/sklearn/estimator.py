@@ -18,7 +18,7 @@ from kafeat.jobs.fit.fit import columns_of
 from kafeat.jobs.fit.labels import check_label_array
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap as FittedMap
-from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
+from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels, take
 from kafeat.types import Array, Floats
 
 
@@ -95,11 +95,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         random_state: Any = None,
         sparse_output: bool = False,
     ) -> None:
-        super().__init__(
-            steps, config=config, seed=seed, dtype=dtype, fit_rows=fit_rows, chunk_rows=chunk_rows, n_jobs=n_jobs,
-            random_state=random_state,
-        )  # fmt: skip
-        self.sparse_output = sparse_output
+        take(locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the steps on rows X (n, d), with labels y (n,) if a step needs them."""

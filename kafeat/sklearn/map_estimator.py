@@ -30,7 +30,6 @@ from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.search import limit_landmarks
 from kafeat.model.feature_map import FeatureMap as FittedMap
-from kafeat.model.load import loads
 from kafeat.registry import build_step, kinds, step_class
 from kafeat.types import Array
 
@@ -148,6 +147,11 @@ def seed_of(random_state: Any) -> Any:
     return int(copy.randint(2**31 - 1))
 
 
+def take(parameters: dict[str, Any]) -> None:
+    """Set the attributes of an estimator to the parameters of its `__init__`, as scikit-learn wants them."""
+    vars(parameters.pop("self")).update(parameters)
+
+
 class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator that is made of the steps of a config."""
 
@@ -155,27 +159,6 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     _map: FittedMap
     intervals: bool = False
     """True for estimators that predict, if the errors of rows held out are to be kept."""
-
-    def __init__(
-        self,
-        steps: Any = None,
-        *,
-        config: Any = None,
-        seed: int = 0,
-        dtype: str | None = None,
-        fit_rows: int | str = 100_000,
-        chunk_rows: int = 8192,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.steps = steps
-        self.config = config
-        self.seed = seed
-        self.dtype = dtype
-        self.fit_rows = fit_rows
-        self.chunk_rows = chunk_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with `deep`, also `name` and `name__parameter` of every step."""
@@ -334,11 +317,6 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         tags.input_tags.positive_only = config.map_steps[0].traits.refuses_negative
         tags.target_tags.required = config.needs_label
         return tags
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if isinstance(state.get("_map"), bytes):  # of version 1.0.0
-            self._map = loads(state["_map"], "<pickle>")
 
 
 def _refuse_other_columns(X: Any) -> None:

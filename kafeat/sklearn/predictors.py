@@ -15,7 +15,7 @@ from kafeat.config import Config
 from kafeat.contract.step import Step
 from kafeat.errors import UsageError
 from kafeat.registry import build_step
-from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
+from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels, take
 from kafeat.types import Array, Floats
 
 
@@ -48,11 +48,7 @@ class _PredictingEstimator(MapEstimator):
         random_state: Any = None,
         intervals: bool = False,
     ) -> None:
-        super().__init__(
-            steps, config=config, seed=seed, dtype=dtype, fit_rows=fit_rows, chunk_rows=chunk_rows, n_jobs=n_jobs,
-            random_state=random_state,
-        )  # fmt: skip
-        self.intervals = intervals
+        take(locals())
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
         """Return for each row of X (n, d) what holds its label with a probability of `level`: see `FeatureMap`.

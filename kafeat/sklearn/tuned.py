@@ -15,7 +15,7 @@ from kafeat.config import load_config
 from kafeat.errors import KafeatWarning
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
-from kafeat.sklearn.map_estimator import as_value_errors, checked_labels, seed_of
+from kafeat.sklearn.map_estimator import as_value_errors, checked_labels, seed_of, take
 from kafeat.study.tune.result import no_data
 from kafeat.study.tune.space import SearchStart
 from kafeat.study.tune.tune import LEAST_ROWS, tune
@@ -95,16 +95,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.columns = columns
-        self.max_bytes_per_row = max_bytes_per_row
-        self.time = time
-        self.trials = trials
-        self.task = task
-        self.scoring = scoring
-        self.base = base
-        self.seeds = seeds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        take(locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the config on rows X (n, d) with labels y (n,), and fit it."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.io.columns.categories import Categories
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import FittedPredictor
 from kafeat.types import Array
@@ -41,11 +40,7 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
         "float64_steps": len(fm.chain.steps) if fm.dtype == "float64" else fm.chain.cast_after,
         "chunk_rows": fm.chunk_rows,
         "columns": [name for name, _ in fm.columns.inputs],
-        "categories": {
-            column.name: list(column.categories.values)
-            for column in fm.columns.features
-            if isinstance(column.categories, Categories)
-        },
+        "categories": fm.columns.categories,
         "dialect": fm.columns.to_plain().get("dialect"),
         "config": fm.config.to_plain(),
         "steps": [

@@ -1,14 +1,15 @@
-"""Describe a model file as builtins."""
+"""Describe a model file as builtins, and the shares of columns in a metric that was learned from a label."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
-from kafeat.chain.chain import FittedStep
-from kafeat.io.columns.categories import Categories
+import numpy as np
+
+from kafeat.chain.chain import FittedStep, sources_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.importance import importance_of
 from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor
 
@@ -40,18 +41,14 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "n_features_in": len(fm.columns.inputs),
         "n_components": fm.n_components,
         "columns": [name for name, _ in fm.columns.inputs],
-        "categories": {
-            column.name: list(column.categories.values)
-            for column in fm.columns.features
-            if isinstance(column.categories, Categories)
-        },
+        "categories": fm.columns.categories,
         "times": [column.name for column in fm.columns.features if column.times],
         "dialect": fm.columns.dialect,
         "by_position": fm.columns.positional,
         "seen": _ranges(fm),
         "drift_test_rows": None if fm.feature_mean is None else fm.feature_mean.rows,
         "unit_scale": fm.unit_scale,
-        "steps": [{**_step(fitted), **_importance(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
+        "steps": [{**_step(fitted), **importance_of(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
         "predictor": None if fm.predictor is None else _predictor(fm.predictor),
         "contains_training_rows": any(fitted.step.traits.keeps_rows for fitted in fm.chain.steps),
         "reference": fm.chain.exact_kernel_note(),
@@ -70,9 +67,25 @@ def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
     }
 
 
-def _importance(fm: FeatureMap, i: int) -> dict[str, Any]:
-    found = importance_of(fm, i)
-    return {} if found is None else {"importance": found.shares, "directions": found.directions}
+def importance_of(fm: FeatureMap, i: int) -> dict[str, Any]:
+    """Return what the step with this index has learned of its inputs, nothing if it learns no metric.
+
+    It is the share of each column in the metric, the largest first, and the number of directions that count: of
+    eigenvalues that sum to 90 % of all. Shares are what the metric stretches, and not what columns are worth: a rare
+    category has a large slope. Where the steps before it mix columns, they are those of the inputs of the step.
+    """
+    state = fm.chain.steps[i].state
+    if "importance" not in state:
+        return {}
+    weights, spectrum = state["importance"], state["spectrum"]
+    sources = sources_of(fm.chain.steps[:i]) if i else np.arange(len(weights))
+    if sources is None:
+        names: Sequence[str] = [f"input {j}" for j in range(len(weights))]
+    else:
+        names, weights = fm.columns.names, np.bincount(sources, weights, fm.chain.n_features_in)
+    shares = {names[j]: float(weights[j]) for j in np.argsort(-weights, kind="stable")}
+    directions = int(np.searchsorted(np.cumsum(spectrum), 0.9 * spectrum.sum()) + 1)
+    return {"importance": shares, "directions": directions}
 
 
 def _step(fitted: FittedStep) -> dict[str, Any]:

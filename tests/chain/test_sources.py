@@ -8,7 +8,7 @@ import pytest
 
 import kafeat
 from kafeat.chain.chain import Chain, sources_of
-from kafeat.model.importance import importance_of
+from kafeat.jobs.inspect import importance_of
 
 STEPS = [
     {"kind": "missing_indicator"},
@@ -59,7 +59,7 @@ def test_an_output_changes_with_the_column_that_it_belongs_to_only() -> None:
 
 def test_importance_is_told_by_input_columns_where_steps_made_several_of_one() -> None:
     fm = kafeat.fit({"steps": [*STEPS, {"kind": "metric"}]}, table(), label="label")
-    shares = importance_of(fm, len(STEPS)).shares
+    shares = importance_of(fm, len(STEPS))["importance"]
     assert set(shares) == {"kind", "x", "time", "town", "y"}
     assert sum(shares.values()) == pytest.approx(1.0)
     assert max(shares, key=shares.get) == "town"
@@ -69,4 +69,4 @@ def test_outputs_that_mix_columns_belong_to_none() -> None:
     fm = kafeat.fit(
         {"steps": [*STEPS, {"kind": "pca", "n_components": 3}, {"kind": "metric"}]}, table(), label="label"
     )
-    assert set(importance_of(fm, len(STEPS) + 1).shares) == {"input 0", "input 1", "input 2"}
+    assert set(importance_of(fm, len(STEPS) + 1)["importance"]) == {"input 0", "input 1", "input 2"}

@@ -134,6 +134,12 @@ class Columns:
         )
 
     @property
+    def categories(self) -> dict[str, list[str]]:
+        """The categories of each column that has them."""
+        known = {column.name: column.categories for column in self.features}
+        return {name: list(one.values) for name, one in known.items() if isinstance(one, Categories)}
+
+    @property
     def times(self) -> frozenset[str]:
         """Names of the features that are read as times."""
         return frozenset(column.name for column in self.features if column.times)

@@ -177,18 +177,14 @@ def _heaviest(importance: dict[str, float]) -> str:
 
 
 def _show_search(search: dict[str, Any], verbose: bool) -> None:
+    from kafeat.jobs.fit.search import spell_value
+
     if "scores" in search:
         curve = zip(search["values"], search["scores"], strict=True)
         how = "by validation score"
     else:
         curve = zip(search["widths"], search["errors"], strict=True)
         how = f"for an error of {search['target_error']:g}"
-    tried = [f"{_value(value)}: {figure:.4g}" for value, figure in curve]
+    tried = [f"{spell_value(value)}: {figure:.4g}" for value, figure in curve]
     more = f" ({', '.join(tried)})" if verbose or len(tried) <= _MOST_SHOWN else f", of {len(tried)} values"
-    log.show(f"{search['parameter']}: {_value(search['chosen'])} chosen {how}{more}")
-
-
-def _value(value: Any) -> str:
-    from kafeat.contract.describe import spell
-
-    return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else spell(value)
+    log.show(f"{search['parameter']}: {spell_value(search['chosen'])} chosen {how}{more}")

@@ -32,7 +32,7 @@ from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.ridge import NormalEquations
-from kafeat.maths.scoring import ScoringName, score_of
+from kafeat.maths.scoring import score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.provenance import ChosenParameter
 from kafeat.registry import build_step
@@ -245,7 +245,7 @@ def _shuffled(sample: Sample, rng: np.random.Generator, most_rows: int) -> Array
 @contextmanager
 def trying(values: Mapping[str, Any]) -> Iterator[None]:
     """Name the values that are tried in errors about the rows."""
-    said = ", ".join(f"{place} = {_said(value)}" for place, value in values.items())
+    said = ", ".join(f"{place} = {spell_value(value)}" for place, value in values.items())
     try:
         yield
     except InvalidValueError as refused:
@@ -256,17 +256,17 @@ def trying(values: Mapping[str, Any]) -> Iterator[None]:
         raise DataError(f"{said}: {error}") from None
 
 
-def _said(value: Any) -> str:
+def spell_value(value: Any) -> str:
+    """Return a value of a parameter as text."""
     return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else spell(value)
 
 
+Score = Callable[[SampleSplit, list[Recipe]], float]
+"""Return the score of recipes on a split."""
+
+
 def _choose_values(
-    recipes: list[Recipe],
-    folds: list[SampleSplit],
-    rng: np.random.Generator,
-    options: SearchOptions,
-    predict: HeldOutPredictions,
-    kind: TaskKind,
+    recipes: list[Recipe], folds: list[SampleSplit], score_on: Score, options: SearchOptions
 ) -> list[ChosenParameter]:
     """Return the choice of the best value for every `validate` by the mean score over the folds."""
     values = {place: holder[key]["validate"] for place, holder, key in open_searches(recipes, "validate")}
@@ -277,7 +277,7 @@ def _choose_values(
         if name not in tried:
             settled = _settled(recipes, "validate", chosen)
             with trying(chosen):
-                each = [_score(fold, settled, rng, predict, options.scoring, kind) for fold in folds]
+                each = [score_on(fold, settled) for fold in folds]
             tried[name] = chosen, float(np.mean(each))
         return tried[name][1]
 
@@ -292,26 +292,6 @@ def _choose_values(
         )
         for place, own in values.items()
     ]
-
-
-def _score(
-    split: SampleSplit,
-    recipes: list[Recipe],
-    rng: np.random.Generator,
-    predict: HeldOutPredictions,
-    scoring: ScoringName,
-    kind: TaskKind,
-) -> float:
-    task, predicted, labels = split.predictions(split.fit(recipes, rng), predict, kind)
-    if scoring == "log_loss" and task.classes is not None:
-        predicted = held_out_probabilities(predicted, task.numbers(labels))
-    found = score_of(scoring, task, predicted, labels)
-    if not np.isfinite(found):
-        raise DataError(
-            f"validate: expected a score for every value, got none: labels must differ among the {len(labels):,} rows"
-            " held out"
-        )
-    return found
 
 
 def _try_values(
@@ -366,13 +346,26 @@ def settle(
             raise UsageError(
                 f"steps[{i}].{step.traits.unsaved}: parameters cannot be chosen from the data for it: give values"
             )
+
+    def score(split: SampleSplit, recipes: list[Recipe]) -> float:
+        task, predicted, labels = split.predictions(split.fit(recipes, rng), predict, kind)
+        if options.scoring == "log_loss" and task.classes is not None:
+            predicted = held_out_probabilities(predicted, task.numbers(labels))
+        found = score_of(options.scoring, task, predicted, labels)
+        if not np.isfinite(found):
+            raise DataError(
+                "validate: expected a score for every value, got none: labels must differ among the "
+                f"{len(labels):,} rows held out"
+            )
+        return found
+
     recipes = [step.recipe() for step in steps]
     split = train_and_test(sample, rng, options.rows)
     folds = [split] if options.folds is None else folds_of(sample, rng, options.folds, options.rows)
     records = []
     # Values first, as the width that a map needs depends on them.
     if any(open_searches(recipes, "validate")):
-        records = _choose_values(recipes, folds, rng, options, predict, kind)
+        records = _choose_values(recipes, folds, score, options)
         recipes = _settled(recipes, "validate", {record.parameter: record.chosen for record in records})
     for place, holder, key in list(open_searches(recipes, "target_error")):
         records.append(_reach(recipes, holder, place, split, rng))

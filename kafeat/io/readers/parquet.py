@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,15 +14,17 @@ import pyarrow.parquet as pq
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
-from kafeat.io.columns.numbers import is_text, storage_of
+from kafeat.io.columns.numbers import is_text, storage_of, stored
 from kafeat.io.readers.base import Chunk, damage, wrong_count
-from kafeat.io.readers.int96 import Unit, exact_unit
 from kafeat.io.readers.table import ArrowReader, cut
 from kafeat.io.readers.wide_integers import WideIntegers, narrowed_footer
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.types import Array
 
+Unit = Literal["s", "us", "ns"]
+_PER_SECOND: dict[Unit, int] = {"us": 10**6, "ns": 10**9}
+_ROWS = 1 << 16
 READ_BUFFER = 1 << 16
 """Size of the buffer for column chunks: a row group is never held in memory as a whole."""
 
@@ -238,3 +240,37 @@ def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
                     f"got {error.object[:60]!r}"
                 ) from error
         raise
+
+
+def exact_unit(location: str, name: str, in_seconds: pq.ParquetFile, in_nanoseconds: pq.ParquetFile) -> Unit:
+    """Return the unit in which every INT96 is exact: microseconds if there are no digits below them.
+
+    An INT96 is a day, and nanoseconds in it; Arrow wraps what 64 bits do not hold. Both files
+    are the same one, read in these units. A value that the unit does not hold is refused.
+    """
+    unit: Unit = "us"
+    beyond: dict[Unit, tuple[int, int]] = {}
+    pieces = [cut(file.iter_batches(_ROWS, columns=[name]), _ROWS) for file in (in_seconds, in_nanoseconds)]
+    for (row, coarse), (_, fine) in zip(*pieces, strict=True):
+        seconds, counts = (_counts(table.column(name)) for table in (coarse, fine))
+        # Seconds hold every day. The counts may have wrapped; the product wraps alike, so the difference is right.
+        rest = counts - seconds * _PER_SECOND["ns"]
+        unit = "ns" if (rest % 1000).any() else unit
+        for each, per_second in _PER_SECOND.items():
+            held = seconds * per_second + rest // (_PER_SECOND["ns"] // per_second)
+            for place in np.flatnonzero(held // per_second != seconds)[:1]:
+                beyond.setdefault(each, (row + int(place), int(seconds[place])))
+    if unit in beyond:
+        row, second = beyond[unit]
+        why = ", as other values have digits below a microsecond" if unit == "ns" else ""
+        raise DataError(
+            f"{location}: {spell_row(row)}, column {quoted(name)}: expected a time that 64 bits of "
+            f"{'nano' if unit == 'ns' else 'micro'}seconds can hold{why}, got {np.datetime64(second, 's')}; "
+            "leave the column out, or write it as text"
+        )
+    return unit
+
+
+def _counts(column: pa.ChunkedArray) -> Array:
+    """Return the stored numbers of timestamps, and 0 for null."""
+    return stored(column.cast(pa.int64()).fill_null(0).combine_chunks())

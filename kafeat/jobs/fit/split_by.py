@@ -13,9 +13,9 @@ from kafeat.config import Config
 from kafeat.contract.folds import RowKeys
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.fields import fields_of, require
-from kafeat.io.columns.keys import bits_or_text
 from kafeat.io.columns.selection import date_form
 from kafeat.io.columns.times import column_seconds, spell_time_problem
+from kafeat.io.columns.values import bits_or_text
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.maths.row_sample import mixed
 from kafeat.types import Array

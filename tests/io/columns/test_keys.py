@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from kafeat.io.columns.keys import bits_or_text
+from kafeat.io.columns.values import bits_or_text
 
 LARGE = 2**53 + 1
 

@@ -33,7 +33,10 @@ def transform_file(model, source, target, **options: Any) -> TransformResult:
     """Write the features of `source` to `target`. The model is a map or its file."""
     place = location_of(model)
     fm = model if place is None else load_from(place)
-    return transform.transform_file(fm, parse_location(source), parse_location(target), **gathered(options))
+    given = gathered(options)
+    own = {name: given.pop(name) for name in ("reading", "writing", "rules", "jobs") if name in given}
+    job = transform.TransformJob(fm, **own)
+    return transform.transform_file(job, parse_location(source), parse_location(target), **given)
 
 
 def transform_parts(

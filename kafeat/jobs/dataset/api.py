@@ -78,7 +78,8 @@ def _run(request: DatasetRequest, plan: DatasetPlan, outcomes: Outcomes, announc
     unknown_files = plan.previous.remaining(request.target, {*journal.done, *removed})
     without_input = set() if plan.parts is None else {*removed} - {part.name for part in plan.parts}
     lost = plan.previous.lost(request.target, journal.failed)
-    return journal.result(len(kept), outputs, seconds, tuple(sorted(without_input)), unknown_files, lost)
+    files = {"removed": tuple(sorted(without_input)), "unknown_files": unknown_files, "lost": lost}
+    return journal.result(len(kept), outputs, seconds, **files)
 
 
 def _write_parts(
@@ -122,9 +123,12 @@ def run(
             done = transform_parts(request, announce)
         else:
             done = transform_file(
-                request.map, request.source, request.target, reading=request.reading, writing=request.writing,
-                rules=request.rules, jobs=request.engine.jobs, announce=announce, hashed=request.stats is not None,
-            )  # fmt: skip
+                request.job,
+                request.source,
+                request.target,
+                announce=announce,
+                hashed=request.stats is not None,
+            )
         if file is not None:
             json.dump(stats(request, done), file, indent=2, ensure_ascii=False)
             file.write("\n")

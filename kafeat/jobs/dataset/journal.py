@@ -110,16 +110,8 @@ class Journal:
         """Write the final manifest."""
         self.write(state="incomplete" if self._failures else "complete", seconds=round(seconds, 3))
 
-    def result(
-        self,
-        kept: int,
-        outputs: Outputs,
-        seconds: float,
-        removed: tuple[str, ...],
-        unknown_files: tuple[str, ...],
-        lost: tuple[str, ...],
-    ) -> DatasetResult:
-        """Sum up the parts."""
+    def result(self, kept: int, outputs: Outputs, seconds: float, **files: tuple[str, ...]) -> DatasetResult:
+        """Sum up the parts; `files` are lists that are known elsewhere."""
         records = sorted(self._records.values(), key=lambda one: one.name)
         bad = (f"{one.name}: {one.first_bad_row or 'a row'}" for one in records if one.bad_rows)
         drifts = [record.drift for record in records if record.drift is not None]
@@ -136,12 +128,10 @@ class Journal:
             clipped=sum(record.clipped for record in records),
             bad_rows=sum(record.bad_rows for record in records),
             failed=tuple(self._failures[name] for name in sorted(self._failures)),
-            removed=removed,
-            unknown_files=unknown_files,
             largest_drift=max(drifts, key=lambda drift: drift.share, default=None),
             drifts_known=len(drifts),
             least_p_value=min((one.p_value for one in records if one.p_value is not None), default=None),
-            lost=lost,
+            **files,
             all_bad=tuple(one.name for one in records if 0 < one.rows_read == one.bad_rows),
             first_bad_row=next(bad, None),
         )

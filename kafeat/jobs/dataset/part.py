@@ -139,13 +139,9 @@ def _outcome(task: PartTask) -> Outcome:
     if rules.rejects is not None:
         rules = replace(rules, rejects=rules.rejects.join(rejects_name(part.name)))
     done = transform_file(
-        request.map,
+        replace(request.job, rules=rules),
         part.location,
         task.target,
-        reading=request.reading,
-        writing=request.writing,
-        rules=rules,
-        jobs=request.engine.jobs,
         announce=lambda _rows: liveness_check(request.writing.guard, task.stop),
         hashed=True,
         only=part.only,
@@ -229,7 +225,7 @@ def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]
     with request.reading.open(request.source, None if entry is None else entry.stamp) as opened:
         format = format_of(LocalPath(name_of_part(request, 0, 0)))
         writing = replace(request.writing, overwrite=True, sweep=False)
-        stream = OpenTransform(request.map, opened, format, writing, request.rules, request.engine.jobs)
+        stream = OpenTransform(replace(request.job, writing=writing), opened, format)
         height = (request.rows_per_file or 0) // request.map.chunk_rows
         for number, (start, chunks) in enumerate(_cut(stream.chunks(), height)):
             part = replace(part, name=name_of_part(request, number, 0))

@@ -27,13 +27,9 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
     if parts is None:
         _refuse_for_text(request)
     if parts is not None or request.source.kind() == "file":
-        _refuse_request(request, parts or [first_text_part(request)])
+        # Of a text, the number of whose parts is not known before it is read, the first one.
+        _refuse_request(request, parts or [Part(name_of_part(request, 0, 1), request.source, 0, "")])
     return parts
-
-
-def first_text_part(request: DatasetRequest) -> Part:
-    """Return the first part of a text file, whose number of rows is not known before it is read."""
-    return Part(name_of_part(request, 0, 1), request.source, 0, "")
 
 
 def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
@@ -58,9 +54,7 @@ def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
         return None  # a damaged file does not end the run
     with opened:
         try:
-            OpenTransform(request.map, opened, format, request.writing, request.rules, None).check(
-                request.target.join(part.name)
-            )
+            OpenTransform(request.job, opened, format).check(request.target.join(part.name))
         except KafeatError as error:
             return error
     return None

@@ -29,6 +29,7 @@ from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, Tran
 from kafeat.jobs.transform.outputs import levels_of
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.jobs.transform.result import rejects_name
+from kafeat.jobs.transform.transform import TransformJob
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
 
@@ -270,6 +271,11 @@ class DatasetRequest:
     def map(self) -> FeatureMap:
         """The map, which need not be one that can be saved."""
         return self.model if isinstance(self.model, FeatureMap) else self.shared_map.map
+
+    @property
+    def job(self) -> TransformJob:
+        """The work on one file."""
+        return TransformJob(self.map, self.reading, self.writing, self.rules, self.engine.jobs)
 
     @property
     def cautions(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import IO
 
 from kafeat._version import __version__
@@ -31,15 +31,22 @@ Announce = Callable[[int | None], Progress]
 _DROP, _NULL = "; --on-bad-rows drop leaves such rows out", ", null marks them"
 
 
+@dataclass(frozen=True)
+class TransformJob:
+    """A map, how its input is read and its output is written, and rules for bad rows and drift."""
+
+    fm: FeatureMap
+    reading: InputOptions = InputOptions()
+    writing: OutputOptions = OutputOptions()
+    rules: RowOptions = STRICT
+    jobs: int | None = None
+
+
 def transform_file(
-    fm: FeatureMap,
+    job: TransformJob,
     source: Location,
     target: Location,
     *,
-    reading: InputOptions = InputOptions(),
-    writing: OutputOptions = OutputOptions(),
-    rules: RowOptions = STRICT,
-    jobs: int | None = None,
     announce: Announce | None = None,
     hashed: bool = False,
     only: tuple[int, int] | None = None,
@@ -52,14 +59,13 @@ def transform_file(
     after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
-    format = format_of(target, writing.format)
+    format = format_of(target, job.writing.format)
     started = time.perf_counter()
-    rules.check(fm)
-    seen = _columns_to_see(fm, source, target, format, reading, writing)
-    with reading.open(source, stamp, seen) as opened:
+    job.rules.check(job.fm)
+    with job.reading.open(source, stamp, _columns_to_see(job, source, target, format)) as opened:
         if only is not None:
             opened = opened.select_rows(*only)
-        stream = OpenTransform(fm, opened, format, writing, rules, jobs)
+        stream = OpenTransform(job, opened, format)
         progress = announce(opened.rows) if announce else None
         first = None if only is None else only[0]
         counts = stream.write_chunks(stream.chunks(), target, opened.rows, progress, first, hashed=hashed)
@@ -67,21 +73,17 @@ def transform_file(
 
 
 def _columns_to_see(
-    fm: FeatureMap,
-    source: Location,
-    target: Location,
-    format: Format,
-    reading: InputOptions,
-    writing: OutputOptions,
+    job: TransformJob, source: Location, target: Location, format: Format
 ) -> Sequence[str] | None:
     """Return the columns of which values are needed before rows can be given as they come; None if they cannot be.
 
     What all of the first bytes would tell must not change the output: the columns of a model are known, but types of
     passthrough columns, and what options say about columns, follow from values.
     """
+    reading, writing = job.reading, job.writing
     flows = isinstance(target, StandardStream) and format.text and writing.compression in (None, "none")
     told = reading.decimal is not None or reading.date_format
-    if not flows or told or fm.columns.positional != reading.no_header:
+    if not flows or told or job.fm.columns.positional != reading.no_header:
         return None
     if format_of(source, reading.input_format, "--input-format").delimited and not format.typed:
         return ()
@@ -91,23 +93,16 @@ def _columns_to_see(
 class OpenTransform:
     """A transform of an open input to one output, or to several, one after the other."""
 
-    def __init__(
-        self,
-        fm: FeatureMap,
-        opened: Reader,
-        format: Format,
-        writing: OutputOptions,
-        rules: RowOptions,
-        jobs: int | None,
-    ) -> None:
-        self._fm, self._opened, self._format = fm, opened, format
-        self._writing, self._rules, self._jobs = writing, rules, jobs
+    def __init__(self, job: TransformJob, opened: Reader, format: Format) -> None:
+        self._fm, self._opened, self._format = job.fm, opened, format
+        self._writing, self._rules, self._jobs = job.writing, job.rules, job.jobs
+        writing = job.writing
         every = [field.name for field in opened.fields]
         keep = every if writing.keep is None else as_spelled(opened, writing.keep)
-        self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
+        self._columns = match(opened, job.fm.columns, () if writing.keep is None else keep, "--keep")
         self._keep = keep
         self._outputs = outputs_of(
-            fm, writing, sparse=format.sparse, only_numbers=format.passthrough != "columns"
+            job.fm, writing, sparse=format.sparse, only_numbers=format.passthrough != "columns"
         )
 
     def chunks(self) -> Iterator[Chunk]:

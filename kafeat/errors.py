@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 MOST = 20
 """Number of failures that a message lists."""
@@ -104,21 +104,13 @@ class GateError(KafeatError):
     exit_code = 6
 
 
-class _Failed(Protocol):
-    """A part of a data set that could not be written."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def error(self) -> str: ...
-    @property
-    def exit_code(self) -> int: ...
-
-
 class PartsError(KafeatError):
-    """Some parts of a data set failed; the message has a line for each, and the exit code is the largest."""
+    """Some parts of a data set failed; the message has a line for each, and the exit code is the largest.
 
-    def __init__(self, place: str, done: int, failed: Sequence[_Failed]) -> None:
+    Each of `failed` has a name, an error and an exit code.
+    """
+
+    def __init__(self, place: str, done: int, failed: Sequence[Any]) -> None:
         self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]  # of the class elsewhere
         self.failed = tuple(failed)
         self.summary = without_secrets(

@@ -404,7 +404,8 @@ class Chain:
             if after_sampler and fitted.step.traits.needs_coordinates:
                 computed = i
             # A scaler turns coordinates into coordinates, unless it stands after a sampler itself.
-            after_sampler = _gives_gram(fitted.step, after_sampler)
+            coordinates = not after_sampler or fitted.step.traits.needs_coordinates
+            after_sampler = not (isinstance(fitted.step, Scaler) and coordinates)
             own = fitted.step.traits.own_kernel
             if own is not None:
                 notes.append(
@@ -451,9 +452,3 @@ def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates
 def leading_scalers(steps: Sequence[Step]) -> int:
     """The number of scalers that come first."""
     return next((i for i, step in enumerate(steps) if not isinstance(step, Scaler)), len(steps))
-
-
-def _gives_gram(step: Step, after_sampler: bool) -> bool:
-    if isinstance(step, Scaler):
-        return after_sampler and not step.traits.needs_coordinates
-    return True

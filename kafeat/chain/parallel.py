@@ -105,6 +105,11 @@ class ParallelChains(Step):
         for i, part in enumerate(self.maps):
             yield part, [of_steps.get(f"{i}.{j}", {}) for j in range(len(part.steps))]
 
+    def _steps_with(self, state: State) -> Iterator[tuple[Step, State]]:
+        """All steps, each with its state."""
+        for part, states in self._parts(state):
+            yield from zip(part.steps, states, strict=True)
+
     def chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
         """Per map, the indices of its columns and its chain; ValueError where the state disagrees with the recipe."""
         chains = []
@@ -143,17 +148,11 @@ class ParallelChains(Step):
         return dtypes
 
     def fit_warnings(self, state: State) -> Iterator[str]:
-        for part, states in self._parts(state):
-            for step, of_step in zip(part.steps, states, strict=True):
-                yield from step.fit_warnings(of_step)
+        for step, of_step in self._steps_with(state):
+            yield from step.fit_warnings(of_step)
 
     def knows_own_labels(self, state: State) -> bool:
-        parts = self._parts(state)
-        return any(
-            step.knows_own_labels(of_step)
-            for part, states in parts
-            for step, of_step in zip(part.steps, states, strict=True)
-        )
+        return any(step.knows_own_labels(of_step) for step, of_step in self._steps_with(state))
 
     def widths(self, state: State, n_features_in: int) -> list[int]:
         """Return the number of outputs of each map."""

@@ -97,13 +97,14 @@ def _start(kind: str) -> str:
 
 
 def _check(files: tuple[str, ...]) -> None:
-    from kafeat.config.experiment import is_experiment
+    from kafeat.config.experiment import KEY
+    from kafeat.config.load import top_keys
     from kafeat.errors import ConfigError
 
     problems: list[str] = []
     for name in files:
         try:
-            content = _experiment(name) if is_experiment(name) else _steps(name)
+            content = _experiment(name) if KEY in top_keys(name) else _steps(name)
         except ConfigError as error:
             problems += error.problems
             continue

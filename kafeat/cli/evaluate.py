@@ -234,7 +234,7 @@ def _score(data: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _evaluate(data: str, experiment: str | None, values: dict[str, Any]) -> Report:
     """Evaluate models, the recipes of --config and those of the experiment."""
-    from kafeat.cli.progress import steps_of
+    from kafeat.cli.progress import progress
     from kafeat.study.evaluate import evaluate as job
 
     recipes, expected = _recipes(values.pop("config"), experiment)
@@ -242,8 +242,8 @@ def _evaluate(data: str, experiment: str | None, values: dict[str, Any]) -> Repo
         raise UsageError(
             "evaluate: expected --model MODEL, --config CONFIG.yaml or --experiment NAME, got none of them"
         )
-    with steps_of() as say, expected:
-        results = job(data=data, config=recipes, say=say, listener=log.listener(), **values)
+    with progress("evaluate") as announce, expected:
+        results = job(data=data, config=recipes, say=announce.phase, listener=log.listener(), **values)
     return cast("Report", results)
 
 

@@ -68,7 +68,10 @@ _LARGEST = 1 << 53
 
 
 class _Number(click.IntRange):
-    """A whole number with bounds; the help is silent about the largest number that any option takes."""
+    """A whole number with bounds; the help is silent about the largest number that any option takes.
+
+    Larger ones are refused before anything is allocated for them.
+    """
 
     def _describe_range(self) -> str:
         return f"x>={self.min}" if self.max == _LARGEST else super()._describe_range()
@@ -77,11 +80,6 @@ class _Number(click.IntRange):
         if str(value).isdecimal() and int(value) > _LARGEST:
             self.fail(f"{value} is not in the range {self.min}<=x<={self.max}.", param, ctx)
         return super().convert(value, param, ctx)
-
-
-def number(least: int, most: int = _LARGEST) -> click.IntRange:
-    """Return the type of a whole number. Larger ones are refused before anything is allocated for them."""
-    return _Number(least, most)
 
 
 KIND, COLUMN = KindName(), ColumnName()
@@ -109,7 +107,7 @@ def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
         return click.Choice(says.choices)
     match kind.removesuffix(" | None"):
         case "int":
-            return number(int(says.least), _LARGEST if says.most is None else int(says.most))
+            return _Number(int(says.least), _LARGEST if says.most is None else int(says.most))
         case "float" | "float | Sequence[float]":
             return click.FloatRange(says.least, says.most, min_open=says.least_open, max_open=says.most_open)
         case "str | Sequence[str]" if not says.multiple:

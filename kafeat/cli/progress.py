@@ -61,25 +61,6 @@ def progress(what: str, unit: str = "rows") -> Iterator[Announcer]:
         yield Announcer(what, bar)
 
 
-@contextmanager
-def steps_of() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows the current step of a long job."""
-    if not log.live():
-        yield lambda _step: check()
-        return
-    from rich.text import Text
-
-    from kafeat.errors import visible
-
-    with log.console(stderr=True).status("") as status:
-
-        def say(step: str) -> None:
-            check()
-            status.update(Text(visible(step)))  # a text would be read as markup
-
-        yield say
-
-
 Show = Callable[["Search", "Trial"], None]
 
 _SHOWN = 5

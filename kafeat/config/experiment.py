@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
-from kafeat.config.load import read_yaml, top_keys
+from kafeat.config.load import read_yaml
 from kafeat.config.model import FROZEN, Config
 from kafeat.contract.describe import Described, nearest
 from kafeat.contract.step import refuse_parameter
@@ -22,6 +22,7 @@ Maps = Annotated[
     dict[str, Config], Field(min_length=1), Described("a mapping of names to recipes, not empty", "mappings")
 ]
 KEY = "maps"
+"""The key that the file of an experiment has, and that of a config has not."""
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -48,11 +49,6 @@ class Experiment(BaseModel):
 
 
 _NAME: TypeAdapter[str] = TypeAdapter(Text)
-
-
-def is_experiment(name: str) -> bool:
-    """Return True if the YAML file (`-` for standard input) has the maps of an experiment, and not the steps of one."""
-    return KEY in top_keys(name)
 
 
 def read_experiment(name: str) -> Experiment:

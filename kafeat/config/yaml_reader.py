@@ -265,7 +265,6 @@ _WORDS: dict[str, bool | float | None] = {
 }
 _WHOLE = re.compile(r"(?P<decimal>[-+]?[0-9]+)|0o(?P<octal>[0-7]+)|0x(?P<hexadecimal>[0-9a-fA-F]+)", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
-_DIGITS_OF_INT64 = 19
 
 
 def resolve(text: str) -> str | bool | int | float | None:
@@ -280,14 +279,11 @@ def resolve(text: str) -> str | bool | int | float | None:
 def _whole(match: re.Match[str]) -> int | float:
     """Return a whole number, or beyond 64 bits a float: no count is that large, and parsing its digits is slow."""
     if digits := match["decimal"]:
-        return int(digits) if len(digits.lstrip("+-0")) < _DIGITS_OF_INT64 else _large(digits)
-    value = int(match["octal"], 8) if match["octal"] else int(match["hexadecimal"], 16)
-    if value < 2**63:
+        if abs(float(digits)) >= 1e20:
+            return float(digits)
+        value = int(digits)
+    else:
+        value = int(match["octal"], 8) if match["octal"] else int(match["hexadecimal"], 16)
+    if abs(value) < 2**63:
         return value
     return float(value) if value.bit_length() < 1024 else float("inf")
-
-
-def _large(digits: str) -> int | float:
-    number = float(digits)
-    exact = int(digits) if abs(number) < 1e20 else 2**64
-    return exact if abs(exact) < 2**63 else number

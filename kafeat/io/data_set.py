@@ -63,7 +63,7 @@ def is_data_set(location: Location) -> bool:
     """Return true if a location names many files: a folder, a glob, or a list of names."""
     kind = location.kind()
     if kind is not None:
-        return kind == "folder" or (kind == "file" and _is_list(location))
+        return kind == "folder" or (kind == "file" and location.path.lower().endswith(LIST_SUFFIXES))
     return is_pattern(location) or location.path.endswith("/")
 
 
@@ -101,7 +101,7 @@ def find_parts(location: Location) -> Parts:
     kind, folder, pattern = location.kind(), None, ""
     parts: list[Part] = []
     if kind == "file":
-        parts = [_part(entry, at, name) for name, at, entry in named_in(location)]
+        parts = [Part(name, at, entry.bytes, entry.stamp) for name, at, entry in named_in(location)]
     elif kind == "folder":
         folder, parts = location, list(_in_folder(location, ""))
     elif is_pattern(location):
@@ -146,19 +146,11 @@ def is_pattern(location: Location) -> bool:
     return location.wildcards.search(location.path) is not None
 
 
-def _is_list(location: Location) -> bool:
-    return location.path.lower().endswith(LIST_SUFFIXES)
-
-
 def _in_folder(folder: Location, pattern: str) -> Iterator[Part]:
     hidden = is_hidden(pattern)  # a pattern that names a hidden file asks for it
     for entry in folder.listed():
         if hidden or not is_hidden(entry.name):
-            yield _part(entry, folder.join(entry.name), entry.name)
-
-
-def _part(entry: Entry, location: Location, name: str) -> Part:
-    return Part(name, location, entry.bytes, entry.stamp)
+            yield Part(entry.name, folder.join(entry.name), entry.bytes, entry.stamp)
 
 
 def _fixed(pattern: Location) -> tuple[Location, str]:

@@ -79,7 +79,9 @@ class _Sender:
             self._ended.set()
 
     def _copy(self, file: Any) -> None:
-        stream = _passthrough(self._fs.open_output_stream(self._path, compression=None))
+        stream = self._fs.open_output_stream(self._path, compression=None)
+        # An extra reference, so that even the interpreter's exit does not collect it.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(stream))
         pieces = 0
         while data := file.read(_PIECE):
             if self._stop.is_set():
@@ -97,17 +99,7 @@ class _Sender:
             return
         stream.close()
         self._done = True
-        _let_go(stream)
-
-
-def _passthrough(stream: Any) -> Any:
-    """Return the stream with an extra reference, so that even the interpreter's exit does not collect it."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(stream))
-    return stream
-
-
-def _let_go(stream: Any) -> None:
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(stream))
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(stream))
 
 
 def abort_upload(fs: Any, path: str) -> bool:

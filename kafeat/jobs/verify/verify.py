@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import heappush, heappushpop
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from kafeat.jobs.verify.forms import outputs_in
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from
-from kafeat.runtime.run import Done, RowPolicy
+from kafeat.runtime.run import Done, NewArrays, RowPolicy
 from kafeat.types import Floats
 
 # Of the largest feature of a row: another processor or library may round otherwise.
@@ -63,7 +63,8 @@ class OutputRows:
         # Predictions in float64 are made of features in the dtype of the map.
         self._tolerance = max(TOLERANCE[self._dtype.name], TOLERANCE[fm.dtype])
         lists = fields[0].width is not None
-        self._order: Literal["C", "F"] = "C" if made.positional or lists else "F"
+        # Memory in the order that the output was written in, as the last bit depends on it.
+        self.memory = NewArrays(outputs.width, self._dtype, "C" if made.positional or lists else "F")
         ours = {field.name for field in source.fields}
         before = [field.name for field in made.fields[: -len(fields)]]
         predicted = [] if outputs.classes is None else before[-len(outputs.classes.names) :]
@@ -80,15 +81,6 @@ class OutputRows:
         self._chunk: Chunk | None = next(self._chunks, None)
         self.at = 0
         self.rows = 0
-
-    def buffer(self, start: int, rows: int) -> Floats:
-        """Return memory in the order that the output was written in, as the last bit depends on it."""
-        del start
-        return np.empty((rows, self._width), self._dtype, order=self._order)
-
-    def filled(self, start: int, block: Floats) -> None:
-        """Do nothing: there is no file to write."""
-        return
 
     def compare(self, expected: Rows, kept: KeptRows | None, made_of: Chunk) -> float:
         """Return the largest difference of the next rows to these; `kept` holds the passthrough columns."""
@@ -265,7 +257,7 @@ def _compare(
     )  # fmt: skip
     chosen = _RandomChunks(chunks, asked.seed, None if dropped else max(1, -(-asked.rows // fm.chunk_rows)))
     compared, largest = 0, 0.0
-    for done in outputs.run(iter(chosen), output, asked.jobs, RowPolicy(set_aside=True)):
+    for done in outputs.run(iter(chosen), output.memory, asked.jobs, RowPolicy(set_aside=True)):
         if not dropped:
             output.at = done.chunk.start
         expected, kept = _expected(done, rule, outputs, output.typed)

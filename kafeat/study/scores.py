@@ -16,7 +16,7 @@ from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import plain_names
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.predictor import fit_predictor
+from kafeat.jobs.fit.predictor import PredictorJob, fit_predictor
 from kafeat.jobs.fit.sample import TrainingData, rows_numbered
 from kafeat.maths.calibration import calibration_p_value, reliability
 from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
@@ -336,7 +336,7 @@ def with_predictor(
         training = TrainingData(
             source, request.labels, request.split, rows_numbered(held_out), request.weight
         )
-        return fit_predictor(fit.map, training, fit.summary, request.jobs, listener, fit.folds)
+        return fit_predictor(fit.map, PredictorJob(training, fit.summary, fit.folds, request.jobs, listener))
 
 
 def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafeat.config import Config, load_config
+from kafeat.contract.folds import Folds
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
@@ -34,6 +35,7 @@ from kafeat.jobs.fit.labels import (
 )
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
 from kafeat.jobs.fit.predictor import (
+    PredictorJob,
     check_rereadable,
     check_weight,
     fit_predictor,
@@ -153,10 +155,11 @@ def fit_reader(
         return fm
     # Rows that a step has learned from are no longer rows that the model has not seen.
     seen = any(fitted.step.traits.takes_label for fitted in fm.chain.steps)
-    refit, scores = Refit(fm, sampled, data, summary, count_jobs(jobs), listener), list[tuple[float, ...]]()
+    job = PredictorJob(data, summary, Folds.by(sampled.keys), jobs, listener)
+    refit, scores = Refit(fm, sampled, job), list[tuple[float, ...]]()
     if any(fitted.step.knows_own_labels(fitted.state) for fitted in fm.chain.steps):
         scores = refit.scores()
-    fm = fit_predictor(fm, data, summary, jobs, listener, refit.folds, intervals and not seen, scores)
+    fm = fit_predictor(fm, job, intervals and not seen, scores)
     if not intervals or not seen:
         return fm
     return with_intervals(fm, replace(refit, fm=fm, more=True).intervals, source.location, listener)

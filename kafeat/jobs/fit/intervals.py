@@ -14,9 +14,9 @@ from kafeat.config import Config
 from kafeat.contract.folds import Cut, Folds
 from kafeat.contract.predictor import HeldOut, TrainingRows
 from kafeat.io.readers.base import Chunk
-from kafeat.jobs.fit.labels import LabelSummary
-from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.messages import SILENT
 from kafeat.jobs.fit.predictor import (
+    PredictorJob,
     fit_predictor,
     labelled_rows,
     learn_predictor,
@@ -32,6 +32,7 @@ from kafeat.maths.row_sample import mixed, row_hashes
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import build_step
+from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array, Floats, Mask
 
 # Folds of random rows, of which as many are fitted as have enough rows: a quantile at 90 % is then right to 0.4 points.
@@ -78,21 +79,18 @@ class Refit:
 
     fm: FeatureMap
     sampled: SampledFit
-    data: TrainingData
-    summary: LabelSummary
-    jobs: int
-    listener: Listener
+    job: PredictorJob
     more: bool = False
 
-    @cached_property
-    def folds(self) -> Folds:
-        """The folds that the penalty is chosen by."""
-        return Folds.by(self.sampled.keys)
+    @property
+    def jobs(self) -> int:
+        """The number of threads."""
+        return count_jobs(self.job.jobs)
 
     @cached_property
     def parts(self) -> _Parts:
         """The parts of the rows."""
-        return _Parts.of(self.fm.config, self.data, self.summary.rows, self.folds, self.more)
+        return _Parts.of(self.fm.config, self.job.data, self.job.summary.rows, self.job.folds, self.more)
 
     @cached_property
     def task(self) -> PredictionTask:
@@ -100,17 +98,17 @@ class Refit:
         step = self.fm.config.predictor
         if step is None:
             raise TypeError("the config has no predictor")
-        return self.summary.task(step.task)
+        return self.job.summary.task(step.task)
 
     def rows_of(self, kept: Iterable[int]) -> TrainingData:
         """Return the training rows of these parts."""
-        before, kept = self.data.held_out, tuple(kept)
+        before, kept = self.job.data.held_out, tuple(kept)
 
         def left_out(chunk: Chunk) -> Mask:
             rows: Mask = ~np.isin(self.parts.of_chunk(chunk), kept)
             return rows if before is None else rows | before(chunk)
 
-        return replace(self.data, held_out=left_out)
+        return replace(self.job.data, held_out=left_out)
 
     def sample_of(self, kept: Iterable[int]) -> SampledFit:
         """Return the rows of the sample in these parts."""
@@ -135,7 +133,7 @@ class Refit:
         if made is None:
             return None
         fm, folds = made
-        return fit_predictor(fm, self.rows_of(cut.train), self.summary, self.jobs, SILENT, folds)
+        return fit_predictor(fm, PredictorJob(self.rows_of(cut.train), self.job.summary, folds, self.jobs))
 
     def _settled(self, rows: int) -> Config:
         """Return the config of the model with all that was chosen for it, for a fit on so many rows."""
@@ -172,15 +170,16 @@ class Refit:
         """Return scores of the penalties on each part, by maps and predictors that have not seen it."""
         step, scores = self.fm.config.predictor, list[tuple[float, ...]]()
         for cut in () if step is None or len(step.multiples) < 2 else self.parts.cuts:
-            self.listener.phase(
+            self.job.listener.phase(
                 f"fitting without part {cut.held + 1} of {self.parts.parts} to choose a penalty"
             )
             made = self.mapped(cut)
             if made is not None and not self.sample_of([cut.held]).chosen.empty:
                 rows = self.rows_of([*cut.train, cut.held])
-                own = replace(self.folds, held=cut.held)
-                learned = learn_predictor(made[0], rows, self.summary, self.jobs, SILENT, own)[1]
-                scores.append(learned.scores)
+                own = replace(
+                    self.job, data=rows, folds=replace(self.job.folds, held=cut.held), listener=SILENT
+                )
+                scores.append(learn_predictor(made[0], own)[1].scores)
         return scores
 
     def intervals(self) -> Intervals | None:
@@ -188,7 +187,7 @@ class Refit:
         task, (rows, parts) = self.task, self.scored()
         outputs, others = np.full(rows.targets.shape, np.nan), dict[Cut, FeatureMap]()
         for cut in self.parts.cuts:
-            self.listener.phase(f"fitting without the rows of fold {cut.held + 1} of {self.parts.parts}")
+            self.job.listener.phase(f"fitting without the rows of fold {cut.held + 1} of {self.parts.parts}")
             other = self.fitted(cut)
             if other is not None and (parts == cut.held).any():
                 others[cut] = other
@@ -203,12 +202,12 @@ class Refit:
             for cut, other in others.items():
                 Z, learned, own = self.features(other), known & np.isin(parts, cut.train), parts == cut.held
                 if learned.any():
-                    equations = NormalEquations(Z.shape[1], errors.shape[1], self.jobs, folds=self.folds)
+                    equations = NormalEquations(Z.shape[1], errors.shape[1], self.jobs, folds=self.job.folds)
                     some = rows.select(learned)
                     equations.add_blocks(Z[learned], errors[learned], some.parts, some.weights)
                     found[own] = equations.model_of(multiple)(Z[own].astype(np.float64))
             return found
 
         with one_blas_thread(linalg=True):
-            targets = targets_of(task, self.summary, self.folds)
+            targets = targets_of(task, self.job.summary, self.job.folds)
             return fit_intervals(HeldOut(rows, outputs), targets, self.jobs, sizes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -111,6 +111,17 @@ def targets_of(task: PredictionTask, summary: LabelSummary, folds: Folds) -> Tar
     return Targets(n, False, np.atleast_1d(task.centre), np.atleast_1d(task.unit), folds)
 
 
+@dataclass(frozen=True)
+class PredictorJob:
+    """The rows that a predictor is fitted on, the summary of all their labels, and the folds that hold rows out."""
+
+    data: TrainingData
+    summary: LabelSummary
+    folds: Folds
+    jobs: int | None
+    listener: Listener = SILENT
+
+
 class Training:
     """A predictor that is being fitted, and the rows that are kept.
 
@@ -120,29 +131,19 @@ class Training:
     """
 
     def __init__(
-        self,
-        step: Predictor,
-        width: int,
-        seed: int,
-        task: PredictionTask,
-        summary: LabelSummary,
-        jobs: int,
-        folds: Folds,
-        keep: bool,
+        self, step: Predictor, fm: FeatureMap, task: PredictionTask, job: PredictorJob, keep: bool
     ) -> None:
-        """Begin with no rows; `width` is that of the features, `summary` is about the labels of all rows.
-
-        With `keep`, rows are kept for intervals.
-        """
+        """Begin with no rows. With `keep`, rows are kept for intervals."""
         self.parts, self.rows = set[int](), 0
-        self._seed, self._task, self._folds = seed, task, folds
-        targets = targets_of(task, summary, folds)
+        width, seed, summary = fm.n_components, fm.config.seed, job.summary
+        self._seed, self._task, self._folds = seed, task, job.folds
+        targets = targets_of(task, summary, job.folds)
         n, classes = targets.n, targets.classes
         # The largest hashes: a fit of the map takes the smallest, and steps that learn from labels know those rows.
         most = step.most_kept(width) if classes else min(MOST_SCORES, step.most_kept(width)) if keep else 1
         self._kept = RowSample(seed, most, largest=True)
         self.targets = targets
-        self._learning = step.begin(width, targets, jobs)
+        self._learning = step.begin(width, targets, count_jobs(job.jobs))
         balanced = step.class_weight == "balanced"
         if balanced and not classes:
             raise DataError(f"{step.kind}: class_weight: balanced: expected a label of classes, got numbers")
@@ -223,22 +224,16 @@ def check_weight(config: Config, weight: str | None, others: Sequence[str | None
 
 
 def fit_predictor(
-    fm: FeatureMap,
-    data: TrainingData,
-    summary: LabelSummary,
-    jobs: int | None,
-    listener: Listener,
-    folds: Folds,
-    intervals: bool = False,
-    scores: Sequence[Sequence[float]] = (),
+    fm: FeatureMap, job: PredictorJob, intervals: bool = False, scores: Sequence[Sequence[float]] = ()
 ) -> FeatureMap:
-    """Return the map with the predictor of its config, fitted on all rows; `summary` is that of their labels.
+    """Return the map with the predictor of its config, fitted on all rows.
 
-    `folds` are those by which the config holds rows out. With `intervals`, the model knows the errors of held-out rows.
-    `scores` are those of the penalties on parts of the rows, if they come from maps that had not seen these.
+    With `intervals`, the model knows the errors of held-out rows. `scores` are those of the penalties on parts of the
+    rows, if they come from maps that had not seen these.
     """
+    data, summary, listener = job.data, job.summary, job.listener
     place = data.source.location
-    training, learned = learn_predictor(fm, data, summary, jobs, listener, folds, intervals, scores)
+    training, learned = learn_predictor(fm, job, intervals, scores)
     step = learned.step
     rows_learned = training.rows if learned.rows is None else learned.rows
     if rows_learned < training.rows:
@@ -258,22 +253,16 @@ def fit_predictor(
 
     def find() -> Intervals | None:
         with one_blas_thread(linalg=True):
-            return fit_intervals(held_out(), training.targets, count_jobs(jobs))
+            return fit_intervals(held_out(), training.targets, count_jobs(job.jobs))
 
     return with_intervals(fm, find, place, listener)
 
 
 def learn_predictor(
-    fm: FeatureMap,
-    data: TrainingData,
-    summary: LabelSummary,
-    jobs: int | None,
-    listener: Listener,
-    folds: Folds,
-    intervals: bool = False,
-    scores: Sequence[Sequence[float]] = (),
+    fm: FeatureMap, job: PredictorJob, intervals: bool = False, scores: Sequence[Sequence[float]] = ()
 ) -> tuple[Training, Learned]:
     """Return what the predictor of a map's config learns from all rows; the arguments are those of `fit_predictor`."""
+    data, summary = job.data, job.summary
     step, place = fm.config.predictor, data.source.location
     if step is None:
         raise TypeError("the config has no predictor")
@@ -285,11 +274,9 @@ def learn_predictor(
         step = step.with_penalty(multiples[int(np.argmax(means))])
     try:
         task = summary.task(step.task)
-        training = Training(
-            step, fm.n_components, fm.config.seed, task, summary, count_jobs(jobs), folds, intervals
-        )
-        listener.phase(f"fitting {step.kind} on {summary.rows:,} rows")
-        learned = _learn(training, fm, data, count_jobs(jobs), listener)
+        training = Training(step, fm, task, job, intervals)
+        job.listener.phase(f"fitting {step.kind} on {summary.rows:,} rows")
+        learned = _learn(training, fm, job)
     except DataError as error:
         raise error if str(error).startswith(place) else DataError(f"{place}: {error}") from None
     data.source.check_unchanged()
@@ -313,13 +300,14 @@ def with_intervals(
     return replace(fm, predictor=predictor, format=WITH_INTERVALS)
 
 
-def _learn(training: Training, fm: FeatureMap, data: TrainingData, jobs: int, listener: Listener) -> Learned:
+def _learn(training: Training, fm: FeatureMap, job: PredictorJob) -> Learned:
+    weight = job.data.weight
     with one_blas_thread(linalg=True):
-        for rows in labelled_rows(data, fm, jobs):
+        for rows in labelled_rows(job.data, fm, count_jobs(job.jobs)):
             training.add(rows)
-            listener.rows(rows.chunk.rows)
-        if data.weight is not None and len(training.parts) < 2:
-            raise DataError(_of_weights(data.weight, len(training.parts)))
+            job.listener.rows(rows.chunk.rows)
+        if weight is not None and len(training.parts) < 2:
+            raise DataError(_of_weights(weight, len(training.parts)))
         return training.learned()
 
 

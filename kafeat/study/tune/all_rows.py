@@ -14,8 +14,7 @@ from kafeat.errors import DataError, quoted
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import LabelArgument
-from kafeat.jobs.fit.messages import SILENT
-from kafeat.jobs.fit.predictor import fit_predictor, labelled_rows, row_streams
+from kafeat.jobs.fit.predictor import PredictorJob, fit_predictor, labelled_rows, row_streams
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.row_sample import mixed
@@ -145,7 +144,8 @@ class AllRows:
             fm = sampled.learn(
                 with_mean=False, all_rows=row_streams(sampled.config, rows(source)), jobs=self.jobs
             )
-            return fit_predictor(fm, rows(source), summary, self.jobs, SILENT, Folds.by(sampled.keys))
+            folds = Folds.by(sampled.keys)
+            return fit_predictor(fm, PredictorJob(rows(source), summary, folds, self.jobs))
 
     def _rows(self, taken: Callable[[Array, Floats | None], Mask]) -> Callable[[Reader], TrainingData]:
         """Return a function of a reader that returns the training rows with one role."""

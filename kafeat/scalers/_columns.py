@@ -51,6 +51,11 @@ class ColumnCoder(Scaler):
     def widths(self, state: State) -> Sequence[int]:
         """Return the number of outputs of each named column."""
 
+    def scale(self, state: State, X: Floats) -> Floats:
+        out = np.empty((len(X), self.n_features_out(state, X.shape[1])), dtype=X.dtype)
+        self.bind(state, X.shape[1], X.dtype).apply(np.ascontiguousarray(X), out, ())
+        return out
+
     def check_state(self, state: State, n_features_in: int) -> None:
         check_indices("state.columns", state["columns"], n_features_in)
         if len(np.unique(state["columns"])) != len(state["columns"]):

@@ -84,11 +84,6 @@ class OneHot(ColumnCoder):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _OneHotTransform(self, state, n_features_in)
 
-    def scale(self, state: State, X: Floats) -> Floats:
-        out = np.empty((len(X), self.n_features_out(state, X.shape[1])), dtype=X.dtype)
-        _OneHotTransform(self, state, X.shape[1]).apply(X, out, ())
-        return out
-
 
 def size_of(sample: Sample, column: int) -> int:
     """Return the number of categories of a column of a sample."""

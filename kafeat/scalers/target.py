@@ -155,11 +155,6 @@ class Target(ColumnCoder):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _TargetTransform(self, state, n_features_in)
 
-    def scale(self, state: State, X: Floats) -> Floats:
-        out = np.empty((len(X), self.n_features_out(state, X.shape[1])), dtype=X.dtype)
-        _TargetTransform(self, state, X.shape[1]).apply(np.ascontiguousarray(X), out, ())
-        return out
-
 
 class _TargetTransform(Transform):
     """Other columns as they are, and the entries of tables for the value and the fold of a row."""

@@ -139,9 +139,7 @@ class DecodedChunk(Chunk):
     def cells(self, row: int) -> list[Any]:
         return list(dense(self.X[row : row + 1])[0])
 
-    @property
-    def passthrough(self) -> None:
-        return None
+    passthrough = None
 
 
 class MemoryReader(ArrayReader):
@@ -207,9 +205,6 @@ class BatchReader(ArrowReader):
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:
             yield batch.select(indices)
-
-    def digest(self) -> str:
-        raise TypeError("batches that are read once have no digest")
 
 
 class _Hash(io.RawIOBase):

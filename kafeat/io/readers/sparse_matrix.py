@@ -166,9 +166,7 @@ class CsrChunk(SparseChunk):
     width: int
     first_column = 0
 
-    @property
-    def passthrough(self) -> pa.Table | None:
-        return None
+    passthrough = None
 
     def _filtered(self, rows: Mask) -> Self:
         lengths = np.diff(self.starts)

@@ -138,7 +138,14 @@ class ObjectUri(Location):
                 yield _entry(info.path[len(base) + 1 :], info)
 
     def make_folder(self) -> list[str]:
-        if bucket_is_missing(self):
+        fs, path = file_system(self)
+        try:
+            missing = fs.get_file_info(path.partition("/")[0]).type.name == "NotFound"
+        except OSError as error:
+            if not _is_denied(str(error)):
+                raise unreachable(self, error) from error
+            missing = False  # who may not ask may be allowed to write
+        if missing:
             raise SystemRefusedError(f"{self}: expected a bucket of that name, got none; make it")
         return []
 
@@ -268,18 +275,6 @@ def _patient(fs: Any) -> Any:
             "allow_delayed_open": True,
         }
     )
-
-
-def bucket_is_missing(uri: ObjectUri) -> bool:
-    """Return true if the bucket does not exist. If the query is denied, assume that it does."""
-    fs, path = file_system(uri)
-    try:
-        info = fs.get_file_info(path.partition("/")[0])
-    except OSError as error:
-        if _is_denied(str(error)):
-            return False
-        raise unreachable(uri, error) from error
-    return bool(info.type.name == "NotFound")
 
 
 class RemoteFile(io.RawIOBase):

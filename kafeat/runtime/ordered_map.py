@@ -5,7 +5,6 @@ Work on items in memory is done by the calling thread and helpers, and nothing i
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import threading
 from collections import deque
@@ -25,38 +24,32 @@ _PATIENCE_SECONDS = 5.0
 
 def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
     """Yield the items, read by a thread: at most `ahead` wait, and the thread holds one more."""
-    waiting: queue.Queue[tuple[str, T | BaseException | None]] = queue.Queue(maxsize=ahead)
-    stop = threading.Event()
-
-    def put(entry: tuple[str, T | BaseException | None]) -> None:
-        while not stop.is_set():
-            with contextlib.suppress(queue.Full):
-                waiting.put(entry, timeout=0.05)
-                return
+    waiting: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
+    room, stop = threading.Semaphore(ahead), threading.Event()
 
     def read() -> None:
+        end: BaseException | None = None
         try:
             for item in items:
-                put(("item", item))
+                room.acquire()
                 if stop.is_set():
                     return
+                waiting.put((item,))
         except BaseException as error:  # raised in the thread that consumes the items
-            put(("error", error))
-        else:
-            put(("end", None))
+            end = error
+        waiting.put(end)
 
     reader = threading.Thread(target=read, name="kafeat-reader", daemon=True)
     reader.start()
     try:
-        while True:
-            what, content = waiting.get()
-            if what == "end":
-                return
-            if isinstance(content, BaseException) and what == "error":
-                raise content
-            yield content  # type: ignore[misc]  # an "item" is a T
+        while (got := waiting.get()) is not None:
+            if isinstance(got, BaseException):
+                raise got
+            room.release()
+            yield got[0]
     finally:
         stop.set()
+        room.release()
         reader.join(_PATIENCE_SECONDS)
 
 

@@ -162,7 +162,7 @@ def cosines() -> None:
         for rows in SIZES:
             for order in "CF":
                 angles = np.ones((rows, m), dtype, order)
-                features.write(angles, np.empty_like(angles), features.scratch())
+                features.write(angles, np.empty_like(angles))
 
 
 def maps() -> None:

@@ -10,13 +10,12 @@ and each row is scaled by an independent draw of the law's own radius in p dimen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, SIZE, Loop, address, aligned, loop, vector_bytes
 from kafeat.contract.checks import check_indices
-from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.fourier.transform import Angles
 from kafeat.maths.hadamard import HadamardTransform, padded_width
@@ -71,7 +70,6 @@ Structure = Literal["structured", "fastfood"]
 # Of fewer columns there are so few products of signs that their directions are not uniform. With two columns the mean
 # of cos ω·δ misses the kernel by up to 0.3, and with 32 by less than the noise of 2¹⁸ frequencies.
 _LEAST_WIDTH = 32
-_APART = 16
 
 
 def draw_structured(
@@ -112,12 +110,6 @@ def check_structured(state: State, d: int) -> None:
         check_indices("state.permutation", state["permutation"], padded_width(d))
 
 
-class _Buffers(NamedTuple):
-    x: Floats
-    between: Floats
-    signed: Floats
-
-
 class StructuredAngles(Angles):
     """ω_j·x of all frequencies of a tile, by Hadamard transforms."""
 
@@ -139,41 +131,27 @@ class StructuredAngles(Angles):
         self._loop = structured_loop(first, layers, self._permutation, self._radii)
         self._first, self._layers = first.astype(dtype), [layer.astype(dtype) for layer in layers]
 
-    def scratch(self, rows: int) -> Floats | _Buffers:
-        """Return the buffer of the compiled loop; or two of rows · p numbers, and one of rows of the input."""
-        if self._loop is not None:
-            return self._loop.scratch()
-        x, between = (np.empty(rows * self._p, dtype=self._dtype) for _ in range(2))
-        # Rows a power of two apart share their places in the cache, which makes transposing four times as slow.
-        return _Buffers(x, between, np.empty((rows, self._d + _APART), dtype=self._dtype)[:, : self._d])
+    def scratch(self, rows: int) -> Floats:
+        """Return the buffer of the compiled loop; or two of rows · p numbers."""
+        return self._loop.scratch() if self._loop else np.empty((2, rows, self._p), self._dtype)
 
-    def apply(self, X: Floats, angles: Floats, scratch: Floats | _Buffers) -> None:
-        if isinstance(scratch, _Buffers):
-            self._by_numpy(X, angles, scratch)
-        elif self._loop is not None:
+    def apply(self, X: Floats, angles: Floats, scratch: Floats) -> None:
+        if self._loop:
             self._loop.write(X, angles, scratch)
-
-    def _by_numpy(self, X: Floats, angles: Floats, scratch: _Buffers) -> None:
-        feature_major = is_feature_major(angles)
-        x, between = (shaped(flat, (len(X), self._p), feature_major) for flat in (scratch.x, scratch.between))
-        for block in range(len(self._first)):
-            start = block * self._p
-            wanted = min(self._p, self.m - start)
-            signed = scratch.signed[: len(X)] if feature_major else x[:, : self._d]
-            np.multiply(X, self._first[block], out=signed)
-            if feature_major:
-                x[:, : self._d] = signed
+            return
+        x, between = scratch[:, : len(X)]
+        for block, first in enumerate(self._first):
+            some = slice(block * self._p, min((block + 1) * self._p, self.m))
+            np.multiply(X, first, out=x[:, : self._d])
             x[:, self._d :] = 0.0
             self._hadamard(x, x, between)
             for layer in self._layers:
                 if self._permutation is not None:
-                    _permute(x, self._permutation[block], between, feature_major)
+                    np.take(x, self._permutation[block], axis=1, out=between, mode="clip")
                     x, between = between, x
                 x *= layer[block]
                 self._hadamard(x, x, between)
-            np.multiply(
-                x[:, :wanted], self._radii[start : start + wanted], out=angles[:, start : start + wanted]
-            )
+            np.multiply(x[:, : some.stop - some.start], self._radii[some], out=angles[:, some])
 
     @classmethod
     def matrix(cls, state: State, d: int) -> Floats:
@@ -197,10 +175,3 @@ class StructuredAngles(Angles):
                 x, between = between, x
             self._hadamard(x, x, between)
         return x[:, : self._d] * self._first[0]
-
-
-def _permute(x: Floats, permutation: Array, out: Floats, feature_major: bool) -> None:
-    if feature_major:
-        np.take(x.T, permutation, axis=0, out=out.T, mode="clip")
-    else:
-        np.take(x, permutation, axis=1, out=out, mode="clip")

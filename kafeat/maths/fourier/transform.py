@@ -16,96 +16,6 @@ from kafeat.contract.step import Transform
 from kafeat.contract.tile import SparseRows, is_feature_major, runs, shaped
 from kafeat.types import Floats, Scratch
 
-# Numbers that one pass works on: with its buffers it stays in the second-level cache.
-_PASS = 16_384
-# sin(πt)/t and cos(πt) in powers of t², |t| ≤ ½: the polynomials through Chebyshev's points, computed with 50 digits.
-# They are off by less than 5e-18.
-_SINE = (
-    3.141592653589793, -5.167712780049969, 2.5501640398773007, -0.5992645293189447, 0.0821458865731029,
-    -0.007370430505916944, 0.0004662998161898394, -2.1903497074626018e-05, 7.697826768224191e-07,
-)  # fmt: skip
-_COSINE = (
-    1.0, -4.934802200544676, 4.058712126416497, -1.335262768843447, 0.23533063012953284,
-    -0.025806888737002202, 0.0019295562724817132, -0.00010456655338748738, 4.149564353942586e-06,
-)  # fmt: skip
-
-
-class CosineBuffers(NamedTuple):
-    """Flat buffers of `_PASS` numbers: whole turns that become the rest t, t², and two for sine and cosine."""
-
-    turns: Floats
-    square: Floats
-    sine: Floats
-    cosine: Floats
-
-
-class CosinePasses:
-    """cos and sin of 2-D tiles in `dtype`, written to their places.
-
-    In float64, x/2π less the nearest whole number is t, |t| ≤ ½; with c = cos πt and s = sin πt by polynomials in t²,
-    sin x = 2sc and cos x = 1 − 2s². The error is that of x/2π, eps·|x|, which x itself has, and some 10⁻¹⁵. A number
-    beyond 2⁵³ has no fraction left: its cosine is 1, as good as any.
-    """
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._by_numpy = dtype != np.float64
-
-    def scratch(self) -> CosineBuffers | None:
-        """The buffers of one worker; none where NumPy computes."""
-        return None if self._by_numpy else CosineBuffers(*(np.empty(_PASS) for _ in range(4)))
-
-    def write(self, angles: Floats, cos: Floats, sin: Floats | None, scratch: CosineBuffers | None) -> None:
-        """Write both, or without `sin` the cosine alone, of angles (rows, m) in one memory order."""
-        if scratch is None:
-            np.cos(angles, out=cos)
-            if sin is not None:
-                np.sin(angles, out=sin)
-            return
-        for part in _parts(angles):
-            turns, square, s, c = _reduced(angles[part], scratch)
-            _horner(_SINE, square, s)
-            s *= turns
-            if sin is not None:
-                _horner(_COSINE, square, c)
-                np.multiply(c, s, out=sin[part])
-                sin[part] *= 2.0
-            np.multiply(s, s, out=s)
-            s *= -2.0
-            np.add(s, 1.0, out=cos[part])
-
-
-def _parts(angles: Floats) -> list[tuple[slice, ...]]:
-    """Slices of at most `_PASS` numbers that lie together in memory."""
-    outer = int(is_feature_major(angles))
-    length, width = angles.shape[outer], angles.shape[1 - outer]
-    height, wide = max(1, _PASS // max(1, width)), min(width, _PASS)
-    return [
-        (slice(j, j + wide), slice(i, i + height)) if outer else (slice(i, i + height), slice(j, j + wide))
-        for i in range(0, length, height)
-        for j in range(0, width, wide)
-    ]
-
-
-def _reduced(angles: Floats, scratch: CosineBuffers) -> CosineBuffers:
-    """t and t², and two free buffers, in the memory order of the angles."""
-    feature_major = is_feature_major(angles)
-    buffers = CosineBuffers(*(shaped(flat, angles.shape, feature_major) for flat in scratch))
-    turns, square = buffers.turns, buffers.square
-    np.multiply(angles, 0.5 / np.pi, out=turns)
-    np.rint(turns, out=square)
-    np.subtract(turns, square, out=turns)
-    np.multiply(turns, turns, out=square)
-    return buffers
-
-
-def _horner(coefficients: tuple[float, ...], x: Floats, out: Floats) -> None:
-    np.multiply(x, coefficients[-1], out=out)
-    for coefficient in coefficients[-2:0:-1]:
-        out += coefficient
-        out *= x
-    out += coefficients[0]
-
-
 _TILE = (ARRAY, SIZE, SIZE, SIZE)
 
 
@@ -113,8 +23,7 @@ def cos_sin(angles: Floats) -> Floats:
     """Return [cos x, sin x] (n, 2m) of angles x (n, m), which may change."""
     n, m = angles.shape
     out = np.empty((n, 2 * m), dtype=angles.dtype)
-    features = _plain(m, angles.dtype)
-    features.write(angles, out, features.scratch())
+    _plain(m, angles.dtype).write(angles, out)
     return out
 
 
@@ -134,16 +43,19 @@ class CosineFeatures:
             self._loop = loop("cos_sin", dtype, *_TILE, ARRAY, FLAG, ARRAY, ARRAY, SIZE, result=FLAG)
         else:
             self._loop = loop("cosine", dtype, *_TILE, ARRAY, ARRAY, FLAG, ARRAY, SIZE, result=FLAG)
-        self._passes = CosinePasses(dtype)
 
-    def scratch(self) -> CosineBuffers | None:
-        """Return the buffers of one worker."""
-        return self._passes.scratch() if self._loop is None else None
-
-    def write(self, angles: Floats, out: Floats, scratch: CosineBuffers | None) -> None:
+    def write(self, angles: Floats, out: Floats) -> None:
         """Write the features into `out`, which has the memory order of the angles. The angles may change."""
-        if not self._by_loop(angles, out):
-            self._by_passes(angles, out, scratch)
+        if self._by_loop(angles, out):
+            return
+        m = self._m
+        if self._phases is None:
+            np.sin(angles, out=out[:, m:])
+            out[:, m:] *= self._amplitudes
+        else:
+            angles += self._phases
+        np.cos(angles, out=out[:, :m])
+        out[:, :m] *= self._amplitudes
 
     def _by_loop(self, angles: Floats, out: Floats) -> bool:
         """Return False if NumPy has to compute: there is no loop, or an angle that is no number, to be refused."""
@@ -158,16 +70,6 @@ class CosineFeatures:
             )
         numbers = address(self._phases), address(self._amplitudes)
         return not self._loop(*tile, *numbers, not feature_major, address(out), step)
-
-    def _by_passes(self, angles: Floats, out: Floats, scratch: CosineBuffers | None) -> None:
-        m = self._m
-        if self._phases is None:
-            self._passes.write(angles, out[:, :m], out[:, m:], scratch)
-            out[:, m:] *= self._amplitudes
-        else:
-            angles += self._phases
-            self._passes.write(angles, out, None, scratch)
-        out[:, :m] *= self._amplitudes
 
 
 # Bytes of a vector, and vectors of a panel, as in `compiled/waves.h`; and the most inputs: of more, BLAS keeps parts in
@@ -284,7 +186,6 @@ class _Buffers(NamedTuple):
     warped: Floats
     inner: Scratch
     panels: Floats | None
-    cosines: CosineBuffers | None
 
 
 class CosineTransform(Transform):
@@ -316,7 +217,7 @@ class CosineTransform(Transform):
         warped = np.empty((rows, self.n_features_in if self._warp else 0), dtype=self._dtype)
         flat = np.empty(rows * self._angles.m, dtype=self._dtype)
         panels = None if self._waves is None else self._waves.scratch(rows)
-        return _Buffers(flat, warped, self._angles.scratch(rows), panels, self._cosines.scratch())
+        return _Buffers(flat, warped, self._angles.scratch(rows), panels)
 
     def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         if self._warp is not None:
@@ -327,12 +228,12 @@ class CosineTransform(Transform):
         # The angles take the memory order of the output, so that no pass over memory transposes.
         angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
         self._angles.apply(X, angles, scratch.inner)
-        self._cosines.write(angles, out, scratch.cosines)
+        self._cosines.write(angles, out)
 
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: _Buffers) -> None:
         angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
         self._angles.sparse(X, angles)
-        self._cosines.write(angles, out, scratch.cosines)
+        self._cosines.write(angles, out)
 
 
 def log_warp(skewedness: float) -> Warp:

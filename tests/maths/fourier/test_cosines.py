@@ -16,7 +16,7 @@ def features(angles: Floats, order: str, phases: Floats | None, amplitudes: Floa
     width = m if phases is not None else 2 * m
     out = np.full((len(angles), width + 3), 7.0, angles.dtype, order=order)
     cosines = CosineFeatures(angles.dtype, amplitudes, phases)
-    cosines.write(np.array(angles, order=order), out[:, 1 : width + 1], cosines.scratch())
+    cosines.write(np.array(angles, order=order), out[:, 1 : width + 1])
     assert (out[:, [0, -2, -1]] == 7.0).all()
     return out[:, 1 : width + 1]
 
@@ -42,7 +42,7 @@ def test_float64_is_as_good_as_the_angle(size: float) -> None:
         exact = [np.array([float(f(x)) for x in angles.flat]) for f in (mpmath.cos, mpmath.sin)]
     cosines = np.hstack([values.reshape(angles.shape) for values in exact])
     eps = np.finfo(float).eps
-    # without the compiled core, x/2π is rounded twice, an error of 2 eps·|x| in the angle; some 10 operations follow
+    # x/2π may be rounded twice, an error of 2 eps·|x| in the angle; some 10 operations follow
     bound = 2.0 * eps * np.abs(np.hstack([angles, angles])) + 10.0 * eps
     assert (np.abs(features(angles, "C", None, np.ones(20)) - cosines) <= bound).all()
 

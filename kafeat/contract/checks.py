@@ -5,7 +5,6 @@ Casts and scalers are one compiled pass over whole rows, where NumPy takes sever
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import cache
 from typing import Any
 
@@ -93,21 +92,25 @@ def _check_loop(dtype: np.dtype[Any]) -> Loop | None:
 
 
 class ScalerLoop(ScalerTransform):
-    """Rows in float64 through `run`; what it cannot hold goes through NumPy, which raises."""
+    """Rows in float64 through a compiled loop, between whose input and output go arrays in C order and numbers.
 
-    def __init__(self, scaler: Scaler, state: State, n_features: int) -> None:
+    If the loop returns 1, NumPy has to compute: it raises for what float64 cannot hold.
+    """
+
+    def __init__(
+        self, scaler: Scaler, state: State, n_features: int, run: Loop, *between: Array | float
+    ) -> None:
         super().__init__(scaler, state, n_features, DOUBLE)
-
-    @abstractmethod
-    def run(self, X: Floats, out: Floats) -> bool:
-        """Write the image of X into `out`, both (n, d) in C order; return False if NumPy has to compute."""
+        self._run, self._between = run, between
+        self._arguments = [address(one) if isinstance(one, np.ndarray) else one for one in between]
 
     def scratch(self, rows: int) -> Floats:
         return np.empty((rows, self.n_features_out))
 
     def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
         target = out if out.flags.c_contiguous and out.dtype == DOUBLE else scratch[: len(X)]
-        if not self.run(np.ascontiguousarray(X, dtype=DOUBLE), target):
+        X = np.ascontiguousarray(X, dtype=DOUBLE)
+        if self._run(address(X), *X.shape, *self._arguments, address(target)):
             super().apply(X, out, scratch)
         elif target is not out:
             out[...] = target

@@ -87,21 +87,23 @@ def polynomial(pair: KernelInputs, gamma: float, degree: int, coef0: float) -> K
 
 @dataclass(frozen=True)
 class ExactTerms:
-    """√(c₀^p) of the first output, and the factor √(p c₀^{p−1} γ) of the d inputs that come next, or None."""
+    """Terms of a kernel that the first outputs carry: one a constant, and d the inputs times a factor; None: neither."""
 
-    constant: float
-    linear: float | None
+    constant: float | None = None
+    linear: float | None = None
 
     def count(self, d: int) -> int:
         """Return the number of outputs that carry them."""
-        return 1 + (0 if self.linear is None else d)
+        return (self.constant is not None) + (0 if self.linear is None else d)
 
     def write(self, X: Floats | SparseRows, out: Floats) -> None:
         """Write them into the first outputs of rows X (n, d)."""
-        out[:, 0] = self.constant
+        if self.constant is not None:
+            out[:, 0] = self.constant
         if self.linear is None:
             return
-        carried, factor = out[:, 1 : 1 + X.shape[1]], out.dtype.type(self.linear)
+        end = self.count(X.shape[1])
+        carried, factor = out[:, end - X.shape[1] : end], out.dtype.type(self.linear)
         if isinstance(X, SparseRows):
             carried[...] = 0.0
             carried[X.row_of, X.columns] = X.values.astype(out.dtype) * factor
@@ -116,18 +118,17 @@ class PolynomialSketch(PolynomialMap):
 
     n_components: Width = N_COMPONENTS
 
-    def exact_terms(self, state: State) -> ExactTerms | None:
-        """Return the terms that the outputs of a fitted sketch carry; None if the sketch is of the whole kernel."""
-        if "linear" not in state:
-            return None
+    def exact_terms(self, state: State) -> ExactTerms:
+        """Return the terms √(c₀^p) and √(p c₀^{p−1} γ) x that the outputs of a fitted sketch carry."""
+        if "linear" not in state:  # the sketch is of the whole kernel
+            return ExactTerms()
         p, c = self.degree, self.coef0
         linear = p * c ** (p - 1) * float(state["gamma"]) if state["linear"].any() else None
         return ExactTerms(float(np.sqrt(c**p)), None if linear is None else float(np.sqrt(linear)))
 
     def n_sketched(self, state: State, n_features_in: int) -> int:
         """Return the number of outputs that no term takes."""
-        terms = self.exact_terms(state)
-        return self.n_components - (0 if terms is None else terms.count(n_features_in))
+        return self.n_components - self.exact_terms(state).count(n_features_in)
 
     def choose_terms(self, X: Floats, gamma: float, least: int) -> dict[str, Array]:
         """Return the part of a state that tells which terms are carried, empty for none.

@@ -7,13 +7,12 @@ iterations are enough where features are far from independent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kafeat.contract.memory import require_memory
+from kafeat.contract.memory import blocks, require_memory
 from kafeat.maths import lapack
 from kafeat.maths.ridge import FEWER_COLUMNS, LEAST, each, rounding_of
 from kafeat.types import Array, Floats
@@ -36,11 +35,6 @@ class LabelledRows:
         """Return some rows."""
         return LabelledRows(self.Z[rows], self.classes[rows], self.weights[rows])
 
-    def blocks(self) -> Iterator[slice]:
-        """Yield slices of rows, of a fixed height."""
-        height = max(1, _MOST_NUMBERS // self.Z.shape[1])
-        return (slice(start, start + height) for start in range(0, len(self.Z), height))
-
 
 class LogisticProblem:
     """Rows of `n_classes` classes, ready to be fitted with any penalty, by `jobs` threads.
@@ -53,9 +47,10 @@ class LogisticProblem:
         require_memory(5.0 * width * width, f"logistic: {width:,} columns", FEWER_COLUMNS)
         self._rows, self._n_classes, self._jobs = rows, n_classes, jobs
         total = float(rows.weights.sum())
-        self._mean = sum(each(self._sum, rows.blocks(), jobs)) / total
+        self._blocks = blocks(len(rows.Z), width, _MOST_NUMBERS)
+        self._mean = sum(each(self._sum, self._blocks, jobs)) / total
         zz: Floats = np.zeros((width, width))
-        for block in rows.blocks():
+        for block in self._blocks:
             z = rows.Z[block] - self._mean
             zz += z.T @ (z * rows.weights[block, None])
         self._zz, self._total = zz, total
@@ -114,7 +109,7 @@ class LogisticProblem:
             p *= w[:, None]
             return value, (Z.T @ p.astype(Z.dtype)).astype(np.float64), p.sum(axis=0)
 
-        parts = each(of_block, rows.blocks(), self._jobs)
+        parts = each(of_block, self._blocks, self._jobs)
         of_b: Floats = np.sum([part[2] for part in parts], axis=0)
         of_W: Floats = np.sum([part[1] for part in parts], axis=0)
         return float(sum(part[0] for part in parts)), of_W - np.outer(self._mean, of_b), of_b

@@ -26,7 +26,7 @@ def score_of(scoring: str, task: PredictionTask, predicted: Floats, labels: Arra
     takes the predictions as probabilities.
     """
     if scoring == "auto":
-        return task.score(predicted, labels)
+        scoring = usual_scoring(task.kind)
     if scoring == SQUARED_ERROR:
         return -_mse(predicted, task.targets(labels))
     check_scoring(scoring, task.kind)

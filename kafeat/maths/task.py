@@ -63,20 +63,6 @@ class PredictionTask:
         counts = np.bincount(numbers)
         return len(labels) / (np.count_nonzero(counts) * counts[numbers])
 
-    def score(self, predicted: Floats, labels: Array) -> float:
-        """Return the accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predicted targets (n, k).
-
-        For two classes k may be 1. The score is NaN if a prediction is not finite or all y are equal.
-        """
-        if not np.isfinite(predicted).all():
-            return float("nan")
-        if self.classes is not None:
-            chosen = (
-                predicted.argmax(axis=1) if predicted.shape[1] > 1 else (predicted[:, 0] > 0.0).astype(int)
-            )
-            return float((chosen == self.numbers(labels)).mean())
-        return r2(predicted, self.targets(labels))
-
 
 def r2(predicted: Floats, Y: Floats) -> float:
     """Return R² of predictions of Y (n, k), the mean over its columns; NaN if all values of one are equal."""

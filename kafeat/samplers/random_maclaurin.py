@@ -23,6 +23,7 @@ from kafeat.maths.dot_products import (
     Coef0,
     Coefficients,
     Degree,
+    ExactTerms,
     Gamma,
     check_series,
     fit_gamma,
@@ -148,13 +149,13 @@ class RandomMaclaurin(Step):
             raise ValueError("state.degrees: expected falling numbers whose sum is the number of signs")
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        return _MaclaurinTransform(state, n_features_in, *self.exact_terms(state), dtype)
+        return _MaclaurinTransform(state, n_features_in, self.exact_terms(state), dtype)
 
-    def exact_terms(self, state: State) -> tuple[float | None, float | None]:
-        """√a₀ and √a₁ of the terms that outputs carry exactly; None: of one that is drawn."""
-        logs = self._log_coefficients()
-        constant = float(np.exp(0.5 * logs[0])) if self._constant else None
-        return constant, float(np.exp(0.5 * logs[1])) if state["linear"] else None
+    def exact_terms(self, state: State) -> ExactTerms:
+        """Return the terms √a₀ and √(a₁γ) x that outputs carry exactly."""
+        roots = np.exp(0.5 * self._log_coefficients()[:2])
+        linear = float(roots[1]) * float(np.sqrt(float(state["gamma"])))
+        return ExactTerms(float(roots[0]) if self._constant else None, linear if state["linear"] else None)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         gamma = float(state["gamma"])
@@ -239,9 +240,7 @@ def _systematic(q: Floats, m: int, rng: np.random.Generator) -> Array:
 class _MaclaurinTransform(Transform):
     """One product of matrices a level: level j multiplies the outputs of degree j and more, which come first."""
 
-    def __init__(
-        self, state: State, d: int, constant: float | None, linear: float | None, dtype: np.dtype[Any]
-    ) -> None:
+    def __init__(self, state: State, d: int, terms: ExactTerms, dtype: np.dtype[Any]) -> None:
         root = np.sqrt(float(state["gamma"]))
         degrees, signs = state["degrees"], state["signs"]
         counts = [int((degrees >= level).sum()) for level in range(1, int(degrees.max(initial=0)) + 1)]
@@ -250,10 +249,7 @@ class _MaclaurinTransform(Transform):
             np.ascontiguousarray(root * signs[start:stop], dtype=dtype) for start, stop in pairwise(ends)
         ]
         self._weights = state["weights"].astype(dtype)
-        self._constant = constant
-        self._linear = None if linear is None else dtype.type(linear * root)
-        self.n_features_in = d
-        self._exact = (constant is not None) + (d if linear is not None else 0)
+        self.n_features_in, self._terms, self._exact = d, terms, terms.count(d)
         self.n_features_out = self._exact + len(degrees)
         self._dtype = dtype
 
@@ -262,10 +258,7 @@ class _MaclaurinTransform(Transform):
         return np.empty(rows * widest, dtype=self._dtype)
 
     def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        if self._constant is not None:
-            out[:, 0] = self._constant
-        if self._linear is not None:
-            np.multiply(X, self._linear, out=out[:, self._exact - self.n_features_in : self._exact])
+        self._terms.write(X, out)
         drawn = out[:, self._exact :]
         drawn[...] = self._weights
         for signs in self._levels:

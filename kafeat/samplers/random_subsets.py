@@ -18,11 +18,11 @@ from kafeat.contract.step import (
     parameter,
     refuse_parameter,
 )
-from kafeat.maths.dot_products import GAMMA, Degree, Gamma, fit_gamma
+from kafeat.maths.dot_products import GAMMA, Degree, ExactTerms, Gamma, fit_gamma
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels import find_kernel
 from kafeat.maths.kernels.column_sets import all_sets, degree_warning, larger_sets, sets_of_size
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Floats, Shape, State
 
 # Numbers in a buffer: rows and outputs that are taken at a time, so that sums stay in the second-level cache.
 _CACHED = 32_768
@@ -105,11 +105,16 @@ class RandomSubsets(Step):
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         size = self.degree if self.kernel == "anova" else None
-        return _SubsetsTransform(state["signs"], float(state["gamma"]), size, self.least_set(state), dtype)
+        return _SubsetsTransform(state, size, self.least_set(state), self.exact_terms(state), dtype)
 
     def least_set(self, state: State) -> int:
         """Return the size of the least sets that are drawn, as outputs carry all smaller ones exactly."""
         return int(self._constant) + int(bool(state["linear"]))
+
+    def exact_terms(self, state: State) -> ExactTerms:
+        """Return the terms 1 and √γ x that outputs carry exactly."""
+        least, root = self.least_set(state), float(np.sqrt(float(state["gamma"])))
+        return ExactTerms(1.0 if least > 0 else None, root if least > 1 else None)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree)
@@ -120,13 +125,13 @@ class _SubsetsTransform(Transform):
     """Sums over sets of √γ w_i x_i by recurrence over the columns, for some outputs at a time."""
 
     def __init__(
-        self, signs: Array, gamma: float, size: int | None, least: int, dtype: np.dtype[Any]
+        self, state: State, size: int | None, least: int, terms: ExactTerms, dtype: np.dtype[Any]
     ) -> None:
-        m, d = signs.shape
-        self.n_features_in, self.n_features_out = d, m + (least > 0) + d * (least > 1)
-        self._size, self._least, self._dtype = size, least, dtype
-        self._root, self._weight = dtype.type(np.sqrt(gamma)), dtype.type(m**-0.5)
-        self._signs = np.ascontiguousarray(signs.T, dtype=dtype)
+        m, d = state["signs"].shape
+        self.n_features_in, self.n_features_out = d, m + terms.count(d)
+        self._size, self._least, self._terms, self._dtype = size, least, terms, dtype
+        self._root, self._weight = dtype.type(np.sqrt(float(state["gamma"]))), dtype.type(m**-0.5)
+        self._signs = np.ascontiguousarray(state["signs"].T, dtype=dtype)
 
     @property
     def _parts(self) -> int:
@@ -139,10 +144,7 @@ class _SubsetsTransform(Transform):
 
     def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
         n, m = len(X), self._signs.shape[1]
-        if self._least > 0:
-            out[:, 0] = 1.0
-        if self._least > 1:
-            np.multiply(X, self._root, out=out[:, 1 : 1 + X.shape[1]])
+        self._terms.write(X, out)
         scaled, drawn = X.T * self._root, out[:, self.n_features_out - m :]
         block = len(scratch) // max(1, self._parts * n)
         for start in range(0, m, max(1, block)):

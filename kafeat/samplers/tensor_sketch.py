@@ -72,7 +72,7 @@ class TensorSketch(PolynomialSketch):
         sketched = self.n_sketched(state, n_features_in)
         if "length" in state:
             return Spectrum(sketched, int(state["length"]))
-        length = sketched if self.exact_terms(state) is None else fast_length(sketched)
+        length = sketched if self.exact_terms(state).constant is None else fast_length(sketched)
         return Spectrum(length, length)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
@@ -118,7 +118,7 @@ class _Sketch:
     factors: Floats
     spectrum: Spectrum
     n_outputs: int
-    terms: ExactTerms | None
+    terms: ExactTerms
     in_time: bool
 
     @property
@@ -128,14 +128,14 @@ class _Sketch:
     @property
     def outputs(self) -> slice:
         """The outputs that are sketched: behind those that carry terms, and before those that are 0."""
-        start = 0 if self.terms is None else self.terms.count(self.n_features_in)
+        start = self.terms.count(self.n_features_in)
         return slice(start, start + self.spectrum.count)
 
     @property
     def inputs(self) -> Floats:
         """The factors with 0 for the constant, where its terms are left out."""
         factors = self.factors.copy()
-        factors[:, -1] *= self.terms is None
+        factors[:, -1] *= self.terms.constant is None
         return factors
 
     @property
@@ -145,14 +145,13 @@ class _Sketch:
 
     def carry(self, X: Rows, out: Floats) -> None:
         """Write the terms that are carried, and the outputs that are 0."""
-        if self.terms is not None:
-            self.terms.write(X, out)
-            out[:, self.outputs.stop :] = 0.0
+        self.terms.write(X, out)
+        out[:, self.outputs.stop :] = 0.0
 
     def loop(self, dtype: np.dtype[Any]) -> SketchLoop | None:
         """The compiled loop, or None where NumPy has to compute."""
         loop = sketch_loop(self.inputs, self.buckets, self.spectrum, dtype)
-        if loop is not None and self.terms is not None:
+        if loop is not None and self.terms.constant is not None:
             loop.leave_out(self.constants, self.terms.linear is not None)
         return loop
 
@@ -190,7 +189,7 @@ class _SketchTransform(Transform):
         self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
         self._sketch, self._values = sketch, sketch.inputs
         self._shape = degree, L = len(sketch.buckets), sketch.spectrum.length
-        spectra = sketch.constants if sketch.terms else ()
+        spectra = () if sketch.terms.constant is None else sketch.constants
         self._constants = [spectrum.astype(np.result_type(dtype, np.complex64)) for spectrum in spectra]
         # The sketches one below the other: one product and one FFT for all of them.
         places = sketch.buckets + np.arange(degree)[:, None] * L
@@ -252,7 +251,7 @@ class _SketchTransform(Transform):
 
     def _product(self, spectra: Array, axis: int) -> Array:
         terms = self._sketch.terms
-        if terms is not None:
+        if terms.constant is not None:
             constants = [c if axis else c[:, None] for c in self._constants]
             return rest_of_product(spectra, constants, terms.linear is not None)
         spectrum: Array = spectra[0]

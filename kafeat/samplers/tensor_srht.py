@@ -104,14 +104,14 @@ class _SrhtTransform(Transform):
         self._width = state["turns"].shape[-1]
         self._m = state["rows"].shape[1]
         self._terms = recipe.exact_terms(state)
-        self._exact = 0 if self._terms is None else self._terms.count(n_features)
+        self._exact = self._terms.count(n_features)
         factors = recipe.factors(state, n_features)
-        if self._terms is not None:
+        if self._terms.constant is not None:
             # the constant is the last input, and stands beside the projections
             of_constant = [last_column(*pair)[:, None] for pair in zip(factors, state["rows"], strict=True)]
             factors[:, :, -1] = 0.0
         self._factors = [SampledHadamard(*pair, dtype) for pair in zip(factors, state["rows"], strict=True)]
-        if self._terms is not None:
+        if self._terms.constant is not None:
             self._constants = [column.astype(self._factors[0].dtype) for column in of_constant]
         self._dtype = dtype
 
@@ -125,7 +125,7 @@ class _SrhtTransform(Transform):
     def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         inputs, products, factor, inner = scratch
         inputs[: self.n_features_in] = X.T
-        if self._terms is not None:
+        if self._terms.constant is not None:
             self._terms.write(X, out)
             rest = rest_of_product(
                 self._projections(scratch), self._constants, self._terms.linear is not None

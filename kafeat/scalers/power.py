@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
+from kafeat.compiled.library import ARRAY, FLAG, SIZE, loop
 from kafeat.contract.checks import ScalerLoop
 from kafeat.contract.step import DOUBLE, Sample, Traits, Transform
 from kafeat.scalers._columns import ColumnScaler
@@ -46,23 +46,14 @@ class Power(ColumnScaler):
         run = loop("power", DOUBLE, ARRAY, SIZE, SIZE, ARRAY, ARRAY, ARRAY, ARRAY, result=FLAG)
         if run is None or dtype != DOUBLE:
             return super().bind(state, n_features_in, dtype)
-        return _PowerLoop(self, state, n_features_in, run)
+        numbers = (np.ascontiguousarray(state[name], DOUBLE) for name in self.learned)
+        return ScalerLoop(self, state, n_features_in, run, *numbers)
 
     def scale(self, state: State, X: Floats) -> Floats:
         bent = _bend(X, state["exponent"])
         bent -= state["mean"]
         bent /= state["scale"]
         return bent
-
-
-class _PowerLoop(ScalerLoop):
-    def __init__(self, scaler: Power, state: State, n_features: int, loop: Loop) -> None:
-        super().__init__(scaler, state, n_features)
-        self._loop = loop
-        self._numbers = [np.ascontiguousarray(state[name], DOUBLE) for name in ("exponent", "mean", "scale")]
-
-    def run(self, X: Floats, out: Floats) -> bool:
-        return not self._loop(address(X), *X.shape, *map(address, self._numbers), address(out))
 
 
 def _thinned(x: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from kafeat.compiled.library import ARRAY, REAL, SIZE, Loop, address, loop
+from kafeat.compiled.library import ARRAY, REAL, SIZE, loop
 from kafeat.contract.checks import ScalerLoop, count_rows
 from kafeat.contract.step import DOUBLE, PositiveFloat, Sample, Scaler, Traits, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
@@ -61,7 +61,15 @@ class Quantile(Scaler):
         run = loop("quantile", DOUBLE, ARRAY, SIZE, SIZE, *search, REAL, ARRAY)
         if run is None or dtype != DOUBLE:
             return super().bind(state, n_features_in, dtype)
-        return _QuantileLoop(self, state, n_features_in, run)
+        quantiles = np.ascontiguousarray(state["quantiles"].T, DOUBLE)
+        levels = np.array([_mean_levels(ascending) for ascending in quantiles])
+        # The search for a number begins where its cell of the column's range does, and takes the same steps for all.
+        cells = [_cells(ascending) for ascending in quantiles]
+        first, steps = (np.array([cell[i] for cell in cells], np.int32) for i in (0, 2))
+        scales = np.array([scale for _, scale, _ in cells])
+        known = quantiles, levels, quantiles.shape[1], first, _CELLS, scales, steps
+        clip = 0.0 if self.output == "uniform" else self.clip
+        return ScalerLoop(self, state, n_features_in, run, *known, clip)
 
     def scale(self, state: State, X: Floats) -> Floats:
         quantiles = state["quantiles"]
@@ -83,28 +91,6 @@ def _normal(F: Floats, clip: float) -> Floats:
         values: Floats = ndtri(F)
     np.clip(values, -clip, clip, out=values)
     return values
-
-
-class _QuantileLoop(ScalerLoop):
-    """The search for a number begins where its cell of the column's range does, and takes the same steps for all."""
-
-    def __init__(self, scaler: Quantile, state: State, n_features: int, loop: Loop) -> None:
-        super().__init__(scaler, state, n_features)
-        self._loop = loop
-        self._clip = 0.0 if scaler.output == "uniform" else scaler.clip
-        self._quantiles = np.ascontiguousarray(state["quantiles"].T, DOUBLE)
-        self._levels = np.array([_mean_levels(ascending) for ascending in self._quantiles])
-        columns = len(self._quantiles)
-        self._first = np.empty((columns, _CELLS), np.int32)
-        self._scales, self._steps = np.empty(columns), np.empty(columns, np.int32)
-        for j, ascending in enumerate(self._quantiles):
-            self._first[j], self._scales[j], self._steps[j] = _cells(ascending)
-
-    def run(self, X: Floats, out: Floats) -> bool:
-        column = address(self._quantiles), address(self._levels), self._quantiles.shape[1]
-        cells = address(self._first), _CELLS, address(self._scales), address(self._steps)
-        self._loop(address(X), *X.shape, *column, *cells, self._clip, address(out))
-        return True
 
 
 def _mean_levels(ascending: Floats) -> Floats:

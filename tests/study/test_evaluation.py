@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from kafeat.contract.folds import FOLDS, RANDOM, Folded
 from kafeat.errors import DataError
 from kafeat.maths.ridge import PENALTIES, KernelRidge, NormalEquations
+from kafeat.maths.scoring import score_of
 from kafeat.maths.task import task_of
 from kafeat.study.kernel_error import distortion, jl_eps, kernel_error
 from kafeat.study.learners import scaling_of, split
@@ -156,13 +157,13 @@ def test_a_task_can_be_asked_for():
 def test_scores():
     classes = task_of(np.array(["x", "y", "z"], dtype=object))
     labels = np.array(["x", "y", "z", "x"], dtype=object)
-    assert classes.score(classes.targets(labels), labels) == 1.0
-    assert classes.score(np.eye(3)[[0, 0, 0, 0]], labels) == 0.5
+    assert score_of("auto", classes, classes.targets(labels), labels) == 1.0
+    assert score_of("auto", classes, np.eye(3)[[0, 0, 0, 0]], labels) == 0.5
     number = task_of(np.array([0.5, 1.0]))
     y = np.array([0.0, 1.0, 2.0, 5.0])
-    assert number.score(number.targets(y), y) == pytest.approx(1.0)
-    assert number.score(number.targets(np.full(4, 2.0)), y) == pytest.approx(0.0)
-    assert np.isnan(number.score(np.zeros((2, 1)), np.ones(2)))
+    assert score_of("auto", number, number.targets(y), y) == pytest.approx(1.0)
+    assert score_of("auto", number, number.targets(np.full(4, 2.0)), y) == pytest.approx(0.0)
+    assert np.isnan(score_of("auto", number, np.zeros((2, 1)), np.ones(2)))
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-3, 1.0, 1e5, 1e300])
@@ -317,4 +318,6 @@ def test_features_beyond_all_bounds_have_no_error():
 
 
 def test_predictions_that_are_no_numbers_have_no_score():
-    assert np.isnan(task_of(np.array([0, 1, 1])).score(np.full((3, 2), np.nan), np.array([0, 1, 1])))
+    assert np.isnan(
+        score_of("auto", task_of(np.array([0, 1, 1])), np.full((3, 2), np.nan), np.array([0, 1, 1]))
+    )

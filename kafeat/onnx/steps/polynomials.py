@@ -48,14 +48,9 @@ def _factors(d: int, q: int) -> tuple[Array, Array]:
 
 def emit_random_maclaurin(fitted: FittedStep, x: Value) -> Value:
     """Products of random signs, level by level from the last: level j multiplies the outputs of degree j and more."""
-    state, parts = fitted.state, []
-    root = float(np.sqrt(float(state["gamma"])))
-    constant, linear = cast(RandomMaclaurin, fitted.step).exact_terms(state)
-    if constant is not None:
-        parts.append(same_in_all_rows(x, np.array([constant])))
-    if linear is not None:
-        parts.append(x * (linear * root))
-    drawn = _random_products(state, root, x)
+    state = fitted.state
+    parts = _carried(x, cast(RandomMaclaurin, fitted.step).exact_terms(state))
+    drawn = _random_products(state, float(np.sqrt(float(state["gamma"]))), x)
     if drawn is not None:
         parts.append(drawn)
     of_degree_0 = state["weights"][state["degrees"] == 0]
@@ -94,9 +89,7 @@ def emit_random_subsets(fitted: FittedStep, x: Value) -> Value:
         drawn = larger_sets(x, root * state["signs"], least)
     else:
         drawn = all_sets(x, root * state["signs"])
-    parts = [same_in_all_rows(x, np.ones(1))] if least > 0 else []
-    parts += [x * root] if least > 1 else []
-    return beside([*parts, drawn * m**-0.5])
+    return beside([*_carried(x, step.exact_terms(state)), drawn * m**-0.5])
 
 
 def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
@@ -108,14 +101,13 @@ def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
     spectra = [np.stack([*bucket_spectra(*pair, taken.length)], axis=1) for pair in pairs]
     spectrum = _without_terms(x, spectra, terms, d)
     z = (_in_time if step.domain == "time" else _in_frequency)(spectrum, taken)
-    left = 0 if terms is None else step.n_components - terms.count(d) - taken.count
-    return _beside_terms(x, terms, [z], left)
+    return _beside_terms(x, terms, [z], step.n_components - terms.count(d) - taken.count)
 
 
-def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms | None, d: int) -> list[Value]:
+def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms, d: int) -> list[Value]:
     """Π_q M_q [x, 1] without the terms that other outputs carry, as real and imaginary parts if M_q is complex."""
     parts = _form_product(x, matrices, d)
-    if terms is None:
+    if terms.constant is None:
         return parts
     constants = np.stack([matrix[:, -1] for matrix in matrices])
     # the matrix M (m, d + 1) for which M [x, 1] are these terms
@@ -150,14 +142,18 @@ def _times(a: list[Value], b: list[Value]) -> list[Value]:
     return [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
 
 
-def _beside_terms(x: Value, terms: ExactTerms | None, parts: list[Value], left: int) -> Value:
+def _beside_terms(x: Value, terms: ExactTerms, parts: list[Value], left: int) -> Value:
     """The outputs that carry terms exactly, those of the rest, and zeros in those that are left."""
-    if terms is None:
-        return beside(parts)
     if left:
         parts = [*parts, same_in_all_rows(x, np.zeros(left))]
+    return beside([*_carried(x, terms), *parts])
+
+
+def _carried(x: Value, terms: ExactTerms) -> list[Value]:
+    """The outputs that carry terms exactly."""
     linear = [] if terms.linear is None else [x * terms.linear]
-    return beside([same_in_all_rows(x, np.array([terms.constant])), *linear, *parts])
+    constant = [] if terms.constant is None else [same_in_all_rows(x, np.array([terms.constant]))]
+    return [*constant, *linear]
 
 
 def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:
@@ -181,7 +177,7 @@ def emit_tensor_srht(fitted: FittedStep, x: Value) -> Value:
     step, d = cast(TensorSrht, fitted.step), fitted.n_features_in
     matrices, terms = _hadamard_factors(x.graph, step, fitted), step.exact_terms(fitted.state)
     parts = _without_terms(x, matrices, terms, d)
-    taken = len(parts) * fitted.state["rows"].shape[1] + (0 if terms is None else terms.count(d))
+    taken = len(parts) * fitted.state["rows"].shape[1] + terms.count(d)
     return _beside_terms(x, terms, parts, step.n_components - taken)
 
 

@@ -87,7 +87,7 @@ def polynomial(pair: KernelInputs, gamma: float, degree: int, coef0: float) -> K
 
 @dataclass(frozen=True)
 class ExactTerms:
-    """Terms of a kernel that the first outputs carry: one a constant, and d the inputs times a factor; None: neither."""
+    """Terms of a kernel that the first outputs carry: one a constant, d the inputs times a factor. None: no term."""
 
     constant: float | None = None
     linear: float | None = None

@@ -1,14 +1,14 @@
 """Shared fixtures: scikit-learn's handwritten digits, read-only, and the command line in this process."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,25 @@ settings.register_profile("quick", deadline=None, max_examples=25)  # of `make t
 settings.load_profile("no deadline")
 
 HERE = Path(__file__).parent
+SEED = "KAFEAT_TESTS_SEED"
+
+
+def pytest_configure() -> None:
+    """Give the workers, which begin later, the day as the seed."""
+    os.environ.setdefault(SEED, str(date.today().toordinal()))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark two thirds of the cases of a family that is marked `sampled` as slow, others every day."""
+    for item in items:
+        drawn = crc32(f"{os.environ[SEED]} {item.nodeid}".encode()) % 3
+        if drawn and item.get_closest_marker("sampled"):
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"sampled cases: {SEED}={os.environ[SEED]} runs the same ones")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,9 +1,11 @@
-"""A small recipe of every kind, for tests that go through all of them."""
-
-from __future__ import annotations
+"""What many tests fit: a small recipe of every kind, rows of normal numbers, and a map of one step."""
 
 from typing import Any
 
+import numpy as np
+
+import kafeat
+from kafeat.compiled.library import vector_bytes
 from kafeat.contract.step import N_COMPONENTS
 from kafeat.registry import step_class
 
@@ -26,3 +28,18 @@ def small(kind: str) -> dict[str, Any]:
     width = step_class(kind).model_fields.get("n_components")
     few = {"n_components": 8} if width is not None and width.default == N_COMPONENTS.default else {}
     return {"kind": kind, **few, **NEEDED.get(kind, {})}
+
+
+def register_sizes() -> list[int]:
+    """The bytes of a vector in each of the two codes of the compiled loops that this processor runs."""
+    return [size for size in (32, 64) if size <= max(vector_bytes(), 32)]
+
+
+def normal_rows(n: int, d: int) -> np.ndarray:
+    """The same normal numbers every time."""
+    return np.random.default_rng(7).standard_normal((n, d))
+
+
+def fit_step(X: np.ndarray, kind: str, dtype: str = "float64", **parameters: object) -> kafeat.FeatureMap:
+    """A map of one step, fitted on these rows."""
+    return kafeat.fit({"dtype": dtype, "steps": [{"kind": kind, **parameters}]}, X)

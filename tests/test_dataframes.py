@@ -1,7 +1,5 @@
 """A map on its way to other processes."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import pickle

@@ -1,7 +1,5 @@
 """Public callables have numpydoc docstrings that name all parameters, and their examples run."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import re

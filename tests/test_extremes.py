@@ -1,7 +1,5 @@
 """Numbers at the ends of what a dtype holds: a map that is right, or an error that says what to do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,11 +1,10 @@
 """docs/reference/json.md names every key that commands write."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import split
 
 from kafeat.registry import step_class
 
@@ -86,12 +85,7 @@ def test_every_key_is_told(tmp_path: Path, in_process: Callable) -> None:
         model,
         data,
         parts,
-        "--rows-per-file",
-        "8192",
-        "--stats",
-        "s.json",
-        "--max-drift",
-        "1.0",
+        *split("--rows-per-file 8192 --stats s.json --max-drift 1.0"),
     )
     told_of("kafeat transform --stats", set(keys(json.loads((tmp_path / "s.json").read_text()))))
 
@@ -102,16 +96,7 @@ def test_every_key_is_told(tmp_path: Path, in_process: Callable) -> None:
     run(
         "tune",
         data,
-        "t.yaml",
-        "--label",
-        "income",
-        "--columns",
-        "16",
-        "--trials",
-        "4",
-        "--json",
-        "t.json",
-        "--quiet",
+        *split("t.yaml --label income --columns 16 --trials 4 --json t.json --quiet"),
     )
     told_of("kafeat tune --json", set(keys(json.loads((tmp_path / "t.json").read_text()))))
 

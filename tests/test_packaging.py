@@ -1,7 +1,5 @@
 """Facts about the package are the same wherever they stand; `make package` tries the package itself."""
 
-from __future__ import annotations
-
 import platform
 import re
 import shutil

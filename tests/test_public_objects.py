@@ -1,7 +1,5 @@
 """What Python asks of every object: equality, a hash, a repr, copies and pickles; and what `dir` shows."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

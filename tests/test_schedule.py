@@ -1,7 +1,5 @@
 """docs/schedule.md: its scripts, run as they are printed, and its units, read by systemd."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -90,32 +88,6 @@ def test_a_night_and_the_next(folder):
     assert json.loads((folder / "features.json").read_text())["output"]["rows"] == 1797
 
 
-@pytest.mark.slow
-def test_bad_input_and_drift_leave_the_night_before(folder):
-    script = installed(folder, "nightly-features")
-    assert run(script, folder).returncode == 0
-    before = {name: (folder / name).read_bytes() for name in ("features.parquet", "features.json")}
-
-    sound = pq.read_table(folder / "incoming.parquet")
-    name = next(name for name in sound.column_names if name != "label")
-    shifted = np.where(np.arange(1797) % 10 == 0, 1e6, sound[name].to_numpy())  # a tenth: more than 5 %
-    place = sound.column_names.index(name)
-    bad = {
-        3: lambda file: file.write_bytes(b"PAR1, and then nothing"),
-        6: lambda file: pq.write_table(sound.set_column(place, name, [shifted]), file),
-        5: lambda file: file.unlink(),
-    }
-    for code, spoil in bad.items():
-        spoil(folder / "incoming.parquet")
-        failed = run(script, folder)
-        assert failed.returncode == code, failed.stderr
-        told, last = failed.stderr.splitlines()
-        assert f"exit code {code}; the end of logs/" in told
-        assert json.loads(last) == log(folder)[-1]
-        assert json.loads(last)["exit_code"] == code
-        assert before == {name: (folder / name).read_bytes() for name in before}
-
-
 def test_a_missing_column_is_in_the_mail(folder):
     table = pq.read_table(folder / "incoming.parquet").drop_columns(["label"])
     pq.write_table(table, folder / "incoming.parquet")
@@ -155,14 +127,6 @@ def test_two_runs_do_not_meet(script, folder):
     assert run(script, folder).returncode == 0  # the lock went with its holder
 
 
-@pytest.mark.slow
-def test_what_the_environment_sets_holds(folder):
-    script = installed(folder, "nightly-features")
-    assert run(script, folder, KAFEAT_TRANSFORM_PREFIX="rbf_").returncode == 0
-    assert "rbf_0" in pq.read_schema(folder / "features.parquet").names
-    assert run(script, folder, KAFEAT_JOBS="none").returncode == 2
-
-
 def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
     script = installed(folder, "nightly-parts")
     (folder / "incoming").mkdir()
@@ -181,40 +145,6 @@ def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
     now = {file.name: file.stat().st_mtime_ns for file in (folder / "features").glob("*.parquet")}
     assert set(now) == {*made, "d.parquet"}
     assert made.items() <= now.items()  # kept, not made again
-
-
-def test_the_gravest_failure_of_parts_is_the_exit_code(folder):
-    (folder / "incoming").mkdir()
-    (folder / "incoming" / "bad.parquet").write_bytes(b"no Parquet")
-    table = pq.read_table(folder / "incoming.parquet")
-    name = next(name for name in table.column_names if name != "label")
-    far = table.set_column(table.column_names.index(name), name, [np.full(1797, 1e6)])
-    pq.write_table(far, folder / "incoming" / "drifted.parquet")
-    failed = run(installed(folder, "nightly-parts"), folder)
-    assert failed.returncode == 6
-    message = " ".join(json.loads(line)["message"] for line in failed.stderr.splitlines())
-    assert "bad.parquet: expected a sound Parquet file" in message
-    assert "drifted.parquet: expected at most 5.00% of a column" in message
-
-
-@pytest.mark.slow  # of a run itself: tests/jobs/dataset/test_removal.py
-def test_features_of_inputs_that_are_gone_are_removed_with_a_warning_unless_a_night_is_named(folder):
-    script = installed(folder, "nightly-parts")
-    for name in ("2026-11-20/a.parquet", "2026-11-21/a.parquet", "2026-11-21/b.parquet"):
-        (folder / "incoming" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(folder / "incoming.parquet", folder / "incoming" / name)
-    assert run(script, folder, "2026-11-20").returncode == 0
-    assert run(script, folder, "2026-11-21").returncode == 0
-    shutil.rmtree(folder / "incoming" / "2026-11-20")
-    (folder / "incoming" / "2026-11-21" / "a.parquet").unlink()
-    done = run(script, folder, "2026-11-21")
-    assert done.returncode == 0
-    warnings = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] == "warning"]
-    assert [line["message"] for line in warnings] == [
-        "features/2026-11-21: 1 file was removed, as its input is gone: a.parquet"
-    ]
-    left = {str(file.relative_to(folder / "features")) for file in (folder / "features").rglob("*.parquet")}
-    assert left == {"2026-11-20/a.parquet", "2026-11-21/b.parquet"}
 
 
 def test_the_crontab_calls_the_script():

@@ -34,20 +34,6 @@ def test_the_outermost_lifts_the_limit():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_a_thread_that_leaves_does_not_lift_the_limit_of_another():
-    def other() -> None:
-        with one_blas_thread():
-            pass
-
-    with one_blas_thread():
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join()
-        assert threads() == {1}
-    assert threads() == {2}
-
-
-@pytest.mark.usefixtures("two_threads")
 def test_any_thread_sets_the_limit_and_any_other_lifts_it():
     """As under Dask and in servers: the first to come need not be the main thread, nor the last to leave."""
     inside, leave = threading.Event(), threading.Event()

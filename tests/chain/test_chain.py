@@ -1,7 +1,5 @@
 """Chains: what composes, and what is said where it does not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +8,9 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import kafeat
+from kafeat.chain.chain import Chain, sources_of
 from kafeat.errors import DataError
+from kafeat.jobs.inspect import importance_of
 from kafeat.model.feature_map import FeatureMap
 
 EPS = np.finfo(float).eps
@@ -79,17 +79,6 @@ def test_what_needs_coordinates_behind_a_sampler_is_said(late: dict) -> None:
     before = fit({"kind": "standardize"}, {**FOURIER, "n_components": 8}).transform(X)
     alone = fit(late, X=before)
     np.testing.assert_allclose(fm.exact_kernel(X), alone.exact_kernel(before), rtol=0, atol=1e-12)
-
-
-def test_the_last_such_step_is_named() -> None:
-    fm = fit(
-        {**FOURIER, "n_components": 8},
-        {"kind": "standardize"},
-        {**FOURIER, "n_components": 6},
-        {"kind": "minmax"},
-    )
-    assert fm.chain.exact_kernel_note().startswith("steps[3] (minmax)")
-    assert fm.exact_kernel(rows()).shape == (60, 60)
 
 
 def test_coordinates_after_a_scaler_that_had_to_look_at_outputs() -> None:
@@ -163,3 +152,65 @@ def test_outputs_that_no_machine_could_hold_are_refused_before_they_are_computed
         DataError, match=r"steps\[1\]: homogeneous: expected from 1 to 10,000,000 outputs, got"
     ):
         kafeat.fit({"steps": steps}, np.ones((5, 300)))
+
+
+STEPS = [
+    {"kind": "missing_indicator"},
+    {"kind": "date_parts", "columns": ["time"], "cyclic": True},
+    {"kind": "one_hot", "columns": ["town", "kind"], "unknown": "ignore", "min_frequency": 3},
+    {"kind": "impute"},
+    {"kind": "quantile"},
+]
+
+
+def table() -> pa.Table:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(200)
+    x[::7] = np.nan
+    towns = rng.choice(["a", "b", "c", "d"], 200, p=[0.5, 0.3, 0.19, 0.01])
+    return pa.table(
+        {
+            "kind": rng.choice(["u", "v"], 200),
+            "x": x,
+            "time": [f"2024-{month:02}-03" for month in rng.integers(1, 13, 200)],
+            "town": towns,
+            "y": rng.random(200),
+            "label": (towns == "a") + 0.01 * rng.random(200),
+        }
+    )
+
+
+def test_an_output_changes_with_the_column_that_it_belongs_to_only() -> None:
+    steps = [*STEPS, {"kind": "clip"}, {"kind": "standardize"}]
+    fm = kafeat.fit({"steps": steps}, table(), label="label")
+    chain, n = fm.chain, fm.chain.n_features_in
+    sources = sources_of(chain.steps)
+    assert sources is not None
+    assert len(sources) == chain.steps[-1].n_features_out
+    low, high = fm.column_ranges.low, fm.column_ranges.high
+    X = np.random.default_rng(1).uniform(low, high, (300, n))
+    whole = [name not in ("x", "y") for name in fm.columns.names]  # codes of categories, and seconds
+    X[:, whole] = np.rint(X[:, whole])
+    X[::5, fm.columns.names.index("x")] = np.nan
+    features = Chain(chain.steps).transform(X)
+    for j in range(n):
+        changed = X.copy()
+        changed[:, j] = np.roll(X[:, j], 1)
+        moved = (Chain(chain.steps).transform(changed) != features).any(axis=0)
+        assert moved.any()
+        assert set(sources[moved]) == {j}
+
+
+def test_importance_is_told_by_input_columns_where_steps_made_several_of_one() -> None:
+    fm = kafeat.fit({"steps": [*STEPS, {"kind": "metric"}]}, table(), label="label")
+    shares = importance_of(fm, len(STEPS))["importance"]
+    assert set(shares) == {"kind", "x", "time", "town", "y"}
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert max(shares, key=shares.get) == "town"
+
+
+def test_outputs_that_mix_columns_belong_to_none() -> None:
+    fm = kafeat.fit(
+        {"steps": [*STEPS, {"kind": "pca", "n_components": 3}, {"kind": "metric"}]}, table(), label="label"
+    )
+    assert set(importance_of(fm, len(STEPS) + 1)["importance"]) == {"input 0", "input 1", "input 2"}

@@ -1,7 +1,5 @@
 """Maps of float32 beside the same maps of float64: what float32 cannot hold is not lost on the way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +7,6 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.chain import precision
-from kafeat.chain.precision import agree, demanding_rows, features
-from kafeat.contract.step import Transform
 from kafeat.errors import DataError
 from kafeat.jobs.inspect import inspect
 from kafeat.jobs.transform.options import RowOptions
@@ -203,14 +198,6 @@ def test_drift_is_told_to_the_second(tmp_path: Path) -> None:
     assert done.drift == {"c0": 3 / N, "c1": 0.0, "c2": 0.0}
 
 
-def test_the_estimator_agrees() -> None:
-    import kafeat.sklearn
-
-    X, steps = times(), [STANDARDIZE, {**FOURIER, "gamma": 0.3}]
-    estimator = kafeat.sklearn.FeatureMap(steps, seed=3, dtype="float32").fit(X)
-    assert estimator.transform(X).tobytes() == fit(steps, X).transform(X).tobytes()
-
-
 def test_the_file_tells_it(tmp_path: Path) -> None:
     X = times()
     for steps, told in (
@@ -229,20 +216,6 @@ def test_the_file_tells_it(tmp_path: Path) -> None:
     assert inspect(fit([FOURIER], normal()))["float64_steps"] == 0
 
 
-def test_a_search_and_a_pruned_map_see_times_too() -> None:
-    X = times()
-    label = (np.sin(X[:, 0] / 300) > 0).astype(float)
-    steps = [
-        STANDARDIZE,
-        {"kind": "fourier", "n_components": {"target_error": 0.3}, "gamma": {"validate": [0.1, 3.0]}},
-    ]
-    narrow, wide = (
-        kafeat.fit({"dtype": dtype, "steps": steps}, X, label=label) for dtype in ("float32", "float64")
-    )
-    assert narrow.provenance.searches == wide.provenance.searches
-    assert_near(narrow.transform(X).astype(np.float64), wide.transform(X))
-
-
 def test_what_float32_cannot_hold_behind_the_scalers_is_refused_with_its_column() -> None:
     table = pa.table({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 2.0]})
     fm = fit([STANDARDIZE, {**FOURIER, "gamma": 0.1}], table)
@@ -257,59 +230,3 @@ def test_what_float32_cannot_hold_behind_the_scalers_is_refused_with_its_column(
         DataError, match=r"row 2 \(index 1\): expected features that float32 can hold, got 1.2\d*e\+60"
     ):
         alone.transform(pa.table({"a": [1.0, 2.0], "b": [0.0, 1e60]}))
-
-
-class Scaled(Transform):
-    """Times a number, in float32 or float64."""
-
-    def __init__(self, d: int, factor: float) -> None:
-        self.n_features_in = self.n_features_out = d
-        self.factor = factor
-
-    def apply(self, X: np.ndarray, out: np.ndarray, scratch: tuple) -> None:
-        np.multiply(X, X.dtype.type(self.factor), out=out)
-
-
-F4 = np.dtype(np.float32)
-
-
-def test_what_counts_as_agreement() -> None:
-    X, rows = normal(), np.arange(N)
-    same = Scaled(4, 1.0)
-    assert agree(same, same, X, rows, F4)
-    assert agree(Scaled(4, 1.0 + HALF / 2), same, X, rows, F4)
-    assert not agree(Scaled(4, 1.0 + HALF * 2), same, X, rows, F4)
-    # a feature that is small beside the others is to keep two digits of its own
-    X[:, 3] *= 1e-6
-    other = np.array([0.0, 0.0, 0.0, 0.1])
-
-    class Off(Scaled):
-        def apply(self, X: np.ndarray, out: np.ndarray, scratch: tuple) -> None:
-            out[...] = X * (1.0 + other)
-
-    assert not agree(Off(4, 1.0), same, X, rows, F4)
-    # what cannot be held has to be refused, in both or in neither
-    assert agree(Scaled(4, 1e30), Scaled(4, 1e30), 1e20 * X, rows, F4)
-    assert not agree(Scaled(4, 0.0), Scaled(4, 1e30), 1e20 * X, rows, F4)
-
-
-def test_refused_rows_have_no_features_and_others_do() -> None:
-    X = np.abs(normal())
-    X[[3, 4, 290], 1] = -1.0
-    transform = fit([{"kind": "homogeneous"}], np.abs(normal()), "float64").chain.bind(np.dtype(np.float64))
-    Z = features(transform, X, np.arange(N), np.dtype(float))
-    assert np.flatnonzero(~np.isfinite(Z).all(axis=1)).tolist() == [3, 4, 290]
-    assert not np.isfinite(features(transform, -X, np.array([7, 8]), np.dtype(float))).any()
-
-
-def test_rows_that_tell_are_spread_and_hold_the_farthest(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = np.random.default_rng(0).standard_normal((20_000, 3))
-    X[[5, 12_345], [0, 2]] = 50.0, -50.0
-    X[77, 1] = np.nan  # a missing number is not far
-    rows = demanding_rows(X)
-    assert {5, 12_345} <= set(rows.tolist())
-    assert 1024 <= len(rows) <= 1152
-    assert (np.histogram(rows, bins=10, range=(0, 20_000))[0] > 90).all()
-    # of wide rows fewer, as they are dense
-    monkeypatch.setattr(precision, "_MOST_NUMBERS", 30)
-    assert len(demanding_rows(X)) <= 64 + 128

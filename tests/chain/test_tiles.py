@@ -1,7 +1,5 @@
 """The tile loop: padding, places of errors, and numbers that the precision cannot hold."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -115,15 +113,6 @@ def test_a_flag_without_a_bad_result_is_no_error() -> None:
 
     X = np.ones((5, 2))
     assert (run(Scripted(noise), X) == 2).all()
-
-
-def test_underflow_is_no_error() -> None:
-    X = np.full((5, 2), np.finfo(np.float32).tiny, dtype=np.float32)
-
-    def halve(X, out) -> None:
-        out *= np.float32(1e-30)
-
-    assert not run(Scripted(halve), X).any()
 
 
 def test_the_callers_floating_point_settings_are_left_alone() -> None:

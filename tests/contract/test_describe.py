@@ -5,7 +5,7 @@ import pytest
 from pydantic import BaseModel, Field, create_model
 
 from kafeat.config import Config
-from kafeat.contract.describe import expected, nearest, spell
+from kafeat.contract.describe import expected, spell
 from kafeat.registry import kinds, step_class
 
 
@@ -65,16 +65,3 @@ SPELLED = [
 @pytest.mark.parametrize(("value", "text"), SPELLED)
 def test_spell(value, text):
     assert spell(value) == text
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("Tensor-Sketch", "; did you mean 'tensor_sketch'?"),
-        ("xyz", ""),
-        (3, ""),
-        ("fouriers", "; did you mean 'fourier'?"),
-    ],
-)
-def test_nearest(name, text):
-    assert nearest(name, ["fourier", "tensor_sketch", 3]) == text

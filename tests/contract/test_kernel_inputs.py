@@ -1,7 +1,5 @@
 """Pairs of samples: what coordinates and Gram matrices say alike."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -9,23 +7,6 @@ from scipy.spatial.distance import cdist
 from kafeat.contract.kernel_inputs import Coordinates, Gram, squared_distances
 
 EPS = np.finfo(float).eps
-
-
-def test_coordinates_by_their_definitions() -> None:
-    rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((4, 3)), rng.standard_normal((5, 3))
-    pair = Coordinates(x, y)
-    np.testing.assert_allclose(pair.dots, [[a @ b for b in y] for a in x], rtol=0, atol=16 * EPS)
-    np.testing.assert_allclose(pair.squared_norms[0], [a @ a for a in x], rtol=8 * EPS)
-    np.testing.assert_allclose(pair.squared_norms[1], [b @ b for b in y], rtol=8 * EPS)
-    np.testing.assert_allclose(
-        pair.squared_distances, [[((a - b) ** 2).sum() for b in y] for a in x], rtol=8 * EPS
-    )
-
-
-def test_distances_of_coordinates_do_not_cancel() -> None:
-    x = np.array([[1e8], [1e8 + 1.0]])
-    assert Coordinates(x, x).squared_distances.tolist() == [[0.0, 1.0], [1.0, 0.0]]
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])

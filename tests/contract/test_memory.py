@@ -1,7 +1,5 @@
 """Blocks of rows, what is free, and refusals of what would not fit."""
 
-from __future__ import annotations
-
 import os
 import resource
 import tracemalloc
@@ -140,7 +138,7 @@ def needs(monkeypatch: pytest.MonkeyPatch, work: object) -> tuple[float, int]:
 
 @pytest.mark.parametrize("kind", ["ridge", "logistic"])
 def test_what_is_asked_for_is_what_is_needed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    Z, labels = RNG.random((30, 300)), np.arange(30) % 2
+    Z, labels = np.random.default_rng(1).random((30, 300)), np.arange(30) % 2
 
     def work() -> None:
         if kind == "logistic":

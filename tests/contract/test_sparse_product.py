@@ -1,7 +1,5 @@
 """Products with sparse rows and matrices, compiled or not, against sums of wider numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -9,17 +7,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from kafeat.compiled.library import vector_bytes
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
 from kafeat.contract.tile import SparseRows
 from kafeat.types import Floats
+from tests.recipes import register_sizes
 
 
-@pytest.fixture(autouse=True, params=[32, 64])
+@pytest.fixture(autouse=True, params=register_sizes())
 def _size_of_vectors(request, monkeypatch) -> None:
     """Both codes are tried where the processor has both."""
-    if request.param > vector_bytes() > 0:
-        pytest.skip("the processor has no such registers")
     monkeypatch.setattr("kafeat.contract.sparse_product.vector_bytes", lambda: request.param)
 
 

@@ -1,7 +1,5 @@
 """Work in a thread that can be ended, and all that it has started with it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Folds by content: the same for equal rows, whatever they are read from, and as even as chance."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -167,22 +167,3 @@ def test_the_same_calibration_seldom_has_a_small_p_value_and_a_worse_one_has(of_
     # 100 draws of a level of 5 % give more than 13 once in 3,000
     assert np.mean(np.array(p_values) < 0.05) <= 0.13
     assert np.mean(np.array(worse) < 0.05) > 0.8
-
-
-@pytest.mark.parametrize(
-    ("calibration", "what"),
-    [
-        (np.full((15, 3), -1.0), "calibration: expected sums over rows, from 0"),
-        (np.full((15, 3), 1e300), "calibration: expected sums over rows, from 0"),
-        (np.full((15, 3), np.nan), "calibration: expected finite numbers"),
-        (np.ones((14, 3)), r"calibration: expected float64 numbers of the shape \(15, 3\)"),
-        (np.array(-0.1), "calibration: expected sums over rows, from 0"),
-    ],
-)
-def test_a_strangers_calibration_is_checked(calibration, what):
-    plain = {"scores": np.array([[0.1], [0.2]]), "error": np.array([0.1, 0.01])}
-    for known in (np.array(0.1), np.zeros((15, 3)), binned(np.array([[0.2, 0.8]]), np.array([1]))):
-        found = Intervals.from_plain({**plain, "calibration": known}, 4, 2, classes=True)
-        assert 0.0 <= found.calibration_error < 0.3
-    with pytest.raises(ValueError, match=what):
-        Intervals.from_plain({**plain, "calibration": calibration}, 4, 2, classes=True)

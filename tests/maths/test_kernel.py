@@ -1,14 +1,12 @@
 """Kernels are found by the names of their classes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, ShiftInvariantKernel, TiledKernel
+from kafeat.maths.kernel import DifferentiableKernel, KernelParameters
 from kafeat.maths.kernels import find_kernel, kernel_names
 
 
@@ -16,24 +14,6 @@ def test_a_kernel_has_the_name_of_its_class() -> None:
     assert type(find_kernel("additive_chi2")).__name__ == "AdditiveChi2Kernel"
     assert type(find_kernel("rbf")).__name__ == "RbfKernel"
     assert len(kernel_names()) == len({type(find_kernel(name)) for name in kernel_names()}) == 21
-
-
-def test_names_by_form() -> None:
-    assert kernel_names(DifferentiableKernel) == ("rational_quadratic", "rbf")
-    assert kernel_names(ShiftInvariantKernel) == (
-        "cauchy",
-        "laplacian",
-        "matern",
-        "rational_quadratic",
-        "rbf",
-    )
-    assert set(kernel_names()) - set(kernel_names(TiledKernel)) == {
-        "arc_cosine",
-        "cauchy",
-        "exponential",
-        "skewed_chi2",
-        "skewed_intersection",
-    }
 
 
 @pytest.mark.parametrize("name", ["hat", "..kernel", "", "_hidden", "os"])

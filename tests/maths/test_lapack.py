@@ -1,7 +1,5 @@
 """LAPACK's routines by themselves: the bytes of SciPy's functions, while other threads run."""
 
-from __future__ import annotations
-
 import threading
 import time
 

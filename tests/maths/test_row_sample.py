@@ -1,7 +1,5 @@
 """Row samples are the same for every chunking, and each row is as likely as the other."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -70,34 +68,12 @@ def test_rows_are_equally_likely() -> None:
     assert chi2.ppf(1e-6, n - 1) < statistic < chi2.ppf(1 - 1e-6, n - 1)
 
 
-def test_positions_of_one_sample_are_uniform() -> None:
-    n, size, bins = 100_000, 10_000, 50
-    rows = np.argsort(row_hashes(7, 0, n))[:size]
-    counts = np.bincount(rows * bins // n, minlength=bins)
-    p = 1 / bins
-    # drawn without replacement: the variance is (n − size)/(n − 1) of the multinomial one
-    statistic = ((counts - size * p) ** 2).sum() / (size * p * (n - size) / (n - 1))
-    assert chi2.ppf(1e-6, bins - 1) < statistic < chi2.ppf(1 - 1e-6, bins - 1)
-
-
 def test_hashes_are_different_and_start_anywhere() -> None:
     hashes = row_hashes(3, 0, 100_000)
     assert len(np.unique(hashes)) == 100_000
     assert (row_hashes(3, 70_000, 100) == hashes[70_000:70_100]).all()
     assert (row_hashes(4, 0, 100) != hashes[:100]).all()
     assert row_hashes(3, 2**62, 5).shape == (5,)
-
-
-@pytest.mark.parametrize("size", [1, 10, 50])
-def test_largest_is_disjoint_from_smallest_as_long_as_rows_last(size: int) -> None:
-    small, large = (set(sample(100, size, 5, [30, 60], largest)[0].tolist()) for largest in (False, True))
-    assert len(small) == len(large) == size
-    assert not small & large
-
-
-def test_a_longer_file_keeps_what_it_had_or_drops_it_never_otherwise() -> None:
-    short, long = (set(sample(n, 50, 1, [])[0].tolist()) for n in (1000, 1500))
-    assert {row for row in long if row < 1000} <= short
 
 
 @pytest.mark.parametrize("label", [None, np.zeros(3)])

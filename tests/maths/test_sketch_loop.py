@@ -1,7 +1,5 @@
 """The compiled loop of TensorSketch against Fourier transforms of wider numbers."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
@@ -13,16 +11,15 @@ from kafeat.contract.tile import SparseRows
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, places, sketch_loop
 from kafeat.samplers.tensor_sketch import bucket_spectra
 from kafeat.types import Floats
+from tests.recipes import register_sizes
 
 compiled = pytest.mark.skipif(vector_bytes() == 0, reason="there is no compiled core")
 Left = Literal["nothing", "constant", "linear"]
 
 
-@pytest.fixture(autouse=True, params=[32, 64])
+@pytest.fixture(autouse=True, params=register_sizes())
 def _size_of_vectors(request, monkeypatch) -> None:
     """Both codes are tried where the processor has both."""
-    if request.param > vector_bytes() > 0:
-        pytest.skip("the processor has no such registers")
     monkeypatch.setattr("kafeat.maths.sketch_loop.vector_bytes", lambda: request.param)
 
 

@@ -102,55 +102,39 @@ def test_a_file_says_what_it_holds(kind, fit):
 
 
 HOSTILE_INTERVALS = [
-    (lambda p: p.pop("intervals"), "recipe: expected recipe, state, labels and intervals"),
-    (lambda p: p.update(intervals=[1.0]), "intervals: expected scores"),
-    (lambda p: p["intervals"].update(more=np.zeros(1)), "intervals: expected scores"),
-    (
-        lambda p: p["intervals"].update(scores=[0.1]),
-        "intervals.scores: expected float64 numbers of the shape",
-    ),
-    (
-        lambda p: p["intervals"].update(scores=np.zeros((5, 2))),
-        "intervals.scores: expected float64 numbers of",
-    ),
-    (
-        lambda p: p["intervals"].update(scores=np.zeros((5, 1), np.float32)),
-        "intervals.scores: expected float64",
-    ),
-    (
-        lambda p: p["intervals"].update(scores=np.zeros((0, 1))),
-        "intervals.scores: expected 1 to 10,000 ascending",
-    ),
-    (lambda p: p["intervals"].update(scores=np.zeros((10_001, 1))), "intervals.scores: expected 1 to 10,000"),
-    (
-        lambda p: p["intervals"].update(scores=np.array([[1.0], [0.5]])),
-        "intervals.scores: expected 1 to 10,000",
-    ),
-    (
-        lambda p: p["intervals"].update(scores=np.array([[-1.0], [0.5]])),
-        "intervals.scores: expected 1 to 10,000",
-    ),
-    (
-        lambda p: p["intervals"].update(scores=np.array([[np.nan]])),
-        "intervals.scores: expected finite numbers",
-    ),
-    (
-        lambda p: p["intervals"].update(error=np.array([-1.0, 0.0])),
-        "intervals.error: expected numbers of at least 0",
-    ),
-    (
-        lambda p: p["intervals"].update(calibration=np.zeros(1)),
-        "intervals.calibration: expected float64 numbers",
-    ),
+    ("more", np.zeros(1), ": expected scores"),
+    ("scores", [0.1], r"\.scores: expected float64 numbers of the shape"),
+    ("scores", np.zeros((5, 2)), r"\.scores: expected float64 numbers of"),
+    ("scores", np.zeros((5, 1), np.float32), r"\.scores: expected float64"),
+    ("scores", np.zeros((0, 1)), r"\.scores: expected 1 to 10,000 ascending"),
+    ("scores", np.zeros((10_001, 1)), r"\.scores: expected 1 to 10,000"),
+    ("scores", np.array([[1.0], [0.5]]), r"\.scores: expected 1 to 10,000"),
+    ("scores", np.array([[-1.0], [0.5]]), r"\.scores: expected 1 to 10,000"),
+    ("scores", np.array([[np.nan]]), r"\.scores: expected finite numbers"),
+    ("error", np.array([-1.0, 0.0]), r"\.error: expected numbers of at least 0"),
+    ("calibration", np.zeros(1), r"\.calibration: expected float64 numbers"),
+    ("calibration", np.full((15, 3), -1.0), r"\.calibration: expected sums over rows, from 0"),
+    ("calibration", np.full((15, 3), 1e300), r"\.calibration: expected sums over rows, from 0"),
+    ("calibration", np.full((15, 3), np.nan), r"\.calibration: expected finite numbers"),
+    ("calibration", np.array(-0.1), r"\.calibration: expected sums over rows, from 0"),
 ]
 
 
-@pytest.mark.parametrize(("spoil", "message"), HOSTILE_INTERVALS)
-def test_intervals_that_no_fit_gives_are_refused(kind, fit, spoil, message):
+@pytest.mark.parametrize(("name", "value", "told"), HOSTILE_INTERVALS)
+def test_intervals_that_no_fit_gives_are_refused(kind, fit, name, value, told):
     content = artifact.loads(fit(kind, intervals=True).dumps(), "a")
     assert content["format"] == 4
-    spoil(content["predictor"])
-    with pytest.raises(ArtifactError, match=message):
+    content["predictor"]["intervals"][name] = value
+    with pytest.raises(ArtifactError, match=f"intervals{told}"):
+        serialize.build(FeatureMap, content, "a")
+
+
+@pytest.mark.parametrize("rest", [{}, {"intervals": [1.0]}])
+def test_a_predictor_without_the_intervals_of_its_format_is_refused(kind, fit, rest):
+    content = artifact.loads(fit(kind, intervals=True).dumps(), "a")
+    del content["predictor"]["intervals"]
+    content["predictor"].update(rest)
+    with pytest.raises(ArtifactError, match="labels and intervals|intervals: expected scores"):
         serialize.build(FeatureMap, content, "a")
 
 

@@ -1,26 +1,19 @@
 """Random Fourier features against the theorems about them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import kstest
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
-from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 
-import kafeat
 from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.contract.step import Sample
-from kafeat.errors import ConfigError
 from kafeat.samplers.fourier import Fourier
+from tests.recipes import fit_step
+from tests.recipes import normal_rows as rows
 
 GAMMA = 0.1
 FEATURES = ("paired", "offset")
-
-
-def rows(n: int, d: int) -> np.ndarray:
-    return np.random.default_rng(7).standard_normal((n, d))
 
 
 def estimates(run, X: np.ndarray, seeds: int, **parameters: object) -> np.ndarray:
@@ -46,15 +39,6 @@ def test_features_are_their_definition(features) -> None:
         np.testing.assert_allclose(features(step, X, 3), want, rtol=0, atol=60 * np.finfo(float).eps)
 
 
-def test_offset_features_are_those_of_scikit_learn(features) -> None:
-    X = rows(20, 5)
-    step = Fourier(gamma=GAMMA, n_components=10, features="offset")
-    state = step.fit(Sample(X, None, 20), np.random.default_rng(3))
-    peer = RBFSampler(gamma=GAMMA, n_components=10).fit(X)
-    peer.random_weights_, peer.random_offset_ = state["frequencies"].T, state["phases"]
-    np.testing.assert_allclose(features(step, X, 3), peer.transform(X), rtol=0, atol=1e-14)
-
-
 @pytest.mark.parametrize("kind", FEATURES)
 def test_largest_error_is_within_hoeffdings_bound(features, kind: str) -> None:
     X, D = rows(60, 8), 2048
@@ -67,20 +51,6 @@ def test_largest_error_is_within_hoeffdings_bound(features, kind: str) -> None:
     # m = D). Hoeffding: P(|error| ≥ ε) ≤ 2 exp(−mε²/2c²); a union over the pairs makes it p for
     m, c = (D / 2, 1.0) if kind == "paired" else (D, 2.0)
     assert error.max() <= c * np.sqrt(2 * np.log(2 * pairs / p) / m)
-
-
-@pytest.mark.one_core
-@pytest.mark.parametrize("kind", FEATURES)
-@pytest.mark.parametrize("frequencies", ["iid", "orthogonal"])
-def test_unbiased(features, kind: str, frequencies: str) -> None:
-    X, seeds = rows(6, 4), 600
-    # 5 frequencies in 4 dimensions: a block of an orthogonal draw is cut short, too
-    D = 10 if kind == "paired" else 5
-    K = estimates(features, X, seeds, frequencies=frequencies, features=kind, n_components=D)
-    # The mean of `seeds` independent estimates has the standard error s/√seeds; 5 of them are left with
-    # probability 6e-7 in each of 21 entries. 1e-12 is rounding, for the diagonal of paired features.
-    error = np.abs(K.mean(axis=0) - rbf_kernel(X, gamma=GAMMA))
-    assert (error <= 5 * K.std(axis=0, ddof=1) / np.sqrt(seeds) + 1e-12).all()
 
 
 def test_variance_is_that_of_the_theory(features) -> None:
@@ -105,69 +75,11 @@ def test_orthogonal_frequencies_have_a_lower_variance(features) -> None:
     assert orthogonal < 0.25 * iid
 
 
-@pytest.mark.one_core
-@pytest.mark.parametrize("kind", FEATURES)
-@pytest.mark.parametrize("frequencies", ["iid", "orthogonal"])
-def test_error_halves_when_outputs_quadruple(features, kind: str, frequencies: str) -> None:
-    X, seeds = rows(12, 8), 150
-    few, many = (
-        np.sqrt(
-            (
-                (
-                    estimates(features, X, seeds, frequencies=frequencies, features=kind, n_components=D)
-                    - rbf_kernel(X, gamma=GAMMA)
-                )
-                ** 2
-            ).mean()
-        )
-        for D in (64, 256)
-    )
-    # Twice as many blocks of independent frequencies: the mean square falls exactly by 4. Each root mean square has
-    # a relative standard error of at most ½√(2/S) = 0.058 (all pairs of a draw alike), their ratio √2 times that.
-    assert few / many == pytest.approx(2.0, rel=4 * 0.058 * np.sqrt(2))
-
-
-def test_paired_features_have_unit_norm(features) -> None:
-    Z = features(Fourier(gamma=GAMMA, n_components=64), rows(30, 5))
-    # m terms cos² + sin², each off by a few eps
-    np.testing.assert_allclose((Z**2).sum(axis=1), 1.0, rtol=0, atol=16 * np.finfo(float).eps)
-
-
 def test_exact_kernel_is_scikit_learns() -> None:
     X, Y = rows(30, 5), rows(20, 5) + 1
-    fm = kafeat.fit(
-        {"dtype": "float64", "steps": [{"kind": "fourier", "gamma": GAMMA, "n_components": 8}]}, X
-    )
+    fm = fit_step(X, "fourier", gamma=GAMMA, n_components=8)
     np.testing.assert_allclose(fm.exact_kernel(X, Y), rbf_kernel(X, Y, gamma=GAMMA), rtol=0, atol=1e-14)
     assert float(fm.chain.steps[0].state["gamma"]) == GAMMA
-
-
-def test_orthogonal_frequencies_come_in_orthogonal_blocks() -> None:
-    X = rows(4, 6)
-    state = Fourier(gamma=GAMMA, n_components=18).fit(Sample(X, None, 4), np.random.default_rng(0))
-    W = state["frequencies"]
-    W = W / np.linalg.norm(W, axis=1, keepdims=True)
-    eps = np.finfo(float).eps
-    for block in (W[:6], W[6:]):
-        # Householder QR: columns orthonormal to a small multiple of d eps
-        np.testing.assert_allclose(block @ block.T, np.eye(len(block)), rtol=0, atol=10 * 6 * eps)
-    assert np.abs(W[:6] @ W[6:].T).max() > 0.1
-
-
-@pytest.mark.parametrize(("D", "neighbours"), [(1, "2"), (7, "6 or 8")])
-def test_odd_number_of_paired_outputs_is_refused(D: int, neighbours: str) -> None:
-    with pytest.raises(
-        ConfigError,
-        match=rf"n_components: expected an even number for paired features \({neighbours}\), got {D}",
-    ):
-        kafeat.fit({"steps": [{"kind": "fourier", "n_components": D}]}, rows(4, 2))
-    kafeat.fit({"steps": [{"kind": "fourier", "n_components": D, "features": "offset"}]}, rows(4, 2))
-
-
-@pytest.mark.parametrize("gamma", [0, -1.0, float("inf"), "wide"])
-def test_gamma_must_be_positive(gamma: object) -> None:
-    with pytest.raises(ConfigError, match=r"steps\[0\]\.gamma: expected a number above 0"):
-        kafeat.fit({"steps": [{"kind": "fourier", "gamma": gamma}]}, rows(4, 2))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Fourier features whose frequencies are trained for the label, as a step of a map."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits
 
 import kafeat
@@ -51,36 +48,12 @@ def fit(n: int = 400, **parameters: Any) -> kafeat.FeatureMap:
     return kafeat.fit(config(**parameters), rows(n), label=label_of(rows(n)))
 
 
-@pytest.mark.parametrize("features", ["paired", "offset"])
-@pytest.mark.parametrize("weights", ["fitted", "uniform"])
-def test_predicts_new_rows_better_than_the_draw(
-    features: str, weights: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(supervised, "_STEPS", 300)
-    monkeypatch.setattr(supervised, "_TRIAL_STEPS", 300)
-    X, new = rows(800), rows(800, seed=9)
-    scores, width = {}, 32 if features == "paired" else 64
-    for frequencies in ("orthogonal", "supervised"):
-        plain = config(frequencies=frequencies, features=features, weights=weights, n_components=width)
-        fm = kafeat.fit(plain, X, label=label_of(X))
-        model = Ridge(alpha=1e-3 * len(X)).fit(fm.transform(X), label_of(X))
-        scores[frequencies] = ((model.predict(fm.transform(new)) > 0.5) == label_of(new)).mean()
-    # the draw sees noise in twenty directions; an accuracy of 800 rows has a standard error of at most 0.018
-    assert scores["supervised"] > scores["orthogonal"] + 0.15
-
-
 def test_needs_a_label() -> None:
     expected = r"steps\[0\]\.frequencies: supervised: expected a label to train for"
     with pytest.raises(UsageError, match=expected):
         kafeat.fit(config(), rows(400))
     with pytest.raises(ValueError, match="y: expected labels"):
         FeatureMap(config=config()).fit(rows(400))
-
-
-def test_labels_of_scikit_learn_are_used() -> None:
-    X = rows(400)
-    ours = FeatureMap(config=config()).fit(X, label_of(X))
-    np.testing.assert_array_equal(ours.transform(X), fit().transform(X))
 
 
 @pytest.mark.parametrize("kernel", kernel_names(ShiftInvariantKernel))
@@ -151,18 +124,3 @@ def test_bytes_depend_on_the_seed_alone() -> None:
             files.append(fit().dumps())
     assert files[0] == files[1]
     assert kafeat.fit({**config(), "seed": 1}, X, label=label_of(X)).dumps() != files[0]
-
-
-def test_few_rows_keep_the_draw() -> None:
-    state = fit(n=150).chain.steps[0].state
-    assert "error_drawn" not in state
-    np.testing.assert_array_equal(state["weights"], np.full(16, 1.0 / 16))
-
-
-def test_float32_is_close_to_float64() -> None:
-    X = rows(300)
-    wide = fit()
-    narrow = kafeat.fit({**config(), "dtype": "float32"}, rows(400), label=label_of(rows(400)))
-    assert narrow.transform(X).dtype == np.float32
-    # angles of at most some 30, rounded to 2⁻²⁴ in their sums of 20 products
-    np.testing.assert_allclose(narrow.transform(X), wide.transform(X), rtol=0, atol=30 * 20 * 2.0**-24)

@@ -1,14 +1,13 @@
 """Maji and Berg's bound, from its definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 import kafeat
-from kafeat.errors import ConfigError, DataError
+from kafeat.errors import DataError
 from kafeat.samplers.intersection_bins import IntersectionBins
 from tests.jobs.files import transform_file
+from tests.recipes import fit_step
 
 EPS = np.finfo(float).eps
 
@@ -42,9 +41,7 @@ def test_error_is_within_the_bound_and_reaches_it(features, n: int) -> None:
 
 
 def test_values_above_the_maximum_clip() -> None:
-    fm = kafeat.fit(
-        {"dtype": "float64", "steps": [{"kind": "intersection_bins"}]}, np.array([[0.0, 0.0], [2.0, 0.0]])
-    )
+    fm = fit_step(np.array([[0.0, 0.0], [2.0, 0.0]]), "intersection_bins")
     np.testing.assert_array_equal(fm.transform(np.array([[9.0, 3.0]])), fm.transform(np.array([[2.0, 0.0]])))
 
 
@@ -79,8 +76,3 @@ def test_negative_values_are_refused() -> None:
         DataError, match=r"row 1 \(index 0\), column 'c0': expected a value of at least 0, got -1"
     ):
         kafeat.fit({"steps": [{"kind": "intersection_bins"}]}, np.array([[-1.0]]))
-
-
-def test_bounds() -> None:
-    with pytest.raises(ConfigError, match=r"steps\[0\]\.n_bins: expected a whole number"):
-        kafeat.fit({"steps": [{"kind": "intersection_bins", "n_bins": 0}]}, np.ones((2, 1)))

@@ -1,8 +1,5 @@
 """Polynomial features against scikit-learn's monomials and against the kernel, which they give exactly."""
 
-from __future__ import annotations
-
-from collections import Counter
 from math import comb, factorial, prod
 
 import numpy as np
@@ -11,14 +8,11 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import PolynomialFeatures as Monomials
 
 import kafeat
-from kafeat.errors import ConfigError, DataError
+from kafeat.errors import DataError
 from kafeat.samplers.polynomial_features import PolynomialFeatures
+from tests.recipes import normal_rows as rows
 
 EPS = np.finfo(float).eps
-
-
-def rows(n: int, d: int) -> np.ndarray:
-    return np.random.default_rng(7).standard_normal((n, d))
 
 
 @pytest.mark.parametrize("coef0", [0.0, 1.0, 0.3])
@@ -54,14 +48,6 @@ def test_is_scikit_learns_expansion_with_multinomial_weights(degree: int, coef0:
     np.testing.assert_allclose(Z, peer.transform(X) * weights, rtol=64 * EPS)
 
 
-def test_weights_count_the_orders_of_a_monomial(features) -> None:
-    # of (x·y)³ the monomial x₀²x₁ comes from 3 of the 27 ordered choices
-    Z = features(PolynomialFeatures(degree=3, gamma=1.0, coef0=0.0), np.ones((1, 3)))
-    counts = Counter(np.round(Z[0] ** 2).astype(int).tolist())
-    assert counts == {1: 3, 3: 6, 6: 1}
-    np.testing.assert_allclose((Z**2).sum(), 27.0, rtol=1e-14)
-
-
 def test_too_many_outputs_are_refused_with_the_number() -> None:
     X = rows(3, 500)
     with pytest.raises(
@@ -73,11 +59,3 @@ def test_too_many_outputs_are_refused_with_the_number() -> None:
     # the same from a model file, before anything is built
     with pytest.raises(ValueError, match="expected at most 100,000 outputs, got "):
         PolynomialFeatures(degree=64).check_state({"gamma": np.array(1.0)}, 10**6)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("coef0", -0.1), ("gamma", 0.0), ("gamma", "median"), ("degree", 0), ("degree", 2.0)]
-)
-def test_bounds(name: str, value: object) -> None:
-    with pytest.raises(ConfigError, match=rf"steps\[0\]\.{name}: expected "):
-        kafeat.fit({"steps": [{"kind": "polynomial_features", name: value}]}, rows(4, 2))

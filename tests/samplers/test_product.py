@@ -1,14 +1,12 @@
 """The kernel of a product is the product of its maps' kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import kafeat
 from kafeat.errors import ConfigError, DataError, InvalidValueError
-from kafeat.model.load import loads
+from tests.recipes import fit_step
 
 EPS = np.finfo(float).eps
 X = np.random.default_rng(0).standard_normal((150, 4))
@@ -61,44 +59,12 @@ def test_all_products_have_the_product_of_the_maps_kernels_exactly() -> None:
     np.testing.assert_allclose(Z @ Z.T, want, rtol=0, atol=480 * EPS * np.abs(want).max())
 
 
-def test_signs_are_unbiased_and_the_error_halves_with_four_times_the_outputs() -> None:
-    maps = [{"columns": ["a", "b"], "steps": [LINEAR]}, {"columns": ["c", "d"], "steps": [SQUARE]}]
-    S = (X - X.mean(0)) / X.std(0)
-    K = ((S[:, :2] @ S[:, :2].T) * (0.5 * X[:, 2:] @ X[:, 2:].T + 1.0) ** 2)[:12, :12]
-
-    def kernels(D: int, seeds: int) -> np.ndarray:
-        Z = np.stack([fit(maps, seed, n_components=D).transform(TABLE.slice(0, 12)) for seed in range(seeds)])
-        return Z @ Z.transpose(0, 2, 1)
-
-    few, many = kernels(32, 150), kernels(128, 150)
-    for some in (few, many):
-        # 5 standard errors of the mean over independent seeds
-        assert (np.abs(some.mean(0) - K) <= 5 * some.std(0, ddof=1) / np.sqrt(150)).all()
-    ratio = np.sqrt(((few - K) ** 2).mean() / ((many - K) ** 2).mean())
-    assert ratio == pytest.approx(2.0, rel=4 * 0.14)  # as in test_tensor_sketch
-
-
-@pytest.mark.parametrize("n_components", [None, 40])
-def test_a_model_file_holds_it_and_bytes_do_not_depend_on_jobs(n_components: int | None) -> None:
-    fm = fit(TWO, n_components=n_components)
-    Z = fm.transform(TABLE, jobs=1)
-    assert (
-        loads(fm.dumps()).transform(TABLE).tobytes() == Z.tobytes() == fm.transform(TABLE, jobs=3).tobytes()
-    )
-
-
 def test_products_stand_in_unions_and_the_other_way_round() -> None:
     product = {
         "kind": "product",
         "maps": [{"columns": ["a"], "steps": [LINEAR]}, {"columns": ["b"], "steps": [LINEAR]}],
     }
-    fm = kafeat.fit(
-        {
-            "dtype": "float64",
-            "steps": [{"kind": "union", "maps": [{"steps": [LINEAR]}, {"steps": [product]}]}],
-        },
-        TABLE,
-    )
+    fm = fit_step(TABLE, "union", maps=[{"steps": [LINEAR]}, {"steps": [product]}])
     S = (X - X.mean(0)) / X.std(0)
     np.testing.assert_allclose(fm.transform(TABLE), np.column_stack([S, S[:, 0] * S[:, 1]]), atol=1e-14)
     union = {
@@ -125,7 +91,7 @@ def test_columns_and_rows_are_named_in_errors() -> None:
         fit([TWO[0], {"columns": ["nope"], "steps": [LINEAR]}])
     with pytest.raises(ConfigError, match=r"maps\[0\]\.weight"):
         fit([{**TWO[0], "weight": 2.0}])
-    fm = kafeat.fit({"steps": [{"kind": "product", "maps": [{"columns": ["b"], "steps": [{"kind": "log1p"}]}]}]},
-                    pa.table({"a": [1.0, 2.0], "b": [1.0, 2.0]}))  # fmt: skip
+    maps = [{"columns": ["b"], "steps": ["log1p"]}]
+    fm = fit_step(pa.table({"a": [1.0, 2.0], "b": [1.0, 2.0]}), "product", maps=maps)
     with pytest.raises((InvalidValueError, DataError), match=r"row 2 .*column 'b'"):
         fm.transform(pa.table({"a": [1.0, 2.0], "b": [1.0, -2.0]}))

@@ -1,7 +1,5 @@
 """Random projections against Johnson and Lindenstrauss."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -14,10 +12,8 @@ import kafeat
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError, KafeatWarning
 from kafeat.samplers.projection import Projection, jl_width
-
-
-def rows(n: int, d: int) -> np.ndarray:
-    return np.random.default_rng(7).standard_normal((n, d))
+from tests.recipes import fit_step
+from tests.recipes import normal_rows as rows
 
 
 @pytest.mark.one_core
@@ -129,15 +125,6 @@ def test_srht_is_sampled_rows_of_signed_hadamard_matrices(features, D: int) -> N
     )
 
 
-def test_srht_of_full_blocks_keeps_all_products(features) -> None:
-    X = rows(6, 5)
-    for D in (8, 24):
-        Z = features(Projection(matrix="srht", n_components=D), X)
-        np.testing.assert_allclose(
-            Z @ Z.T, X @ X.T, rtol=0, atol=64 * np.finfo(float).eps * (X**2).sum(1).max()
-        )
-
-
 def test_srht_is_unbiased_and_its_error_halves_when_outputs_quadruple(features) -> None:
     X, seeds = rows(4, 100), 300
     exact = X @ X.T
@@ -154,14 +141,6 @@ def test_srht_is_unbiased_and_its_error_halves_when_outputs_quadruple(features) 
     assert roots[0] / roots[1] == pytest.approx(2.24, rel=0.25)
 
 
-def test_a_state_of_srht_that_points_elsewhere_is_refused() -> None:
-    step = Projection(matrix="srht", n_components=4)
-    state = step.fit(Sample(rows(2, 5), None, 2), np.random.default_rng(0))
-    state["rows"][0] = 8
-    with pytest.raises(ValueError, match=r"state\.rows: expected whole numbers from 0 to 7"):
-        step.check_state(state, 5)
-
-
 @pytest.mark.parametrize(("dtype", "size"), [("float32", 1e38), ("float64", 5e307)])
 @pytest.mark.parametrize("form", ["dense", "sparse rows"])
 @pytest.mark.parametrize("matrix", ["gaussian", "sparse"])
@@ -170,13 +149,7 @@ def test_sums_that_overflow_are_refused(matrix: str, form: str, dtype: str, size
     X = np.zeros((600, 300))
     X[:, :8] = 1.0
     X[:, ::40] += 1.0
-    fm = kafeat.fit(
-        {
-            "dtype": dtype,
-            "steps": [{"kind": "projection", "matrix": matrix, "density": 1.0, "n_components": 1}],
-        },
-        X,
-    )
+    fm = fit_step(X, "projection", dtype=dtype, matrix=matrix, density=1.0, n_components=1)
     signs = np.sign(fm.transform(np.eye(300))[:, 0].astype(float))
     X[70, :8] = size * signs[:8]
     X[70, 8:] = 0.0

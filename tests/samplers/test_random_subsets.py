@@ -1,7 +1,5 @@
 """Random features over sets of columns against sums over all sets."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np
@@ -9,16 +7,16 @@ import pytest
 
 import kafeat
 from kafeat.contract.step import Sample
-from kafeat.errors import ConfigError
 from kafeat.model.load import loads
 from kafeat.samplers.random_subsets import RandomSubsets
+from tests.recipes import normal_rows
 
 EPS = np.finfo(float).eps
 D = 5
 
 
-def rows(n: int, d: int = D) -> np.ndarray:
-    return np.random.default_rng(7).standard_normal((n, d))
+def rows(n: int) -> np.ndarray:
+    return normal_rows(n, D)
 
 
 def sets(least: int, most: int | None = None, d: int = D):
@@ -88,40 +86,6 @@ def test_an_output_is_the_sum_over_sets_of_signed_products(least: int) -> None:
     )
 
 
-@pytest.mark.parametrize("kernel", ["anova", "all_subsets"])
-def test_the_error_halves_when_outputs_quadruple(features, kernel: str) -> None:
-    X, seeds = rows(8), 150
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    # constant and single columns apart
-    apart = 1 + D if kernel == "all_subsets" else 0
-    steps = [RandomSubsets(kernel=kernel, gamma=1.0, n_components=m + apart) for m in (64, 256)]
-    exact = kernel_over(sets(2, 2) if kernel == "anova" else sets(0), X, 1.0)
-    few, many = (
-        np.mean([((Z := features(step, X, s)) @ Z.T - exact) ** 2 for s in range(seeds)]) for step in steps
-    )
-    # independent outputs: variance proportional to 1/m; tolerance as in test_tensor_sketch
-    assert np.sqrt(few / many) == pytest.approx(2.0, rel=4 * 0.14)
-
-
-def test_sets_that_are_carried_lower_the_error(features) -> None:
-    X = rows(200)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    step = RandomSubsets(kernel="all_subsets", gamma=0.5, n_components=64)
-    exact = kernel_over(sets(0), X, 0.5)
-
-    def error(seed: int, least: int) -> float:
-        signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), size=(64 - (0, 1, 1 + D)[least], D))
-        t = np.sqrt(0.5) * X[:, None, :] * signs
-        Z = sum(np.prod(t[:, :, s], axis=2) for s in sets(least)) / np.sqrt(len(signs))
-        K = Z @ Z.T + (least > 0) + (least > 1) * 0.5 * X @ X.T
-        return float(np.linalg.norm(K - exact))
-
-    errors = [np.mean([error(seed, least) for seed in range(20)]) for least in (0, 1, 2)]
-    assert errors[2] < errors[1] < errors[0]
-    state = step.fit(Sample(X, None, 200), np.random.default_rng(0))
-    assert step.least_set(state) == 2
-
-
 def fitted(X: np.ndarray, **parameters: object) -> kafeat.FeatureMap:
     step = {"kind": "random_subsets", "gamma": 1.0, "n_components": 64, **parameters}
     return kafeat.fit({"dtype": "float64", "steps": [step]}, X)
@@ -147,25 +111,3 @@ def test_a_set_of_more_columns_than_there_are_has_a_kernel_of_0(kind: str) -> No
         fm.chain.steps[0].step.width_warning(5) or ""
     )
     assert fm.chain.steps[0].step.width_warning(6) is None
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"kernel": "rbf"}, "kernel: expected"),
-        ({"degree": 0}, "degree: expected"),
-        ({"kernel": "all_subsets", "degree": 3}, "degree: expected none beside kernel: all_subsets, got 3"),
-        ({"gamma": 0.0}, "gamma: expected"),
-    ],
-)
-def test_bounds(parameters: dict[str, object], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        fitted(rows(9), **parameters)
-
-
-def test_a_state_that_no_fit_gives_is_refused() -> None:
-    step = RandomSubsets(n_components=16)
-    state = step.fit(Sample(rows(9), None, 9), np.random.default_rng(0))
-    step.check_state(state, D)
-    with pytest.raises(ValueError, match=r"state\.linear: expected false"):
-        step.check_state({**state, "linear": np.array(True)}, D)

@@ -1,24 +1,16 @@
 """Tensor products of randomised Hadamard sketches against their definition and their kernel."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.linalg import hadamard
-from sklearn.metrics.pairwise import polynomial_kernel
 
-import kafeat
 from kafeat.contract.step import Sample
-from kafeat.errors import ConfigError
 from kafeat.samplers.tensor_srht import TensorSrht
+from tests.recipes import normal_rows as rows
 
 EPS = np.finfo(float).eps
-
-
-def rows(n: int, d: int) -> np.ndarray:
-    return np.random.default_rng(7).standard_normal((n, d))
 
 
 @pytest.mark.parametrize("coef0", [0.0, 0.7])
@@ -66,33 +58,6 @@ def test_is_the_product_of_sampled_hadamard_rows(
         assert all(len(set(chosen)) == len(chosen) for chosen in state["rows"][:, start : start + 4])
 
 
-@pytest.mark.parametrize(
-    ("complex_to_real", "degree", "coef0"),
-    [
-        (True, 2, 0.0),
-        (False, 2, 1.0),
-        (True, 3, 1.0),
-        (False, 4, 0.5),
-        pytest.param(False, 2, 0.0, marks=pytest.mark.slow),
-        pytest.param(True, 2, 1.0, marks=pytest.mark.slow),
-        pytest.param(False, 3, 1.0, marks=pytest.mark.slow),
-        pytest.param(True, 4, 0.5, marks=pytest.mark.slow),
-    ],
-)
-def test_unbiased(features, complex_to_real: bool, degree: int, coef0: float) -> None:
-    X, seeds = rows(5, 4), 250
-    kernel = {"degree": degree, "gamma": 0.5, "coef0": coef0}
-    step = TensorSrht(**kernel, n_components=256, complex_to_real=complex_to_real)
-    Z = np.stack([features(step, X, seed) for seed in range(seeds)])
-    K = Z @ Z.transpose(0, 2, 1)
-    exact = polynomial_kernel(X, **kernel)
-    # 5 standard errors of the mean over independent seeds, in each of 15 entries; a constant that is off by a
-    # quarter of the largest entry is seen
-    errors = 5 * K.std(axis=0, ddof=1) / np.sqrt(seeds)
-    assert (np.abs(K.mean(axis=0) - exact) <= errors).all()
-    assert (errors <= 0.25 * exact.max()).all()
-
-
 def test_a_full_orthogonal_block_of_degree_one_is_exact(features) -> None:
     X = rows(6, 8)
     Z = features(TensorSrht(degree=1, gamma=1.0, coef0=0.0, n_components=8, complex_to_real=False), X)
@@ -117,44 +82,3 @@ def test_complex_to_real_lowers_the_error_of_non_negative_rows(features) -> None
     # x·y is positive: a real factor has up to 3 times the squared mean, a complex one up to 2 (Wacker et al. 2022,
     # section 4), but half as many products; at degree 4 that is (3⁴ − 1)/(2⁴ − 1)/2 = 2.7 times less at the most
     assert complex_ < 0.8 * real
-
-
-@pytest.mark.parametrize("complex_to_real", [True, False])
-def test_error_halves_when_outputs_quadruple(features, complex_to_real: bool) -> None:
-    X = rows(8, 6)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    exact = (X @ X.T + 1) ** 2
-    few, many = (
-        mean_square(features, X, exact, 200, n_components=D, complex_to_real=complex_to_real)
-        for D in (64, 256)
-    )
-    # Blocks of 8 are independent, so the variance is proportional to 1/D; the tolerance is that of
-    # test_tensor_sketch: four times the relative standard error √(8/200)/√2 of the ratio of roots
-    assert np.sqrt(few / many) == pytest.approx(2.0, rel=4 * 0.14)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("coef0", -0.1), ("gamma", 0.0), ("gamma", "median"), ("degree", 0), ("n_components", 0)],
-)
-def test_bounds(name: str, value: object) -> None:
-    with pytest.raises(ConfigError, match=rf"steps\[0\]\.{name}: expected "):
-        kafeat.fit({"steps": [{"kind": "tensor_srht", name: value}]}, rows(4, 2))
-
-
-def test_an_odd_width_is_refused_with_its_neighbours() -> None:
-    with pytest.raises(ConfigError, match=r"n_components: .*an even number with complex_to_real \(6 or 8\)"):
-        kafeat.fit({"steps": [{"kind": "tensor_srht", "n_components": 7}]}, rows(4, 2))
-    fm = kafeat.fit(
-        {"steps": [{"kind": "tensor_srht", "n_components": 7, "complex_to_real": False}]}, rows(4, 2)
-    )
-    assert fm.n_components == 7
-
-
-@pytest.mark.parametrize(("name", "value"), [("turns", 4), ("turns", -1), ("rows", 4), ("rows", -1)])
-def test_a_state_that_points_elsewhere_is_refused(name: str, value: int) -> None:
-    step = TensorSrht(n_components=8)
-    state = step.fit(Sample(rows(4, 3), None, 4), np.random.default_rng(0))
-    state[name].flat[0] = value
-    with pytest.raises(ValueError, match=rf"state\.{name}: expected whole numbers from 0 to 3"):
-        step.check_state(state, 3)

@@ -1,7 +1,5 @@
 """Columns of boosted trees: LightGBM's own predictions, by the ensemble that has not seen the row."""
 
-from __future__ import annotations
-
 import builtins
 from pathlib import Path
 
@@ -126,15 +124,6 @@ def _explained(Z: Floats, y: Array) -> float:
     Z = Z - Z.mean(axis=0)
     rest = target - Z @ np.linalg.lstsq(Z, target, rcond=None)[0]
     return 1.0 - float((rest**2).sum() / (target**2).sum())
-
-
-def test_new_rows_are_predicted() -> None:
-    X, y = table()
-    rows, labels = table(seed=1)
-    step, state = fitted(X, y, n_components=3, n_trees=60)
-    Z, new = (np.column_stack([columns(step, state, part), np.ones(len(part))]) for part in (X, rows))
-    w = np.linalg.lstsq(Z, y, rcond=None)[0]
-    assert np.mean((new @ w - labels) ** 2) < 0.15 * labels.var()
 
 
 @pytest.mark.parametrize("group", [(), (4,)])
@@ -278,24 +267,6 @@ def test_few_different_rows_lose_nothing(width: int, values: int) -> None:
     assert _explained(columns(step, state, X[:400]), noise) < 2 * len(np.unique(X, axis=0)) / 400
 
 
-def test_categories_of_one_column_lose_nothing() -> None:
-    """100 values of eight rows: no other fold knows one."""
-    rng = np.random.default_rng(0)
-    codes, effects = rng.integers(0, 100, 800), rng.standard_normal(100)
-    y = effects[codes] + 0.3 * rng.standard_normal(800)
-    data = pa.table({"town": [f"t{code:03}" for code in codes]})
-    step = {
-        "kind": "trees",
-        **SMALL,
-        "n_components": 1,
-        "n_trees": 60,
-        "min_leaf_rows": 3,
-        "categories": ["town"],
-    }
-    Z = kafeat.fit({"steps": [step]}, data, y).transform(data)[:, 0]
-    assert np.corrcoef(Z, y)[0, 1] ** 2 > 0.85
-
-
 def test_rows_that_repeat_among_many_others_keep_their_fold() -> None:
     """So do rows of a group: the ensemble that they go through has not seen them."""
     rng = np.random.default_rng(0)
@@ -348,26 +319,6 @@ def test_categories_are_read_by_name_and_unknown_ones_are_missing() -> None:
     ]
     both = kafeat.fit({"steps": [{"kind": "union", "maps": maps}]}, data, "y")
     assert both.n_components == 42
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "told"),
-    [
-        ("features", -1, "state.features: expected whole numbers from 0 to"),
-        ("features", 1 << 20, "state.features: expected whole numbers from 0 to"),
-        ("columns", 4, "state.columns: expected whole numbers from 0 to 3"),
-        ("masks", 1, "state.masks: expected the last leaf in each"),
-        ("leaves", 1e31, "state.leaves: expected numbers of at most 1e\\+30"),
-        ("categorical", 4, "state.categorical: expected whole numbers from 0 to 3"),
-        ("ranks", -1, "state.ranks: expected whole numbers from 0 to"),
-    ],
-)
-def test_a_state_that_no_fit_gives_is_refused(name: str, value: float, told: str) -> None:
-    step, state = _coded()
-    state[name] = state[name].copy()
-    state[name].flat[-1] = value
-    with pytest.raises(ValueError, match=told):
-        FittedStep.checked(step, state, 4)
 
 
 def _coded() -> tuple[Trees, dict[str, Array]]:

@@ -68,34 +68,6 @@ def test_weights_count_in_the_norms_too():
     np.testing.assert_allclose(fm.exact_kernel(x, y), want, rtol=1e-12)
 
 
-def test_a_union_of_one_is_that_map():
-    _, data = table()
-    one = fit([{"steps": [FOURIER]}], data)
-    state = one.chain.steps[0].state["0.0.frequencies"]
-    X = one.matrix(data)
-    np.testing.assert_allclose(one.transform(data)[:, :16], np.cos(X @ state.T) / 4.0, atol=1e-12)
-
-
-@pytest.mark.slow
-def test_chains_inside_unions_inside_chains(tmp_path):
-    _, data = table()
-    inner = {
-        "kind": "union",
-        "maps": [{"columns": ["a"], "steps": [FOURIER]}, {"columns": ["b", "d"], "steps": [FOURIER]}],
-    }
-    fm = fit([{"steps": [inner, {"kind": "normalize"}]}, {"columns": ["c"], "steps": [FOURIER]}], data,
-             {"kind": "fourier", "gamma": 0.1, "n_components": 2048})  # fmt: skip
-    K = fm.exact_kernel(data)
-    Z = fm.transform(data)
-    # rbf of a sum of kernels: its features are learned, so only a generous bound holds, far below that of no map.
-    assert np.linalg.norm(K - Z @ Z.T) / np.linalg.norm(K) < 0.2
-    np.testing.assert_allclose(np.diag(K), 1.0)
-    fm.save(tmp_path / "m.joblib")
-    again = kafeat.load(tmp_path / "m.joblib")
-    np.testing.assert_array_equal(again.transform(data), Z)
-    assert again.dumps() == fm.dumps()
-
-
 def test_the_exact_kernel_of_a_union_behind_a_sampler():
     """Dot products are all that distance and dot-product kernels need, inside of a union too."""
     X, data = table()
@@ -118,20 +90,22 @@ def test_errors_name_the_columns_of_the_whole():
 
 def test_mistakes_are_named_with_their_place():
     _, data = table()
+    negative = {"steps": [{"kind": "fourier", "gamma": -1.0}]}
+    for maps, told in (
+        (
+            [{"steps": [FOURIER]}, negative],
+            r"steps\[0\].maps\[1\].steps\[0\].gamma: expected a number above 0",
+        ),
+        ([{"weight": 0.0, "steps": [FOURIER]}], r"steps\[0\].maps\[0\].weight: expected a number above 0"),
+        ([], r"steps\[0\].maps"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            fit(maps, data)
     with pytest.raises(DataError, match=r"maps\[0\].columns: expected columns of the input, got 'nope'"):
         fit([{"columns": ["nope"], "steps": [FOURIER]}], data)
-    with pytest.raises(
-        ConfigError, match=r"steps\[0\].maps\[1\].steps\[0\].gamma: expected a number above 0"
-    ):
-        fit([{"steps": [FOURIER]}, {"steps": [{"kind": "fourier", "gamma": -1.0}]}], data)
-    with pytest.raises(ConfigError, match=r"steps\[0\].maps\[0\].weight: expected a number above 0"):
-        fit([{"weight": 0.0, "steps": [FOURIER]}], data)
-    with pytest.raises(ConfigError, match=r"steps\[0\].maps"):
-        fit([], data)
+    union = {"kind": "union", "maps": [{"columns": ["a"], "steps": [FOURIER]}]}
     with pytest.raises(DataError, match=r"maps\[0\].columns: expected no columns after a step that does not"):
-        kafeat.fit(
-            {"steps": [FOURIER, {"kind": "union", "maps": [{"columns": ["a"], "steps": [FOURIER]}]}]}, data
-        )
+        kafeat.fit({"steps": [FOURIER, union]}, data)
 
 
 def test_a_list_column_is_its_elements_and_nothing_that_is_named_alike():

@@ -1,7 +1,5 @@
 """Clip against NumPy's quantiles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Compiled scalers against their NumPy forms, and both against wider numbers."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

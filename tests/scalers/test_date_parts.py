@@ -1,7 +1,5 @@
 """Parts of times against Python's calendar, the same from every format, and what is no time."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -201,21 +199,18 @@ def test_columns_of_other_types_are_refused(column: pa.Array, got: str) -> None:
 
 
 def test_times_are_features_only_if_they_are_named() -> None:
-    table = table_of([EPOCH])
-    assert kafeat.fit({"steps": [{"kind": "standardize"}]}, table).columns.names == ("n",)
-    with pytest.raises(
-        DataError, match="expected numbers, got timestamp.us.; date_parts makes numbers of it"
-    ):
-        kafeat.fit({"columns": {"include": ["t"]}, "steps": [{"kind": "standardize"}]}, table)
-    with pytest.raises(DataError, match=r"date_parts: expected the column 'tt' \(did you mean 't'\?\)"):
-        kafeat.fit(config(columns=("tt",)), table)
-    with pytest.raises(
-        DataError, match="standardize: column 't': expected plain numbers, got times, which only"
-    ):
-        kafeat.fit({"steps": [{"kind": "standardize"}, *config()["steps"]]}, table)
-    coded = [{"kind": "one_hot", "columns": ["t"]}, *config()["steps"]]
-    with pytest.raises(DataError, match="column 't': expected one_hot or date_parts to name it, got both"):
-        kafeat.fit({"steps": coded}, table)
+    table, own = table_of([EPOCH]), config()["steps"]
+    assert kafeat.fit({"steps": ["standardize"]}, table).columns.names == ("n",)
+    included = {"columns": {"include": ["t"]}, "steps": ["standardize"]}
+    for recipe, told in (
+        (included, "expected numbers, got timestamp.us.; date_parts makes numbers of it"),
+        (config(columns=("tt",)), r"date_parts: expected the column 'tt' \(did you mean 't'\?\)"),
+        ({"steps": ["standardize", *own]}, "standardize: column 't': expected plain numbers, got times, which only"),
+        ({"steps": [{"kind": "one_hot", "columns": ["t"]}, *own]},
+         "column 't': expected one_hot or date_parts to name it, got both"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=told):
+            kafeat.fit(recipe, table)
 
 
 def test_files_in_chunks_and_a_saved_map_agree(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Missing numbers from every format against scikit-learn's SimpleImputer, and what is no missing number."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -98,10 +96,3 @@ def test_behind_a_step_that_needs_numbers_nothing_is_let_through() -> None:
     steps = [{"kind": "standardize"}, {"kind": "impute"}]
     with pytest.raises(DataError, match="expected a finite number, got nan"):
         kafeat.fit({"steps": steps}, np.array([[1.0], [np.nan]]))
-
-
-def test_evaluate_reads_missing_numbers(holes: np.ndarray) -> None:
-    table = pa.table({**{f"x{i}": column for i, column in enumerate(holes.T)}, "y": np.arange(300) % 2})
-    steps = [{"kind": "impute"}, {"kind": "fourier", "n_components": 64}]
-    report = kafeat.evaluate(kafeat.fit({"steps": steps}, table, label="y"), table, label="y")
-    assert np.isfinite(report["score_raw"])

@@ -1,7 +1,5 @@
 """log(1 + x), with the entries that have none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

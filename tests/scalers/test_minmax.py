@@ -1,13 +1,10 @@
 """Minmax against scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler
 
 import kafeat
-from kafeat.errors import DataError
 
 
 def fit(X: np.ndarray, dtype: str = "float64", **parameters: object):
@@ -34,29 +31,9 @@ def test_range_of_the_sample_is_exactly_zero_to_one(dtype: str) -> None:
     assert (Z.max(axis=0) == 1.0).all()
 
 
-def test_rows_outside_leave_the_range_unless_clipped() -> None:
-    X = np.array([[0.0], [2.0]])
-    new = np.array([[-1.0], [3.0], [1.0]])
-    assert fit(X).transform(new).ravel().tolist() == [-0.5, 1.5, 0.5]
-    assert fit(X, clip=True).transform(new).ravel().tolist() == [0.0, 1.0, 0.5]
-
-
 def test_constant_columns_are_only_moved() -> None:
     X = np.full((5, 1), 0.1)
     assert fit(X).transform(np.array([[0.1], [1.1]])).ravel().tolist() == [0.0, 1.1 - 0.1]
-
-
-def test_clip_is_what_a_histogram_kernel_needs() -> None:
-    X = np.random.default_rng(0).standard_normal((50, 2))
-    new = X.copy()
-    new[7, 1] = -100.0
-    steps = [{"kind": "minmax"}, {"kind": "homogeneous"}]
-    with pytest.raises(
-        DataError, match=r"row 8 \(index 7\), column 'c1': after minmax: expected a value of at least 0"
-    ):
-        kafeat.fit({"steps": steps}, X).transform(new)
-    steps[0]["clip"] = True
-    assert np.isfinite(kafeat.fit({"steps": steps}, X).transform(new)).all()
 
 
 def test_a_column_that_varies_by_rounding_alone_is_not_blown_up() -> None:

@@ -1,7 +1,5 @@
 """Indicators of missing numbers against scikit-learn's, in every format, and what is no missing number."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

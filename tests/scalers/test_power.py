@@ -1,10 +1,7 @@
 """Power against scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from scipy.stats import skew
 from sklearn.preprocessing import PowerTransformer
 
 import kafeat
@@ -30,11 +27,6 @@ def test_is_scikit_learns() -> None:
 
 def test_columns_that_are_normal_or_small_are_left_as_they_are() -> None:
     assert fit(X[:, [2, 4]] * [1.0, 1e-6]).chain.steps[0].state["exponent"].tolist() == [1.0, 1.0]
-
-
-def test_skewed_columns_become_symmetric() -> None:
-    assert np.abs(skew(X[:, :2])).min() > 3.0
-    assert np.abs(skew(fit(X).transform(X)[:, :2])).max() < 0.2  # 1 + x of lognormal x is not quite one
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0])

@@ -1,7 +1,5 @@
 """Robust against scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.preprocessing import RobustScaler
 

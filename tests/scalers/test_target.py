@@ -1,7 +1,5 @@
 """Target encoding against scikit-learn's TargetEncoder and an analysis of variance, and columns that tell nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 from sklearn.preprocessing import TargetEncoder
 
 import kafeat
-from kafeat.chain.chain import FittedStep
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError, UsageError
 from kafeat.jobs.fit.fit import fit_reader
@@ -259,28 +256,6 @@ def test_a_pipe_cannot_be_read_twice(
     monkeypatch.setattr(type(source), "rereadable", False)
     with pytest.raises(UsageError, match="target is fitted in a second pass over all rows"):
         fit_reader(kafeat.Config(**config()), source, "y")
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "match"),
-    [
-        ("sizes", lambda a: a * 0 - 1, "state"),
-        ("sizes", lambda a: a + 1, "shape"),
-        ("columns", lambda a: a + 3, "columns"),
-        ("seed", lambda a: a - a - 1, "seed"),
-        ("tables", lambda a: a[:, :1], "shape"),
-        ("tables", lambda a: a.astype(np.float64), "float32"),
-        ("tables", lambda a: a * np.float32(np.nan), "finite"),
-        ("counts", lambda a: -a - 1, "counts"),
-        ("means", lambda a: np.append(a, 0.0), "shape"),
-    ],
-)
-def test_hostile_states_are_refused(shops: pa.Table, name: str, change: object, match: str) -> None:
-    fitted = kafeat.fit(config(frequency=True), shops, label="y").chain.steps[0]
-    with pytest.raises(ValueError, match=match):
-        FittedStep.checked(
-            fitted.step, {**fitted.state, name: change(fitted.state[name])}, fitted.n_features_in
-        )
 
 
 def test_too_many_sums_are_refused() -> None:

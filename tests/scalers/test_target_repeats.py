@@ -1,7 +1,5 @@
 """Target codes where rows repeat: what TargetEncoder of scikit-learn reaches, and no more than one-hot codes leak."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -11,8 +9,7 @@ from sklearn.preprocessing import TargetEncoder
 
 import kafeat
 from kafeat.errors import KafeatWarning
-from kafeat.maths.content_folds import EqualRows, content_hashes, folds_of
-from kafeat.maths.target_sums import TargetSums
+from kafeat.maths.content_folds import content_hashes, folds_of
 from kafeat.types import Floats
 
 
@@ -103,19 +100,6 @@ def test_the_code_is_the_shrunk_mean_of_all_rows() -> None:
         assert got == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_classes_have_the_shares_of_all_rows(classes: int) -> None:
-    rng = np.random.default_rng(0)
-    c = rng.integers(0, 6, 600)
-    y = (c + rng.integers(0, 2, 600)) % classes
-    table = pa.table({"c0": [f"v{i}" for i in c]})
-    Z = kafeat.fit(recipe(table, smooth=1e-9), table, label=y).transform(table)
-    shares = np.array([[(y[c == i] == one).mean() for one in range(classes)] for i in range(6)])
-    np.testing.assert_allclose(
-        Z, shares[c][:, 1 if classes == 2 else slice(None)].reshape(Z.shape), atol=1e-6
-    )
-
-
 @pytest.mark.parametrize("copies", [3, 20])
 @pytest.mark.parametrize("values", [20, 100])
 def test_copies_with_their_labels_tell_nothing(copies: int, values: int) -> None:
@@ -152,29 +136,6 @@ def test_values_that_are_too_rare_are_told_and_get_the_mean() -> None:
     with pytest.warns(KafeatWarning, match="target: 40 values got the mean label of all rows"):
         fm = kafeat.fit(recipe(table), table, label=y)
     np.testing.assert_allclose(fm.transform(table), y.mean(), atol=1e-6)
-
-
-def test_any_blocks_and_orders_of_blocks_tell_the_same_contents() -> None:
-    """Integers as labels, so that sums do not depend on the order either."""
-    rng = np.random.default_rng(0)
-    codes, Y = rng.integers(0, 30, 2000).astype(float), rng.integers(0, 3, (2000, 2)).astype(float)
-    hashes = content_hashes(np.column_stack([codes, rng.integers(0, 9, 2000)]), 5)
-    made = []
-    for edges in ([], [700], [1, 2, 1999]):
-        for order in (1, -1):
-            sums, equal = TargetSums(30, 10, 2), EqualRows(2)
-            for rows in np.split(np.arange(2000), edges)[::order]:
-                sums.add(codes[rows], hashes[rows], Y[rows])
-                equal.add(hashes[rows], Y[rows])
-            made.append((sums.repeated(equal).tolist(), equal.variance, equal.few))
-    assert all(one == made[0] for one in made)
-    contents = [len(set(hashes[codes == value])) for value in range(30)]
-    assert made[0][0] == [True] * 30
-    assert max(contents) == 9
-    least = {int(one) % (1 << 12): one for one in sorted(set(hashes), reverse=True)}.values()
-    within = [Y[hashes == one].var(axis=0).sum() * (hashes == one).sum() for one in least]
-    degrees = np.isin(hashes, list(least)).sum() - len(least)
-    assert made[0][1] == pytest.approx(sum(within) / degrees)
 
 
 def test_a_rare_content_beside_many_others_is_left_to_the_other_folds() -> None:

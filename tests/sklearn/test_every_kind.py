@@ -1,7 +1,5 @@
 """FeatureMap with a step of every kind: scikit-learn's checks, negative values, and sparse rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -22,9 +20,6 @@ NON_NEGATIVE = [
 ]
 
 
-QUICK = {"standardize", "fourier", "nystroem", "homogeneous", "tensor_sketch", "metric", "union"}
-
-
 def kind_of(step: dict[str, Any]) -> str:
     return str(step["kind"])
 
@@ -34,11 +29,14 @@ def kind_of(step: dict[str, Any]) -> str:
 @pytest.mark.usefixtures("one_limit")
 @pytest.mark.parametrize(
     "step",
-    # The estimator is one for all kinds; each family has one here, and `make test-all` takes the others.
+    # The estimator is one for all kinds: one that learns from the label, and those that refuse what is negative.
     [
-        pytest.param(step, marks=[] if step["kind"] in QUICK else [pytest.mark.slow], id=kind_of(step))
+        pytest.param(
+            step, marks=[] if step in NON_NEGATIVE or step["kind"] == "metric" else [pytest.mark.slow]
+        )
         for step in [*STEPS, *NON_NEGATIVE]
     ],
+    ids=kind_of,
 )
 def test_checks_of_scikit_learn(step: dict[str, Any]) -> None:
     check_estimator(FeatureMap([step]), on_skip=None)
@@ -60,6 +58,7 @@ def test_steps_that_refuse_negative_values_say_so() -> None:
     assert not get_tags(FeatureMap([{"kind": "homogeneous", "negative": "signed"}])).input_tags.positive_only
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("step", [step for step in STEPS if step["kind"] not in OF_COLUMNS], ids=kind_of)
 def test_sparse_rows_give_the_features_of_dense_ones(step: dict[str, Any]) -> None:
     X = sparse.random_array((60, 40), density=0.1, rng=np.random.default_rng(0), format="csr")

@@ -18,7 +18,6 @@ SMALL = {"kind": "fourier", "n_components": 32, "frequencies": "orthogonal", "we
 @parametrize_with_checks(
     [
         FeatureMapClassifier(["standardize", SMALL]),
-        FeatureMapClassifier(["standardize", {"kind": "logistic", "penalty": 0.01}]),
         FeatureMapRegressor(["standardize", SMALL, {"kind": "ridge", "penalty": 0.01}]),
     ]
 )

@@ -1,7 +1,7 @@
 """The result of `kafeat.evaluate`: a dict, a table for notebooks, a data frame and plots."""
 
 import json
-import subprocess
+import re
 import sys
 from html.parser import HTMLParser
 
@@ -142,22 +142,13 @@ def test_a_tuning_is_plotted_over_columns(table, pyplot):
     assert list(free.plot().containers[0].lines[0].get_xdata()) == [row["columns"] for row in free.curve]
 
 
-def test_without_pandas_and_matplotlib_the_remedies_are_named():
-    code = """
-import sys
-sys.modules["matplotlib"] = sys.modules["pandas"] = None
-import kafeat, numpy as np
-found = kafeat.evaluate(config={"steps": [{"kind": "minmax"}]}, data=np.random.rand(30, 2), jobs=1)
-found._repr_html_()
-for name in ("plot", "to_pandas"):
-    try:
+@pytest.mark.parametrize(
+    ("name", "module", "remedy"),
+    [("plot", "matplotlib", "'kafeat[evaluate]'"), ("to_pandas", "pandas", "pandas")],
+)
+def test_without_a_library_the_remedy_is_named(found, monkeypatch, name, module, remedy):
+    monkeypatch.setitem(sys.modules, module, None)
+    told = f"^{name}: expected {module}, got: .*pip install {re.escape(remedy)}$"
+    with pytest.raises(UsageError, match=told):
         getattr(found, name)()
-    except kafeat.errors.UsageError as error:
-        print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    plot, pandas = done.stdout.splitlines()
-    assert plot.startswith("plot: expected matplotlib, got: ")
-    assert plot.endswith("pip install 'kafeat[evaluate]'")
-    assert pandas.startswith("to_pandas: expected pandas, got: ")
-    assert pandas.endswith("pip install pandas")
+    assert found._repr_html_()

@@ -1,14 +1,12 @@
 """What columns are worth: against scikit-learn's permutation importance, and where a metric has misled."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.inspection import permutation_importance
 
 import kafeat
@@ -42,7 +40,7 @@ class Model(RegressorMixin, BaseEstimator):
     def __init__(self, fm: Any = None) -> None:
         self.fm = fm
 
-    def fit(self, X: Any, y: Any) -> Model:
+    def fit(self, X: Any, y: Any) -> Any:
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -50,15 +48,6 @@ class Model(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         return self.fm.predict(X)
-
-
-class Classes(ClassifierMixin, Model):
-    @property
-    def classes_(self) -> Any:
-        return self.fm.classes
-
-    def predict_proba(self, X: Any) -> Any:
-        return self.fm.predict_proba(X)
 
 
 def agree(found: dict[str, Any], oracle: Any, names: list[str]) -> None:
@@ -92,25 +81,6 @@ def test_a_model_of_numbers_agrees_with_scikit_learn(scoring: str, tmp_path: Any
     )
     agree(found, oracle, names)
     assert list(found["importance"]) == sorted(names, key=lambda name: -found["importance"][name])
-
-
-def test_a_model_of_classes_agrees_with_scikit_learn(tmp_path: Any) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, 3))
-    y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0.0, "in", "out")
-    table = pa.table({**{f"x{j}": X[:, j] for j in range(3)}, "y": y})
-    steps = [
-        "standardize",
-        {"kind": "fourier", "n_components": 64},
-        {"kind": "ridge", "class_weight": "balanced"},
-    ]
-    fm = kafeat.fit({"steps": steps}, table, label="y")
-    found = kafeat.evaluate(fm, data=table, label="y", report=str(tmp_path / "page"), jobs=1)
-    rows = held_out(N, fm.config.seed)
-    oracle = permutation_importance(
-        Classes(fm), X[rows], y[rows], scoring="accuracy", n_repeats=30, random_state=0
-    )
-    agree(found, oracle, ["x0", "x1", "x2"])
 
 
 def test_a_rare_category_does_not_outweigh_the_strongest_column(tmp_path: Any) -> None:

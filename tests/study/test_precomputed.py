@@ -1,7 +1,5 @@
 """Precomputed kernels: the square matrix of all rows gives what the kernel of the rows gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq

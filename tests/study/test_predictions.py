@@ -1,7 +1,5 @@
 """`kafeat evaluate --all-rows`: the scores of a finished model on all rows of a file, against scikit-learn."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -84,32 +82,20 @@ def test_a_table_and_a_gate(in_process, folder):
     assert low.stderr.startswith("kafeat: y.joblib: score_model: expected at least 1.5, got 0.")
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        (("--model", "map.joblib", "test.csv"), 2, "map.joblib: expected a model that ends in a predictor"),
-        (("test.csv",), 2, "--all-rows: expected --model MODEL, got none"),
-        (
-            ("--model", "y.joblib", "test.csv", "--learner", "ridge"),
-            2,
-            "--all-rows: expected no --learner with it",
-        ),
-        (
-            ("--model", "y.joblib", "test.csv", "--label", "w"),
-            2,
-            "y.joblib: expected a model that predicts w, got one",
-        ),
-        (
-            ("--model", "y.joblib", "test.csv", "--label", "q"),
-            3,
-            "test.csv: --label: expected the column 'q'",
-        ),
-        (("--model", "y.joblib", "test.csv", "--scoring", "r2"), 3, "scoring: expected accuracy or "),
-        (("--model", "y.joblib", "empty.csv"), 3, "empty.csv: expected rows to score, got none"),
-    ],
-)
+REFUSED = [
+    ("--model map.joblib test.csv", 2, "map.joblib: expected a model that ends in a predictor"),
+    ("test.csv", 2, "--all-rows: expected --model MODEL, got none"),
+    ("--model y.joblib test.csv --learner ridge", 2, "--all-rows: expected no --learner with it"),
+    ("--model y.joblib test.csv --label w", 2, "y.joblib: expected a model that predicts w, got one"),
+    ("--model y.joblib test.csv --label q", 3, "test.csv: --label: expected the column 'q'"),
+    ("--model y.joblib test.csv --scoring r2", 3, "scoring: expected accuracy or "),
+    ("--model y.joblib empty.csv", 3, "empty.csv: expected rows to score, got none"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "says"), REFUSED)
 def test_what_cannot_be_scored_is_refused(in_process, folder, words, code, says):
-    done = in_process("evaluate", *words, "--all-rows", cwd=folder)
+    done = in_process("evaluate", *words.split(), "--all-rows", cwd=folder)
     assert (done.returncode, done.stdout) == (code, "")
     assert says in done.stderr
 

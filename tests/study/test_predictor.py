@@ -2,6 +2,7 @@
 
 import json
 import re
+from shlex import split
 
 import numpy as np
 import pyarrow as pa
@@ -45,10 +46,8 @@ def test_scores_are_those_of_what_predict_writes(table, kind, tmp_path, in_proce
     recipe = config(kind, ["t", "u"])
     fm = kafeat.fit(recipe, data, label="y", split="part", jobs=1)
     fm.save(model)
-    done = in_process(
-        "evaluate", "--model", model, data, "--label", "y", "--split", "part", "--scoring", "f1", "--json", told,
-        "--rows", "60", "--exact-rows", "60",
-    )  # fmt: skip
+    options = split("--label y --split part --scoring f1 --rows 60 --exact-rows 60 --json")
+    done = in_process("evaluate", "--model", model, data, *options, told)
     assert done.returncode == 0, done.stderr
     record = json.loads(told.read_text())
     assert in_process("predict", "--model", model, data, out, "--keep", "y,part").returncode == 0
@@ -75,35 +74,6 @@ def test_several_numbers_in_any_order(table):
     assert told[0]["r2_model"] == pytest.approx(told[1]["r2_model"], rel=1e-12)
     assert told[0]["r2_model"] > 0.5
     assert "calibration_error_model" not in told[0]
-
-
-def test_rows_that_were_learned_from_are_noted(table, tmp_path, in_process):
-    data, model = tmp_path / "d.parquet", tmp_path / "m.joblib"
-    pq.write_table(table, data)
-    kafeat.fit(config("ridge", ["t", "u", "part"]), data, label="y", jobs=1).save(model)
-    done = in_process("evaluate", "--model", model, data, "--label", "y", "--exact-rows", "60", "--details")
-    assert "may have learned from 60 of the test rows" in done.stdout
-    assert "the same model of scikit-learn on the features: RidgeClassifier(alpha=" in done.stdout
-
-
-def test_a_model_beside_a_map(table, tmp_path, in_process):
-    data = tmp_path / "d.parquet"
-    pq.write_table(table, data)
-    for name, kind in (("map", []), ("model", ["ridge"])):
-        recipe = {
-            "columns": {"exclude": ["t", "u", "part"]},
-            "steps": [*STEPS, *({"kind": one} for one in kind)],
-        }
-        (tmp_path / f"{name}.yaml").write_text(json.dumps(recipe))
-    done = in_process(
-        "evaluate", "--config", tmp_path / "map.yaml", "--config", tmp_path / "model.yaml", data, "--label", "y",
-        "--rows", "60", "--exact-rows", "60", "--json", tmp_path / "e.json",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "e.json").read_text())["summary"]
-    assert "score_model" not in told[0]
-    score = told[1]["score_model"]["mean"]
-    assert re.search(rf"^model.yaml: its own predictions +\d+ +{score:.4f} ± ", done.stdout, re.M)
 
 
 def test_another_label_scores_the_features_alone(table):

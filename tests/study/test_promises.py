@@ -103,29 +103,14 @@ def test_a_model_without_intervals_has_no_coverage(folder, tmp_path):
 
 
 def test_the_command_shows_it_and_gates(folder, in_process):
-    words = (
-        "evaluate",
-        "--model",
-        folder / "c.joblib",
-        folder / "worse.parquet",
-        "--all-rows",
-        "--min-coverage",
-    )
+    words = ["evaluate", "--model", "c.joblib", "worse.parquet", "--all-rows", "--min-coverage"]
     done = in_process(*words, "0.5", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "does it still hold?" in done.stdout
     assert "coverage of 90%" in done.stdout
-    done = in_process(*words, "0.99", cwd=folder)
-    assert done.returncode == 6
-    done = in_process(
-        "evaluate",
-        "--model",
-        folder / "c.joblib",
-        folder / "same.parquet",
-        "--min-coverage",
-        "0.9",
-        cwd=folder,
-    )
+    assert in_process(*words, "0.99", cwd=folder).returncode == 6
+    words.remove("--all-rows")
+    done = in_process(*words, "0.9", cwd=folder)
     assert done.returncode == 2
     assert "--min-coverage: expected --all-rows" in done.stderr
 
@@ -144,21 +129,3 @@ def test_a_file_of_an_older_kafeat_has_the_error_alone_and_says_so(folder, tmp_p
     )
     assert done.returncode == 0, done.stderr
     assert "fitted by an older kafeat, which kept too little to tell if the calibration error" in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("label", ["y", "c", ["y", "z"]])
-def test_p_values_of_rows_like_those_of_the_fit_are_small_as_often_as_they_should_be(label, tmp_path):
-    p_values = []
-    for seed in range(100):
-        rows = table(1500, 100 + seed)
-        config = {"seed": seed, "columns": {"include": ["a", "b"]}, "steps": STEPS}
-        kafeat.fit(config, rows[:700], label=label, jobs=1).save(tmp_path / "m")
-        pq.write_table(rows[700:], tmp_path / "new.parquet")
-        [found] = score_predictions([str(tmp_path / "m")], str(tmp_path / "new.parquet"), label, jobs=1)
-        held = found["held_out_model"]
-        p_values.append([held["p_value"], held.get("calibration_p_value", 1.0),
-                         *(one["p_value"] for one in found["coverage_model"])])  # fmt: skip
-    shares = (np.array(p_values) < 0.05).mean(axis=0)
-    # 100 draws of a level of 5 % give more than 13 once in 3,000
-    assert (shares <= 0.13).all(), shares

@@ -1,7 +1,5 @@
 """Evaluations read rows on the road of `transform`: texts stay texts, and sparse rows give the bytes of an output."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -37,7 +37,7 @@ def test_a_property_of_groups_is_not_learned_from_other_groups():
 
 
 def test_the_noise_of_a_score_is_that_of_the_groups():
-    sides = RNG.integers(0, 2, 50)
+    sides = np.random.default_rng(1).integers(0, 2, 50)
     table = TABLE.append_column("side", pa.array(np.where(sides[OF], "left", "right")))
     found = kafeat.evaluate(data=table, label="side", config=CONFIG, jobs=1, split_by="group:who")
     # The rows of a group are right or wrong together, so 10 groups of 12 rows count as 10 coins, or a few more.

@@ -1,7 +1,5 @@
 """Rows of one class or of one value: scores that are defined are given, and the others are null."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -56,17 +54,8 @@ def strict(text):
 
 
 def record(in_process, folder, model, data, *words):
-    done = in_process(
-        "evaluate",
-        "--model",
-        f"{model}.joblib",
-        f"{data}.parquet",
-        "--all-rows",
-        "--json",
-        "-",
-        *words,
-        cwd=folder,
-    )
+    command = f"evaluate --model {model}.joblib {data}.parquet --all-rows --json -".split()
+    done = in_process(*command, *words, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     [found] = strict(done.stdout)["records"]
     return found
@@ -101,16 +90,6 @@ def test_all_rows_of_one_value(in_process, folder, model, data):
     assert record(in_process, folder, model, data, "--scoring", "mae")["score_model"] == -found["mae_model"]
 
 
-def test_a_table_and_a_gate(in_process, folder):
-    done = in_process(
-        "evaluate", "--model", "v.joblib", "one.parquet", "--all-rows", "--min-score", "0.3", cwd=folder
-    )
-    assert done.returncode == 6
-    assert "\nR²             undefined\n" in done.stdout
-    assert "R² of the best constant prediction of these rows: undefined" in done.stdout
-    assert done.stderr == "kafeat: v.joblib: score_model: expected at least 0.3, got none\n"
-
-
 @pytest.mark.parametrize(("label", "constant", "undefined"), [("c", "high", "auc"), ("v", 0.1, "r2")])
 def test_rows_to_test_on_of_one_class_or_value(in_process, tmp_path, label, constant, undefined):
     part = np.where(np.arange(N) % 5 == 0, "test", "train")
@@ -118,10 +97,9 @@ def test_rows_to_test_on_of_one_class_or_value(in_process, tmp_path, label, cons
     values = values if label == "c" else values.astype(float)
     pq.write_table(table(slice(None), **{label: values}, part=part), tmp_path / "d.parquet")
     (tmp_path / "c.yaml").write_text(json.dumps(config("ridge")))
-    done = in_process(
-        "evaluate", "--config", "c.yaml", "d.parquet", "--label", label, "--split", "part", "--json", "e.json",
-        "--scoring", undefined, "--rows", "20", "--exact-rows", "20", "--details", cwd=tmp_path,
-    )  # fmt: skip
+    given = f"d.parquet --label {label} --split part --scoring {undefined}"
+    command = f"evaluate --config c.yaml {given} --json e.json --rows 20 --exact-rows 20 --details"
+    done = in_process(*command.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = strict((tmp_path / "e.json").read_text())
     assert "undefined" in done.stdout
@@ -133,10 +111,8 @@ def test_rows_to_test_on_of_one_class_or_value(in_process, tmp_path, label, cons
         exact_rows=20, jobs=1,
     )  # fmt: skip
     assert "undefined" in made._repr_html_()
-    tuned = in_process(
-        "tune", "d.parquet", "best.yaml", "--label", label, "--split", "part", "--columns", "8", "--trials", "2",
-        "--scoring", undefined, "--json", "t.json", cwd=tmp_path,
-    )  # fmt: skip
+    command = f"tune {given} --columns 8 --trials 2 --json t.json".replace("d.parquet", "d.parquet best.yaml")
+    tuned = in_process(*command.split(), cwd=tmp_path)
     assert tuned.returncode == 0, tuned.stderr
     assert strict((tmp_path / "t.json").read_text())["test_score"] is None
     assert f"{'AUC' if label == 'c' else 'R²'} undefined on 30 test rows" in tuned.stdout

@@ -358,10 +358,11 @@ def constant_score(scoring: str, task: PredictionTask, table: TunedTable, size: 
 
 def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
     """Return the sizes of trials: small ones to screen, middle ones, and the wanted one."""
+    most = min(rows, MOST_ROWS)
     return [
-        Size(min(rows, 1500), max(min(width, 64), width // 4), min(2, splits), True),
-        Size(min(rows, 3000), max(min(width, 64), width // 2), min(2, splits), True),
-        Size(min(rows, MOST_ROWS), width, splits),
+        Size(min(most, 1500), max(min(width, 64), width // 4), min(2, splits), True),
+        Size(min(most, 3000), max(min(width, 64), width // 2), min(2, splits), True),
+        Size(most, width, splits),
     ]
 
 

@@ -9,7 +9,6 @@ from kafeat.maths.fourier.learning import (
     exact_kernel,
     fit_frequencies,
     fit_weights,
-    learn_frequencies,
     relative_error,
 )
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
@@ -109,22 +108,6 @@ def test_every_law_gains_more_than_luck(law):
     assert relative_error(fitted.frequencies, fitted.weights, exact_kernel(law, new), new) < best
 
 
-@pytest.mark.parametrize("what", ["learn", "weigh"])
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-@pytest.mark.slow
-def test_learning_and_weighing_gain_each_alone(law, what, monkeypatch):
-    """Paired over seeds: were a gain and a loss as likely, six gains of six would happen once in 2⁶ = 64 times."""
-    monkeypatch.setattr(frequency_fit, "_STEPS", 300)  # fewer gain less, and a gain is all that is asked for
-    X, new = rows(1500), rows(300, seed=9)
-    for seed in range(6):
-        W = law.iid(64, D, np.random.default_rng(seed))
-        fitted = fit_frequencies(
-            W, law, X, np.random.default_rng(seed), learn=what == "learn", weigh=what == "weigh"
-        )
-        after = relative_error(fitted.frequencies, fitted.weights, exact_kernel(law, new), new)
-        assert after < relative_error(W, None, exact_kernel(law, new), new)
-
-
 @pytest.fixture(scope="module")
 def drawn_and_fitted():
     """128 frequencies as they are drawn, and as many fitted to 2,000 rows."""
@@ -146,12 +129,6 @@ def test_rows_unlike_the_sample_do_not_lose_badly(case, drawn_and_fitted):
         new = np.random.default_rng(4).uniform(-3, 3, new.shape)
     plain = relative_error(drawn, None, exact_kernel(LAW, new), new)
     assert relative_error(fitted.frequencies, fitted.weights, exact_kernel(LAW, new), new) < 1.25 * plain
-
-
-def test_learning_is_deterministic():
-    X, W = rows(500), LAW.orthogonal(16, D, np.random.default_rng(1))
-    one, two = (learn_frequencies(W, LAW, X, np.random.default_rng(5)) for _ in range(2))
-    np.testing.assert_array_equal(one, two)
 
 
 def test_an_offset_does_not_spoil_what_is_learned(monkeypatch):

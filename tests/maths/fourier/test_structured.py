@@ -38,13 +38,6 @@ def test_definition(how, m, d):
 
 
 @pytest.mark.parametrize("how", ["structured", "fastfood"])
-def test_rows_have_the_laws_norms_in_padded_dimensions(how):
-    state = draw_structured(LAW, how, 300, 32, np.random.default_rng(1))
-    norms = np.linalg.norm(StructuredAngles.matrix(state, 32), axis=1)
-    np.testing.assert_allclose(norms, state["radii"], rtol=1e-12)
-
-
-@pytest.mark.parametrize("how", ["structured", "fastfood"])
 def test_the_kernel_is_right_on_the_average(how):
     d, m, runs = 12, 16, 600
     delta = np.random.default_rng(5).standard_normal((6, d)) * 0.6

@@ -1,22 +1,19 @@
 """The compiled loop of structured frequencies against the matrices of its definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
 from kafeat.compiled.library import vector_bytes
 from kafeat.maths.fourier.structured import structured_loop
+from tests.recipes import register_sizes
 
 pytestmark = pytest.mark.skipif(vector_bytes() == 0, reason="there is no compiled core")
 
 
-@pytest.fixture(autouse=True, params=[32, 64])
+@pytest.fixture(autouse=True, params=register_sizes())
 def _size_of_vectors(request, monkeypatch) -> None:
     """Both codes are tried where the processor has both."""
-    if request.param > vector_bytes():
-        pytest.skip("the processor has no such registers")
     monkeypatch.setattr("kafeat.maths.fourier.structured.vector_bytes", lambda: request.param)
 
 

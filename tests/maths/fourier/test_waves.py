@@ -1,16 +1,13 @@
 """The compiled loop of products and their waves against cosines and sines of wider sums."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from kafeat.maths.fourier.transform import CosineTransform, DenseAngles, WaveLoop, wave_loop
 from kafeat.types import Floats
 
-pytestmark = pytest.mark.skipif(
-    wave_loop(np.ones((1, 1)), np.ones(1), np.dtype("f4")) is None, reason="there is no such loop"
-)
+if wave_loop(np.ones((1, 1)), np.ones(1), np.dtype("f4")) is None:
+    pytest.skip("there is no such loop without registers of 64 bytes", allow_module_level=True)
 
 
 def made(m: int, d: int, dtype: str) -> tuple[WaveLoop, Floats, Floats]:

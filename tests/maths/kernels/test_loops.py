@@ -1,7 +1,5 @@
 """Kernels of tiles, compiled or not: their errors, and that they do not depend on places."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

@@ -8,7 +8,6 @@ import pytest
 
 import kafeat
 from kafeat.errors import KafeatError
-from tests.study.report.browser import CHROMIUM, assert_fits
 
 pytest.importorskip("matplotlib")
 
@@ -85,15 +84,6 @@ def test_names_are_escaped(tmp_path):
         data=str(name), config={"steps": [{"kind": "projection", "n_components": 2}]}, report=str(tmp_path)
     )
     assert "a&lt;b&gt;&amp;c.npy" in (tmp_path / "index.html").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
-@pytest.mark.parametrize("width", [375, 1280])
-@pytest.mark.parametrize("which", ["swept", "one"])
-def test_in_a_browser_nothing_overflows_and_nothing_is_complained_of(folder, tmp_path, width, which):
-    page = (folder / which / "index.html").read_text()
-    assert_fits(page, width, tmp_path)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Pictures of a sweep: of which setting they are, what they compare, and that legends cover no data."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -96,32 +94,6 @@ def test_only_numbers_of_columns_are_compared_in_pictures(seen):
     assert list(seen([summary({"n_components": D}, 0.9) for D in (16, 32)])) == [*over, *of_one]
 
 
-@pytest.mark.parametrize("names", [1, 9])
-@pytest.mark.parametrize("what", ["error", "score", "time"])
-def test_a_legend_covers_no_data(what, names):
-    """It stands above the axes whole, inside of the figure, however many names it has and however long these are."""
-    name = "a config with a name that is as long as names of files may well be.yaml"
-    entries = [
-        summary({"gamma": float(i), "n_components": D}, 0.5, name=name)
-        for i in range(names)
-        for D in (16, 32)
-    ]
-    draw = {
-        "error": comparisons.error_over_columns,
-        "score": comparisons.score_over_columns,
-        "time": comparisons.time_over_columns,
-    }[what]
-    figure, axes = axes_of(partial(draw, summaries=entries))
-    figure.canvas.draw()
-    (legend,) = figure.legends
-    assert axes.get_legend() is None
-    box, plot = legend.get_window_extent(), axes.get_window_extent()
-    assert box.y0 >= plot.y1
-    assert box.y1 <= figure.bbox.y1 + 1.0
-    assert box.x1 <= figure.bbox.x1 + 1.0
-    assert plot.height > 150.0  # of 340: the figure has grown by the legend's lines
-
-
 def test_the_spectral_norm_is_beside_the_frobenius_norm():
     entries = [
         {**summary({"n_components": D}, 0.5), "relative_spectral": figure_of(1.0 / D)} for D in (8, 32)
@@ -144,10 +116,3 @@ def test_machines_are_points_at_their_own_width():
     points = {one.get_label(): one.get_offsets().tolist() for one in axes.collections}
     assert points["raw columns, linear"] == [[8, 0.5]]
     assert points["exact kernel, 500 rows"] == [[500, 0.9]]
-
-
-@pytest.mark.parametrize(("widths", "ticks"), [(8, 8), (9, 5)])
-def test_up_to_eight_widths_have_a_tick_each(widths, ticks):
-    entries = [summary({"n_components": 2**i}, 0.5) for i in range(1, widths + 1)]
-    _, axes = axes_of(partial(comparisons.error_over_columns, summaries=entries))
-    assert len(axes.get_xticks()) == ticks

@@ -1,7 +1,5 @@
 """Searches as small as what they show: fewer trees than users get."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -12,13 +12,14 @@ from kafeat.study.tune.choice import with_twice_the_rows
 from kafeat.study.tune.search import Trial
 from kafeat.study.tune.space import DEFAULT
 from kafeat.study.tune.trials import Outcome, Size
+from tests.study.tune.test_trees import thresholds
+from tests.study.tune.test_tune import _shops, _texts
 
-RNG = np.random.default_rng(0)
-FEW = 1500
+FEW = 1200
 """The most rows of a trial here; all rows are more."""
-N = 2000
-X = RNG.normal(size=(N, 3))
-Y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=N)
+N = 1600
+X = np.random.default_rng(0).normal(size=(N, 3))
+Y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * np.random.default_rng(1).normal(size=N)
 TABLE = pa.table({**{f"x{i}": X[:, i] for i in range(3)}, "y": Y})
 
 
@@ -80,19 +81,19 @@ def test_rows_bound_them(tuning):
 
 
 def test_a_label_of_noise_scores_like_a_constant_on_rows_that_maps_have_not_seen():
-    noise = RNG.normal(size=N)
+    noise = np.random.default_rng(2).normal(size=N)
     found = tune(TABLE.set_column(3, "y", pa.array(noise)), trials=8)
     assert found.score < 2.0 * found.error + 0.005
 
 
 def test_a_property_of_groups_is_chance_on_other_groups():
-    groups = np.repeat(np.arange(80), N // 80)
-    rows = RNG.normal(size=(80, 3))[groups] + 0.1 * X
+    groups, rng = np.repeat(np.arange(80), 20), np.random.default_rng(0)
+    rows = rng.normal(size=(80, 3))[groups] + 0.1 * X
     table = pa.table(
         {
             **{f"x{i}": rows[:, i] for i in range(3)},
             "who": [f"p{i}" for i in groups],
-            "y": RNG.normal(size=80)[groups],
+            "y": rng.normal(size=80)[groups],
         }
     )
     options = {"columns": 64, "trials": 4}
@@ -164,3 +165,44 @@ def test_roles_by_keys_keep_groups_and_times_apart():
         learned, scored = roles.learned(numbers, values), roles.scored(numbers, values)
         assert not set(values[learned]) & set(values[scored])
         assert values[scored].min() > values[learned].max() or not ordered
+
+
+def test_words_take_part_in_it_and_in_a_split():
+    table = _texts(N)
+    table = table.append_column("split", pa.array(np.where(np.arange(N) % 8 == 0, "test", "train")))
+    tuning = tune(table, columns=32, trials=3, split="split", seeds=1)
+    assert tuning.table[0]["rows"] == tuning.test_score.rows * 7 == 1400
+    assert tuning.test_score.value > 0.5
+
+
+def test_categories_of_many_values_take_part_in_it():
+    """All rows have ten times as many of each value as the sample, so that the means tell more."""
+    tuning = tune(_shops(10 * FEW).drop_columns(["noise"]), trials=2, seeds=1)
+    assert tuning.table[0]["rows"] == 10 * FEW
+    assert tuning.score > 0.8
+
+
+def test_trees_with_folds_by_groups_take_part_in_it(monkeypatch):
+    monkeypatch.setattr("kafeat.study.tune.space._TREES", 16)
+    rows, labels = thresholds(N)
+    table = pa.table({**{f"x{j}": x for j, x in enumerate(rows.T)}, "y": labels})
+    table = table.append_column("who", [[f"p{i % 300}" for i in range(N)]])
+    trials = []
+    tuning = tune(
+        table, columns=8, trials=48, seeds=1, split_by="group:who", progress=lambda _, one: trials.append(one)
+    )
+    on_all = [one for one in trials if one.size.rows == N and one.candidate.trees != "none"]
+    assert on_all
+    assert not [one.outcome.failure for one in on_all if one.outcome.failure]
+    assert "group: who" in tuning.yaml
+    assert tuning.table[0]["rows"] == N
+    assert tuning.fit().columns.names[-1] == "who"
+
+
+@pytest.mark.parametrize(("n", "learned"), [(4000, "1,080 of the 4,000"), (FEW, None)])
+def test_scores_of_models_of_a_small_part_of_the_rows_are_told(n, learned):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    notes = tune(X, X[:, 0], trials=1, rows=FEW).notes
+    said = [one for one in notes if "The scores are those of models" in one]
+    assert len(said) == (learned is not None)
+    assert all(f"models of {learned} rows: the model that is fitted" in one for one in said)

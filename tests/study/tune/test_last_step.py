@@ -10,8 +10,8 @@ from kafeat.errors import DataError, UsageError
 from kafeat.registry import predictors
 from kafeat.study.tune.space import PredictorKind
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(200, 3))
+X = np.random.default_rng(0).normal(size=(200, 3))
+CLASSES = np.random.default_rng(1).integers(2, size=200)
 Y = np.sin(2.0 * X[:, 0])
 
 
@@ -39,9 +39,8 @@ def test_a_predictor_of_the_base_is_kept():
 def test_the_predictor_has_the_task_of_the_search():
     many = np.arange(200) % 110  # more different whole numbers than are taken for classes
     assert quick(many, predictor="ridge").config.predictor.task == "auto"
-    labels = RNG.integers(2, size=200)
-    assert quick(labels, predictor="ridge", task="regression").config.predictor.task == "regression"
-    assert quick(labels, predictor="logistic", task="classification").fit().classes.tolist() == [0, 1]
+    assert quick(CLASSES, predictor="ridge", task="regression").config.predictor.task == "regression"
+    assert quick(CLASSES, predictor="logistic", task="classification").fit().classes.tolist() == [0, 1]
 
 
 def test_a_predictor_of_classes_is_refused_for_numbers_before_the_search():
@@ -85,25 +84,13 @@ def test_balanced_classes_are_chosen_by_balanced_accuracy_with_weighted_rows():
 
 
 def test_class_weights_need_a_predictor_and_classes():
-    labels = RNG.integers(2, size=200)
     with pytest.raises(
         UsageError, match="class_weight: expected a config that ends in a predictor, such as ridge"
     ):
-        quick(labels, class_weight="balanced")
+        quick(CLASSES, class_weight="balanced")
     with pytest.raises(
         UsageError, match="class_weight: expected a config that ends in a predictor, such as ridge"
     ):
-        kafeat.fit({"steps": ["standardize"]}, X, labels, class_weight="balanced")
+        kafeat.fit({"steps": ["standardize"]}, X, CLASSES, class_weight="balanced")
     with pytest.raises(DataError, match="class_weight: balanced: expected a label of classes, got numbers"):
         quick(Y, predictor="ridge", class_weight="balanced")
-
-
-def test_the_keyword_of_fit_is_the_parameter_of_the_predictor():
-    labels = np.where(X[:, 0] > 1.0, "a", "b")
-    steps = [{"kind": "standardize"}, {"kind": "ridge", "class_weight": "balanced"}]
-    fitted = kafeat.fit({"steps": steps}, X, labels).predict_proba(X)
-    steps = ["standardize", "ridge"]
-    assert np.array_equal(
-        kafeat.fit({"steps": steps}, X, labels, class_weight="balanced").predict_proba(X), fitted
-    )
-    assert not np.array_equal(kafeat.fit({"steps": steps}, X, labels).predict_proba(X), fitted)

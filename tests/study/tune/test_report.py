@@ -7,7 +7,6 @@ from html import escape
 import pytest
 
 import kafeat
-from tests.study.report.browser import CHROMIUM, assert_fits
 from tests.study.tune.test_tune import mixed
 
 pytest.importorskip("matplotlib")
@@ -59,10 +58,3 @@ def test_the_commands_are_those_for_the_file(tmp_path):
         f"kafeat evaluate --model map.joblib '{path}' --label y --split split",
     ]
     assert kafeat.tune(mixed(), "y", 16, trials=1, jobs=1).commands() == []
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
-@pytest.mark.parametrize("width", [375, 1280])
-def test_in_a_browser_nothing_overflows(tuned, tmp_path, width):
-    assert_fits((tuned[0] / "index.html").read_text(), width, tmp_path)

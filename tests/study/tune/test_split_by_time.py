@@ -1,7 +1,5 @@
 """`tune --split-by time:COL` says what was held out, and compares with a constant that knows no later row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -16,7 +16,7 @@ from kafeat.study.records import Table
 from kafeat.study.tune.report import write_tuning
 from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace
 from kafeat.study.tune.trials import Scorer
-from tests.study.tune.test_tune import _shops, _table_of, _texts, mixed
+from tests.study.tune.test_tune import _table_of, _texts, mixed
 
 pytest.importorskip("lightgbm")
 
@@ -94,14 +94,6 @@ def test_trees_read_categories_times_and_gaps_beside_every_map():
         assert np.isfinite(fm.predict(table)).all()
         assert "'categories': ['town']" in str(steps)
         assert "'cyclic': False" in str(steps)
-
-
-@pytest.mark.parametrize("encoding", ["target", "both", "one_hot"])
-def test_trees_read_categories_of_many_values(encoding):
-    table = _shops(600)
-    space = SearchSpace(_table_of(table, split=None))
-    steps = space.steps(grown(encoding=encoding), 16, 500)
-    assert np.isfinite(kafeat.fit({"steps": [*steps, {"kind": "ridge"}]}, table, "y").predict(table)).all()
 
 
 def test_trees_stand_beside_words_and_read_none():
@@ -226,25 +218,3 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
     page = (tmp_path / "index.html").read_text()
     assert "What each part is worth" in page
     assert f"{-raw.outcome.score:.4f}" in page
-
-
-def test_trees_with_folds_by_groups_are_scored_on_all_rows_too():
-    rows, labels = thresholds(8000)
-    table = _as_table(rows, labels).append_column("who", [[f"p{i % 300}" for i in range(8000)]])
-    trials = []
-    tuning = kafeat.tune(
-        table,
-        "y",
-        8,
-        trials=48,
-        seeds=1,
-        jobs=1,
-        split_by="group:who",
-        progress=lambda _, one: trials.append(one),
-    )
-    on_all = [one for one in trials if one.size.rows == 8000 and one.candidate.trees != "none"]
-    assert on_all
-    assert not [one.outcome.failure for one in on_all if one.outcome.failure]
-    assert "group: who" in tuning.yaml
-    assert tuning.table[0]["rows"] == 8000
-    assert tuning.fit().columns.names[-1] == "who"

@@ -1,12 +1,9 @@
 """Landmarks by the duals of a first classifier: their definition, and what they need."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.nystroem.landmarks.kmeans import weighted_kmeans
 from kafeat.maths.nystroem.landmarks.of_label import dual_kmeans, dual_weighted, dual_weights, duals
 from tests.maths.nystroem.landmarks.views import rbf_view
 
@@ -44,27 +41,6 @@ def test_rows_near_the_border_weigh_most() -> None:
     label = np.where(X[:, 0] > 0, 1, -1)
     found = X[dual_weighted(rbf_view(X, 1.0, label), 60, rng)]
     assert np.abs(found).mean() < 0.7 * np.abs(X).mean()
-
-
-def test_centres_are_those_of_the_squared_weights() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 2))
-    view = rbf_view(X, 0.5, np.where(X[:, 0] * X[:, 1] > 0, 1, -1))
-    rows, alpha = dual_weights(view, 12, np.random.default_rng(5))
-    rest = np.random.default_rng(5)
-    dual_weights(view, 12, rest)  # to the same place of the stream
-    want = weighted_kmeans(X[rows[alpha > 0]], alpha[alpha > 0] ** 2, 12, rest)
-    np.testing.assert_array_equal(dual_kmeans(view, 12, np.random.default_rng(5)), want)
-
-
-def test_rows_are_drawn_by_their_weights() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 2))
-    view = rbf_view(X, 0.5, np.where(X[:, 0] * X[:, 1] > 0, 1, -1))
-    rest = np.random.default_rng(5)
-    rows, alpha = dual_weights(view, 12, rest)
-    want = rows[rest.choice(len(rows), size=12, replace=False, p=alpha / alpha.sum())]
-    np.testing.assert_array_equal(dual_weighted(view, 12, np.random.default_rng(5)), want)
 
 
 def test_rows_without_a_dual_are_drawn_where_others_run_out() -> None:

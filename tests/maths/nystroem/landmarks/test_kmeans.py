@@ -1,6 +1,4 @@
-"""k-means: Lloyd's steps by definition, and as good a partition as scikit-learn's."""
-
-from __future__ import annotations
+"""k-means by its definition, as good as scikit-learn's, and landmarks that are learned from there."""
 
 import numpy as np
 import pytest
@@ -8,9 +6,9 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
-from kafeat.maths.nystroem.landmarks.kmeans import assign, lloyd, spread_start, weighted_kmeans
-from kafeat.maths.nystroem.landmarks.pivots import rpcholesky
-from tests.maths.nystroem.landmarks.views import rbf_view
+from kafeat.maths.nystroem.landmarks import FitSample, Profile
+from kafeat.maths.nystroem.landmarks.kmeans import gradient, kmeans, learned, lloyd, weighted_kmeans
+from tests.maths.nystroem.landmarks.views import rbf, rbf_view
 
 
 def inertia(X: np.ndarray, centres: np.ndarray) -> float:
@@ -40,15 +38,6 @@ def test_a_step_is_the_mean_of_each_cluster() -> None:
     for j in range(4):
         want = np.average(X[labels == j], axis=0, weights=w[labels == j])
         np.testing.assert_allclose(centres[j], want, rtol=0, atol=1e-14)
-
-
-def test_assign_gives_the_nearest_and_its_distance() -> None:
-    rng = np.random.default_rng(0)
-    X, centres = rng.standard_normal((5000, 3)), rng.standard_normal((7, 3))
-    squared = ((X[:, None] - centres[None]) ** 2).sum(-1)
-    labels, cost = assign(X, centres)
-    np.testing.assert_array_equal(labels, squared.argmin(axis=1))
-    np.testing.assert_allclose(cost, squared.min(axis=1), rtol=0, atol=1e-13)
 
 
 def test_weights_count_as_repeated_rows() -> None:
@@ -87,13 +76,6 @@ def test_float32_far_away_or_of_any_size(offset: float, scale: float) -> None:
     assert ours <= 1.1 * theirs
 
 
-def test_the_start_is_pivoted_cholesky_of_its_kernel() -> None:
-    Y = np.random.default_rng(0).standard_normal((200, 3))
-    found = spread_start(Y, 30, np.random.default_rng(1))
-    # exp(−‖x − y‖²/2), by differences
-    np.testing.assert_array_equal(found, rpcholesky(rbf_view(Y, 0.5), 30, np.random.default_rng(1)))
-
-
 def test_clusters_far_from_the_others_are_told_apart() -> None:
     rng = np.random.default_rng(5)
     places = np.array([[0.0, 0.0], [1e6, 0.0], [1e6, 10.0], [1e6, 20.0], [1e6, 30.0]])
@@ -103,3 +85,73 @@ def test_clusters_far_from_the_others_are_told_apart() -> None:
     # squares of 10¹² have no digits left in float32 for distances of 10
     nearest = np.abs(centres[:, 1] - np.array([[10.0], [20.0], [30.0]])).min(axis=1)
     assert (nearest < 0.2).all()
+
+
+def profile(gamma: float) -> Profile:
+    return Profile(lambda s: (np.exp(-gamma * s), -gamma * np.exp(-gamma * s)), gamma**-0.5)
+
+
+def view(X: np.ndarray, gamma: float = 0.3) -> FitSample:
+    K = rbf(X, X, gamma)
+    return FitSample(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], profile=profile(gamma))
+
+
+def test_the_gradient_is_that_of_the_error() -> None:
+    rng = np.random.default_rng(0)
+    X, L = rng.standard_normal((25, 3)), rng.standard_normal((4, 3))
+    error, G = gradient(X, L, profile(0.3))
+    K, C = rbf(X, X, 0.3), rbf(X, L, 0.3)
+    R = K - C @ np.linalg.solve(rbf(L, L, 0.3), C.T)
+    # the jitter of 1e-7 moves K̂ by as much times ‖A‖²
+    assert error == pytest.approx((R**2).sum() - (np.diag(R) ** 2).sum(), rel=1e-5)
+    h = 1e-5
+    for i in range(4):
+        for j in range(3):
+            step = np.zeros((4, 3))
+            step[i, j] = h
+            slope = (gradient(X, L + step, profile(0.3))[0] - gradient(X, L - step, profile(0.3))[0]) / (
+                2 * h
+            )
+            # central differences: h² times the third derivative, and eps/h
+            assert G[i, j] == pytest.approx(slope, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+def test_better_than_kmeans_on_rows_it_has_not_seen(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    mix = rng.standard_normal((3, 8))
+    X, new = ((rng.standard_normal((n, 3)) @ mix + 5).astype(dtype) for n in (1500, 400))
+    error = {}
+    for select in (kmeans, learned):
+        L = select(view(X, 0.05), 30, np.random.default_rng(0))
+        assert L.dtype == dtype
+        C, K = rbf(new, L, 0.05), rbf(new, new, 0.05)
+        error[select] = np.linalg.norm(K - C @ np.linalg.pinv(rbf(L, L, 0.05), rcond=1e-10) @ C.T)
+    assert error[learned] < 0.9 * error[kmeans]
+
+
+def test_the_guard_keeps_the_start_where_learning_fails() -> None:
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    honest = profile(0.3)
+    # a slope of the wrong sign climbs
+    liar = FitSample(X, None, None, profile=Profile(lambda s: (honest.of(s)[0], -honest.of(s)[1]), 100.0))
+    found = learned(liar, 10, np.random.default_rng(0))
+    np.testing.assert_array_equal(found, kmeans(liar, 10, np.random.default_rng(0)))
+
+
+def test_needs_a_kernel_of_the_distance() -> None:
+    X = np.zeros((5, 1))
+    with pytest.raises(TypeError, match="learned landmarks need a kernel of the distance"):
+        learned(FitSample(X, None, None), 2, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("apart", [1e8, 1e200])
+def test_rows_that_are_far_apart_are_stood(apart: float) -> None:
+    """r² between near rows is then rounding, and K_mm not positive definite."""
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    X[:150] += apart
+    with np.errstate(over="ignore"):
+        view = rbf_view(X)
+    found = learned(view, 20, np.random.default_rng(1))
+    assert found.shape == (20, 3)
+    assert np.isfinite(found).all()

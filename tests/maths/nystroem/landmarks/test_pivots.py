@@ -1,6 +1,4 @@
-"""Greedy pivots are those of a fully pivoted Cholesky factorisation."""
-
-from __future__ import annotations
+"""Greedy pivots are those of a pivoted Cholesky factorisation; ridge leverage scores are those of K(K + λI)⁻¹."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -10,7 +8,15 @@ import pytest
 from scipy.linalg.lapack import dpstrf
 from scipy.stats import chi2
 
-from kafeat.maths.nystroem.landmarks.pivots import PartialCholesky, farthest, greedy, rpcholesky
+from kafeat.maths.nystroem.landmarks.fit_sample import draw
+from kafeat.maths.nystroem.landmarks.pivots import (
+    farthest,
+    greedy,
+    leverage,
+    ridge_scores,
+    rpcholesky,
+    uniform,
+)
 from tests.maths.nystroem.landmarks.views import kernel_view, rbf_view
 
 
@@ -36,15 +42,6 @@ def test_each_is_the_farthest_of_those_before(kernel: str) -> None:
         # the kernel distance 2 − 2k of rbf grows with the Euclidean one; that of x·y, whose diagonal varies, is it
         nearest = np.sqrt(((X[:, None] - X[found[:step]][None]) ** 2).sum(-1)).min(axis=1)
         assert found[step] == nearest.argmax()
-
-
-def test_covers_within_twice_the_best_radius() -> None:
-    # Gonzalez: every m + 1 landmarks are at least the radius apart, so that no m balls of half of it cover them
-    X = np.random.default_rng(0).standard_normal((200, 2))
-    found = farthest(rbf_view(X), 11, np.random.default_rng(0))
-    apart = np.sqrt(((X[found][:, None] - X[found][None]) ** 2).sum(-1))[np.triu_indices(11, 1)].min()
-    radius = np.sqrt(((X[:, None] - X[found[:10]][None]) ** 2).sum(-1)).min(axis=1).max()
-    assert apart == radius
 
 
 def residual_of(K: np.ndarray, pivots: list[int]) -> np.ndarray:
@@ -100,20 +97,6 @@ def test_the_residual_keeps_the_papers_bound() -> None:
     assert np.mean(traces) - 4 * error <= (1 + eps) * values[r:].sum()
 
 
-def test_the_factor_is_the_cholesky_factor_of_the_pivots() -> None:
-    X = np.random.default_rng(0).standard_normal((40, 3))
-    view = rbf_view(X)
-    K = view.kernel(np.arange(40), np.arange(40))
-    factor = PartialCholesky(view, np.arange(40), 6, np.float64)
-    for pivots in (np.array([4]), np.array([7, 30]), np.array([1, 2, 3])):
-        factor.add(pivots, np.linalg.cholesky(factor.residual(pivots)))
-    left = residual_of(K, [4, 7, 30, 1, 2, 3])
-    np.testing.assert_allclose(factor.left, np.maximum(np.diag(left), 0), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(
-        factor.residual(np.array([0, 5])), left[np.ix_([0, 5], [0, 5])], rtol=0, atol=1e-12
-    )
-
-
 @pytest.mark.parametrize("select", [greedy, rpcholesky])
 @pytest.mark.parametrize("tolerance", [0.5, 0.1, 1e-3])
 def test_pivots_end_where_the_tolerance_is_reached(select, tolerance: float) -> None:
@@ -127,3 +110,65 @@ def test_pivots_end_where_the_tolerance_is_reached(select, tolerance: float) -> 
     assert np.trace(residual_of(K, few[:-1])) > tolerance * 300
     # a bound on their number comes first
     assert len(select(replace(view, tolerance=1e-3), 4, np.random.default_rng(3))) == 4
+
+
+def exact_scores(K: np.ndarray, ridge: float) -> np.ndarray:
+    return np.diag(K @ np.linalg.inv(K + ridge * np.eye(len(K))))
+
+
+def test_scores_by_all_rows_are_exact() -> None:
+    view = rbf_view(np.random.default_rng(0).standard_normal((70, 3)))
+    everything = np.arange(70)
+    K = view.kernel(everything, everything)
+    for ridge in (1e-3, 1.0, 100.0):
+        # (K − K(K + λ)⁻¹K)/λ: rounding of the difference, divided by λ
+        found = ridge_scores(view, everything, everything, np.ones(70), ridge)
+        np.testing.assert_allclose(found, exact_scores(K, ridge), rtol=0, atol=70 * 70 * 2.3e-16 / ridge)
+
+
+def test_scores_by_some_rows_overestimate() -> None:
+    # Musco & Musco, lemma 6: with weights of 1, SᵀS ⪯ I, the scores are never too small
+    view = rbf_view(np.random.default_rng(0).standard_normal((70, 3)))
+    everything = np.arange(70)
+    K = view.kernel(everything, everything)
+    for m in (1, 5, 30):
+        found = ridge_scores(view, everything, everything[:m], np.ones(m), 0.5)
+        assert (found >= exact_scores(K, 0.5) - 1e-10).all()
+
+
+def test_rare_rows_are_found() -> None:
+    # 2,000 rows in one tight cluster and 8 far away: uniform landmarks would miss nearly all of those
+    rng = np.random.default_rng(0)
+    X = np.concatenate(
+        [0.05 * rng.standard_normal((2000, 3)), 10 + 10 * np.arange(8.0)[:, None] * np.ones(3)]
+    )
+    found = leverage(rbf_view(X), 60, np.random.default_rng(1))
+    assert set(range(2000, 2008)) <= set(found.tolist())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_negative_eigenvalues_are_stood(dtype: str) -> None:
+    """Of rounding, and of kernels that are indefinite: K + λI is positive definite all the same."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 1)).astype(dtype)
+    for K in (X @ X.T, np.tanh(5 * X @ X.T - 1)):
+        found = leverage(kernel_view(X, K), 12, np.random.default_rng(1))
+        assert len(np.unique(found)) == 12
+
+
+def test_rows_are_drawn_by_scores_of_any_size() -> None:
+    for weights in ([1e-320, 0.0, 1e-320], [1e308, 0.0, np.inf], [0.0, 0.0, 0.0]):
+        assert set(draw(np.array(weights), 3, np.random.default_rng(0)).tolist()) <= {0, 2}
+
+
+def test_rows_are_equally_likely() -> None:
+    view, m, draws = rbf_view(np.arange(20.0)[:, None]), 5, 2000
+    counts = np.zeros(20)
+    rng = np.random.default_rng(0)
+    for _ in range(draws):
+        counts[uniform(view, m, rng)] += 1
+    # Without replacement a count has the variance draws·(m/n)(1 − m/n), and the counts are correlated by −1/(n − 1):
+    # their squares, divided by draws·m/n·(1 − m/n)·n/(n − 1), follow chi2 with n − 1 degrees of freedom.
+    p = m / 20
+    statistic = ((counts - draws * p) ** 2).sum() / (draws * p * (1 - p) * 20 / 19)
+    assert chi2.ppf(1e-6, 19) < statistic < chi2.ppf(1 - 1e-6, 19)

@@ -1,7 +1,5 @@
 """Rules that every selector keeps to; the tests name none of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A view on rows, as Nyström makes it, by plain formulas."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kafeat.maths.nystroem.landmarks import FitSample, Profile

@@ -22,6 +22,7 @@ from kafeat.contract.step import Sample, Step
 from kafeat.jobs.fit import intervals
 from kafeat.maths import metric
 from kafeat.maths.fourier import learning as frequency_fit
+from kafeat.maths.fourier import supervised
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)
@@ -110,6 +111,8 @@ def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
         if request.path.relative_to(HERE).parts[0] not in ("maths", "samplers"):
             patch.setattr(frequency_fit, "_STEPS", 20)
             patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
+            for steps, few in (("_TRIAL_STEPS", 50), ("_STEPS", 100), ("_LEAST_STEPS", 20)):
+                patch.setattr(supervised, steps, few)
             patch.setattr(metric, "_FREQUENCIES", 64)
         yield
 

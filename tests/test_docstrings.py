@@ -9,6 +9,7 @@ from importlib import import_module
 import pytest
 
 import kafeat
+from kafeat.sklearn import FeatureMap, TunedFeatureMap
 
 MODULES = [
     "kafeat.config.model", "kafeat.study.evaluation", "kafeat.jobs.dataset.api", "kafeat.study.evaluate",
@@ -26,6 +27,13 @@ def test_examples_run(name: str) -> None:
     results = doctest.testmod(import_module(name))
     assert results.attempted > 0
     assert results.failed == 0
+
+
+@pytest.mark.parametrize("documented", [FeatureMap, TunedFeatureMap])
+def test_the_example_of_an_estimator_runs(documented: type) -> None:
+    (example,) = doctest.DocTestFinder(recurse=False).find(documented, globs={})
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def engine_transforms() -> list[Callable[..., object]]:

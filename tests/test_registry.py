@@ -7,8 +7,6 @@ from pydantic import BaseModel, ValidationError
 import kafeat.predictors
 import kafeat.samplers
 import kafeat.scalers
-from kafeat import registry
-from kafeat.contract.step import Step
 from kafeat.errors import UsageError
 from kafeat.registry import AnyStep, build_step, kinds, samplers, scalers, step_class
 
@@ -137,15 +135,3 @@ def test_a_search_holds_plain_values():
     step = build_step({"kind": "fourier", "gamma": {"validate": [np.float64(1.5), "3*median"]}})
     assert step.recipe()["gamma"] == {"validate": [1.5, "3*median"]}
     assert type(step.recipe()["gamma"]["validate"][0]) is float
-
-
-def test_a_field_of_steps_writes_recipes(two_words):
-    plain = {"rows": [{"a": {"kind": "two_words", "size": 2}}]}
-    assert Nested.model_validate(plain).model_dump() == plain
-    assert Nested.model_validate(plain).model_dump(mode="json") == plain
-
-
-@pytest.mark.parametrize("kind", registry.kinds())
-def test_every_kind_is_a_step_of_its_name(kind):
-    assert issubclass(step_class(kind), Step)
-    assert step_class(kind).kind == kind

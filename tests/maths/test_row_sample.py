@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
@@ -74,11 +73,3 @@ def test_hashes_are_different_and_start_anywhere() -> None:
     assert (row_hashes(3, 70_000, 100) == hashes[70_000:70_100]).all()
     assert (row_hashes(4, 0, 100) != hashes[:100]).all()
     assert row_hashes(3, 2**62, 5).shape == (5,)
-
-
-@pytest.mark.parametrize("label", [None, np.zeros(3)])
-def test_a_sample_knows_if_its_rows_have_labels(label: np.ndarray | None) -> None:
-    chosen = RowSample(0, None)
-    assert chosen.labelled is None
-    chosen.add(0, 3, chosen.choose(0, 3), np.zeros((3, 2)), label=label)
-    assert chosen.labelled is (label is not None)

@@ -1,7 +1,6 @@
 """A map in a notebook."""
 
 import html
-import subprocess
 import sys
 from html.parser import HTMLParser
 
@@ -116,13 +115,3 @@ def test_without_matplotlib_the_remedy_is_named(exact, monkeypatch):
         UsageError, match=r"^plot: expected matplotlib, got: .*pip install 'kafeat\[evaluate\]'$"
     ):
         fm.plot_kernel(X)
-
-
-def test_no_map_imports_matplotlib_by_itself():
-    code = (
-        "import kafeat.model.feature_map, sys\n"
-        "print('matplotlib' in sys.modules, 'kafeat.pictures.canvas' in sys.modules)"
-    )
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False False\n"
-    )

@@ -90,15 +90,6 @@ def test_temperature_and_biases_make_held_out_probabilities_honest(digits, digit
     assert loss(1.0) < min(loss(1.0, sign * bias) for sign in (-2.0, 2.0) for bias in np.eye(10))
 
 
-def test_the_mean_probability_of_rare_classes_is_their_share(X):
-    """A temperature alone leaves them at about a third each."""
-    rng = np.random.default_rng(1)
-    y = np.where(X[:, 0] + rng.normal(size=len(X)) > 2.2, 1, np.where(rng.random(len(X)) < 0.03, 2, 0))
-    shares = np.bincount(y) / len(y)
-    assert shares[0] > 0.85
-    np.testing.assert_allclose(fitted(X, y).predict_proba(X).mean(axis=0), shares, atol=0.015)
-
-
 def test_auto_chooses_the_penalty_that_predicts_held_out_rows_best(X):
     noise = np.random.default_rng(1).standard_normal(len(X))
     smooth, rough = (fitted(X, np.sin(X[:, 0]) + s * noise) for s in (0.0, 3.0))

@@ -9,7 +9,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.contract.step import Sample
 from kafeat.samplers.fourier import Fourier
-from tests.recipes import fit_step
 from tests.recipes import normal_rows as rows
 
 GAMMA = 0.1
@@ -73,13 +72,6 @@ def test_orthogonal_frequencies_have_a_lower_variance(features) -> None:
     # 1 − (m − 1)/d · z⁴e^{−z²}/(1 − e^{−z²})² = 0.09. A ratio of two variances over S draws has the relative
     # standard error √(4/S) = 0.1, so 0.25 is far from it on one side, and 1 on the other.
     assert orthogonal < 0.25 * iid
-
-
-def test_exact_kernel_is_scikit_learns() -> None:
-    X, Y = rows(30, 5), rows(20, 5) + 1
-    fm = fit_step(X, "fourier", gamma=GAMMA, n_components=8)
-    np.testing.assert_allclose(fm.exact_kernel(X, Y), rbf_kernel(X, Y, gamma=GAMMA), rtol=0, atol=1e-14)
-    assert float(fm.chain.steps[0].state["gamma"]) == GAMMA
 
 
 @pytest.mark.parametrize(

@@ -816,18 +816,6 @@ def test_values_of_validate_are_scored_with_the_learner_that_is_asked_for(rings,
     assert not seen  # ridge
 
 
-def test_a_constant_prediction_is_scored_on_the_same_rows():
-    x = np.random.default_rng(5).normal(size=40)
-    part = np.where(np.arange(40) % 4 == 0, "test", "train")
-    y = np.where(np.arange(40) % 20 == 0, "rare", "usual")  # 2 of the 10 test rows
-    found = kafeat.evaluate(
-        data=pa.table({"x": x, "part": part, "y": y}), config={"steps": [{**STEP, "n_components": 8}]}, label="y",
-        split="part", penalty=1.0, jobs=1,
-    )  # fmt: skip
-    assert found["score_constant"] == 0.8
-    assert found["summary"][0]["score_constant"]["mean"] == 0.8
-
-
 def test_each_part_of_a_union_has_the_score_without_it(rings):
     """Ridge of scikit-learn on the features of the other parts is an oracle."""
     linear = pytest.importorskip("sklearn.linear_model")

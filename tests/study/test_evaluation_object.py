@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
+from kafeat.errors import UsageError
 
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}]
 

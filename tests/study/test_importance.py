@@ -157,18 +157,6 @@ def test_losses_of_a_linear_model_are_those_of_the_formula() -> None:
     assert list(found) == ["a", "b", "c"]
 
 
-def test_columns_that_tell_the_same_share_their_worth_and_a_group_has_all_of_it() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=50_000)
-    X = np.column_stack([x, x])
-    each = losses(X, x, [0.5, 0.5], {"one": slice(0, 1), "other": slice(1, 2)})
-    both = losses(X, x, [0.5, 0.5], {"list": slice(0, 2)})
-    assert each is not None
-    assert both is not None
-    assert each["one"].mean == pytest.approx(0.5, rel=0.05)
-    assert both["list"].mean == pytest.approx(2.0, rel=0.05)
-
-
 def test_all_features_of_a_column_belong_together() -> None:
     text, several = Column("review", BUCKETS, text=True), Column("x", 3)
     columns = Columns((Column("a", None), text, several), False, None)

@@ -41,15 +41,14 @@ def folder(tmp_path_factory):
     return folder
 
 
-def record(in_process, folder, *words):
-    done = in_process("evaluate", *words, "--all-rows", "--json", "-", cwd=folder)
-    assert done.returncode == 0, done.stderr
+def record(run, folder, *words):
+    done = run("evaluate --all-rows --json -", *words, cwd=folder)
     (found,) = json.loads(done.stdout)["records"]
     return found
 
 
-def test_classes_of_all_rows_are_scored_as_predict_writes_them(in_process, folder):
-    found, test = record(in_process, folder, "--model", "y.joblib", "test.csv"), table(80, 1)
+def test_classes_of_all_rows_are_scored_as_predict_writes_them(run, folder):
+    found, test = record(run, folder, "--model", "y.joblib", "test.csv"), table(80, 1)
     fm = kafeat.load(folder / "y.joblib")
     true, predicted = test["y"].to_numpy(zero_copy_only=False), fm.predict(test)
     assert (found["label"], found["rows_test"], found["scoring"]) == ("y", 80, "accuracy")
@@ -57,12 +56,12 @@ def test_classes_of_all_rows_are_scored_as_predict_writes_them(in_process, folde
     assert found["log_loss_model"] == pytest.approx(metrics.log_loss(true, fm.predict_proba(test)), rel=1e-12)
     assert found["score_constant"] == max(np.mean(true == "high"), np.mean(true == "low"))
     assert found["test_rows_seen_model"] is None
-    assert record(in_process, folder, "--model", "y.joblib", "train.csv")["test_rows_seen_model"] == 300
+    assert record(run, folder, "--model", "y.joblib", "train.csv")["test_rows_seen_model"] == 300
 
 
-def test_several_numbers_are_scored(in_process, folder):
+def test_several_numbers_are_scored(run, folder):
     test = table(80, 1)
-    found = record(in_process, folder, "--model", "zw.joblib", "test.csv", "--scoring", "mse")
+    found = record(run, folder, "--model", "zw.joblib", "test.csv", "--scoring", "mse")
     true = np.column_stack([test["z"], test["w"]])
     predicted = kafeat.load(folder / "zw.joblib").predict(test)
     assert -found["score_model"] == found["mse_model"]

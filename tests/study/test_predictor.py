@@ -40,15 +40,14 @@ def config(kind, left_out):
 
 
 @pytest.mark.parametrize("kind", ["ridge", "logistic"])
-def test_scores_are_those_of_what_predict_writes(table, kind, tmp_path, in_process):
+def test_scores_are_those_of_what_predict_writes(table, kind, tmp_path, in_process, run):
     data, model, out, told = (tmp_path / name for name in ("d.parquet", "m.joblib", "p.csv", "e.json"))
     pq.write_table(table, data)
     recipe = config(kind, ["t", "u"])
     fm = kafeat.fit(recipe, data, label="y", split="part", jobs=1)
     fm.save(model)
     options = split("--label y --split part --scoring f1 --rows 60 --exact-rows 60 --json")
-    done = in_process("evaluate", "--model", model, data, *options, told)
-    assert done.returncode == 0, done.stderr
+    done = run("evaluate", "--model", model, data, *options, told)
     record = json.loads(told.read_text())
     assert in_process("predict", "--model", model, data, out, "--keep", "y,part").returncode == 0
     written = csv.read_csv(out).to_pandas()

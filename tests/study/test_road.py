@@ -16,7 +16,7 @@ from kafeat.study.request import EvaluationRequest
 from kafeat.study.scores import score_predictions
 from tests.samplers.test_text import sentences
 
-N = 400
+N = 200
 TEXT = {"kind": "text", "columns": ["review"], "n_components": 16}
 MAPS = {
     "chain": [TEXT, "standardize", {"kind": "fourier", "n_components": 32}, "ridge"],

@@ -53,18 +53,17 @@ def strict(text):
     return json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
 
 
-def record(in_process, folder, model, data, *words):
-    command = f"evaluate --model {model}.joblib {data}.parquet --all-rows --json -".split()
-    done = in_process(*command, *words, cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
+def record(run, folder, model, data, *words):
+    done = run(f"evaluate --model {model}.joblib {data}.parquet --all-rows --json -", *words, cwd=folder)
+    assert not done.stderr
     [found] = strict(done.stdout)["records"]
     return found
 
 
 @pytest.mark.parametrize("data", ["one", "row"])
 @pytest.mark.parametrize(("model", "label"), [("c", "c"), ("k", "k")])
-def test_all_rows_of_one_class(in_process, folder, model, label, data):
-    found, rows = record(in_process, folder, model, data), pq.read_table(folder / f"{data}.parquet")
+def test_all_rows_of_one_class(run, folder, model, label, data):
+    found, rows = record(run, folder, model, data), pq.read_table(folder / f"{data}.parquet")
     fm, true = kafeat.load(folder / f"{model}.joblib"), rows[label].to_numpy(zero_copy_only=False)
     right = metrics.accuracy_score(true, fm.predict(rows))
     assert found["score_model"] == found["accuracy_model"] == found["balanced_accuracy_model"] == right
@@ -73,25 +72,25 @@ def test_all_rows_of_one_class(in_process, folder, model, label, data):
     )
     assert found["score_constant"] == 1.0
     assert found["auc_model"] is None
-    found = record(in_process, folder, model, data, "--scoring", "auc")
+    found = record(run, folder, model, data, "--scoring", "auc")
     assert found["score_model"] is found["score_constant"] is None
 
 
 @pytest.mark.parametrize("data", ["one", "row", "zero"])
 @pytest.mark.parametrize("model", ["v", "vu"])
-def test_all_rows_of_one_value(in_process, folder, model, data):
-    found, rows = record(in_process, folder, model, data), pq.read_table(folder / f"{data}.parquet")
+def test_all_rows_of_one_value(run, folder, model, data):
+    found, rows = record(run, folder, model, data), pq.read_table(folder / f"{data}.parquet")
     fm = kafeat.load(folder / f"{model}.joblib")
     true = np.column_stack([rows[name] for name in model])
     predicted = fm.predict(rows).reshape(true.shape)
     assert found["mae_model"] == pytest.approx(metrics.mean_absolute_error(true, predicted), rel=1e-9)
     assert found["mse_model"] == pytest.approx(metrics.mean_squared_error(true, predicted), rel=1e-9)
     assert found["score_model"] is found["r2_model"] is found["score_constant"] is None
-    assert record(in_process, folder, model, data, "--scoring", "mae")["score_model"] == -found["mae_model"]
+    assert record(run, folder, model, data, "--scoring", "mae")["score_model"] == -found["mae_model"]
 
 
 @pytest.mark.parametrize(("label", "constant", "undefined"), [("c", "high", "auc"), ("v", 0.1, "r2")])
-def test_rows_to_test_on_of_one_class_or_value(in_process, tmp_path, label, constant, undefined):
+def test_rows_to_test_on_of_one_class_or_value(run, tmp_path, label, constant, undefined):
     part = np.where(np.arange(N) % 5 == 0, "test", "train")
     values = np.where(part == "test", constant, CLASSES if label == "c" else NUMBERS.astype(object))
     values = values if label == "c" else values.astype(float)
@@ -99,8 +98,7 @@ def test_rows_to_test_on_of_one_class_or_value(in_process, tmp_path, label, cons
     (tmp_path / "c.yaml").write_text(json.dumps(config("ridge")))
     given = f"d.parquet --label {label} --split part --scoring {undefined}"
     command = f"evaluate --config c.yaml {given} --json e.json --rows 20 --exact-rows 20 --details"
-    done = in_process(*command.split(), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = run(command, cwd=tmp_path)
     found = strict((tmp_path / "e.json").read_text())
     assert "undefined" in done.stdout
     for which in ("map", "model", "raw", "exact", "constant"):
@@ -112,8 +110,7 @@ def test_rows_to_test_on_of_one_class_or_value(in_process, tmp_path, label, cons
     )  # fmt: skip
     assert "undefined" in made._repr_html_()
     command = f"tune {given} --columns 8 --trials 2 --json t.json".replace("d.parquet", "d.parquet best.yaml")
-    tuned = in_process(*command.split(), cwd=tmp_path)
-    assert tuned.returncode == 0, tuned.stderr
+    tuned = run(command, cwd=tmp_path)
     assert strict((tmp_path / "t.json").read_text())["test_score"] is None
     assert f"{'AUC' if label == 'c' else 'R²'} undefined on 30 test rows" in tuned.stdout
     assert "nan" not in tuned.stdout + tuned.stderr + (tmp_path / "best.yaml").read_text()
@@ -126,25 +123,3 @@ def test_r2_of_equal_numbers_is_undefined_whatever_their_mean_rounds_to():
         for n in range(1, 12):
             Y = np.full((n, 1), value)
             assert math.isnan(r2(Y + 0.5, Y))
-
-
-@pytest.mark.slow
-def test_pages_and_plots_without_a_score(tmp_path):
-    pytest.importorskip("matplotlib").use("agg")
-    part = np.where(np.arange(N) % 5 == 0, "test", "train")
-    data = table(slice(None), c=np.where(part == "test", "high", CLASSES), part=part)
-    given = {"label": "c", "split": "part", "scoring": "auc", "jobs": 1}
-    found = kafeat.evaluate(
-        config=[config("ridge"), config()],
-        data=data,
-        rows=20,
-        exact_rows=20,
-        report=str(tmp_path / "e"),
-        **given,
-    )
-    for axis in ("columns", "seconds"):
-        found.plot(axis).figure.canvas.draw()
-    tuned = kafeat.tune(data, columns=8, trials=2, report=str(tmp_path / "t"), **given)
-    for page in ("e", "t"):
-        assert ">nan" not in (tmp_path / page / "index.html").read_text()
-    assert "AUC undefined on 30 test rows" in "\n".join(tuned.answer())

@@ -1,7 +1,5 @@
 """Frequency laws against SciPy's distributions and against the kernels that they belong to (Bochner)."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,7 +7,6 @@ from scipy import stats
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import DataError
 from kafeat.maths.fourier import spectra
-from kafeat.maths.fourier.structured import StructuredAngles, draw_structured
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
 from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.maths.kernels.shift_invariant import SkewedChi2Kernel, SkewedIntersectionKernel
@@ -105,25 +102,6 @@ def test_radii_of_wide_rows_are_as_even_as_strata() -> None:
     # one in each m-th of the law, as m is a power of two
     places = np.floor(m * stats.chi2.cdf(squares / (2.0 * GAMMA), d))
     np.testing.assert_array_equal(np.sort(places), np.arange(m))
-
-
-@pytest.mark.parametrize("how", ["orthogonal", "structured", "fastfood"])
-def test_few_frequencies_of_wide_rows_take_little_memory(how: str) -> None:
-    law, m, d = LAWS["rbf"], 4, 1 << 14
-
-    def draw() -> np.ndarray:
-        rng = np.random.default_rng(0)
-        if how == "orthogonal":
-            return law.orthogonal(m, d, rng)
-        return StructuredAngles.matrix(draw_structured(law, how, m, d, rng), d)
-
-    draw()  # imports
-    tracemalloc.start()
-    assert draw().shape == (m, d)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    # a dozen arrays of the size of the result; one of d × d would be 4,096 of them
-    assert peak < 12 * 8 * m * d
 
 
 @pytest.mark.parametrize("name", ISOTROPIC)

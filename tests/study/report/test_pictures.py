@@ -1,5 +1,7 @@
 """Pictures of a sweep: of which setting they are, what they compare, and that legends cover no data."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 

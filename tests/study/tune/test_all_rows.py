@@ -15,9 +15,9 @@ from kafeat.study.tune.trials import Outcome, Size
 from tests.study.tune.test_trees import thresholds
 from tests.study.tune.test_tune import _shops, _texts
 
-FEW = 1200
+FEW = 1500
 """The most rows of a trial here; all rows are more."""
-N = 1600
+N = 2000
 X = np.random.default_rng(0).normal(size=(N, 3))
 Y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * np.random.default_rng(1).normal(size=N)
 TABLE = pa.table({**{f"x{i}": X[:, i] for i in range(3)}, "y": Y})
@@ -87,7 +87,7 @@ def test_a_label_of_noise_scores_like_a_constant_on_rows_that_maps_have_not_seen
 
 
 def test_a_property_of_groups_is_chance_on_other_groups():
-    groups, rng = np.repeat(np.arange(80), 20), np.random.default_rng(0)
+    groups, rng = np.repeat(np.arange(80), N // 80), np.random.default_rng(0)
     rows = rng.normal(size=(80, 3))[groups] + 0.1 * X
     table = pa.table(
         {
@@ -171,7 +171,7 @@ def test_words_take_part_in_it_and_in_a_split():
     table = _texts(N)
     table = table.append_column("split", pa.array(np.where(np.arange(N) % 8 == 0, "test", "train")))
     tuning = tune(table, columns=32, trials=3, split="split", seeds=1)
-    assert tuning.table[0]["rows"] == tuning.test_score.rows * 7 == 1400
+    assert tuning.table[0]["rows"] == tuning.test_score.rows * 7 == 1750
     assert tuning.test_score.value > 0.5
 
 
@@ -199,7 +199,7 @@ def test_trees_with_folds_by_groups_take_part_in_it(monkeypatch):
     assert tuning.fit().columns.names[-1] == "who"
 
 
-@pytest.mark.parametrize(("n", "learned"), [(4000, "1,080 of the 4,000"), (FEW, None)])
+@pytest.mark.parametrize(("n", "learned"), [(5000, "1,350 of the 5,000"), (FEW, None)])
 def test_scores_of_models_of_a_small_part_of_the_rows_are_told(n, learned):
     X = np.random.default_rng(0).normal(size=(n, 2))
     notes = tune(X, X[:, 0], trials=1, rows=FEW).notes

@@ -1,7 +1,6 @@
 """Columns of trees beside a map: one budget of columns, the same choice for any jobs, and a search without LightGBM."""
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +11,6 @@ from kafeat.chain.chain import Chain, FitCache
 from kafeat.contract.step import Sample
 from kafeat.maths.task import task_of
 from kafeat.registry import build_step
-from kafeat.study.records import Table
-from kafeat.study.tune.report import write_tuning
 from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace
 from kafeat.study.tune.trials import Scorer
 from tests.study.tune.test_tune import _table_of, _texts, mixed
@@ -132,24 +129,14 @@ def test_many_classes_get_fewer_trees_each_and_very_many_are_mixed(monkeypatch, 
     assert outputs == {2: 1, 4: 4, 26: 26, 60: 32}[classes]
 
 
-@pytest.mark.parametrize("failure", [None, OSError("libgomp.so.1: cannot open shared object file")])
-def test_without_the_library_trees_are_left_out_and_a_note_says_so(monkeypatch, failure):
-    class Broken:
-        def find_spec(self, name, *_):
-            if name == "lightgbm":
-                raise failure
-
+def test_without_the_library_trees_are_left_out_and_a_note_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    if failure is not None:
-        monkeypatch.delitem(sys.modules, "lightgbm")
-        monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     rows, labels = thresholds(300)
     tuning = kafeat.tune(rows, labels, 16, trials=70, jobs=1, rows=20)
     assert not any("trees" in row["map"] for row in tuning.table)
     (note,) = [note for note in tuning.notes if "trees" in note]
-    expected = "pip install 'kafeat[trees]'" if failure is None else "apt-get install libgomp1"
     assert note.startswith("No columns of trees were tried: trees: expected ")
-    assert expected in note
+    assert "pip install 'kafeat[trees]'" in note
 
 
 def test_a_label_of_noise_gets_no_trees():
@@ -212,9 +199,3 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
     ]
     assert tuning.to_plain()["parts"] == list(tuning.parts)
     assert ("What each part is worth" in (tmp_path / "index.html").read_text()) == (len(tuning.parts) > 0)
-    write_tuning(str(tmp_path), replace(tuning, parts=Table()), "x", "y")
-    assert "What each part is worth" not in (tmp_path / "index.html").read_text()
-    write_tuning(str(tmp_path), replace(tuning, parts=Table([every, without_raw, without_trees])), "x", "y")
-    page = (tmp_path / "index.html").read_text()
-    assert "What each part is worth" in page
-    assert f"{-raw.outcome.score:.4f}" in page

@@ -30,7 +30,7 @@ settings.register_profile("quick", deadline=None, max_examples=25)  # of `make t
 settings.load_profile("no deadline")
 
 HERE = Path(__file__).parent
-SEED = "KAFEAT_TESTS_SEED"
+SEED = "TESTS_SEED"
 
 
 def pytest_configure() -> None:

@@ -109,7 +109,13 @@ def test_categories_are_no_hindrance(pyplot):
 
 def test_without_matplotlib_the_remedy_is_named(exact, monkeypatch):
     fm, X = exact
+    # as before the first picture
+    for name in [
+        name for name in sys.modules if name.startswith(("matplotlib.", "kafeat.pictures.portraits"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delattr("kafeat.pictures.portraits", raising=False)
     assert fm._repr_html_()
     with pytest.raises(
         UsageError, match=r"^plot: expected matplotlib, got: .*pip install 'kafeat\[evaluate\]'$"

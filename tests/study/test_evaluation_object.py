@@ -149,6 +149,10 @@ def test_a_tuning_is_plotted_over_columns(table, pyplot):
 )
 def test_without_a_library_the_remedy_is_named(found, monkeypatch, name, module, remedy):
     monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(
+        sys.modules, "kafeat.study.report.comparisons", raising=False
+    )  # as before the first picture
+    monkeypatch.delattr("kafeat.study.report.comparisons", raising=False)
     told = f"^{name}: expected {module}, got: .*pip install {re.escape(remedy)}$"
     with pytest.raises(UsageError, match=told):
         getattr(found, name)()

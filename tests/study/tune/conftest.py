@@ -9,6 +9,6 @@ import pytest
 def few_trees() -> Iterator[None]:
     """A search needs no more trees than these to show its rules."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kafeat.study.tune.space._TREES", 24)
+        patch.setattr("kafeat.study.tune.space._TREES", 32)
         patch.setattr("kafeat.study.tune.space._LEARNED", 3.0)
         yield

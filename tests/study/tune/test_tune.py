@@ -321,7 +321,9 @@ def test_raw_columns_and_the_default_map_are_not_all_that_is_scored_on_all_rows(
     for elapsed in (29.5, 45.0, 49.5):
         planned = sizes(20_000, 64, 2)
         final = final_size(20_000, planned[-1], None)
-        search = Search(space=space, sizes=planned, run=run, final=final, seconds=50.0, last_fit=6.0)
+        search = Search(
+            space=space, sizes=planned, run=run, final=final, seconds=50.0, last_fit=6.0, started=0.0
+        )
         search.search()
         search.started -= elapsed
         search.score_on_all_rows()

@@ -8,9 +8,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import Field
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.folds import RANDOM, Folds
@@ -96,11 +97,18 @@ class Predictor(Step):
     classes_only: ClassVar[bool] = False
     """True if it predicts classes and no numbers."""
 
+    penalties: ClassVar[tuple[float, ...]]
+    """The multiples that `auto` chooses from."""
+
     task: Literal["auto", "classification", "regression"] = parameter(
         "auto", "classes or numbers; auto: text, booleans and few common whole numbers are classes"
     )
     class_weight: Literal["none", "balanced"] = parameter(
         "none", "every row counts as one; balanced: every class counts the same"
+    )
+
+    penalty: Annotated[float, Field(ge=0)] | Literal["auto"] = parameter(
+        "auto", "λ as a multiple of the mean diagonal of the centred ZᵀZ; auto: the best of a grid, by folds"
     )
 
     @property
@@ -123,13 +131,15 @@ class Predictor(Step):
                 raise PydanticCustomError("parameter", "{text}", {"text": text})
 
     @property
-    @abstractmethod
     def multiples(self) -> tuple[float, ...]:
         """The penalties to choose from."""
+        if "penalty" in self._searches:
+            return tuple(map(float, self._searches["penalty"]["validate"]))
+        return self.penalties if self.penalty == "auto" else (self.penalty,)
 
-    @abstractmethod
     def with_penalty(self, chosen: float) -> Self:
         """Return the recipe with the penalty that was chosen."""
+        return self.model_copy(update={"penalty": chosen}).searching({})
 
     def most_kept(self, width: int) -> int:
         """Return how many rows with features of this width to keep for the end of a fit."""

@@ -25,6 +25,7 @@ from pydantic import (
     SerializationInfo,
     ValidationInfo,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -231,6 +232,23 @@ class Step(BaseModel, ABC):
     dtypes: ClassVar[Mapping[str, str]] = {}
     """The dtypes of those arrays of a state that hold no floats, by name."""
 
+    twos: ClassVar[tuple[str, object, str] | None] = None
+    """A parameter, its value with which outputs come in twos, and how a message says so; None: they never do."""
+
+    @property
+    def n_drawn(self) -> int:
+        """The number of draws that the outputs are made of: half of them where they come in twos."""
+        n: int = getattr(self, "n_components", 0)
+        return n // 2 if self.twos and getattr(self, self.twos[0]) == self.twos[1] else n
+
+    @model_validator(mode="after")
+    def _even(self) -> Self:
+        n: int = getattr(self, "n_components", 0)
+        if self.twos and n % 2 and self.n_drawn != n:
+            neighbours = f"{n - 1} or {n + 1}" if n > 1 else "2"
+            refuse_parameter("n_components", f"an even number {self.twos[2]} ({neighbours})", n)
+        return self
+
     @property
     def traits(self) -> Traits:
         """The traits of this recipe; a kind whose traits depend on parameters replaces some here."""
@@ -428,13 +446,6 @@ def refuse_parameter(name: str, expected: str, got: object) -> NoReturn:
     raise PydanticCustomError(
         "parameter", "expected {expected}, got {got}", {"field": name, "expected": expected, "got": got}
     )
-
-
-def refuse_odd(n_components: int, why: str) -> None:
-    """Refuse outputs that do not come in twos; `why` reads "for paired features"."""
-    if n_components % 2:
-        neighbours = f"{n_components - 1} or {n_components + 1}" if n_components > 1 else "2"
-        refuse_parameter("n_components", f"an even number {why} ({neighbours})", n_components)
 
 
 def parameter(default: Any, description: str, **bounds: Any) -> Any:

@@ -1,39 +1,20 @@
-"""The common base of the linear predictors: their penalty, their state, and their transform."""
+"""The common base of the linear predictors: their state, and their transform."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from kafeat.contract.predictor import Predictor
-from kafeat.contract.step import Transform, parameter
+from kafeat.contract.step import Transform
 from kafeat.maths.linear_output import LinearOutput
 from kafeat.types import Shape, State
 
 
 class LinearPredictor(Predictor):
     """A predictor with the scores Wᵀz + b."""
-
-    penalties: ClassVar[tuple[float, ...]]
-    """The multiples that `auto` chooses from."""
-
-    penalty: Annotated[float, Field(ge=0)] | Literal["auto"] = parameter(
-        "auto", "λ as a multiple of the mean diagonal of the centred ZᵀZ; auto: the best of a grid, by folds"
-    )
-
-    @property
-    def multiples(self) -> tuple[float, ...]:
-        """The penalties to choose from."""
-        if "penalty" in self._searches:
-            return tuple(map(float, self._searches["penalty"]["validate"]))
-        return self.penalties if self.penalty == "auto" else (self.penalty,)
-
-    def with_penalty(self, chosen: float) -> Self:
-        """Return the recipe with the penalty that was chosen."""
-        return self.model_copy(update={"penalty": chosen}).searching({})
 
     def predicts_classes(self, state: State) -> bool:
         return "temperature" in state

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
@@ -17,10 +16,9 @@ from kafeat.contract.step import (
     Transform,
     Width,
     parameter,
-    refuse_odd,
 )
 from kafeat.contract.tile import is_feature_major, shaped
-from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
+from kafeat.maths.fourier.features import DIRECTIONS, PAIRED, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ArcCosineKernel
 from kafeat.types import Floats, Shape, State
@@ -38,27 +36,18 @@ class ArcCosine(Step):
     """
 
     always: ClassVar[Traits] = Traits(needs_coordinates=False)
+    twos = PAIRED
 
     order: Literal[0, 1] = parameter(1, "0 for steps, 1 for rectified linear units")
     n_components: Width = N_COMPONENTS
     directions: Directions = DIRECTIONS
     features: Literal["paired", "plain"] = parameter("paired", "w together with −w, or w alone")
 
-    @model_validator(mode="after")
-    def _even(self) -> Self:
-        if self.features == "paired":
-            refuse_odd(self.n_components, "for paired features")
-        return self
-
-    @property
-    def _directions(self) -> int:
-        return self.n_components // 2 if self.features == "paired" else self.n_components
-
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        return {"directions": draw_directions(self.directions, self._directions, sample.X.shape[1], rng)}
+        return {"directions": draw_directions(self.directions, self.n_drawn, sample.X.shape[1], rng)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {"directions": (self._directions, n_features_in)}
+        return {"directions": (self.n_drawn, n_features_in)}
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _RectifiedTransform(state["directions"], self.n_components, self.order, dtype)

@@ -26,6 +26,7 @@ from kafeat.errors import DataError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.fourier.features import (
     FEATURES,
+    PAIRED,
     WEIGHTS,
     Frequencies,
     Weights,
@@ -34,7 +35,6 @@ from kafeat.maths.fourier.features import (
     fit_random_features,
     length_scales,
     random_feature_shapes,
-    refuse_odd_pairs,
 )
 from kafeat.maths.fourier.structured import STRUCTURED_DTYPES
 from kafeat.maths.fourier.transform import Features
@@ -72,6 +72,7 @@ class Fourier(Step):
     """
 
     dtypes: ClassVar[Mapping[str, str]] = STRUCTURED_DTYPES
+    twos = PAIRED
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")
     gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")
@@ -104,7 +105,6 @@ class Fourier(Step):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        refuse_odd_pairs(self)
         if self.frequencies in _DIRECTIONS and self._exact.needs_coordinates:
             refuse_parameter(
                 "frequencies",

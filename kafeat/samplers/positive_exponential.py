@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from pydantic import model_validator
 
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import KernelInputs
@@ -19,7 +18,6 @@ from kafeat.contract.step import (
     Transform,
     Width,
     parameter,
-    refuse_odd,
 )
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import InvalidValueError
@@ -46,6 +44,7 @@ class PositiveExponential(Step):
     """
 
     always: ClassVar[Traits] = Traits(needs_coordinates=False)
+    twos = ("features", "hyperbolic", "for hyperbolic features")
 
     gamma: Gamma = GAMMA
     n_components: Width = N_COMPONENTS
@@ -53,26 +52,16 @@ class PositiveExponential(Step):
     features: Literal["hyperbolic", "plain"] = parameter("hyperbolic", "w together with −w, or w alone")
     tilt: Literal["fitted", "none"] = parameter("fitted", "A from the fit sample, or 0")
 
-    @model_validator(mode="after")
-    def _even(self) -> Self:
-        if self.features == "hyperbolic":
-            refuse_odd(self.n_components, "for hyperbolic features")
-        return self
-
-    @property
-    def _directions(self) -> int:
-        return self.n_components // 2 if self.features == "hyperbolic" else self.n_components
-
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_tilt, of_draw = rng.spawn(3)
         d = sample.X.shape[1]
         gamma = fit_gamma(self.gamma, sample.X, of_gamma)
         tilt = best_tilt(gamma * _median_sum(sample.X, of_tilt), d) if self.tilt == "fitted" else 0.0
-        directions = draw_directions(self.directions, self._directions, d, of_draw)
+        directions = draw_directions(self.directions, self.n_drawn, d, of_draw)
         return {"directions": directions, "gamma": np.array(gamma), "tilt": np.array(tilt)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {"directions": (self._directions, n_features_in), "gamma": (), "tilt": ()}
+        return {"directions": (self.n_drawn, n_features_in), "gamma": (), "tilt": ()}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

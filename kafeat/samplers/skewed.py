@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
@@ -22,13 +21,13 @@ from kafeat.contract.step import (
 from kafeat.maths.fourier.features import (
     FEATURES,
     FREQUENCIES,
+    PAIRED,
     WEIGHTS,
     Weights,
     bind_random_features,
     check_random_features,
     fit_random_features,
     random_feature_shapes,
-    refuse_odd_pairs,
 )
 from kafeat.maths.fourier.transform import Features, log_warp
 from kafeat.maths.kernel import KernelParameters
@@ -48,6 +47,7 @@ class Skewed(Step):
     """
 
     always: ClassVar[Traits] = Traits(spreads="ignores", refuses_negative=True)
+    twos = PAIRED
 
     kernel: Literal["chi2", "intersection"] = parameter("chi2", "the skewed kernel to approximate")
     skewedness: PositiveFloat = parameter(1.0, "c, added to every input; inputs must be above -c")
@@ -55,11 +55,6 @@ class Skewed(Step):
     frequencies: Literal["iid", "qmc", "learned"] = FREQUENCIES
     features: Features = FEATURES
     weights: Weights = WEIGHTS
-
-    @model_validator(mode="after")
-    def _even(self) -> Self:
-        refuse_odd_pairs(self)
-        return self
 
     @property
     def _exact(self) -> SkewedChi2Kernel | SkewedIntersectionKernel:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.step import Sample, Transform, parameter, refuse_odd
+from kafeat.contract.step import Sample, Transform, parameter
 from kafeat.maths.dot_products import PolynomialSketch, fit_gamma, rest_of_product
 from kafeat.maths.hadamard import (
     HadamardBuffers,
@@ -39,14 +38,9 @@ class TensorSrht(PolynomialSketch):
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {"turns": "int8", "rows": "int64", "linear": "bool"}
+    twos = ("complex_to_real", True, "with complex_to_real")
 
     complex_to_real: bool = parameter(True, "complex signs, half as many products: a lower variance")
-
-    @model_validator(mode="after")
-    def _even(self) -> Self:
-        if self.complex_to_real:
-            refuse_odd(self.n_components, "with complex_to_real")
-        return self
 
     def _shapes(self, state: State, n_features: int) -> tuple[Shape, Shape]:
         m = max(0, self.n_sketched(state, n_features)) // (2 if self.complex_to_real else 1)

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, cast
 import numpy as np
 
 from kafeat.contract.folds import RowKeys
-from kafeat.contract.step import parameter, refuse_odd
+from kafeat.contract.step import parameter
 from kafeat.errors import DataError
 from kafeat.maths.fourier.learning import fit_frequencies
 from kafeat.maths.fourier.spectra import FrequencyDistribution, IsotropicDistribution
@@ -25,7 +25,6 @@ from kafeat.maths.fourier.transform import (
     DenseAngles,
     Features,
     Warp,
-    count_frequencies,
 )
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.shift_invariant import RbfKernel
@@ -41,6 +40,7 @@ FREQUENCIES = parameter(
     "how the frequencies are drawn, or learned from the sample (least error; slow to fit on wide inputs)",
 )
 FEATURES = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
+PAIRED = ("features", "paired", "for paired features")
 WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
 
 # Where learning starts for laws that have no directions; beyond this width Sobol points cost more than they give.
@@ -54,19 +54,13 @@ class FeatureRecipe(Protocol):
     """The parameters of random cosine features in a step."""
 
     @property
-    def n_components(self) -> int: ...
+    def n_drawn(self) -> int: ...
     @property
     def frequencies(self) -> Frequencies: ...
     @property
     def weights(self) -> Weights: ...
     @property
     def features(self) -> Features: ...
-
-
-def refuse_odd_pairs(recipe: FeatureRecipe) -> None:
-    """Paired features come in twos."""
-    if recipe.features == "paired":
-        refuse_odd(recipe.n_components, "for paired features")
 
 
 def fit_random_features(
@@ -84,7 +78,7 @@ def fit_random_features(
     """
     of_draw, of_phases, of_fit = rng.spawn(3)
     features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
-    m, d = count_frequencies(recipe.n_components, features), X.shape[1]
+    m, d = recipe.n_drawn, X.shape[1]
     state: dict[str, Array] = {}
     if features == "offset":
         state["phases"] = of_phases.uniform(0.0, 2.0 * np.pi, size=m)
@@ -127,7 +121,7 @@ def _draw(
 def random_feature_shapes(state: State, d: int, recipe: FeatureRecipe) -> Mapping[str, Shape]:
     """The shapes of that state."""
     features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
-    m = count_frequencies(recipe.n_components, features)
+    m = recipe.n_drawn
     shapes: dict[str, Shape] = {"phases": (m,)} if features == "offset" else {}
     if frequencies == "structured" or frequencies == "fastfood":
         shapes |= structured_shapes(state, frequencies, m, d)

@@ -129,11 +129,6 @@ Features = Literal["paired", "offset"]
 Warp = Callable[[Floats, Floats], None]
 
 
-def count_frequencies(n_components: int, features: Features) -> int:
-    """m of D outputs: half of them for paired features."""
-    return n_components // 2 if features == "paired" else n_components
-
-
 class Angles(ABC):
     """ω_j·x for all frequencies of a tile."""
 

@@ -36,14 +36,8 @@ def source(shell="bash"):
 
 
 def completed(words, last, cwd):
-    done = subprocess.run(
-        ["bash", "--norc", "-c", script],
-        cwd=cwd,
-        env={**ENV, "SOURCE": source()},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    words, env = ["bash", "--norc", "-c", BASH % (words, last, last)], {**ENV, "SOURCE": source()}
+    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 

@@ -58,100 +58,88 @@ def bad(name, make, code, *options, says, model="plain", out="out.npy"):
 
 
 # fmt: off
-
 # --- CSV
-bad("csv: a longer row", text("1,2,3,4"), 3,
-    says="in.csv: row 13 (index 12): expected 3 fields, got 4")
-bad("csv: a shorter row", text("1,2"), 3,
-    says="in.csv: row 13 (index 12): expected 3 fields, got 2")
-bad("csv: a carriage return in a value", text("1,2\r,3"), 3,
-    says="in.csv: row 13 (index 12): expected 3 fields, got 2; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes")
-bad("csv: semicolons for commas", raw(sound_csv().replace(b",", b";")), 3,
-    says="in.csv: expected the columns 'a', 'b', 'c', got a;b;c; is the delimiter another character (--delimiter ';')?")
-bad("csv: tabs for commas", raw(sound_csv().replace(b",", b"\t")), 3,
-    says="in.csv: expected the columns 'a', 'b', 'c', got 'a\\tb\\tc'; is the delimiter another character (--delimiter $'\\t')?")
+for name, line, said in [
+    ("a longer row", "1,2,3,4", ": expected 3 fields, got 4"),
+    ("a shorter row", "1,2", ": expected 3 fields, got 2"),
+    ("a carriage return in a value", "1,2\r,3",
+     ": expected 3 fields, got 2; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes"),
+    ("a quote in the middle", '1,2"5,3', ', column \'b\': expected a number, got \'2"5\'; --on-bad-rows drop'),
+    ("a thousands separator in quotes", '1,"1,234",3',
+     ", column 'b': expected a number, got '1,234'; --thousands , reads 1234; --decimal , reads 1.234; --on-bad-rows drop"),
+    ("a thousands separator", "1,1,234,3", ": expected 3 fields, got 4"),
+    ("a space within a number", "1,1 234,3",
+     ", column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop"),
+    ("nan", "1,nan,3", ", column 'b': expected a finite number, got nan; --on-bad-rows drop"),
+    ("inf", "1,2,inf", ", column 'c': expected a finite number, got inf; --on-bad-rows drop"),
+    ("-Infinity", "-Infinity,2,3", ", column 'a': expected a finite number, got -Infinity; --on-bad-rows drop"),
+    ("an empty field", "1,,3", ", column 'b': expected a finite number, got null; --on-bad-rows drop"),
+    ("NA", "1,NA,3", ", column 'b': expected a finite number, got 'NA', which is read as null; --on-bad-rows drop"),
+    ("null", "1,null,3",
+     ", column 'b': expected a finite number, got 'null', which is read as null; --on-bad-rows drop"),
+    ("beyond float32", "1,1e39,3",
+     ", column 'b': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop"),
+    ("beyond float64", "1,2,1e400", ", column 'c': expected a finite number, got 1e400; --on-bad-rows drop"),
+    ("half of an exponent", "1,2e,3", ", column 'b': expected a number, got '2e'; --on-bad-rows drop"),
+    ("hexadecimal", "1,0x10,3", ", column 'b': expected a number, got '0x10'; --on-bad-rows drop"),
+    ("an underscore", "1,1_000,3", ", column 'b': expected a number, got '1_000'; --on-bad-rows drop"),
+    ("digits of another script", "1,\uff12,3", ", column 'b': expected a number, got '２'; --on-bad-rows drop"),
+    ("two signs", "1,--2,3", ", column 'b': expected a number, got '--2'; --on-bad-rows drop"),
+    ("a date", "1,2026-01-02,3", ", column 'b': expected a number, got '2026-01-02'; --on-bad-rows drop"),
+    ("a percentage", "1,12%,3", ", column 'b': expected a number, got '12%'; --unit % reads it; --on-bad-rows drop"),
+    ("a currency", "1,$5,3", ", column 'b': expected a number, got '$5'; --unit '$' reads it; --on-bad-rows drop"),
+]:
+    bad(f"csv: {name}", text(line), 3, says="in.csv: row 13 (index 12)" + said)
+for name, make, said in [
+    ("semicolons for commas", raw(sound_csv().replace(b",", b";")),
+     "'a', 'b', 'c', got a;b;c; is the delimiter another character (--delimiter ';')?"),
+    ("tabs for commas", raw(sound_csv().replace(b",", b"\t")),
+     "'a', 'b', 'c', got 'a\\tb\\tc'; is the delimiter another character (--delimiter $'\\t')?"),
+    ("10,000 columns of other names", raw((",".join(f"x{i}" for i in range(10_000)) + "\n" + ",".join("1" * 10_000) + "\n").encode()),
+     "'a', 'b', 'c', got x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, ..."),
+    ("a header of numbers", raw("\n".join(LINES).encode()), "'a', 'b', 'c', got 0.0, 0.0, 1.0"),
+]:
+    bad(f"csv: {name}", make, 3, says="in.csv: expected the columns " + said)
 bad("csv: a delimiter that is not there", raw(sound_csv()), 3, "--delimiter", ";",
     says="in.csv: expected the columns 'a', 'b', 'c', got a,b,c; is the delimiter another character (--delimiter ',')?")
-bad("csv: Latin-1 in a value", text("1,2,\xe9", encoding="latin-1"), 3,
-    says="in.csv: line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; convert it: iconv -f LATIN1 -t UTF-8, or whatever it is")
-bad("csv: Latin-1 in the header", raw(b"a,b,\xe9\n1,2,3\n"), 3,
-    says="in.csv: expected the column 'c', got a, b, �")
+for name, make, said in [
+    ("Latin-1 in a value", text("1,2,\xe9", encoding="latin-1"),
+     "line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; convert it: iconv -f LATIN1 -t UTF-8, or whatever it is"),
+    ("an open quote", text('1,"2,3'), "line 14: expected a quote that closes the value opened in this line, got none"),
+    ("text behind a quote", text('1,"2"2,3'),
+     "line 14: expected the end of a value after the quote that closes it, got '2,3'; a quote within quotes is written twice"),
+    ("text far down", raw(b"a,b,c\n" + b"1,2,3\n" * 999_999 + b"1,x,3\n"),
+     "row 1000000 (index 999999), column 'b': expected a number, got 'x'; --on-bad-rows drop"),
+    ("nothing", raw(b""), "expected a header line, got an empty file"),
+    ("blank lines", raw(b"\n\n\n"), "expected a header line, got an empty file"),
+    ("a zero byte", text("1,2\0,3"),
+     "byte 307: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"),
+    ("a spreadsheet", raw(b"PK\x03\x04" + bytes(100)),
+     "expected CSV, but this looks like a zip archive, as files of spreadsheets are: save the sheet as CSV"),
+    ("Parquet", lambda f: raw(Path(parquet()(f)).read_bytes(), "in.csv")(f),
+     "expected CSV, but this looks like Parquet: --input-format parquet"),
+    ("NPY", lambda f: raw(Path(npy(matrix())(f)).read_bytes(), "in.csv")(f),
+     "expected CSV, but this looks like NPY: --input-format npy"),
+]:
+    bad(f"csv: {name}", make, 3, says="in.csv: " + said)
+for name, make, said in [
+    ("Latin-1 in the header", raw(b"a,b,\xe9\n1,2,3\n"), "'c', got a, b, �"),
+    ("a column twice", text(head="a,b,b"), "'c', got a, b, b"),
+    ("a column without a name", text(head="a,,c"), "'b', got a, , c"),
+    ("a missing column", text(head="a,b,d"), "'c', got a, b, d"),
+    ("a misspelled column", text(head="a,b,C"), "'c' (did you mean 'C'?), got a, b, C"),
+]:
+    bad(f"csv: {name}", make, 3, says="in.csv: expected the column " + said)
 bad("csv: UTF-16", text(encoding="utf-16"), 3,
     says="in.csv: byte 3: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: UTF-16 without a mark", text(encoding="utf-16-be"), 3,
     says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: UTF-32", text(encoding="utf-32"), 3,
     says="in.csv: byte 2: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
-bad("csv: an open quote", text('1,"2,3'), 3,
-    says="in.csv: line 14: expected a quote that closes the value opened in this line, got none")
-bad("csv: text behind a quote", text('1,"2"2,3'), 3,
-    says="in.csv: line 14: expected the end of a value after the quote that closes it, got '2,3'; a quote within quotes is written twice")
-bad("csv: a quote in the middle", text('1,2"5,3'), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '2\"5'; --on-bad-rows drop")
-bad("csv: a thousands separator in quotes", text('1,"1,234",3'), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1,234'; --thousands , reads 1234; --decimal , reads 1.234; --on-bad-rows drop")
-bad("csv: a thousands separator", text("1,1,234,3"), 3,
-    says="in.csv: row 13 (index 12): expected 3 fields, got 4")
 bad("csv: a decimal comma", raw(b"a;b;c\n1,5;2;3\n"), 3, "--delimiter", ";",
     says="in.csv: row 1 (index 0), column 'a': expected a number, got '1,5'; --decimal , reads decimal commas; --on-bad-rows drop")
-bad("csv: a space within a number", text("1,1 234,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop")
-bad("csv: text far down", raw(b"a,b,c\n" + b"1,2,3\n" * 999_999 + b"1,x,3\n"), 3,
-    says="in.csv: row 1000000 (index 999999), column 'b': expected a number, got 'x'; --on-bad-rows drop")
-bad("csv: a column twice", text(head="a,b,b"), 3,
-    says="in.csv: expected the column 'c', got a, b, b")
-bad("csv: a column without a name", text(head="a,,c"), 3,
-    says="in.csv: expected the column 'b', got a, , c")
-bad("csv: 10,000 columns of other names", raw((",".join(f"x{i}" for i in range(10_000)) + "\n" + ",".join("1" * 10_000) + "\n").encode()), 3,
-    says="in.csv: expected the columns 'a', 'b', 'c', got x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, ...")
-bad("csv: nothing", raw(b""), 3,
-    says="in.csv: expected a header line, got an empty file")
-bad("csv: blank lines", raw(b"\n\n\n"), 3,
-    says="in.csv: expected a header line, got an empty file")
-bad("csv: a zero byte", text("1,2\0,3"), 3,
-    says="in.csv: byte 307: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
-bad("csv: a spreadsheet", raw(b"PK\x03\x04" + bytes(100)), 3,
-    says="in.csv: expected CSV, but this looks like a zip archive, as files of spreadsheets are: save the sheet as CSV")
 bad("csv: nothing but zero bytes", raw(bytes(1000)), 3,
     says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
-bad("csv: nan", text("1,nan,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a finite number, got nan; --on-bad-rows drop")
-bad("csv: inf", text("1,2,inf"), 3,
-    says="in.csv: row 13 (index 12), column 'c': expected a finite number, got inf; --on-bad-rows drop")
-bad("csv: -Infinity", text("-Infinity,2,3"), 3,
-    says="in.csv: row 13 (index 12), column 'a': expected a finite number, got -Infinity; --on-bad-rows drop")
-bad("csv: an empty field", text("1,,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a finite number, got null; --on-bad-rows drop")
-bad("csv: NA", text("1,NA,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a finite number, got 'NA', which is read as null; --on-bad-rows drop")
-bad("csv: null", text("1,null,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a finite number, got 'null', which is read as null; --on-bad-rows drop")
-bad("csv: beyond float32", text("1,1e39,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop")
-bad("csv: beyond float64", text("1,2,1e400"), 3,
-    says="in.csv: row 13 (index 12), column 'c': expected a finite number, got 1e400; --on-bad-rows drop")
-bad("csv: half of an exponent", text("1,2e,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '2e'; --on-bad-rows drop")
-bad("csv: hexadecimal", text("1,0x10,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '0x10'; --on-bad-rows drop")
-bad("csv: an underscore", text("1,1_000,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '1_000'; --on-bad-rows drop")
-bad("csv: digits of another script", text("1,\uff12,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '２'; --on-bad-rows drop")
-bad("csv: two signs", text("1,--2,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '--2'; --on-bad-rows drop")
-bad("csv: a date", text("1,2026-01-02,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '2026-01-02'; --on-bad-rows drop")
-bad("csv: a percentage", text("1,12%,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '12%'; --unit % reads it; --on-bad-rows drop")
-bad("csv: a currency", text("1,$5,3"), 3,
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got '$5'; --unit '$' reads it; --on-bad-rows drop")
-bad("csv: a missing column", text(head="a,b,d"), 3,
-    says="in.csv: expected the column 'c', got a, b, d")
-bad("csv: a misspelled column", text(head="a,b,C"), 3,
-    says="in.csv: expected the column 'c' (did you mean 'C'?), got a, b, C")
-bad("csv: a header of numbers", raw("\n".join(LINES).encode()), 3,
-    says="in.csv: expected the columns 'a', 'b', 'c', got 0.0, 0.0, 1.0")
 bad("csv: no header, other width", raw("\n".join([*LINES, "1,2"]).encode()), 3, "--no-header",
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
 bad("csv: no header, fewer columns", raw(b"1,2\n3,4\n"), 3, "--no-header",
@@ -162,10 +150,6 @@ bad("csv: gzip of two bytes", packed(2), 3,
     says="in.csv.gz: expected sound gzip data, got: ")
 bad("csv: no gzip at all", raw(b"\x1f\x8bnot gzip", "in.csv.gz"), 3,
     says="in.csv.gz: expected sound gzip data, got: ")
-bad("csv: Parquet", lambda f: raw(Path(parquet()(f)).read_bytes(), "in.csv")(f), 3,
-    says="in.csv: expected CSV, but this looks like Parquet: --input-format parquet")
-bad("csv: NPY", lambda f: raw(Path(npy(matrix())(f)).read_bytes(), "in.csv")(f), 3,
-    says="in.csv: expected CSV, but this looks like NPY: --input-format npy")
 bad("csv: a folder", lambda f: str((f / "in.csv").mkdir() or f / "in.csv"), 5,
     says="out.npy: expected a folder for the parts of the output, got a file")
 bad("csv: no such file", lambda f: str(f / "in.csv"), 5,
@@ -175,268 +159,226 @@ bad("csv: a bad delimiter", raw(sound_csv()), 2, "--delimiter", ",,",
 bad("csv: a quote as delimiter", raw(sound_csv()), 2, "--delimiter", '"',
     says="--delimiter: expected one character, got '\"'")
 # --- Parquet
-bad("parquet: a struct", parquet(b=NESTED), 3,
-    says="in.parquet: column 'b': expected numbers, got struct<x: double>")
-bad("parquet: text", parquet(b=["x"] * 12), 3,
-    says="in.parquet: column 'b': expected numbers, got string")
-bad("parquet: categories", parquet(b=pa.array(["x", "y"] * 6).dictionary_encode()), 3,
-    says="in.parquet: column 'b': expected numbers, got dictionary<values=string, indices=int32, ordered=0>")
-bad("parquet: numbers as text", parquet(b=["1"] * 12), 3,
-    says="in.parquet: column 'b': expected numbers, got string")
-bad("parquet: a timestamp", parquet(b=pa.array([0] * 12, pa.timestamp("us"))), 3,
-    says="in.parquet: column 'b': expected numbers, got timestamp[us]")
-bad("parquet: a date", parquet(b=pa.array([0] * 12, pa.date32())), 3,
-    says="in.parquet: column 'b': expected numbers, got date32[day]")
-bad("parquet: a time", parquet(b=pa.array([0] * 12, pa.time64("us"))), 3,
-    says="in.parquet: column 'b': expected numbers, got time64[us]")
-bad("parquet: bytes", parquet(b=[b"x"] * 12), 3,
-    says="in.parquet: column 'b': expected numbers, got binary")
-bad("parquet: a map", parquet(b=pa.array([[("k", 1.0)]] * 12, pa.map_(pa.string(), pa.float64()))), 3,
-    says="in.parquet: column 'b': expected numbers, got map<string, double ('b')>")
-bad("parquet: nothing but nulls", parquet(b=pa.nulls(12)), 3,
-    says="in.parquet: column 'b': expected numbers, got null")
-bad("parquet: a null", parquet(b=[1.0, None] * 6), 3,
-    says="in.parquet: row 2 (index 1), column 'b': expected a finite number, got null; --on-bad-rows drop")
-bad("parquet: a null among whole numbers", parquet(b=pa.array([1, None] * 6, pa.int64())), 3,
-    says="in.parquet: row 2 (index 1), column 'b': expected a finite number, got null; --on-bad-rows drop")
-bad("parquet: a null in a decimal", parquet(b=pa.array([Decimal("1.25"), None] * 6)), 3,
-    says="in.parquet: row 2 (index 1), column 'b': expected a finite number, got null; --on-bad-rows drop")
-bad("parquet: NaN", parquet(c=[1.0] * 11 + [float("nan")]), 3,
-    says="in.parquet: row 12 (index 11), column 'c': expected a finite number, got nan; --on-bad-rows drop")
-bad("parquet: inf", parquet(a=[float("inf")] + [1.0] * 11), 3,
-    says="in.parquet: row 1 (index 0), column 'a': expected a finite number, got inf; --on-bad-rows drop")
-bad("parquet: inf of half floats", parquet(a=np.array([np.inf] + [1.0] * 11, dtype=np.float16)), 3,
-    says="in.parquet: row 1 (index 0), column 'a': expected a finite number, got inf; --on-bad-rows drop")
-bad("parquet: beyond float32", parquet(a=[1e39] + [1.0] * 11), 3,
-    says="in.parquet: row 1 (index 0), column 'a': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop")
-bad("parquet: a decimal beyond float32", parquet(a=pa.array([Decimal(10) ** 40] * 12, pa.decimal256(60, 2))), 3,
-    says="in.parquet: row 1 (index 0), column 'a': expected a finite number, got 10000000000000000000000000000000000000000.00, which overflows float32; --on-bad-rows drop")
-bad("parquet: lists in the place of numbers", parquet(b=[[1.0, 2.0]] * 12), 3,
-    says="in.parquet: column 'b': expected numbers, got lists of 2 numbers")
-bad("parquet: lists of text", parquet(b=[["x"]] * 12), 3,
-    says="in.parquet: column 'b': expected numbers, got list<element: string>")
-bad("parquet: a column twice", doubled_parquet, 3,
-    says="in.parquet: column 'a': expected one column of that name, got 2; rename one")
-bad("parquet: a missing column", parquet(b=None), 3,
-    says="in.parquet: expected the column 'b', got a, c")
-bad("parquet: a misspelled column", parquet(b=None, B=[1.0] * 12), 3,
-    says="in.parquet: expected the column 'b' (did you mean 'B'?), got a, c, B")
-bad("parquet: no columns", parquet(a=None, b=None, c=None), 3,
-    says="in.parquet: expected the columns 'a', 'b', 'c', got none")
-bad("parquet: an unsupported codec", parquet_bytes(foreign_codec), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: cut in the footer", parquet_bytes(lambda b: b[:-5]), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: cut in half", parquet_bytes(lambda b: b[: len(b) // 2]), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: its magic only", raw(b"PAR1", "in.parquet"), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: encrypted", parquet_bytes(lambda b: b[:-4] + b"PARE"), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: a wrong magic", parquet_bytes(lambda b: b"XXXX" + b[4:-4] + b"XXXX"), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: a footer of 4 GB", parquet_bytes(lambda b: b[:-8] + bytes([255] * 4) + b"PAR1"), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: a footer of zeros", parquet_bytes(lambda b: b[:-58] + bytes(50) + b[-8:]), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: nothing", raw(b"", "in.parquet"), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: a CSV", raw(sound_csv(), "in.parquet"), 3,
-    says="in.parquet: expected a sound Parquet file, got: ")
+for name, make, said in [
+    ("a struct", parquet(b=NESTED), "struct<x: double>"),
+    ("text", parquet(b=["x"] * 12), "string"),
+    ("categories", parquet(b=pa.array(["x", "y"] * 6).dictionary_encode()),
+     "dictionary<values=string, indices=int32, ordered=0>"),
+    ("numbers as text", parquet(b=["1"] * 12), "string"),
+    ("a timestamp", parquet(b=pa.array([0] * 12, pa.timestamp("us"))), "timestamp[us]"),
+    ("a date", parquet(b=pa.array([0] * 12, pa.date32())), "date32[day]"),
+    ("a time", parquet(b=pa.array([0] * 12, pa.time64("us"))), "time64[us]"),
+    ("bytes", parquet(b=[b"x"] * 12), "binary"),
+    ("a map", parquet(b=pa.array([[("k", 1.0)]] * 12, pa.map_(pa.string(), pa.float64()))),
+     "map<string, double ('b')>"),
+    ("nothing but nulls", parquet(b=pa.nulls(12)), "null"),
+    ("lists in the place of numbers", parquet(b=[[1.0, 2.0]] * 12), "lists of 2 numbers"),
+    ("lists of text", parquet(b=[["x"]] * 12), "list<element: string>"),
+]:
+    bad(f"parquet: {name}", make, 3, says="in.parquet: column 'b': expected numbers, got " + said)
+for name, make, said in [
+    ("a null", parquet(b=[1.0, None] * 6), "2 (index 1), column 'b': expected a finite number, got null"),
+    ("a null among whole numbers", parquet(b=pa.array([1, None] * 6, pa.int64())),
+     "2 (index 1), column 'b': expected a finite number, got null"),
+    ("a null in a decimal", parquet(b=pa.array([Decimal("1.25"), None] * 6)),
+     "2 (index 1), column 'b': expected a finite number, got null"),
+    ("NaN", parquet(c=[1.0] * 11 + [float("nan")]), "12 (index 11), column 'c': expected a finite number, got nan"),
+    ("inf", parquet(a=[float("inf")] + [1.0] * 11), "1 (index 0), column 'a': expected a finite number, got inf"),
+    ("inf of half floats", parquet(a=np.array([np.inf] + [1.0] * 11, dtype=np.float16)),
+     "1 (index 0), column 'a': expected a finite number, got inf"),
+    ("beyond float32", parquet(a=[1e39] + [1.0] * 11),
+     "1 (index 0), column 'a': expected a finite number, got 1e+39, which overflows float32"),
+    ("a decimal beyond float32", parquet(a=pa.array([Decimal(10) ** 40] * 12, pa.decimal256(60, 2))),
+     "1 (index 0), column 'a': expected a finite number, got 10000000000000000000000000000000000000000.00, which overflows float32"),
+]:
+    bad(f"parquet: {name}", make, 3, says="in.parquet: row " + said + "; --on-bad-rows drop")
+for name, make, said in [
+    ("a column twice", doubled_parquet, "column 'a': expected one column of that name, got 2; rename one"),
+    ("a missing column", parquet(b=None), "expected the column 'b', got a, c"),
+    ("a misspelled column", parquet(b=None, B=[1.0] * 12), "expected the column 'b' (did you mean 'B'?), got a, c, B"),
+    ("no columns", parquet(a=None, b=None, c=None), "expected the columns 'a', 'b', 'c', got none"),
+]:
+    bad(f"parquet: {name}", make, 3, says="in.parquet: " + said)
+for name, make in [
+    ("an unsupported codec", parquet_bytes(foreign_codec)),
+    ("cut in the footer", parquet_bytes(lambda b: b[:-5])),
+    ("cut in half", parquet_bytes(lambda b: b[: len(b) // 2])),
+    ("its magic only", raw(b"PAR1", "in.parquet")),
+    ("encrypted", parquet_bytes(lambda b: b[:-4] + b"PARE")),
+    ("a wrong magic", parquet_bytes(lambda b: b"XXXX" + b[4:-4] + b"XXXX")),
+    ("a footer of 4 GB", parquet_bytes(lambda b: b[:-8] + bytes([255] * 4) + b"PAR1")),
+    ("a footer of zeros", parquet_bytes(lambda b: b[:-58] + bytes(50) + b[-8:])),
+    ("nothing", raw(b"", "in.parquet")),
+    ("a CSV", raw(sound_csv(), "in.parquet")),
+]:
+    bad(f"parquet: {name}", make, 3, says="in.parquet: expected a sound Parquet file, got: ")
 bad("parquet: no such file", lambda f: str(f / "in.parquet"), 5,
     says="in.parquet: No such file or directory")
 bad("parquet: from stdin", lambda f: "-", 2, "--input-format", "parquet",
     says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard input, got parquet: it cannot be piped")
 # --- NPY
-bad("npy: objects", npy(np.array([[1, "x", None]] * 3, dtype=object)), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: text", npy(np.array([["1", "2", "3"]])), 3,
-    says="in.npy: expected an array of numbers, got dtype <U1")
-bad("npy: complex numbers", npy(matrix().astype(complex)), 3,
-    says="in.npy: expected an array of numbers, got dtype complex128")
-bad("npy: dates", npy(np.zeros((2, 3), "M8[s]")), 3,
-    says="in.npy: expected an array of numbers, got dtype datetime64[s]")
-bad("npy: records", npy(np.zeros(3, [("a", "f4"), ("b", "f4")])), 3,
-    says="in.npy: expected an array of numbers, got dtype [('a', '<f4'), ('b', '<f4')]")
-bad("npy: one dimension", npy(np.ones(3, "f4")), 3,
-    says="in.npy: expected two dimensions (rows, features), got shape (3,); reshape it to (rows, 1) for one feature or (1, features) for one row")
-bad("npy: three dimensions", npy(np.ones((2, 3, 1), "f4")), 3,
-    says="in.npy: expected two dimensions (rows, features), got shape (2, 3, 1)")
-bad("npy: no dimension", npy(np.float32(1)), 3,
-    says="in.npy: expected two dimensions (rows, features), got shape ()")
-bad("npy: two columns for three", npy(matrix()[:, :2]), 3,
-    says="in.npy: expected 3 feature columns, got 2; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
-bad("npy: four columns for three", npy(np.ones((2, 4), "f4")), 3,
-    says="in.npy: expected 3 feature columns, got 4; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
-bad("npy: no columns", npy(np.ones((2, 0), "f4")), 3,
-    says="in.npy: expected 3 feature columns, got 0; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
-bad("npy: NaN", npy(matrix(r3c1=np.nan)), 3,
-    says="in.npy: row 4 (index 3), column 'c1': expected a finite number, got nan; --on-bad-rows drop")
-bad("npy: inf", npy(matrix(r11c2=np.inf)), 3,
-    says="in.npy: row 12 (index 11), column 'c2': expected a finite number, got inf; --on-bad-rows drop")
-bad("npy: beyond float32", npy(matrix().astype(float) * 1e39), 3,
-    says="in.npy: row 1 (index 0), column 'c2': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop")
-bad("npy: a shape beyond the file", header("(9, 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: a shape of terabytes", header("(1000000000000, 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: a shape beyond all memory", header("(2**62, 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: a negative shape", header("(-8, 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: a shape of text", header("('8', 3)"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: code in the header", header("__import__('os').getcwd()"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: an unknown type", header("(8, 3)", "'<q9'"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: objects in the header", header("(8, 3)", "'|O'"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: an unknown version", header("(8, 3)", version=9), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: cut in the header", npy(matrix(), lambda b: b[:40]), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: cut in the data", npy(matrix(), lambda b: b[:-1]), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: a header that is no dict", npy(matrix(), lambda b: b[:10] + b"x" * 118 + b[128:]), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: nothing", raw(b"", "in.npy"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: a CSV", raw(sound_csv(), "in.npy"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: a zip of arrays", raw(b"PK\x03\x04" + bytes(60), "in.npy"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
-bad("npy: a pickle", raw(b"\x80\x04cos\nsystem\n.", "in.npy"), 3,
-    says="in.npy: expected an NPY file of numbers, got: ")
+for name, make in [
+    ("objects", npy(np.array([[1, "x", None]] * 3, dtype=object))),
+    ("a shape beyond the file", header("(9, 3)")),
+    ("a shape of terabytes", header("(1000000000000, 3)")),
+    ("a shape beyond all memory", header("(2**62, 3)")),
+    ("a negative shape", header("(-8, 3)")),
+    ("a shape of text", header("('8', 3)")),
+    ("code in the header", header("__import__('os').getcwd()")),
+    ("an unknown type", header("(8, 3)", "'<q9'")),
+    ("objects in the header", header("(8, 3)", "'|O'")),
+    ("an unknown version", header("(8, 3)", version=9)),
+    ("cut in the header", npy(matrix(), lambda b: b[:40])),
+    ("cut in the data", npy(matrix(), lambda b: b[:-1])),
+    ("a header that is no dict", npy(matrix(), lambda b: b[:10] + b"x" * 118 + b[128:])),
+    ("nothing", raw(b"", "in.npy")),
+    ("a CSV", raw(sound_csv(), "in.npy")),
+    ("a zip of arrays", raw(b"PK\x03\x04" + bytes(60), "in.npy")),
+    ("a pickle", raw(b"\x80\x04cos\nsystem\n.", "in.npy")),
+]:
+    bad(f"npy: {name}", make, 3, says="in.npy: expected an NPY file of numbers, got: ")
+for name, make, said in [
+    ("text", npy(np.array([["1", "2", "3"]])), "<U1"),
+    ("complex numbers", npy(matrix().astype(complex)), "complex128"),
+    ("dates", npy(np.zeros((2, 3), "M8[s]")), "datetime64[s]"),
+    ("records", npy(np.zeros(3, [("a", "f4"), ("b", "f4")])), "[('a', '<f4'), ('b', '<f4')]"),
+]:
+    bad(f"npy: {name}", make, 3, says="in.npy: expected an array of numbers, got dtype " + said)
+for name, make, said in [
+    ("one dimension", npy(np.ones(3, "f4")),
+     "two dimensions (rows, features), got shape (3,); reshape it to (rows, 1) for one feature or (1, features) for one row"),
+    ("three dimensions", npy(np.ones((2, 3, 1), "f4")), "two dimensions (rows, features), got shape (2, 3, 1)"),
+    ("no dimension", npy(np.float32(1)), "two dimensions (rows, features), got shape ()"),
+    ("two columns for three", npy(matrix()[:, :2]),
+     "3 feature columns, got 2; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep"),
+    ("four columns for three", npy(np.ones((2, 4), "f4")),
+     "3 feature columns, got 4; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep"),
+    ("no columns", npy(np.ones((2, 0), "f4")),
+     "3 feature columns, got 0; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep"),
+]:
+    bad(f"npy: {name}", make, 3, says="in.npy: expected " + said)
+for name, make, said in [
+    ("NaN", npy(matrix(r3c1=np.nan)), "4 (index 3), column 'c1': expected a finite number, got nan"),
+    ("inf", npy(matrix(r11c2=np.inf)), "12 (index 11), column 'c2': expected a finite number, got inf"),
+    ("beyond float32", npy(matrix().astype(float) * 1e39),
+     "1 (index 0), column 'c2': expected a finite number, got 1e+39, which overflows float32"),
+]:
+    bad(f"npy: {name}", make, 3, says="in.npy: row " + said + "; --on-bad-rows drop")
 bad("npy: from stdin", lambda f: "-", 2, "--input-format", "npy",
     says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npy: it cannot be piped")
 # --- Arrow
-bad("arrow: a null", ipc(b=[1.0, None] * 6), 3,
-    says="in.arrow: row 2 (index 1), column 'b': expected a finite number, got null; --on-bad-rows drop")
-bad("arrow: NaN", ipc(c=[1.0] * 11 + [float("nan")]), 3,
-    says="in.arrow: row 12 (index 11), column 'c': expected a finite number, got nan; --on-bad-rows drop")
-bad("arrow: text", ipc(b=["x"] * 12), 3,
-    says="in.arrow: column 'b': expected numbers, got string")
-bad("arrow: a missing column", ipc(b=None), 3,
-    says="in.arrow: expected the column 'b', got a, c")
-bad("arrow: cut in half", ipc(change=lambda b: b[: len(b) // 2]), 3,
-    says="in.arrow: expected sound Arrow IPC, got: ")
-bad("arrow: cut in its mark", ipc(change=lambda b: b[:7]), 3,
-    says="in.arrow: expected sound Arrow IPC, got: ")
-bad("arrow: a stream that is cut", ipc(change=lambda b: b[: len(b) // 2], stream=True), 3,
-    says="in.arrow: expected sound Arrow IPC, got: ")
-bad("arrow: nothing", raw(b"", "in.arrow"), 3,
-    says="in.arrow: expected Arrow IPC, got bytes that start with b''")
-bad("arrow: a CSV", raw(sound_csv(), "in.arrow"), 3,
-    says="in.arrow: expected Arrow IPC, got bytes that start with b'a,b,c")
+for name, make, said in [
+    ("a null", ipc(b=[1.0, None] * 6),
+     "row 2 (index 1), column 'b': expected a finite number, got null; --on-bad-rows drop"),
+    ("NaN", ipc(c=[1.0] * 11 + [float("nan")]),
+     "row 12 (index 11), column 'c': expected a finite number, got nan; --on-bad-rows drop"),
+    ("text", ipc(b=["x"] * 12), "column 'b': expected numbers, got string"),
+    ("a missing column", ipc(b=None), "expected the column 'b', got a, c"),
+    ("nothing", raw(b"", "in.arrow"), "expected Arrow IPC, got bytes that start with b''"),
+    ("a CSV", raw(sound_csv(), "in.arrow"), "expected Arrow IPC, got bytes that start with b'a,b,c"),
+]:
+    bad(f"arrow: {name}", make, 3, says="in.arrow: " + said)
+for name, make in [
+    ("cut in half", ipc(change=lambda b: b[: len(b) // 2])),
+    ("cut in its mark", ipc(change=lambda b: b[:7])),
+    ("a stream that is cut", ipc(change=lambda b: b[: len(b) // 2], stream=True)),
+    ("metadata of 4 GB", raw(b"\xff\xff\xff\xff\xff\xff\xff\x7f" + bytes(60), "in.arrow")),
+]:
+    bad(f"arrow: {name}", make, 3, says="in.arrow: expected sound Arrow IPC, got: ")
 bad("arrow: Feather 1", raw(b"FEA1" + bytes(60), "in.feather"), 3,
     says="in.feather: expected Arrow IPC, got Feather of version 1; write it as version 2")
-bad("arrow: metadata of 4 GB", raw(b"\xff\xff\xff\xff\xff\xff\xff\x7f" + bytes(60), "in.arrow"), 3,
-    says="in.arrow: expected sound Arrow IPC, got: ")
 bad("arrow: as CSV", ipc(stream=True), 3, "--input-format", "csv",
     says="in.arrow: expected CSV, but this looks like Arrow: --input-format arrow")
 # --- LIBSVM
-bad("libsvm: a word", libsvm("1 1:2 x"), 3,
-    says="in.svm: row 13 (index 12): expected index:value, got 'x'; --on-bad-rows drop")
-bad("libsvm: a word as a value", libsvm("1 1:x"), 3,
-    says="in.svm: row 13 (index 12): expected a number after the index 1, got 'x'; --on-bad-rows drop")
-bad("libsvm: no value", libsvm("1 1: 2:3"), 3,
-    says="in.svm: row 13 (index 12): expected index:value, got '1:'; --on-bad-rows drop")
-bad("libsvm: an index of 0", libsvm("1 0:2 1:3"), 3,
-    says="in.svm: row 13 (index 12): expected an index from 1 to 2,147,483,647, got 0; --on-bad-rows drop")
-bad("libsvm: an index below 0", libsvm("1 -1:2"), 3,
-    says="in.svm: row 13 (index 12): expected index:value, got '-1:2'; --on-bad-rows drop")
-bad("libsvm: an index with an exponent", libsvm("1 1e2:2"), 3,
-    says="in.svm: row 13 (index 12): expected index:value, got '1e2:2'; --on-bad-rows drop")
-bad("libsvm: descending indices", libsvm("1 2:2 1:3"), 3,
-    says="in.svm: row 13 (index 12): expected ascending indices, got 1 after 2; --on-bad-rows drop")
-bad("libsvm: an index twice", libsvm("1 2:2 2:3"), 3,
-    says="in.svm: row 13 (index 12): expected ascending indices, got 2 after 2; --on-bad-rows drop")
-bad("libsvm: an index beyond the map", libsvm("1 2:2 4:3"), 3,
-    says="in.svm: row 13 (index 12): expected no index above 3, the width of the map, got 4; --on-bad-rows drop")
-bad("libsvm: an index beyond all", libsvm("1 99999999999999:2"), 3,
-    says="in.svm: row 13 (index 12): expected an index from 1 to 2,147,483,647, got 99999999999999; --on-bad-rows drop")
-bad("libsvm: several labels", libsvm("1,2 1:2"), 3,
-    says="in.svm: row 13 (index 12): expected one label, got '1,2'; --on-bad-rows drop")
-bad("libsvm: no label", libsvm("1:2 2:3"), 3,
-    says="in.svm: row 13 (index 12): expected a number as the label, got '1:2'; --on-bad-rows drop")
-bad("libsvm: NaN", libsvm("1 1:2 3:nan"), 3,
-    says="in.svm: row 13 (index 12), column 'features[2]': expected a finite number, got nan; --on-bad-rows drop")
-bad("libsvm: inf", libsvm("1 1:-inf"), 3,
-    says="in.svm: row 13 (index 12), column 'features[0]': expected a finite number, got -inf; --on-bad-rows drop")
-bad("libsvm: beyond float32", libsvm("1 2:1e39"), 3,
-    says="in.svm: row 13 (index 12), column 'features[1]': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop")
-bad("libsvm: Latin-1", libsvm("1 1:\xe9", encoding="latin-1"), 3,
-    says="in.svm: row 13 (index 12): expected a number after the index 1, got '�'; --on-bad-rows drop")
+for name, line, said in [
+    ("a word", "1 1:2 x", ": expected index:value, got 'x'"),
+    ("a word as a value", "1 1:x", ": expected a number after the index 1, got 'x'"),
+    ("no value", "1 1: 2:3", ": expected index:value, got '1:'"),
+    ("an index of 0", "1 0:2 1:3", ": expected an index from 1 to 2,147,483,647, got 0"),
+    ("an index below 0", "1 -1:2", ": expected index:value, got '-1:2'"),
+    ("an index with an exponent", "1 1e2:2", ": expected index:value, got '1e2:2'"),
+    ("descending indices", "1 2:2 1:3", ": expected ascending indices, got 1 after 2"),
+    ("an index twice", "1 2:2 2:3", ": expected ascending indices, got 2 after 2"),
+    ("an index beyond the map", "1 2:2 4:3", ": expected no index above 3, the width of the map, got 4"),
+    ("an index beyond all", "1 99999999999999:2", ": expected an index from 1 to 2,147,483,647, got 99999999999999"),
+    ("several labels", "1,2 1:2", ": expected one label, got '1,2'"),
+    ("no label", "1:2 2:3", ": expected a number as the label, got '1:2'"),
+    ("NaN", "1 1:2 3:nan", ", column 'features[2]': expected a finite number, got nan"),
+    ("inf", "1 1:-inf", ", column 'features[0]': expected a finite number, got -inf"),
+    ("beyond float32", "1 2:1e39",
+     ", column 'features[1]': expected a finite number, got 1e+39, which overflows float32"),
+]:
+    bad(f"libsvm: {name}", libsvm(line), 3, says="in.svm: row 13 (index 12)" + said + "; --on-bad-rows drop")
+for name, make, said in [
+    ("Latin-1", libsvm("1 1:\xe9", encoding="latin-1"),
+     "row 13 (index 12): expected a number after the index 1, got '�'; --on-bad-rows drop"),
+    ("nothing", raw(b"", "in.svm"), "expected rows, got an empty file"),
+    ("a CSV", raw(sound_csv(), "in.svm"), "row 1 (index 0): expected one label, got 'a,b,c'; --on-bad-rows drop"),
+]:
+    bad(f"libsvm: {name}", make, 3, says="in.svm: " + said)
 bad("libsvm: a zero byte", libsvm("1 1:\0"), 3,
     says="expected the text of LIBSVM, got a NUL byte")
-bad("libsvm: nothing", raw(b"", "in.svm"), 3,
-    says="in.svm: expected rows, got an empty file")
-bad("libsvm: a CSV", raw(sound_csv(), "in.svm"), 3,
-    says="in.svm: row 1 (index 0): expected one label, got 'a,b,c'; --on-bad-rows drop")
 bad("libsvm: keep the features", libsvm(), 2, "--keep", "all",
     says="in.svm: --keep: expected columns beside the sparse features, got features")
 # --- SciPy's sparse matrices
-bad("npz: CSC", sparse_npz(format=b"csc"), 3,
-    says="in.npz: expected a CSR matrix, got b'csc'; save it .tocsr()")
-bad("npz: dense arrays", sparse_npz(format=None, indices=None), 3,
-    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got a zip without one")
-bad("npz: no indices", sparse_npz(indices=None), 3,
-    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got: ")
-bad("npz: another width", sparse_npz(shape=[3, 4]), 3,
-    says="in.npz: expected 3 feature columns, got 4")
-bad("npz: a column beyond the width", sparse_npz(indices=[0, 3, 1]), 3,
-    says="in.npz: indices: expected columns from 0 to 2, got others in rows 1 to 3")
-bad("npz: a column below 0", sparse_npz(indices=[0, -1, 1]), 3,
-    says="in.npz: indices: expected columns from 0 to 2, got others in rows 1 to 3")
-bad("npz: rows that descend", sparse_npz(indptr=[0, 2, 1, 3]), 3,
-    says="in.npz: indptr: expected ascending numbers up to 3, got others in rows 1 to 3")
-bad("npz: rows beyond the entries", sparse_npz(indptr=[0, 1, 2, 9]), 3,
-    says="in.npz: indptr: expected ascending numbers up to 3, got others in rows 1 to 3")
-bad("npz: rows that begin late", sparse_npz(indptr=[1, 2, 3, 3]), 3,
-    says="in.npz: indptr: expected to begin with 0, got 1")
-bad("npz: fewer indices than data", sparse_npz(indices=[0, 1]), 3,
-    says="in.npz: expected 4 numbers in indptr and as many in indices as in data, got 4, 2 and 3")
-bad("npz: a shape of terabytes", sparse_npz(shape=[1 << 45, 3]), 3,
-    says="in.npz: expected 35,184,372,088,833 numbers in indptr")
-bad("npz: a shape below 0", sparse_npz(shape=[-3, 3]), 3,
-    says="in.npz: expected from 1 to 2,147,483,647 columns, got the shape (-3, 3)")
-bad("npz: objects", sparse_npz(data=np.array([1, "x", None], dtype=object)), 3,
-    says="in.npz: data: expected a vector of numbers, got object of shape (3,)")
-bad("npz: complex numbers", sparse_npz(data=np.ones(3, complex)), 3,
-    says="in.npz: expected a sparse matrix of numbers, got dtype complex128")
-bad("npz: NaN", sparse_npz(data=[1.0, np.nan, 2.0]), 3,
-    says="in.npz: row 2 (index 1), column 'features[1]': expected a finite number, got nan; --on-bad-rows drop")
-bad("npz: cut in half", sparse_npz(change=lambda b: b[: len(b) // 2]), 3,
-    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file")
-bad("npz: other bytes within", sparse_npz(change=lambda b: b.replace(np.array([1.5]).tobytes(), b"12345678")), 3,
-    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got: Bad CRC-32")
-bad("npz: nothing", raw(b"", "in.npz"), 3,
-    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file")
+for name, make, said in [
+    ("CSC", sparse_npz(format=b"csc"), "expected a CSR matrix, got b'csc'; save it .tocsr()"),
+    ("dense arrays", sparse_npz(format=None, indices=None),
+     "expected a sparse matrix of scipy.sparse.save_npz, got a zip without one"),
+    ("no indices", sparse_npz(indices=None), "expected a sparse matrix of scipy.sparse.save_npz, got: "),
+    ("another width", sparse_npz(shape=[3, 4]), "expected 3 feature columns, got 4"),
+    ("a column beyond the width", sparse_npz(indices=[0, 3, 1]),
+     "indices: expected columns from 0 to 2, got others in rows 1 to 3"),
+    ("a column below 0", sparse_npz(indices=[0, -1, 1]),
+     "indices: expected columns from 0 to 2, got others in rows 1 to 3"),
+    ("rows that descend", sparse_npz(indptr=[0, 2, 1, 3]),
+     "indptr: expected ascending numbers up to 3, got others in rows 1 to 3"),
+    ("rows beyond the entries", sparse_npz(indptr=[0, 1, 2, 9]),
+     "indptr: expected ascending numbers up to 3, got others in rows 1 to 3"),
+    ("rows that begin late", sparse_npz(indptr=[1, 2, 3, 3]), "indptr: expected to begin with 0, got 1"),
+    ("fewer indices than data", sparse_npz(indices=[0, 1]),
+     "expected 4 numbers in indptr and as many in indices as in data, got 4, 2 and 3"),
+    ("a shape of terabytes", sparse_npz(shape=[1 << 45, 3]), "expected 35,184,372,088,833 numbers in indptr"),
+    ("a shape below 0", sparse_npz(shape=[-3, 3]), "expected from 1 to 2,147,483,647 columns, got the shape (-3, 3)"),
+    ("objects", sparse_npz(data=np.array([1, "x", None], dtype=object)),
+     "data: expected a vector of numbers, got object of shape (3,)"),
+    ("complex numbers", sparse_npz(data=np.ones(3, complex)),
+     "expected a sparse matrix of numbers, got dtype complex128"),
+    ("NaN", sparse_npz(data=[1.0, np.nan, 2.0]),
+     "row 2 (index 1), column 'features[1]': expected a finite number, got nan; --on-bad-rows drop"),
+    ("cut in half", sparse_npz(change=lambda b: b[: len(b) // 2]),
+     "expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file"),
+    ("other bytes within", sparse_npz(change=lambda b: b.replace(np.array([1.5]).tobytes(), b"12345678")),
+     "expected a sparse matrix of scipy.sparse.save_npz, got: Bad CRC-32"),
+    ("nothing", raw(b"", "in.npz"), "expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file"),
+]:
+    bad(f"npz: {name}", make, 3, says="in.npz: " + said)
 # --- JSON lines
-bad("jsonl: an object in an object", jsonl('{"a": 1, "b": {"x": 2}, "c": 3}'), 3,
-    says="in.jsonl: row 13 (index 12): key 'b': expected a plain value, got an object; flatten it first")
-bad("jsonl: an array that no feature needs", jsonl('{"a": 1, "b": 2, "c": 3, "d": [1]}'), 3,
-    says="in.jsonl: row 13 (index 12): key 'd': expected a plain value, got an array; flatten it first")
-bad("jsonl: a key twice", jsonl('{"a": 1, "b": 2, "c": 3, "b": 2}'), 3,
-    says="in.jsonl: row 13 (index 12): key 'b': expected one value, got 2")
-bad("jsonl: a key that is absent", jsonl('{"a": 1, "c": 3}'), 3,
-    says="in.jsonl: row 13 (index 12), column 'b': expected a finite number, got null; --on-bad-rows drop")
-bad("jsonl: a word", jsonl('{"a": 1, "b": "x", "c": 3}'), 3,
-    says="in.jsonl: row 13 (index 12), column 'b': expected a number, got 'x'; --on-bad-rows drop")
-bad("jsonl: NaN", jsonl('{"a": 1, "b": NaN, "c": 3}'), 3,
-    says="in.jsonl: row 13 (index 12): expected a number or null, got NaN, which JSON does not have")
-bad("jsonl: a number beyond all", jsonl('{"a": 1, "b": 1e999, "c": 3}'), 3,
-    says="in.jsonl: row 13 (index 12), column 'b': expected a finite number, got 1e999; --on-bad-rows drop")
-bad("jsonl: cut short", jsonl('{"a": 1, "b": 2'), 3,
-    says="in.jsonl: row 13 (index 12): expected JSON, got the end of the line at character 16 (Expecting ',' delimiter)")
-bad("jsonl: two objects in a line", jsonl('{"a": 1} {"b": 2}'), 3,
-    says="in.jsonl: row 13 (index 12): expected JSON, got '{\"b\": 2}' at character 10 (Extra data)")
-bad("jsonl: Latin-1", jsonl('{"a": 1, "b": "é", "c": 3}', encoding="latin-1"), 3,
-    says="in.jsonl: row 13 (index 12): expected UTF-8 text, got b'\\xe9\", ' (byte 16); iconv converts it")
-bad("jsonl: one array", raw(b'[{"a": 1}]\n', "in.jsonl"), 3,
-    says="in.jsonl: row 1 (index 0): expected a JSON object, got '[{\"a\": 1}]'; jq -c writes an object a line")
-bad("jsonl: nothing", raw(b"", "in.jsonl"), 3, says="in.jsonl: expected the columns 'a', 'b', 'c', got none")
+for name, line, said in [
+    ("an object in an object", '{"a": 1, "b": {"x": 2}, "c": 3}',
+     ": key 'b': expected a plain value, got an object; flatten it first"),
+    ("an array that no feature needs", '{"a": 1, "b": 2, "c": 3, "d": [1]}',
+     ": key 'd': expected a plain value, got an array; flatten it first"),
+    ("a key twice", '{"a": 1, "b": 2, "c": 3, "b": 2}', ": key 'b': expected one value, got 2"),
+    ("a key that is absent", '{"a": 1, "c": 3}',
+     ", column 'b': expected a finite number, got null; --on-bad-rows drop"),
+    ("a word", '{"a": 1, "b": "x", "c": 3}', ", column 'b': expected a number, got 'x'; --on-bad-rows drop"),
+    ("NaN", '{"a": 1, "b": NaN, "c": 3}', ": expected a number or null, got NaN, which JSON does not have"),
+    ("a number beyond all", '{"a": 1, "b": 1e999, "c": 3}',
+     ", column 'b': expected a finite number, got 1e999; --on-bad-rows drop"),
+    ("cut short", '{"a": 1, "b": 2',
+     ": expected JSON, got the end of the line at character 16 (Expecting ',' delimiter)"),
+    ("two objects in a line", '{"a": 1} {"b": 2}', ': expected JSON, got \'{"b": 2}\' at character 10 (Extra data)'),
+]:
+    bad(f"jsonl: {name}", jsonl(line), 3, says="in.jsonl: row 13 (index 12)" + said)
+for name, make, said in [
+    ("Latin-1", jsonl('{"a": 1, "b": "é", "c": 3}', encoding="latin-1"),
+     'row 13 (index 12): expected UTF-8 text, got b\'\\xe9", \' (byte 16); iconv converts it'),
+    ("one array", raw(b'[{"a": 1}]\n', "in.jsonl"),
+     'row 1 (index 0): expected a JSON object, got \'[{"a": 1}]\'; jq -c writes an object a line'),
+    ("nothing", raw(b"", "in.jsonl"), "expected the columns 'a', 'b', 'c', got none"),
+]:
+    bad(f"jsonl: {name}", make, 3, says="in.jsonl: " + said)
 bad("jsonl: named as CSV", raw(b'{"a": 1, "b": 2}\n'), 3,
     says="; are these JSON lines (--input-format jsonl)?")
 bad("a layout of tensors", text(), 2, "--layout", "tensor", out="out.parquet",

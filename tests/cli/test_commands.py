@@ -11,7 +11,6 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -181,27 +180,6 @@ def test_missing_columns_are_all_listed(run, folder, tmp_path):
     assert re.search(r"in\.parquet: .*p03.*p60", done.stderr)
 
 
-@pytest.mark.slow
-def test_bytes_do_not_depend_on_jobs_or_on_the_input_format(run, folder, tmp_path):
-    for suffix in ("npy", "parquet", "csv"):
-        outputs = set()
-        for name, jobs in (("csv", 1), ("csv.gz", 2), ("parquet", 4), ("npy", 1), ("npy", 2), ("npy", 4)):
-            target = tmp_path / f"out.{suffix}"
-            source = f"sample_data/digits.{name}"
-            run("transform --model map.joblib -j", jobs, source, target, cwd=folder)
-            outputs.add(target.read_bytes())
-        assert len(outputs) == 1, suffix
-
-
-def test_reordered_and_further_columns_do_not_matter(run, folder, tmp_path):
-    table = pq.read_table(ROOT / "sample_data/digits.parquet")
-    other = table.select(table.column_names[::-1]).append_column("more", pa.array(["x"] * len(table)))
-    pq.write_table(other, tmp_path / "other.parquet")
-    for name, target in ((tmp_path / "other.parquet", "a.npy"), ("sample_data/digits.parquet", "b.npy")):
-        run("transform --model map.joblib", name, tmp_path / target, cwd=folder)
-    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
-
-
 def test_keep_prefix_layout_and_metadata(run, folder, tmp_path):
     base = ["transform", "--model", "map.joblib", "sample_data/digits.parquet"]
     run(*base, tmp_path / "a.parquet", "--keep", "label", "--prefix", "z", cwd=folder)
@@ -231,16 +209,6 @@ def test_stdin_to_stdout(run, folder, tmp_path):
     assert (table.num_rows, table.num_columns) == (1797, 513)
 
 
-@pytest.mark.slow
-def test_fit_from_stdin_and_the_same_fit_gives_the_same_bytes(folder, tmp_path):
-    text = (ROOT / "sample_data/digits.csv").read_bytes()
-    fit = ["fit", "--config", "configs/fourier.yaml", "--label", "label"]
-    run_apart(*fit, "-", tmp_path / "a.joblib", cwd=folder, input=text)
-    run_apart(*fit, "-", tmp_path / "b.joblib", cwd=folder, input=text)
-    assert (tmp_path / "a.joblib").read_bytes() == (tmp_path / "b.joblib").read_bytes()
-    assert isinstance(joblib.load(tmp_path / "a.joblib"), dict)
-
-
 def test_rows_none_give_a_valid_output_of_no_rows(run, folder, tmp_path):
     header = (ROOT / "sample_data/digits.csv").read_text().splitlines()[0]
     (tmp_path / "none.csv").write_text(header + "\n")
@@ -258,28 +226,6 @@ def test_rows_none_give_a_valid_output_of_no_rows(run, folder, tmp_path):
         assert "row" in done.stderr
     (tmp_path / "empty.csv").write_bytes(b"")
     run("transform --model", folder / "map.joblib", "empty.csv", "o.npy", cwd=tmp_path, code=3)
-
-
-def test_an_output_in_the_place_of_an_input_is_refused(run, folder, tmp_path):
-    target = tmp_path / "in.csv"
-    target.write_bytes((ROOT / "sample_data/digits.csv").read_bytes())
-    (tmp_path / "link.csv").symlink_to(target)
-    for name in ("in.csv", "link.csv"):
-        done = run("transform --model", folder / "map.joblib", "in.csv", name, cwd=tmp_path, code=2)
-        assert "same file" in done.stderr
-    model = tmp_path / "m.npy"
-    model.write_bytes((folder / "map.joblib").read_bytes())
-    done = run("transform --model", model, "in.csv", model, cwd=tmp_path, code=2)
-    assert "same file" in done.stderr
-
-
-def test_no_clobber(run, folder, tmp_path):
-    (tmp_path / "out.npy").write_bytes(b"before")
-    base = ["transform", "--model", folder / "map.joblib", ROOT / "sample_data/digits.csv", "out.npy"]
-    run(*base, "--no-clobber", cwd=tmp_path, code=2)
-    assert (tmp_path / "out.npy").read_bytes() == b"before"
-    run(*base, cwd=tmp_path)
-    assert np.load(tmp_path / "out.npy").shape == (1797, 512)
 
 
 def test_evaluate_json(run, folder):
@@ -460,31 +406,6 @@ def test_an_odd_encoding():
     """It is read when an interpreter starts."""
     env = {**os.environ, "PYTHONIOENCODING": "ascii"}
     subprocess.run([KAFEAT, "kinds", "fourier"], env=env, check=True, capture_output=True)
-
-
-@pytest.mark.slow
-def test_labels_that_say_nothing_are_refused_with_their_row(run, folder, tmp_path):
-    lines = (ROOT / "sample_data/digits.csv").read_text().splitlines()
-    lines[5] = "," + lines[5].split(",", 1)[1]
-    (tmp_path / "blank.csv").write_text("\n".join(lines[:300]))
-    done = run(f"evaluate --model {folder}/map.joblib blank.csv --label label", cwd=tmp_path, code=3)
-    assert "row 5 (index 4)" in done.stderr
-    table = pq.read_table(ROOT / "sample_data/digits.parquet")
-    for name, values, message in (
-        ("lists", pa.array([[1.0]] * len(table)), "expected numbers or text"),
-        ("nan", pa.array([float("nan")] * len(table)), "row 1 (index 0)"),
-    ):
-        pq.write_table(table.set_column(0, "label", values), tmp_path / f"{name}.parquet")
-        done = run(
-            "evaluate --model",
-            folder / "map.joblib",
-            f"{name}.parquet",
-            "--label",
-            "label",
-            cwd=tmp_path,
-            code=3,
-        )
-        assert message in done.stderr
 
 
 def test_json_has_no_nan(run, folder, tmp_path):

@@ -36,7 +36,7 @@ def evaluated(in_process: Callable, tmp_path: Path) -> Callable:
 
 
 @pytest.mark.parametrize("name", experiment_names())
-def test_the_command_takes_the_options_of_every_experiment(name: str) -> None:
+def test_the_command_takes_the_options_of_every_experiment(name):
     context = evaluate.make_context("evaluate", ["--experiment", name, "x.csv"])
     asked = load_experiment(name).options
     assert context.params["label"] == (asked["label"],)
@@ -46,13 +46,13 @@ def test_the_command_takes_the_options_of_every_experiment(name: str) -> None:
     assert context.params["sweep"] == ((asked["sweep"],) if "sweep" in asked else ())
 
 
-def test_the_list_tells_what_each_experiment_needs(run: Callable) -> None:
+def test_the_list_tells_what_each_experiment_needs(run):
     done = run("evaluate --list-experiments")
     for name in experiment_names():
         assert f"\n{name}\n    {load_experiment(name).about}\n    DATA: " in f"\n{done.stdout}"
 
 
-def test_maps_have_the_names_and_options_of_the_experiment(evaluated: Callable) -> None:
+def test_maps_have_the_names_and_options_of_the_experiment(evaluated):
     code, results, stderr = evaluated(DIGITS)
     assert code == 0, stderr
     assert results["experiment"] == "own.yaml"
@@ -63,7 +63,7 @@ def test_maps_have_the_names_and_options_of_the_experiment(evaluated: Callable) 
     }
 
 
-def test_the_command_line_takes_precedence(evaluated: Callable, tmp_path: Path) -> None:
+def test_the_command_line_takes_precedence(evaluated, tmp_path):
     (tmp_path / "mine.yaml").write_text("steps: [{kind: projection, n_components: 3}]\n")
     code, results, stderr = evaluated(
         DIGITS, "--penalty", "0.25", "--sweep", "n_components=6", "--config", "mine.yaml", more="sweep: n_components=2"
@@ -75,7 +75,7 @@ def test_the_command_line_takes_precedence(evaluated: Callable, tmp_path: Path) 
     assert {one["penalty_map"] for one in results["records"]} == {0.25}
 
 
-def test_an_error_in_the_data_tells_which_table_is_needed(evaluated: Callable, tmp_path: Path) -> None:
+def test_an_error_in_the_data_tells_which_table_is_needed(evaluated, tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
     code, results, stderr = evaluated("x.csv")
     assert (code, results) == (3, {})
@@ -101,14 +101,14 @@ def test_an_error_in_the_data_tells_which_table_is_needed(evaluated: Callable, t
         ),
     ],
 )
-def test_wrong_options_are_refused(evaluated: Callable, more: str, message: str) -> None:
+def test_wrong_options_are_refused(evaluated, more, message):
     code, results, stderr = evaluated(DIGITS, more=more)
     assert (code, results) == (2, {})
     assert message in stderr
 
 
 @pytest.mark.parametrize("name", ['""', '" "', '"a\\e[31mb"', '"a\\nb"'])
-def test_text_that_a_terminal_would_obey_is_refused(run: Callable, tmp_path: Path, name: str) -> None:
+def test_text_that_a_terminal_would_obey_is_refused(run, tmp_path, name):
     content = "about: {}\ndata: b\nmaps: {{{}: {{steps: [{{kind: fourier}}]}}}}\n"
     for about, key, place in ((name, "m", "own.yaml:1:8: about"), ("a", name, "own.yaml:3:7: maps")):
         (tmp_path / "own.yaml").write_text(content.format(about, key))
@@ -118,13 +118,13 @@ def test_text_that_a_terminal_would_obey_is_refused(run: Callable, tmp_path: Pat
         assert "\x1b" not in done.stderr
 
 
-def test_folded_text_is_one_line(tmp_path: Path) -> None:
+def test_folded_text_is_one_line(tmp_path):
     file = tmp_path / "own.yaml"
     file.write_text("about: >\n  two\n  lines\ndata: |\n  b\nmaps: {m: {steps: [{kind: fourier}]}}\n")
     assert load_experiment(str(file)).about == "two lines"
 
 
-def test_configs_and_experiments_are_not_taken_for_each_other(run: Callable, tmp_path: Path) -> None:
+def test_configs_and_experiments_are_not_taken_for_each_other(run, tmp_path):
     (tmp_path / "one.yaml").write_text("steps: [{kind: fourier}]\n")
     (tmp_path / "many.yaml").write_text(OWN.format(more="seeds: 1"))
     done = run("evaluate --experiment one.yaml", DIGITS, cwd=tmp_path, code=2)
@@ -138,14 +138,14 @@ def test_configs_and_experiments_are_not_taken_for_each_other(run: Callable, tmp
     )
 
 
-def test_a_mistake_in_a_map_has_its_place(run: Callable, tmp_path: Path) -> None:
+def test_a_mistake_in_a_map_has_its_place(run, tmp_path):
     (tmp_path / "own.yaml").write_text("about: a\ndata: b\nmaps:\n  m: {steps: [{kind: fourier, gama: 1}]}\n")
     done = run("evaluate --experiment own.yaml", DIGITS, cwd=tmp_path, code=2)
     assert "own.yaml:4:" in done.stderr
     assert "'gama'; did you mean 'gamma'?" in done.stderr
 
 
-def test_an_unknown_name_lists_the_names(run: Callable) -> None:
+def test_an_unknown_name_lists_the_names(run):
     done = run("evaluate --experiment guide-digit", DIGITS, code=2)
     assert "guide-digits, " in done.stderr
     assert "did you mean 'guide-digits'?" in done.stderr

@@ -71,32 +71,6 @@ def test_transform(run, in_process, folder, tmp_path):
     )
 
 
-def test_predict(run, folder, tmp_path):
-    model, out = tmp_path / "m.joblib", tmp_path / "out.csv"
-    run("fit --config", folder / "ridge.yaml", folder / "x.jsonl", model, "--label", "income")
-    predicted = set()
-    for source in (RENTALS, folder / "x.jsonl"):
-        run("predict --model", model, source, out)
-        predicted.add(out.read_bytes())
-    assert len(predicted) == 1
-
-
-def test_parts_are_resumed(run, folder, tmp_path):
-    model, parts = tmp_path / "m.joblib", tmp_path / "in"
-    lines = (folder / "x.jsonl").read_text().splitlines(keepends=True)
-    parts.mkdir()
-    for part in range(3):
-        (parts / f"p{part}.jsonl").write_text("".join(lines[part::3]))
-    run("fit --config", folder / "map.yaml", parts, model, "--label", "income")
-    words = ["transform", "--model", model, parts, tmp_path / "out"]
-    (parts / "p1.jsonl").write_text('{"a": [1]}\n')
-    run(*words, code=3)
-    (parts / "p1.jsonl").write_text("".join(lines[1::3]))
-    run(*words, "--resume")
-    names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["_kafeat.json", "p0.jsonl", "p1.jsonl", "p2.jsonl"]
-
-
 def test_standard_input_and_output(run, folder, tmp_path):
     model, words = tmp_path / "m.joblib", ["--keep", "income"]
     run("fit --config", folder / "map.yaml", folder / "x.jsonl", model, "--label", "income")

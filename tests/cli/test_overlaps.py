@@ -109,7 +109,7 @@ def refused(words: list[str], folder: Path, match: str) -> None:
     assert content(folder) == before
 
 
-def test_every_text_that_may_name_a_file_says_what_becomes_of_it() -> None:
+def test_every_text_that_may_name_a_file_says_what_becomes_of_it():
     for name, one in all_commands().items():
         for parameter in one.params:
             if isinstance(parameter.type, click.types.StringParamType):
@@ -121,7 +121,7 @@ def test_every_text_that_may_name_a_file_says_what_becomes_of_it() -> None:
 
 
 @pytest.mark.parametrize(("name", "out", "key"), overlaps())
-def test_no_output_takes_the_place_of_an_input(name: str, out: str, key: str, here: Path) -> None:
+def test_no_output_takes_the_place_of_an_input(name, out, key, here):
     source = GIVEN[name][key]
     if out == "report":
         (here / "pages").mkdir()
@@ -136,7 +136,7 @@ def test_no_output_takes_the_place_of_an_input(name: str, out: str, key: str, he
     ["./x.parquet", "pages/../x.parquet", "file://{here}/x.parquet", "soft.parquet", "hard.parquet"],
 )
 @pytest.mark.parametrize("given", ["x.parquet", "{here}/x.parquet", "list.txt", "all", "all/*.parquet"])
-def test_spellings_and_links(spelled: str, given: str, here: Path) -> None:
+def test_spellings_and_links(spelled, given, here):
     for folder in ("pages", "all"):
         (here / folder).mkdir()
     (here / "all" / "a.parquet").symlink_to(here / "x.parquet")
@@ -162,7 +162,7 @@ def test_spellings_and_links(spelled: str, given: str, here: Path) -> None:
         ("evaluate", {"config": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
     ],
 )  # fmt: skip
-def test_other_overlaps(command_name: str, changed: dict[str, str], says: str, here: Path) -> None:
+def test_other_overlaps(command_name, changed, says, here):
     (here / "all").mkdir()
     shutil.copy("x.parquet", "all/a.parquet")
     (here / "list.txt").write_text("all/a.parquet\n")
@@ -181,7 +181,7 @@ def pairs_of_outputs() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("name", "one", "other"), pairs_of_outputs())
-def test_no_two_outputs_are_one_pipe(name: str, one: str, other: str, here: Path) -> None:
+def test_no_two_outputs_are_one_pipe(name, one, other, here):
     os.mkfifo("pipe.csv")
     (here / "link.csv").symlink_to("pipe.csv")
     for first, second in (("pipe.csv", "link.csv"), ("./link.csv", "link.csv")):
@@ -192,21 +192,19 @@ def test_no_two_outputs_are_one_pipe(name: str, one: str, other: str, here: Path
 
 @pytest.mark.parametrize("spelled", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
 @pytest.mark.parametrize("other", ["rejects", "stats"])
-def test_no_output_is_standard_output_beside_another(
-    spelled: str, other: str, here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_output_is_standard_output_beside_another(spelled, other, here, capfd):
     (here / "link").symlink_to("/dev/stdout")
     words = [*line("transform", target="-", **{other: spelled}), "--output-format", "csv"]
     refused(words, here, f"^{spelled}: expected --{other} apart from the output, got the same stream$")
     assert not capfd.readouterr().out
 
 
-def test_several_outputs_may_go_to_the_null_device(here: Path) -> None:
+def test_several_outputs_may_go_to_the_null_device(here):
     words = line("transform", target="/dev/null", rejects="/dev/null", stats="/dev/null")
     command.main([*words, "--output-format", "csv"], standalone_mode=False)
 
 
-def test_outputs_beside_the_input_are_fine(here: Path) -> None:
+def test_outputs_beside_the_input_are_fine(here):
     (here / "all").mkdir()
     shutil.copy("x.parquet", "all/a.parquet")
     for data, model in (("all", "all/_map.joblib"), ("all/*.parquet", "all/map.joblib")):
@@ -214,7 +212,7 @@ def test_outputs_beside_the_input_are_fine(here: Path) -> None:
         assert Path(model).exists()
 
 
-def test_standard_input_from_the_file_that_would_be_replaced(here: Path) -> None:
+def test_standard_input_from_the_file_that_would_be_replaced(here):
     Path("x.csv").write_text("a,b\n1,2\n")
     with Path("x.csv").open() as same:
         done = apart("transform --model m.joblib - x.csv", stdin=same, text=True)

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 from threading import Thread
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -67,12 +66,6 @@ def test_transform_writes_the_same(run, model, tmp_path):
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
     assert outputs[0].startswith(b"label,prediction,probability_0,")
-
-
-def test_features_of_a_model(in_process, model, tmp_path):
-    done = in_process("transform", "--model", model, DIGITS, tmp_path / "z.parquet", "--features", "-v")
-    assert "x 128 features in" in done.stderr
-    assert pq.read_table(tmp_path / "z.parquet").column_names[:2] == ["f0", "f1"]
 
 
 def test_stats_of_predictions(run, model, tmp_path):
@@ -161,18 +154,3 @@ def test_rows_that_have_drifted_get_no_predictions(run, model, tmp_path):
         in done.stderr
     )
     assert not out.exists()
-
-
-def test_bad_rows_do_not_count_in_the_drift_of_predictions(run, model, tmp_path):
-    table = pq.read_table(DIGITS)
-    column = pa.array([None if i % 7 == 3 else value for i, value in enumerate(table["p00"].to_pylist())])
-    bad = table.set_column(1, "p00", column.cast(pa.float64()))
-    pq.write_table(bad, tmp_path / "bad.parquet")
-    pq.write_table(bad.filter(pc.is_valid(column)), tmp_path / "good.parquet")
-    distances = []
-    for name in ("bad", "good"):
-        words = [tmp_path / f"{name}.parquet", tmp_path / "p.csv", "--stats", tmp_path / "s.json"]
-        more = ["--drift-test", "0", "--on-bad-rows", "drop"]
-        run("predict --model", model, *words, *more)
-        distances.append(json.loads((tmp_path / "s.json").read_text())["drift_test"]["distance"])
-    assert distances[0] == pytest.approx(distances[1], abs=1e-6)

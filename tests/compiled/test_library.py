@@ -33,9 +33,7 @@ def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
-def test_without_a_compiler_that_works_no_library_is_left(
-    builder: ModuleType, tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_compiler_that_works_no_library_is_left(builder, tmp_path, compiler, monkeypatch):
     (tmp_path / "kernels.so").write_bytes(b"of an older source")
     monkeypatch.setenv("CC", compiler)
     assert not builder.build()
@@ -44,13 +42,13 @@ def test_without_a_compiler_that_works_no_library_is_left(
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_the_source_compiles_without_a_warning(builder: ModuleType, tmp_path: Path, monkeypatch) -> None:
+def test_the_source_compiles_without_a_warning(builder, tmp_path, monkeypatch):
     monkeypatch.setattr(builder, "FLAGS", (*builder.FLAGS, "-Wall", "-Wextra", "-Werror"))
     assert builder.build()
     assert hasattr(ctypes.CDLL(str(tmp_path / "kernels.so")), "kafeat_cos_sin_f32")
 
 
-def test_a_library_that_cannot_be_loaded_leaves_the_work_to_numpy(tmp_path: Path) -> None:
+def test_a_library_that_cannot_be_loaded_leaves_the_work_to_numpy(tmp_path):
     broken = tmp_path / "kernels.so"
     broken.write_bytes(b"for another machine")
     code = (
@@ -65,5 +63,5 @@ def test_a_library_that_cannot_be_loaded_leaves_the_work_to_numpy(tmp_path: Path
         assert done.stdout.startswith("None NumPy (no compiled core"), done.stderr
 
 
-def test_other_precisions_have_no_loop() -> None:
+def test_other_precisions_have_no_loop():
     assert library.loop("cos_sin", np.dtype(np.float16)) is None

@@ -2,7 +2,6 @@
 
 import doctest
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -264,7 +263,7 @@ def client() -> Iterator[distributed.Client]:
 
 
 @pytest.mark.slow
-def test_a_cluster_of_processes(tmp_path: Path, client, by_name, ddf):
+def test_a_cluster_of_processes(tmp_path, client, by_name, ddf):
     assert len(client.scheduler_info()["workers"]) == 2
     want = expected(by_name, ddf)
     by_name.save(tmp_path / "map.joblib")
@@ -277,7 +276,7 @@ def test_a_cluster_of_processes(tmp_path: Path, client, by_name, ddf):
         kafeat.dask.transform(ddf.assign(x=np.nan), by_name).compute()
 
 
-def test_a_file_that_has_changed_is_refused_by_a_worker(tmp_path: Path, client, rows, ddf):
+def test_a_file_that_has_changed_is_refused_by_a_worker(tmp_path, client, rows, ddf):
     place = tmp_path / "map.joblib"
     fitted(rows, seed=1).save(place)
     made = kafeat.dask.transform(ddf, place)
@@ -286,6 +285,6 @@ def test_a_file_that_has_changed_is_refused_by_a_worker(tmp_path: Path, client, 
         made.compute()
 
 
-def test_the_example_of_the_docstring_runs() -> None:
+def test_the_example_of_the_docstring_runs():
     results = doctest.testmod(kafeat.dask)
     assert (results.attempted > 0, results.failed) == (True, 0)

@@ -13,16 +13,16 @@ ITEMS = [item for item in range(12) if item != 7]
 
 
 @pytest.mark.parametrize("engine", [Engine(), Engine(jobs=1), Engine("processes", jobs=2)])
-def test_everything_comes_back_once(engine: Engine) -> None:
+def test_everything_comes_back_once(engine):
     assert doubled(engine, ITEMS) == {item: 2 * item for item in ITEMS}
 
 
-def test_nothing_is_nothing() -> None:
+def test_nothing_is_nothing():
     assert doubled(Engine(), []) == {}
 
 
 @pytest.mark.slow
-def test_an_item_that_kills_its_workers_harms_no_other() -> None:
+def test_an_item_that_kills_its_workers_harms_no_other():
     found = doubled(Engine("processes", jobs=2), range(10))
     assert found == {item: None if item == 7 else 2 * item for item in range(10)}
 
@@ -44,18 +44,18 @@ def test_an_item_that_kills_its_workers_harms_no_other() -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(engine: Engine, message: str) -> None:
+def test_what_makes_no_sense_is_refused(engine, message):
     with pytest.raises(UsageError, match=message):
         doubled(engine, [1])
 
 
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     with pytest.raises(UsageError, match=r"pip install 'kafeat\[dask\]'"):
         doubled(Engine("dask", "tcp://127.0.0.1:1"), [1])
 
 
-def test_work_in_threads_is_stopped_at_the_end_of_the_block() -> None:
+def test_work_in_threads_is_stopped_at_the_end_of_the_block():
     began, ended, released = Event(), Event(), Event()
 
     def work(stop: Stop) -> None:

@@ -109,9 +109,7 @@ def same(out: Path, here: Path) -> bool:
     )
 
 
-def test_workers_make_the_bytes_that_this_process_makes(
-    cluster: Cluster, made: tuple[Path, str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_make_the_bytes_that_this_process_makes(cluster, made, tmp_path, monkeypatch):
     data, model, here = made
     monkeypatch.chdir(tmp_path)  # the workers stand elsewhere
     told: list[int] = []
@@ -123,9 +121,7 @@ def test_workers_make_the_bytes_that_this_process_makes(
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_loses_nothing(
-    cluster: Cluster, made: tuple[Path, str, Path], tmp_path: Path
-) -> None:
+def test_a_worker_that_is_killed_loses_nothing(cluster, made, tmp_path):
     data, model, here = made
     out = tmp_path / "out"
     killed: list[int] = []
@@ -144,15 +140,13 @@ def test_a_worker_that_is_killed_loses_nothing(
 
 
 @pytest.mark.slow
-def test_a_part_that_kills_its_workers_harms_no_other(cluster: Cluster) -> None:
+def test_a_part_that_kills_its_workers_harms_no_other(cluster):
     found = doubled(Engine("dask", cluster.address), range(10))
     assert found == {item: None if item == 7 else 2 * item for item in range(10)}
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_is_lost_is_told_and_the_run_goes_on_later(
-    made: tuple[Path, str, Path], tmp_path: Path
-) -> None:
+def test_a_scheduler_that_is_lost_is_told_and_the_run_goes_on_later(made, tmp_path):
     data, model, here = made
     out, own = tmp_path / "out", Cluster(tmp_path)
     killed: list[int] = []
@@ -177,9 +171,7 @@ def test_a_scheduler_that_is_lost_is_told_and_the_run_goes_on_later(
     assert same(out, here)
 
 
-def test_no_scheduler_is_told_in_bounded_time(
-    made: tuple[Path, str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_scheduler_is_told_in_bounded_time(made, tmp_path, monkeypatch):
     monkeypatch.setattr("kafeat.runtime.backends._CONNECT_SECONDS", 1)
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(SystemRefusedError, match=f"{address}: expected a Dask scheduler, got"):
@@ -188,9 +180,7 @@ def test_no_scheduler_is_told_in_bounded_time(
 
 
 @pytest.mark.slow
-def test_no_scheduler_costs_no_earlier_part(
-    made: tuple[Path, str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_scheduler_costs_no_earlier_part(made, tmp_path, monkeypatch):
     data, model, here = made
     out = tmp_path / "out"
     transform_parts(model, data, out)

@@ -44,7 +44,7 @@ def wait_until_gone(mark: str, seconds: float) -> bool:
     return True
 
 
-def test_one_that_dies_loses_its_own_work_alone() -> None:
+def test_one_that_dies_loses_its_own_work_alone():
     processes = Processes(2)
     try:
         slow, dead = processes.submit(sleep, 0.5), processes.submit(double, 7)
@@ -55,7 +55,7 @@ def test_one_that_dies_loses_its_own_work_alone() -> None:
         processes.close()
 
 
-def test_work_that_is_not_known_there_is_told() -> None:
+def test_work_that_is_not_known_there_is_told():
     processes = Processes(2)
 
     class Unknown:
@@ -74,7 +74,7 @@ def test_work_that_is_not_known_there_is_told() -> None:
         processes.close()
 
 
-def test_one_has_one_blas_thread_and_what_it_prints_is_no_output(capfd: pytest.CaptureFixture[str]) -> None:
+def test_one_has_one_blas_thread_and_what_it_prints_is_no_output(capfd):
     before, processes = dict(os.environ), Processes(2)
     try:
         assert processes.submit(blas_threads, None).result(20) == {1}
@@ -94,7 +94,7 @@ processes.close()
 """
 
 
-def test_they_run_neither_the_script_that_started_them_nor_files_of_its_folder(tmp_path: Path) -> None:
+def test_they_run_neither_the_script_that_started_them_nor_files_of_its_folder(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "pickle.py").write_text("print('a file of the folder', flush=True)")
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -105,7 +105,7 @@ def test_they_run_neither_the_script_that_started_them_nor_files_of_its_folder(t
     assert (script.stdout, script.stderr) == ("once\n8\n", "")
 
 
-def test_they_end_when_they_are_told_to_in_the_middle_of_their_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_end_when_they_are_told_to_in_the_middle_of_their_work(monkeypatch):
     monkeypatch.setenv(MARK, "closed")
     processes = Processes(2)
     futures = [processes.submit(sleep, 60.0) for _ in range(5)]
@@ -130,7 +130,7 @@ sleep(60.0)
 """
 
 
-def test_they_end_with_the_process_that_started_them() -> None:
+def test_they_end_with_the_process_that_started_them():
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER], env={**os.environ, MARK: "killed", "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
@@ -146,7 +146,7 @@ def test_they_end_with_the_process_that_started_them() -> None:
 @pytest.mark.parametrize(
     "fate", ["done", pytest.param("terminated", marks=pytest.mark.slow), "interrupted", "full disk"]
 )
-def test_a_command_leaves_no_process_and_says_no_more_than_it_must(fate: str, tmp_path: Path) -> None:
+def test_a_command_leaves_no_process_and_says_no_more_than_it_must(fate, tmp_path):
     rows = np.random.default_rng(0).normal(size=(200, 3))
     (tmp_path / "in").mkdir()
     for i in range(8):

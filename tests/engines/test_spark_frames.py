@@ -5,8 +5,6 @@ import doctest
 import re
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,7 +65,7 @@ def collected(made: Any, dtype: Any = np.float32) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["text", "integer", "number", "numbers"])
-def test_predictions_are_those_of_the_model(df: Any, rows: pa.Table, kind: str) -> None:
+def test_predictions_are_those_of_the_model(df, rows, kind):
     fm = predicting(rows, LABELS[kind](rows))
     made = kafeat.spark.predict(df, fm, keep=["id"], prefix="m_")
     done = made.toArrow().sort_by("id")
@@ -82,20 +80,13 @@ def test_predictions_are_those_of_the_model(df: Any, rows: pa.Table, kind: str) 
     np.testing.assert_allclose(numbers, np.reshape(expected, numbers.shape), atol=1e-4)
 
 
-def test_a_class_beyond_long_is_refused(df: Any, rows: pa.Table) -> None:
+def test_a_class_beyond_long_is_refused(df, rows):
     label = np.where(rows["x"].to_numpy() > 0.0, np.uint64(2**63), np.uint64(1))
     fm = predicting(rows, label, task="classification")
     with pytest.raises(
         UsageError, match="expected classes that Spark's long can hold, got 9223372036854775808"
     ):
         kafeat.spark.predict(df, fm)
-
-
-def test_features_of_unit_variance(by_name: FeatureMap, df: Any) -> None:
-    """A factor of a float32 rounds once: half a unit in the last place of either product."""
-    scaled = kafeat.spark.transform(df, by_name, unit_variance=True).toArrow()["f0"].to_numpy()
-    plain = kafeat.spark.transform(df, by_name).toArrow()["f0"].to_numpy()
-    np.testing.assert_array_equal(scaled, plain * np.float32(by_name.unit_scale))
 
 
 @pytest.mark.parametrize("batch_rows", [37, 10_000])
@@ -139,12 +130,6 @@ def test_columns_of_arrays_and_without_names(spark):
     )
     with pytest.raises(DataError, match="expected 3 feature columns, got 2"):
         kafeat.spark.transform(df.drop("v").selectExpr("label", "label as other"), fm)
-
-
-def test_partitions_without_rows(df, by_name):
-    some = kafeat.spark.transform(df.where("x > 2.5"), by_name, keep=["x"]).collect()
-    assert 0 < len(some) < 100
-    assert kafeat.spark.transform(df.where("x > 1e9"), by_name, layout="list").collect() == []
 
 
 def test_a_bad_value_is_named_by_partition_row_and_column(spark, df, by_name):
@@ -233,7 +218,7 @@ def test_wrong_calls_are_refused_at_once(df, by_name, call, error, message):
         call(df, by_name)
 
 
-def test_a_path_sends_no_map_and_a_changed_file_is_refused(tmp_path: Path, df, rows):
+def test_a_path_sends_no_map_and_a_changed_file_is_refused(tmp_path, df, rows):
     place = tmp_path / "map.joblib"
     fm = fitted(rows, seed=1)
     fm.save(place)
@@ -267,11 +252,6 @@ def test_what_is_handed_over_at_a_time_is_bounded(monkeypatch, rows, by_name):
         assert sum(len(batch) for batch in made) == 1500
 
 
-def test_rows_keep_their_order(df, by_name):
-    ids = [int(row["id"][4:]) for row in kafeat.spark.transform(df, by_name, keep=["id"]).collect()]
-    assert all(before < after for before, after in pairwise(ids))
-
-
-def test_the_example_of_the_docstring_runs(spark: SparkSession) -> None:
+def test_the_example_of_the_docstring_runs(spark):
     results = doctest.testmod(kafeat.spark)
     assert (results.attempted > 0, results.failed) == (True, 0)

@@ -128,7 +128,7 @@ HALVES = b"a,b\n1,2\n3,", b"4\n5,6\n"
     ids=["members", "empty members", "frames", "empty frames", "skippable frames"],
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_packed_text_may_come_in_pieces(tmp_path: Path, packed: bytes, name: str) -> None:
+def test_packed_text_may_come_in_pieces(tmp_path, packed, name):
     (tmp_path / name).write_bytes(packed)
     assert read(tmp_path / name).tolist() == [[1, 2], [3, 4], [5, 6]]
 

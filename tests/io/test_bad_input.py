@@ -1,4 +1,3 @@
-import gzip
 import re
 
 import numpy as np
@@ -10,44 +9,16 @@ from kafeat.errors import DataError, KafeatError, SystemRefusedError, UsageError
 from kafeat.io.readers.memory import reader_of
 from tests.io.tables import open_reader, read
 
-GOOD = b"x1,x2\n" + b"".join(b"%d,1.5\n" % i for i in range(7))
-HERE = r"row 8 \(index 7\)"
-
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (GOOD + b",1\n", HERE + r", column 'x1': expected a finite number, got null$"),
-        (GOOD + b"1,nan\n", HERE + r", column 'x2': expected a finite number, got nan$"),
-        (GOOD + b"1,-inf\n", HERE + r", column 'x2': expected a finite number, got -inf$"),
-        (GOOD + b"1,1e300\n", HERE + r", column 'x2': .*, got 1e\+300, which overflows float32$"),
-        (GOOD + b"1,abc\n", HERE + r", column 'x2': expected a number, got 'abc'$"),
-        (GOOD + b"1,1_0\n", HERE + r", column 'x2': expected a number, got '1_0'$"),
-        (GOOD + b"1,nan\nnan,1\n", HERE),
-        (GOOD + b"nan,nan\n", HERE + r", column 'x1'"),
-        (GOOD + b"1,2,3\n", HERE + r": expected 2 fields, got 3$"),
-        (GOOD + b"1\n", HERE + r": expected 2 fields, got 1$"),
         (b"x1,x2\n1,2,3\n", r"row 1 \(index 0\): expected 2 fields, got 3$"),
-        (GOOD + b"1,\xff\n", r"line 9, byte 50: expected UTF-8 text, got b.*iconv"),
-        (b"", r"expected a header line, got an empty file$"),
-        (b"\n\n", r"expected a header line, got an empty file$"),
         (b"x\n1\n\n3\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
         (b"\nx\r\n1\r\n\r\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
-        pytest.param(
-            b"x\n" + b"1\n" * 900_000 + b"\n2\n",
-            r"row 900001 \(index 900000\), column 'x': .* got null$",
-            marks=pytest.mark.slow,
-        ),
+        (b"x\n" + b"1\n" * 900_000 + b"\n2\n", r"row 900001 \(index 900000\), column 'x': .* got null$"),
         (b"x\n1\n\n1,2\n", r"row 3 \(index 2\): expected 1 fields, got 2$"),
-        (b"PAR1\x15\x04" + b"\n" * 99, "expected CSV, but this looks like Parquet: --input-format parquet$"),
-        (b"\x93NUMPY\x01\x00", "expected CSV, but this looks like NPY: --input-format npy$"),
-        ("x,y\n1,2\n".encode("utf-16"), "expected UTF-8 text, got a NUL byte: .* UTF-16"),
-        (b"a,a\n1,2\n", r"column 'a': expected one column of that name, got 2"),
-        (b"a,b\nx,y\n", r"expected at least one numeric feature column, got none"),
-        (
-            GOOD + b'1,"' + b"x" * 3_000_000,
-            r"expected rows of less than|line 9: expected a quote that closes",
-        ),
+        (b'x,y\n1,"' + b"x" * 3_000_000, "expected rows of less than|line 2: expected a quote that closes"),
     ],
 )
 def test_csv(tmp_path, text, message):
@@ -56,77 +27,10 @@ def test_csv(tmp_path, text, message):
         read(tmp_path / "in.csv", "float32")
 
 
-@pytest.mark.parametrize("late", [b"1,abc\n", b"1\n"])
-@pytest.mark.slow
-def test_csv_far_down(tmp_path, late):
-    (tmp_path / "in.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300_000 + late + b"3,4\n")
-    with pytest.raises(DataError, match=r"row 300001 \(index 300000\)"):
-        read(tmp_path / "in.csv", height=4096)
-
-
-@pytest.mark.parametrize("name", ["in.csv.gz", "in.csv"])
-@pytest.mark.parametrize("length", [5, 30, -9, -1])
-def test_truncated_gzip(tmp_path, name, length):
-    (tmp_path / name).write_bytes(gzip.compress(GOOD)[:length])
-    with pytest.raises(DataError, match="expected sound gzip data, got: "):
-        read(tmp_path / name)
-
-
-def npy(shape, descr="'<f8'", data=bytes(48)):
-    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
-
-
-NAN = np.array([1, 2, 3, 4, np.nan, np.inf]).tobytes()
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "expected an NPY file"),
-        (b"not at all", "expected an NPY file"),
-        (b"PK\x03\x04" + bytes(50), "expected an NPY file"),
-        (
-            npy((2, 3))[:-1],
-            r"expected an NPY file of numbers, got: 175 bytes, and a header that claims the shape \(2, 3\) of float64",
-        ),
-        (npy((2, 3))[:20], "expected an NPY file"),
-        (npy("(2, 3),# "), "expected an NPY file of numbers, got: .*multi-line"),
-        (
-            npy((2**40, 2**40)),
-            r"expected an NPY file of numbers, got: 176 bytes, and a header that claims the shape \(1099511627776, ",
-        ),
-        (npy((10**6, 10**6)), "expected an NPY file"),
-        (npy((-1, 3)), "expected an NPY file"),
-        (npy("__import__('os')"), "expected an NPY file"),
-        (npy((2, 3), "'|O'"), "expected an NPY file of numbers, got: .*objects"),
-        (npy((6,)), r"expected two dimensions \(rows, features\), got shape \(6,\); reshape it"),
-        (npy((1, 2, 3)), r"expected two dimensions \(rows, features\), got shape \(1, 2, 3\)$"),
-        (npy((1, 3), "'<c16'"), "expected an array of numbers, got dtype complex128"),
-        (npy((1, 3), "'<U4'"), "expected an array of numbers, got dtype <U4"),
-        (npy((2, 3), "'<M8[s]'"), "expected an array of numbers, got dtype datetime64"),
-        (npy((1, 3), "[('a','<f8'),('b','<f8')]"), "expected an array of numbers"),
-        (npy((3, 0), data=b""), "expected at least one numeric feature column"),
-        (npy((2, 3), data=NAN), r"row 2 \(index 1\), column 'c1': expected a finite number, got nan$"),
-    ],
-)
-def test_npy(tmp_path, content, message):
-    (tmp_path / "in.npy").write_bytes(content)
-    with pytest.raises(DataError, match="in.npy: " + message):
-        read(tmp_path / "in.npy")
-
-
 def parquet_bytes(tmp_path) -> bytes:
     rng = np.random.default_rng(0)
     pq.write_table(pa.table({"a": rng.normal(size=50), "s": ["x"] * 50}), tmp_path / "good.parquet")
     return (tmp_path / "good.parquet").read_bytes()
-
-
-@pytest.mark.parametrize("cut", [0, 3, 40, 200, -1, -5])
-def test_truncated_parquet(tmp_path, cut):
-    (tmp_path / "in.parquet").write_bytes(parquet_bytes(tmp_path)[:cut])
-    with pytest.raises(DataError, match=r"in\.parquet: expected a sound Parquet file, got: "):
-        read(tmp_path / "in.parquet")
 
 
 def test_flipped_parquet_is_read_or_refused_but_never_a_traceback(tmp_path):

@@ -1,6 +1,5 @@
 """The sample data and configs of `kafeat demo`."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from kafeat.jobs.demo import write_demo
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_files_are_those_of_the_repository_and_a_map_can_be_fitted_on_them(tmp_path: Path) -> None:
+def test_the_files_are_those_of_the_repository_and_a_map_can_be_fitted_on_them(tmp_path):
     written = write_demo(tmp_path / "new" / "demo")
     assert written == sorted(written)
     for path in map(Path, written):
@@ -25,7 +24,7 @@ def test_the_files_are_those_of_the_repository_and_a_map_can_be_fitted_on_them(t
     assert fm.n_components == 512
 
 
-def test_files_of_the_same_content_stay_and_others_are_not_replaced(tmp_path: Path) -> None:
+def test_files_of_the_same_content_stay_and_others_are_not_replaced(tmp_path):
     write_demo(tmp_path)
     stamps = {path: path.stat() for path in (tmp_path / "configs").iterdir()}
     assert len(write_demo(tmp_path)) > len(stamps)
@@ -41,7 +40,7 @@ def test_files_of_the_same_content_stay_and_others_are_not_replaced(tmp_path: Pa
     assert not (tmp_path / "configs" / "clip.yaml").exists()
 
 
-def test_the_command_says_what_to_do_next(tmp_path: Path, run: Callable) -> None:
+def test_the_command_says_what_to_do_next(tmp_path, run):
     done = run("demo", tmp_path / "try")
     assert f"cd {tmp_path / 'try'} && kafeat tune" in done.stdout
     run("demo s3://bucket/folder", code=2)

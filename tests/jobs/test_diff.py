@@ -34,11 +34,11 @@ def told(a: kafeat.FeatureMap, b: kafeat.FeatureMap) -> dict[str, str]:
     return {one.where: str(one).removeprefix(f"{one.where}: ") for one in found}
 
 
-def test_equal_maps_have_none() -> None:
+def test_equal_maps_have_none():
     assert told(fitted(FOURIER), fitted(FOURIER)) == {}
 
 
-def test_plain_values() -> None:
+def test_plain_values():
     lines = told(fitted(FOURIER), fitted({**FOURIER, "kernel": "laplacian", "gamma": 0.5}, seed=3))
     assert lines["config.seed"] == "0 -> 3"
     assert lines["config.steps[2].kernel"] == lines["steps[2].parameters.kernel"] == "'rbf' -> 'laplacian'"
@@ -49,7 +49,7 @@ def test_plain_values() -> None:
     )
 
 
-def test_booleans_and_missing_values() -> None:
+def test_booleans_and_missing_values():
     clipping, plain = ({"kind": "minmax", "clip": clip} for clip in (True, False))
     assert told(fitted(clipping), fitted(plain))["config.steps[2].clip"] == "true -> false"
     lines = told(fitted(), fitted(clipping))
@@ -58,7 +58,7 @@ def test_booleans_and_missing_values() -> None:
     assert lines["steps[2].learned.low"].startswith("nothing -> [")
 
 
-def test_columns_and_categories() -> None:
+def test_columns_and_categories():
     lines = told(fitted(), fitted(table=rows(4), columns={"exclude": ["w"]}))
     assert lines["columns"] == "3 entries -> 2 entries: without ['w']"
     assert lines["categories.c"] == """3 entries -> 4 entries: with ["it's 3"]"""
@@ -69,7 +69,7 @@ def test_columns_and_categories() -> None:
     assert many.endswith(", and 3 more]")
 
 
-def test_a_dialect(tmp_path: Any) -> None:
+def test_a_dialect(tmp_path):
     for mark in ".,":
         (tmp_path / f"{mark}.csv").write_text("a;b\n" + "".join(f"{i}{mark}5;{i}\n" for i in range(9)))
     reading = kafeat.io.options.InputOptions(delimiter=";")
@@ -80,7 +80,7 @@ def test_a_dialect(tmp_path: Any) -> None:
     assert told(a, b)["dialect.decimal_commas"] == "0 entries -> 2 entries: with ['a', 'b']"
 
 
-def test_whole_steps_maps_and_predictors_are_told_part_by_part() -> None:
+def test_whole_steps_maps_and_predictors_are_told_part_by_part():
     union = {
         "kind": "union",
         "maps": [{"steps": [FOURIER]}, {"steps": [{"kind": "nystroem", "n_components": 3}]}],
@@ -101,7 +101,7 @@ def test_whole_steps_maps_and_predictors_are_told_part_by_part() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_difference_below_what_is_shown_is_still_told(dtype: str) -> None:
+def test_a_difference_below_what_is_shown_is_still_told(dtype):
     config = {"dtype": dtype, "steps": [{"kind": "standardize"}]}
     a, b = (kafeat.fit(config, np.array([[0.0], [1.0 + tiny]])) for tiny in (0.0, 1e-9))
     assert "% of entries differ, by up to " in told(a, b)["steps[0].learned.mean"]

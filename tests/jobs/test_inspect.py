@@ -25,7 +25,7 @@ def model(tmp_path: Path) -> str:
     return path
 
 
-def test_the_categories_of_each_column_are_shown(model: str) -> None:
+def test_the_categories_of_each_column_are_shown(model):
     found = CliRunner().invoke(command, ["inspect", model], catch_exceptions=False).stdout
     assert "\ncategories of 'town' (2): 'Bern', 'Ulm'\ncategories of 'size' (2): '9', '10'\n" in found
     plain = json.loads(
@@ -34,7 +34,7 @@ def test_the_categories_of_each_column_are_shown(model: str) -> None:
     assert plain["categories"] == {"town": ["Bern", "Ulm"], "size": ["9", "10"]}
 
 
-def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(tmp_path: Path) -> None:
+def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(tmp_path):
     names = [f"n{i:04d}" for i in range(2000)] + ["a\x1b[2Jb"]
     kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["k"]}]}, pa.table({"k": names})).save(
         tmp_path / "m.joblib"
@@ -49,7 +49,7 @@ def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(
     assert "\x1b" not in found
 
 
-def test_a_map_without_categories_shows_none(tmp_path: Path) -> None:
+def test_a_map_without_categories_shows_none(tmp_path):
     kafeat.fit({"steps": [{"kind": "standardize"}]}, pa.table({"x": [1.0, 2.0]})).save(tmp_path / "m.joblib")
     found = (
         CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib")], catch_exceptions=False).stdout
@@ -57,7 +57,7 @@ def test_a_map_without_categories_shows_none(tmp_path: Path) -> None:
     assert "categories of" not in found
 
 
-def test_the_split_of_a_fit_is_shown(tmp_path: Path) -> None:
+def test_the_split_of_a_fit_is_shown(tmp_path):
     table = pa.table({"x": [1.0, 2.0, 3.0], "part": ["train", "train", "test"]})
     kafeat.fit({"steps": [{"kind": "standardize"}]}, table, split="part").save(tmp_path / "m.joblib")
     found = (
@@ -67,7 +67,7 @@ def test_the_split_of_a_fit_is_shown(tmp_path: Path) -> None:
     assert "\nsplit: part (fitted on its rows of train alone)\n" in found
 
 
-def test_internals_and_defaults_are_shown_only_with_verbose(tmp_path: Path) -> None:
+def test_internals_and_defaults_are_shown_only_with_verbose(tmp_path):
     steps = [{"kind": "standardize"}, {"kind": "nystroem", "n_components": 3, "landmarks": "uniform"}]
     table = pa.table({"x": [float(i) for i in range(9)]})
     kafeat.fit({"steps": steps}, table).save(tmp_path / "m.joblib")
@@ -85,9 +85,7 @@ def test_internals_and_defaults_are_shown_only_with_verbose(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", kinds())
-def test_a_step_of_every_kind_is_shown_and_its_defaults_are_not(
-    kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_step_of_every_kind_is_shown_and_its_defaults_are_not(kind, capsys):
     recipe = build_step({"kind": kind, **NEEDED.get(kind, {})}).recipe()
     for verbose in (False, True):
         _show_step(0, {**recipe, "fitted": {}, "arrays": {}}, verbose)

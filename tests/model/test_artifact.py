@@ -8,6 +8,7 @@ import io
 import os
 import pickle
 import pickletools
+import re
 import struct
 import tracemalloc
 from collections.abc import Callable
@@ -74,7 +75,7 @@ def refused(data: bytes, tmp_path: Path, match: str = "") -> None:
 # --- sound files
 
 
-def test_round_trip(fm: FeatureMap, good: bytes, tmp_path: Path) -> None:
+def test_round_trip(fm, good, tmp_path):
     fm.save(tmp_path / "map.joblib")
     loaded = kafeat.load(tmp_path / "map.joblib")
     assert loaded.dumps() == good
@@ -84,11 +85,11 @@ def test_round_trip(fm: FeatureMap, good: bytes, tmp_path: Path) -> None:
     assert loaded.provenance == fm.provenance
 
 
-def test_the_same_fit_gives_the_same_bytes(good: bytes) -> None:
+def test_the_same_fit_gives_the_same_bytes(good):
     assert fit().dumps() == good
 
 
-def test_joblib_reads_the_dict(good: bytes, tmp_path: Path) -> None:
+def test_joblib_reads_the_dict(good, tmp_path):
     path = tmp_path / "map.joblib"
     path.write_bytes(good)
     content = joblib.load(path)
@@ -98,7 +99,7 @@ def test_joblib_reads_the_dict(good: bytes, tmp_path: Path) -> None:
     assert isinstance(content["steps"][1]["state"]["landmarks"], np.ndarray)
 
 
-def test_only_three_names_are_in_the_file(good: bytes) -> None:
+def test_only_three_names_are_in_the_file(good):
     ops = opcodes(good)
     texts = {arg for op, arg, _ in ops if op.name in ("SHORT_BINUNICODE", "BINUNICODE")}
     assert {"NumpyArrayWrapper", "ndarray", "dtype"} <= texts
@@ -137,7 +138,7 @@ plain = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=5), plain, max_size=5))
-def test_builtins_come_back_as_they_were(content: dict[str, Any]) -> None:
+def test_builtins_come_back_as_they_were(content):
     data = artifact.dumps(content)
     assert artifact.loads(data, "x") == content
     # nothing depends on which equal objects happen to be the same one
@@ -145,7 +146,7 @@ def test_builtins_come_back_as_they_were(content: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("around", [lambda inner: [inner], lambda inner: {"a": inner}], ids=["list", "dict"])
-def test_deeper_nested_content_than_any_map_has_is_refused(around: Callable[[object], object]) -> None:
+def test_deeper_nested_content_than_any_map_has_is_refused(around):
     content: object = 1
     for _ in range(49):
         content = around(content)
@@ -156,7 +157,7 @@ def test_deeper_nested_content_than_any_map_has_is_refused(around: Callable[[obj
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (0, 4), (2, 3), (2, 0, 3)])
-def test_arrays_come_back_as_they_were(dtype: str, shape: tuple[int, ...]) -> None:
+def test_arrays_come_back_as_they_were(dtype, shape):
     rng = np.random.default_rng(0)
     array = np.array(rng.standard_normal(shape) * 3 + 10, dtype=dtype)
     for same in (array, np.array(array, order="F"), array.T.copy().T):
@@ -169,7 +170,7 @@ def test_arrays_come_back_as_they_were(dtype: str, shape: tuple[int, ...]) -> No
 
 
 @pytest.mark.slow  # the only limit is the size of the file: a million entries are needed to see that there is no other
-def test_a_map_of_very_many_columns_is_read_again() -> None:
+def test_a_map_of_very_many_columns_is_read_again():
     names = [None] * 1_000_001
     assert artifact.loads(artifact.dumps({"a": names}), "x") == {"a": names}
 
@@ -191,7 +192,7 @@ def test_a_map_of_very_many_columns_is_read_again() -> None:
         object(),
     ],
 )
-def test_only_plain_content_is_written(value: object) -> None:
+def test_only_plain_content_is_written(value):
     with pytest.raises(TypeError, match=type(value).__name__):
         artifact.dumps({"a": [value]})
 
@@ -350,7 +351,7 @@ def hostile(canary: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("seal", [True, False], ids=["sealed", "open"])
-def test_hostile_files_are_refused_and_nothing_runs(seal: bool, good: bytes, tmp_path: Path) -> None:
+def test_hostile_files_are_refused_and_nothing_runs(seal, good, tmp_path):
     canary = tmp_path / "canary"
     for name, payload in hostile(canary).items():
         path = tmp_path / "bad.joblib"
@@ -363,7 +364,7 @@ def test_hostile_files_are_refused_and_nothing_runs(seal: bool, good: bytes, tmp
     assert artifact.dumps(artifact.loads(good, "x")) == good
 
 
-def test_what_a_file_claims_is_not_allocated(tmp_path: Path) -> None:
+def test_what_a_file_claims_is_not_allocated(tmp_path):
     claims = {
         name: data
         for name, data in hostile(tmp_path / "canary").items()
@@ -386,9 +387,7 @@ def test_what_a_file_claims_is_not_allocated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["kafeat.model.artifact.read", "kafeat.model.serialize._read_chain"])
-def test_a_model_that_memory_is_too_small_for_is_not_called_bad(
-    where, good, tmp_path, run, monkeypatch
-) -> None:
+def test_a_model_that_memory_is_too_small_for_is_not_called_bad(where, good, tmp_path, run, monkeypatch):
     (tmp_path / "m.joblib").write_bytes(good)
 
     def fail(*_: object) -> None:
@@ -399,18 +398,18 @@ def test_a_model_that_memory_is_too_small_for_is_not_called_bad(
     assert "out of memory (Unable to allocate 1.00 GiB)" in done.stderr
 
 
-def test_truncation_anywhere_is_noticed(good: bytes, tmp_path: Path) -> None:
+def test_truncation_anywhere_is_noticed(good, tmp_path):
     for length in sorted({0, 1, 10, len(good) // 3, len(good) // 2, *range(len(good) - 60, len(good))}):
         refused(good[:length], tmp_path, "it is cut short, or no model|it is damaged")
 
 
-def test_appended_bytes_are_noticed(good: bytes, tmp_path: Path) -> None:
+def test_appended_bytes_are_noticed(good, tmp_path):
     for more in (b"\0", b"\n", b"\0" * 46):
         refused(good + more, tmp_path, "without its closing checksum")
     refused(good + good, tmp_path, "it is damaged")
 
 
-def test_flipped_bits_anywhere_are_noticed(good: bytes) -> None:
+def test_flipped_bits_anywhere_are_noticed(good):
     rng = np.random.default_rng(0)
     for place in [*rng.integers(len(good), size=300), len(good) - 1, len(good) - 40]:
         bad = bytearray(good)
@@ -419,7 +418,7 @@ def test_flipped_bits_anywhere_are_noticed(good: bytes) -> None:
             artifact.loads(bytes(bad), "x")
 
 
-def test_flipped_bytes_under_a_right_checksum_raise_nothing_else(good: bytes, tmp_path: Path) -> None:
+def test_flipped_bytes_under_a_right_checksum_raise_nothing_else(good, tmp_path):
     payload, rng = good[: -len(MAGIC) - 32], np.random.default_rng(1)
     path = tmp_path / "bad.joblib"
     survived = 0
@@ -444,18 +443,25 @@ def edited(good: bytes, edit: Callable[[dict[str, Any]], object]) -> bytes:
     return artifact.dumps(content)
 
 
-def put(*path: Any, value: object) -> Callable[[dict[str, Any]], None]:
+def put(place: str, value: object) -> Callable[[dict[str, Any]], None]:
+    """Another value at a place such as steps.0.recipe."""
+
     def edit(content: Any) -> None:
-        for key in path[:-1]:
+        *path, last = (int(key) if key.isdigit() else key for key in place.split("."))
+        for key in path:
             content = content[key]
-        content[path[-1]] = value
+        content[last] = value
 
     return edit
 
 
-def state(step: int, name: str, change: Callable[[np.ndarray], object]) -> Callable[[dict[str, Any]], None]:
+def state(place: str, change: Callable[[np.ndarray], object]) -> Callable[[dict[str, Any]], None]:
+    """Another array of a step, as 0.low."""
+    step, name = place.split(".")
+
     def edit(content: dict[str, Any]) -> None:
-        content["steps"][step]["state"][name] = change(content["steps"][step]["state"][name])
+        arrays = content["steps"][int(step)]["state"]
+        arrays[name] = change(arrays[name])
 
     return edit
 
@@ -471,191 +477,150 @@ def setting(index: object, value: float) -> Callable[[np.ndarray], np.ndarray]:
 
 EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "newer format": (
-        put("format", value=WITH_INTERVALS + 1),
-        rf"format: expected a number from 1 to {WITH_INTERVALS}, got {WITH_INTERVALS + 1}",
+        put("format", WITH_INTERVALS + 1),
+        f"format: expected a number from 1 to {WITH_INTERVALS}, got {WITH_INTERVALS + 1}",
     ),
     "no format": (
         lambda c: c.pop("format"),
-        rf"format: expected a number from 1 to {WITH_INTERVALS}, got null",
+        f"format: expected a number from 1 to {WITH_INTERVALS}, got null",
     ),
     "format of another type": (
-        put("format", value="1"),
-        rf"format: expected a number from 1 to {WITH_INTERVALS}, got '1'",
+        put("format", "1"),
+        f"format: expected a number from 1 to {WITH_INTERVALS}, got '1'",
     ),
     "missing entry": (lambda c: c.pop("columns"), "expected the entries"),
-    "further entry": (put("more", value=1), "expected the entries"),
-    "dtype": (put("dtype", value="float16"), "dtype: expected float32 or float64, got 'float16'"),
-    "dtype of another type": (put("dtype", value=["float32"]), "dtype: expected float32 or float64"),
-    "chunk_rows 0": (
-        put("chunk_rows", value=0),
-        "chunk_rows: expected a whole number from 1 to 1,000,000, got 0",
-    ),
-    "chunk_rows True": (put("chunk_rows", value=True), "chunk_rows: expected a whole number"),
-    "chunk_rows huge": (put("chunk_rows", value=10**12), "chunk_rows: expected a whole number"),
+    "further entry": (put("more", 1), "expected the entries"),
+    "dtype": (put("dtype", "float16"), "dtype: expected float32 or float64, got 'float16'"),
+    "dtype of another type": (put("dtype", ["float32"]), "dtype: expected float32 or float64"),
+    "chunk_rows 0": (put("chunk_rows", 0), "chunk_rows: expected a whole number from 1 to 1,000,000, got 0"),
+    "chunk_rows True": (put("chunk_rows", True), "chunk_rows: expected a whole number"),
+    "chunk_rows huge": (put("chunk_rows", 10**12), "chunk_rows: expected a whole number"),
     "no place of the cast": (lambda c: c.pop("cast_after"), "expected the entries"),
     "cast behind the last step": (
-        put("cast_after", value=9),
-        r"cast_after: expected a whole number from 0 to \d, got 9",
+        put("cast_after", 9),
+        "cast_after: expected a whole number from 0 to …, got 9",
     ),
-    "cast before the first step": (put("cast_after", value=-1), "cast_after: expected a whole number"),
-    "cast after True": (put("cast_after", value=True), "cast_after: expected a whole number"),
-    "cast after an array": (put("cast_after", value=np.ones(9)), "cast_after: expected a whole number"),
-    "config a list": (put("config", value=[]), "config: steps: expected a non-empty list"),
-    "columns a list": (put("columns", value=[]), "columns: expected a dict"),
+    "cast before the first step": (put("cast_after", -1), "cast_after: expected a whole number"),
+    "cast after True": (put("cast_after", True), "cast_after: expected a whole number"),
+    "cast after an array": (put("cast_after", np.ones(9)), "cast_after: expected a whole number"),
+    "config a list": (put("config", []), "config: steps: expected a non-empty list"),
+    "columns a list": (put("columns", []), "columns: expected a dict"),
     "columns twice": (
         lambda c: c["columns"]["features"].append(c["columns"]["features"][0]),
         "columns.features: expected every name once",
     ),
-    "a column less": (
-        lambda c: c["columns"]["features"].pop(),
-        r"steps\[0\]\.n_features_in: expected 3, got 4",
-    ),
-    "no steps": (put("steps", value=[]), "steps: expected a list of at least one step"),
-    "steps a dict": (put("steps", value={}), "steps: expected a list"),
-    "a step of text": (put("steps", 0, value="minmax"), r"steps\[0\]\.recipe: expected recipe"),
-    "a step less": (lambda c: c["steps"].pop(1), r"steps\[1\]\.n_features_in: expected 4, got 6"),
-    "swapped steps": (lambda c: c["steps"].reverse(), r"steps\[0\]\.n_features_in: expected 4, got 5"),
-    "unknown kind": (
-        put("steps", 0, "recipe", "kind", value="os"),
-        r"steps\[0\]\.recipe\.kind: expected .*, got 'os'",
-    ),
-    "kind of another package": (
-        put("steps", 0, "recipe", "kind", value="../artifact"),
-        r"steps\[0\]\.recipe\.kind: expected ",
-    ),
-    "kind of another type": (
-        put("steps", 0, "recipe", "kind", value=7),
-        r"steps\[0\]\.recipe\.kind: expected ",
-    ),
-    "recipe of text": (put("steps", 0, "recipe", value="minmax"), r"steps\[0\]\.recipe"),
-    "unknown parameter": (put("steps", 0, "recipe", "more", value=1), r"steps\[0\]\.recipe\.more: "),
-    "parameter out of bounds": (
-        put("steps", 1, "recipe", "rcond", value=2.0),
-        r"steps\[1\]\.recipe\.rcond: ",
-    ),
-    "parameter of another type": (
-        put("steps", 2, "recipe", "n_components", value=8.0),
-        r"steps\[2\]\.recipe\.n_components",
-    ),
-    "width of another step": (
-        put("steps", 2, "recipe", "n_components", value=10),
-        r"steps\[2\]\.state\.(frequencies|phases|weights): expected the shape",
-    ),
-    "huge width": (
-        put("steps", 2, "recipe", "n_components", value=10**15),
-        r"steps\[2\]\.recipe\.n_components",
-    ),
-    "provenance of nothing": (put("provenance", value={}), r"provenance\.sources: Field required"),
-    "a source that is none": (put("provenance", "sources", value=[1]), r"provenance\.sources\.0"),
-    "rows as text": (put("provenance", "rows_fitted", value="x"), r"provenance\.rows_fitted"),
+    "a column less": (lambda c: c["columns"]["features"].pop(), "steps[0].n_features_in: expected 3, got 4"),
+    "no steps": (put("steps", []), "steps: expected a list of at least one step"),
+    "steps a dict": (put("steps", {}), "steps: expected a list"),
+    "a step of text": (put("steps.0", "minmax"), "steps[0].recipe: expected recipe"),
+    "a step less": (lambda c: c["steps"].pop(1), "steps[1].n_features_in: expected 4, got 6"),
+    "swapped steps": (lambda c: c["steps"].reverse(), "steps[0].n_features_in: expected 4, got 5"),
+    "unknown kind": (put("steps.0.recipe.kind", "os"), "steps[0].recipe.kind: expected …, got 'os'"),
+    "kind of another package": (put("steps.0.recipe.kind", "../artifact"), "steps[0].recipe.kind: expected "),
+    "kind of another type": (put("steps.0.recipe.kind", 7), "steps[0].recipe.kind: expected "),
+    "recipe of text": (put("steps.0.recipe", "minmax"), "steps[0].recipe"),
+    "unknown parameter": (put("steps.0.recipe.more", 1), "steps[0].recipe.more: "),
+    "parameter out of bounds": (put("steps.1.recipe.rcond", 2.0), "steps[1].recipe.rcond: "),
+    "parameter of another type": (put("steps.2.recipe.n_components", 8.0), "steps[2].recipe.n_components"),
+    "width of another step": (put("steps.2.recipe.n_components", 10), "steps[2].state.…: expected the shape"),
+    "huge width": (put("steps.2.recipe.n_components", 10**15), "steps[2].recipe.n_components"),
+    "provenance of nothing": (put("provenance", {}), "provenance.sources: Field required"),
+    "a source that is none": (put("provenance.sources", [1]), "provenance.sources.0"),
+    "rows as text": (put("provenance.rows_fitted", "x"), "provenance.rows_fitted"),
     "a name that moves the cursor": (
-        put("provenance", "sources", 0, "name", value="\x1b[2J"),
-        r"provenance\.sources\.0\.name",
+        put("provenance.sources.0.name", "\x1b[2J"),
+        "provenance.sources.0.name",
     ),
-    "a seed below 0": (put("config", "seed", value=-1), r"config: seed: expected a whole number"),
+    "a seed below 0": (put("config.seed", -1), "config: seed: expected a whole number"),
     "swapped kinds": (
-        put("steps", 0, "recipe", value={"kind": "standardize"}),
-        r"steps\[0\]\.state: expected \['mean', 'scale'\], got \['low', 'width'\]",
+        put("steps.0.recipe", {"kind": "standardize"}),
+        "steps[0].state: expected ['mean', 'scale'], got ['low', 'width']",
     ),
-    "paired for offset": (
-        put("steps", 2, "recipe", "features", value="paired"),
-        r"steps\[2\]\.state: expected ",
-    ),
-    "state a list": (put("steps", 0, "state", value=[]), r"steps\[0\]\.state: expected a dict of arrays"),
-    "state of numbers": (
-        put("steps", 0, "state", "low", value=1.0),
-        r"steps\[0\]\.state: expected a dict of arrays",
-    ),
+    "paired for offset": (put("steps.2.recipe.features", "paired"), "steps[2].state: expected "),
+    "state a list": (put("steps.0.state", []), "steps[0].state: expected a dict of arrays"),
+    "state of numbers": (put("steps.0.state.low", 1.0), "steps[0].state: expected a dict of arrays"),
     "state transposed": (
-        state(1, "landmarks", lambda a: a.T),
-        r"steps\[1\]\.state\.landmarks: expected the shape \(6, 4\), got \(4, 6\)",
+        state("1.landmarks", lambda a: a.T),
+        "steps[1].state.landmarks: expected the shape (6, 4), got (4, 6)",
     ),
     "state flat": (
-        state(1, "projection", lambda a: a.ravel()),
-        r"steps\[1\]\.state\.projection: expected the shape",
+        state("1.projection", lambda a: a.ravel()),
+        "steps[1].state.projection: expected the shape",
     ),
     "a number for a scalar": (
-        state(1, "gamma", lambda a: np.array([1.0])),
-        r"steps\[1\]\.state\.gamma: expected the shape \(\)",
+        state("1.gamma", lambda a: np.array([1.0])),
+        "steps[1].state.gamma: expected the shape ()",
     ),
     "NaN": (
-        state(2, "frequencies", setting((0, 0), np.nan)),
-        r"steps\[2\]\.state\.frequencies: expected finite numbers",
+        state("2.frequencies", setting((0, 0), np.nan)),
+        "steps[2].state.frequencies: expected finite numbers",
     ),
-    "infinity": (state(0, "width", setting(0, np.inf)), r"steps\[0\]\.state\.width: expected finite numbers"),
+    "infinity": (state("0.width", setting(0, np.inf)), "steps[0].state.width: expected finite numbers"),
     "gamma below 0": (
-        state(1, "gamma", lambda a: np.array(-1e9)),
-        r"steps\[1\]\.state\.gamma: expected a number above 0, got -1e\+09",
+        state("1.gamma", lambda a: np.array(-1e9)),
+        "steps[1].state.gamma: expected a number above 0, got -1e+09",
     ),
-    "gamma 0": (
-        state(4, "gamma", lambda a: np.array(0.0)),
-        r"steps\[4\]\.state\.gamma: expected a number above 0",
-    ),
+    "gamma 0": (state("4.gamma", lambda a: np.array(0.0)), "steps[4].state.gamma: expected a number above 0"),
     "column out of range": (
-        state(3, "columns", setting(0, 8)),
-        r"steps\[3\]\.state\.columns: expected whole numbers from 0 to 7",
+        state("3.columns", setting(0, 8)),
+        "steps[3].state.columns: expected whole numbers from 0 to 7",
     ),
-    "column below 0": (
-        state(3, "columns", setting(0, -1)),
-        r"steps\[3\]\.state\.columns: expected whole numbers",
-    ),
+    "column below 0": (state("3.columns", setting(0, -1)), "steps[3].state.columns: expected whole numbers"),
     "columns of floats": (
-        state(3, "columns", lambda a: a.astype(float)),
-        r"steps\[3\]\.state\.columns: expected numbers of int64, got float64",
+        state("3.columns", lambda a: a.astype(float)),
+        "steps[3].state.columns: expected numbers of int64, got float64",
     ),
     "starts beyond the end": (
-        state(3, "starts", setting(-1, 10**9)),
-        r"steps\[3\]\.state\.starts: expected whole numbers",
+        state("3.starts", setting(-1, 10**9)),
+        "steps[3].state.starts: expected whole numbers",
     ),
-    "starts that fall": (state(3, "starts", setting(1, 10**3)), r"steps\[3\]\.state\.starts: expected "),
-    "starts not from 0": (
-        state(3, "starts", setting(0, 1)),
-        r"steps\[3\]\.state\.starts: expected increasing",
-    ),
+    "starts that fall": (state("3.starts", setting(1, 10**3)), "steps[3].state.starts: expected "),
+    "starts not from 0": (state("3.starts", setting(0, 1)), "steps[3].state.starts: expected increasing"),
     "bucket out of range": (
-        state(4, "buckets", setting((0, 0), 8)),
-        r"steps\[4\]\.state\.buckets: expected whole numbers from 0 to 7",
+        state("4.buckets", setting((0, 0), 8)),
+        "steps[4].state.buckets: expected whole numbers from 0 to 7",
     ),
     "another length of a sketch": (
-        state(4, "length", lambda a: np.array(2 * a)),
-        r"steps\[4\]\.state\.length: expected the length of a transform that has 3 numbers",
+        state("4.length", lambda a: np.array(2 * a)),
+        "steps[4].state.length: expected the length of a transform that has 3 numbers",
     ),
     "bucket below 0": (
-        state(4, "buckets", setting((1, 2), -1)),
-        r"steps\[4\]\.state\.buckets: expected whole numbers",
+        state("4.buckets", setting((1, 2), -1)),
+        "steps[4].state.buckets: expected whole numbers",
     ),
     "buckets of bools": (
-        state(4, "buckets", lambda a: a.astype(bool)),
-        r"steps\[4\]\.state\.buckets: expected numbers of int64, got bool",
+        state("4.buckets", lambda a: a.astype(bool)),
+        "steps[4].state.buckets: expected numbers of int64, got bool",
     ),
     "landmarks of bools": (
-        state(1, "landmarks", lambda a: a > 0),
-        r"steps\[1\]\.state\.landmarks: expected numbers of float32 or float64, got bool",
+        state("1.landmarks", lambda a: a > 0),
+        "steps[1].state.landmarks: expected numbers of float32 or float64, got bool",
     ),
     "landmarks in half precision": (
-        state(1, "landmarks", lambda a: a.astype(np.float16)),
-        r"steps\[1\]\.state\.landmarks: expected numbers of float32 or float64, got float16",
+        state("1.landmarks", lambda a: a.astype(np.float16)),
+        "steps[1].state.landmarks: expected numbers of float32 or float64, got float16",
     ),
 }
+"""A change of the content, and what is said of it, with … for any text."""
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_content_that_contradicts_itself_is_refused(name: str, good: bytes, tmp_path: Path) -> None:
-    edit, match = EDITS[name]
-    refused(edited(good, edit), tmp_path, match)
+def test_content_that_contradicts_itself_is_refused(name, good, tmp_path):
+    edit, said = EDITS[name]
+    refused(edited(good, edit), tmp_path, ".*".join(map(re.escape, said.split("…"))))
 
 
 # Numbers that no fit gives, but that a guarded map cannot turn into harm either: they load, and the transform
 # answers with finite numbers or with an error of kafeat.
 ODD = {
-    "width 0": state(0, "width", setting(0, 0.0)),
-    "huge frequencies": state(2, "frequencies", lambda a: a * 1e300),
-    "negative landmarks": state(1, "landmarks", lambda a: -a),
+    "width 0": state("0.width", setting(0, 0.0)),
+    "huge frequencies": state("2.frequencies", lambda a: a * 1e300),
+    "negative landmarks": state("1.landmarks", lambda a: -a),
 }
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_numbers_end_in_numbers_or_an_error(name: str, good: bytes, tmp_path: Path) -> None:
+def test_odd_numbers_end_in_numbers_or_an_error(name, good, tmp_path):
     path = tmp_path / "odd.joblib"
     path.write_bytes(edited(good, ODD[name]))
     try:
@@ -665,7 +630,7 @@ def test_odd_numbers_end_in_numbers_or_an_error(name: str, good: bytes, tmp_path
     assert np.isfinite(Z).all()
 
 
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder(tmp_path):
     with pytest.raises(kafeat.errors.SystemRefusedError, match="none.joblib"):
         kafeat.load(tmp_path / "none.joblib")
     with pytest.raises(kafeat.errors.KafeatError, match=tmp_path.name):
@@ -683,6 +648,6 @@ def _npy() -> object:
 
 
 @pytest.mark.parametrize("read", [_parquet, _npy])
-def test_no_memory_is_not_told_as_a_mistake_of_what_is_read(read) -> None:
+def test_no_memory_is_not_told_as_a_mistake_of_what_is_read(read):
     with pytest.raises(MemoryError, match="malloc failed"):
         read()

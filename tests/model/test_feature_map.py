@@ -1,7 +1,5 @@
 """A map applied: the same bytes however the rows are cut."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from tests.jobs.files import transform_file
 
 
 @pytest.mark.parametrize("chunk_rows", [1000, 2560, 8192])
-def test_bytes_do_not_depend_on_how_rows_in_memory_are_shared(tmp_path: Path, chunk_rows: int) -> None:
+def test_bytes_do_not_depend_on_how_rows_in_memory_are_shared(tmp_path, chunk_rows):
     """One, three and eight threads get chunks of different heights; a file is cut into chunks of full height."""
     X = np.random.default_rng(0).standard_normal((9001, 7)).astype(np.float32)
     step = {"kind": "fourier", "n_components": 300, "frequencies": "iid", "weights": "uniform"}
@@ -75,7 +73,7 @@ def test_a_place_that_does_not_fit_is_refused(small, out):
         fm.transform(X, out=out)
 
 
-def test_a_map_with_one_step_that_cannot_be_saved_has_no_digest() -> None:
+def test_a_map_with_one_step_that_cannot_be_saved_has_no_digest():
     X = np.random.default_rng(0).standard_normal((40, 3))
     steps = [{"kind": "standardize"}, {"kind": "nystroem", "kernel": lambda X, Y: X @ Y.T, "n_components": 3}]
     assert kafeat.fit({"steps": steps}, X).digest is None

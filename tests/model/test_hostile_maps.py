@@ -19,33 +19,33 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_fit_is_accepted_as_it_is(name: str) -> None:
+def test_a_fit_is_accepted_as_it_is(name):
     for dtype in ("float32", "float64"):
         assert outcome(good(name, dtype), rows(name)) == "numbers"
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_states_that_no_fit_gives(name: str) -> None:
+def test_states_that_no_fit_gives(name):
     met = [outcome(content, rows(name)) for _, content in of_states(good(name))]
     assert "refused" in met
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_recipes_that_the_state_does_not_fit(name: str) -> None:
+def test_recipes_that_the_state_does_not_fit(name):
     content, X = good(name), rows(name)
     rest = {key: value for key, value in content.items() if key != "steps"}
     for _, steps in of_entries({"steps": content["steps"]}, FEW):
         outcome({**rest, **steps}, X)
 
 
-def test_entries_of_other_types() -> None:
+def test_entries_of_other_types():
     content, X = good("normalize"), rows("normalize")
     for _, edited in of_entries(content, FEW):
         outcome(edited, X)
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_what_a_map_claims_costs_little_to_refuse_or_to_load(name: str) -> None:
+def test_what_a_map_claims_costs_little_to_refuse_or_to_load(name):
     content = CLAIMS[name]()
     tracemalloc.start()
     began = time.process_time()

@@ -76,7 +76,7 @@ def put(place: Place, value: Any) -> bytes:
 
 
 @pytest.mark.parametrize("value", [1, np.ones(3)], ids=["entry", "array"])
-def test_an_unknown_entry_of_every_dict(value: object) -> None:
+def test_an_unknown_entry_of_every_dict(value):
     dicts = [place for place, node in places(content()) if isinstance(node, dict)]
     assert len(dicts) > 20
     for place in dicts:
@@ -84,7 +84,7 @@ def test_an_unknown_entry_of_every_dict(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", ["unknown", {"unknown": np.ones((2, 2))}])
-def test_an_unknown_value_in_every_place(value: object) -> None:
+def test_an_unknown_value_in_every_place(value):
     """Names, words for what is missing, and numbers within bounds may be anything: such a model loads."""
     refusals = []
     for place, _ in places(content()):
@@ -98,7 +98,7 @@ def test_an_unknown_value_in_every_place(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [{1, 2}, (1, 2), np.array([1j]), np.array(["a"]), np.float64(1.0), b"x"])
-def test_content_that_no_model_of_this_version_has(value: object) -> None:
+def test_content_that_no_model_of_this_version_has(value):
     buffer = io.BytesIO()
     joblib.dump({**content(), "new": value}, buffer, protocol=4)
     payload = buffer.getvalue()
@@ -106,11 +106,11 @@ def test_content_that_no_model_of_this_version_has(value: object) -> None:
     assert refusal(data).endswith(ENDING)
 
 
-def test_a_damaged_model_of_this_version_is_not_called_one_of_another() -> None:
+def test_a_damaged_model_of_this_version_is_not_called_one_of_another():
     data = artifact.dumps({**content(), "kafeat": kafeat.__version__, "unknown": 1})
     assert "written by" not in refusal(data)
 
 
-def test_a_version_cannot_control_the_terminal() -> None:
+def test_a_version_cannot_control_the_terminal():
     data = artifact.dumps({**content(), "kafeat": "\x1b[31m" + "9" * 500})
     assert refusal(data).endswith(f": written by kafeat \ufffd[31m{'9' * 35}, this is {kafeat.__version__}")

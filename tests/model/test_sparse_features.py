@@ -31,7 +31,7 @@ def fit(
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("X", [SPARSE, DENSE, DENSE.astype(np.float32)], ids=["csr", "dense", "float32"])
 @pytest.mark.parametrize("steps", [[BINS], [{"kind": "minmax"}, BINS], [{"kind": "normalize"}, BINS]])
-def test_bins_are_those_of_transform(steps: list, X: object, dtype: str) -> None:
+def test_bins_are_those_of_transform(steps, X, dtype):
     fm = fit(*steps, dtype=dtype)
     Z, want = fm.transform_sparse(X), fm.transform(X)
     assert Z.format == "csr"
@@ -60,7 +60,7 @@ KEEP_ZEROS = {
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("X", [SPARSE, DENSE], ids=["csr", "dense"])
 @pytest.mark.parametrize("steps", KEEP_ZEROS.values(), ids=KEEP_ZEROS)
-def test_whatever_keeps_zeros_gives_sparse_rows(steps: list, X: object, dtype: str) -> None:
+def test_whatever_keeps_zeros_gives_sparse_rows(steps, X, dtype):
     fm = fit(*steps, dtype=dtype)
     Z, want = fm.transform_sparse(X), fm.transform(X)
     assert Z.nnz == np.count_nonzero(want) < 0.2 * want.size
@@ -68,9 +68,7 @@ def test_whatever_keeps_zeros_gives_sparse_rows(steps: list, X: object, dtype: s
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
-def test_homogeneous_is_scikit_learns_sampler_of_sparse_rows(
-    steps: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_homogeneous_is_scikit_learns_sampler_of_sparse_rows(steps, monkeypatch):
     sampler = AdditiveChi2Sampler(sample_steps=steps).fit(SPARSE)
     period = 2 * np.pi / (sampler.sample_interval or {1: 0.8, 2: 0.5, 3: 0.4}[steps])
     config = {**HOMOGENEOUS, "window": "uniform", "order": steps - 1, "period": period}
@@ -82,13 +80,13 @@ def test_homogeneous_is_scikit_learns_sampler_of_sparse_rows(
     np.testing.assert_allclose(Z.toarray(), peer.toarray(), rtol=0, atol=100 * np.finfo(float).eps)
 
 
-def test_categories_give_sparse_rows() -> None:
+def test_categories_give_sparse_rows():
     table = pa.table({"c": ["a", "b", "a", "c"]})
     fm = kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["c"]}]}, table)
     np.testing.assert_array_equal(fm.transform_sparse(table).toarray(), np.eye(3)[[0, 1, 0, 2]])
 
 
-def test_monomials_give_sparse_rows() -> None:
+def test_monomials_give_sparse_rows():
     fm = fit({"kind": "polynomial_features", "coef0": 0.0}, data=SPARSE[:, :20])
     Z, want = fm.transform_sparse(SPARSE[:, :20]), fm.transform(SPARSE[:, :20])
     np.testing.assert_array_equal(Z.toarray(), want)
@@ -96,7 +94,7 @@ def test_monomials_give_sparse_rows() -> None:
 
 
 @pytest.mark.parametrize("X", [SPARSE, DENSE], ids=["csr", "dense"])
-def test_a_projection_of_sparse_rows_is_that_of_transform_and_of_scikit_learn(X: object) -> None:
+def test_a_projection_of_sparse_rows_is_that_of_transform_and_of_scikit_learn(X):
     fm = fit(PROJECTION)
     Z, state = fm.transform_sparse(X), fm.chain.steps[0].state
     # at most 300 products a sum, in another order
@@ -111,7 +109,7 @@ def test_a_projection_of_sparse_rows_is_that_of_transform_and_of_scikit_learn(X:
 
 
 @pytest.mark.parametrize(("step", "transform"), OWN_WAY)
-def test_nothing_dense_is_made(step: dict, transform: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_dense_is_made(step, transform, monkeypatch):
     fm = fit(step)
     for name in ("apply", "apply_sparse"):
         monkeypatch.setattr(transform, name, lambda *_: pytest.fail("a dense chunk"), raising=False)
@@ -119,14 +117,14 @@ def test_nothing_dense_is_made(step: dict, transform: type, monkeypatch: pytest.
     assert fm.transform_sparse(SPARSE).shape == (500, fm.n_components)
 
 
-def test_no_rows() -> None:
+def test_no_rows():
     fm = fit(BINS)
     assert fm.transform_sparse(SPARSE[:0]).shape == (0, 2100)
 
 
 @pytest.mark.parametrize("step", [BINS, HOMOGENEOUS, {"kind": "log1p"}], ids=lambda step: step["kind"])
 @pytest.mark.parametrize("form", [sp.csr_array, np.asarray], ids=["csr", "dense"])
-def test_a_value_that_is_refused_is_named(form, step: dict) -> None:
+def test_a_value_that_is_refused_is_named(form, step):
     fm, bad = fit(step), DENSE.copy()
     bad[200, 3] = -1.0
     with pytest.raises(
@@ -147,13 +145,13 @@ def test_a_value_that_is_refused_is_named(form, step: dict) -> None:
         {"kind": "union", "maps": [{"steps": [BINS]}, {"steps": [{"kind": "standardize"}]}]},
     ],
 )
-def test_maps_with_dense_features_are_refused(step: dict) -> None:
+def test_maps_with_dense_features_are_refused(step):
     with pytest.raises(UsageError, match="sparse features: expected a last step that keeps zeros"):
         fit(step).transform_sparse(SPARSE)
 
 
 @pytest.mark.parametrize("step", [BINS, HOMOGENEOUS], ids=lambda step: step["kind"])
-def test_the_estimator_gives_them_where_asked_for(step: dict) -> None:
+def test_the_estimator_gives_them_where_asked_for(step):
     model = FeatureMap(step, sparse_output=True).fit(SPARSE)
     assert sp.issparse(model.transform(SPARSE))
     np.testing.assert_array_equal(
@@ -163,6 +161,6 @@ def test_the_estimator_gives_them_where_asked_for(step: dict) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_the_estimator_warns_of_a_projection_wider_than_its_input() -> None:
+def test_the_estimator_warns_of_a_projection_wider_than_its_input():
     with pytest.warns(KafeatWarning, match="301 outputs are more than 300 inputs"):
         FeatureMap({**PROJECTION, "n_components": 301}).fit(SPARSE)

@@ -9,6 +9,8 @@ import pytest
 from kafeat.runtime.ordered_map import ordered_map, prefetch
 
 JOBS = (1, 2, 4)
+whoever_works = pytest.mark.parametrize("joining", [False, True], ids=["apart", "joining"])
+"""Also with the calling thread among the workers."""
 
 
 @pytest.fixture(autouse=True)
@@ -22,8 +24,9 @@ def no_thread_is_left() -> Iterator[None]:
     assert threading.active_count() <= before
 
 
+@whoever_works
 @pytest.mark.parametrize("jobs", JOBS)
-def test_order_is_kept_although_the_first_is_the_slowest(jobs: int) -> None:
+def test_order_is_kept_although_the_first_is_the_slowest(jobs, joining):
     def worker():
         def work(i: int) -> int:
             time.sleep(0.02 if i % 4 == 0 else 0.0)
@@ -34,8 +37,9 @@ def test_order_is_kept_although_the_first_is_the_slowest(jobs: int) -> None:
     assert list(ordered_map(worker, iter(range(30)), jobs)) == [i * i for i in range(30)]
 
 
+@whoever_works
 @pytest.mark.parametrize("jobs", JOBS)
-def test_a_worker_that_cannot_be_made_says_why(jobs: int) -> None:
+def test_a_worker_that_cannot_be_made_says_why(jobs, joining):
     def worker():
         raise MemoryError("no room for its buffers")
 
@@ -43,12 +47,13 @@ def test_a_worker_that_cannot_be_made_says_why(jobs: int) -> None:
         list(ordered_map(worker, iter(range(30)), jobs))
 
 
+@whoever_works
 @pytest.mark.parametrize("jobs", JOBS)
-def test_no_items_no_results(jobs: int) -> None:
+def test_no_items_no_results(jobs, joining):
     assert list(ordered_map(lambda: lambda i: i, iter(()), jobs)) == []
 
 
-def test_every_thread_makes_one_worker_of_its_own() -> None:
+def test_every_thread_makes_one_worker_of_its_own():
     made: list[int] = []
     together = threading.Barrier(3, timeout=10)
 
@@ -68,7 +73,7 @@ def test_every_thread_makes_one_worker_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("jobs", JOBS)
-def test_look_ahead_is_bounded(jobs: int) -> None:
+def test_look_ahead_is_bounded(jobs):
     pulled, worst, done = 0, 0, 0
 
     def items() -> Iterator[int]:
@@ -83,8 +88,9 @@ def test_look_ahead_is_bounded(jobs: int) -> None:
     assert worst <= jobs + 1
 
 
+@whoever_works
 @pytest.mark.parametrize("jobs", JOBS)
-def test_the_first_error_in_order_is_raised(jobs: int) -> None:
+def test_the_first_error_in_order_is_raised(jobs, joining):
     def worker():
         def work(i: int) -> int:
             if i == 3:
@@ -104,7 +110,7 @@ def test_the_first_error_in_order_is_raised(jobs: int) -> None:
 
 
 @pytest.mark.parametrize("jobs", JOBS)
-def test_items_far_behind_an_error_are_not_started(jobs: int) -> None:
+def test_items_far_behind_an_error_are_not_started(jobs):
     started: list[int] = []
 
     def worker():
@@ -122,7 +128,7 @@ def test_items_far_behind_an_error_are_not_started(jobs: int) -> None:
 
 
 @pytest.mark.parametrize("jobs", JOBS)
-def test_an_error_of_the_items_comes_after_what_came_before_it(jobs: int) -> None:
+def test_an_error_of_the_items_comes_after_what_came_before_it(jobs):
     # rows 1 … 8192 hold a bad value, rows 8193 … cannot be read: the first of both is reported, whatever `jobs`
     def items() -> Iterator[int]:
         yield 0
@@ -146,20 +152,20 @@ def test_an_error_of_the_items_comes_after_what_came_before_it(jobs: int) -> Non
 
 
 @pytest.mark.parametrize("jobs", JOBS)
-def test_leaving_early_ends_the_threads(jobs: int) -> None:
+def test_leaving_early_ends_the_threads(jobs):
     results = ordered_map(lambda: lambda i: i, iter(range(1000)), jobs)
     assert next(results) == 0
     results.close()
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 5])
-def test_prefetch_gives_the_same_items(ahead: int) -> None:
+def test_prefetch_gives_the_same_items(ahead):
     assert list(prefetch(iter(range(200)), ahead)) == list(range(200))
     assert list(prefetch(iter(()), ahead)) == []
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 5])
-def test_prefetch_reads_ahead_and_not_too_far(ahead: int) -> None:
+def test_prefetch_reads_ahead_and_not_too_far(ahead):
     pulled = 0
 
     def items() -> Iterator[int]:
@@ -179,7 +185,7 @@ def test_prefetch_reads_ahead_and_not_too_far(ahead: int) -> None:
     assert worst <= ahead + 1
 
 
-def test_prefetch_carries_errors_over_behind_the_items() -> None:
+def test_prefetch_carries_errors_over_behind_the_items():
     def items() -> Iterator[int]:
         yield 1
         raise OSError("gone")
@@ -190,12 +196,12 @@ def test_prefetch_carries_errors_over_behind_the_items() -> None:
         next(reader)
 
 
-def test_prefetch_takes_exceptions_for_items_where_they_are_items() -> None:
+def test_prefetch_takes_exceptions_for_items_where_they_are_items():
     error = ValueError("just a value")
     assert list(prefetch(iter([error]), 1)) == [error]
 
 
-def test_leaving_a_prefetch_early_stops_and_closes_the_reader() -> None:
+def test_leaving_a_prefetch_early_stops_and_closes_the_reader():
     closed = threading.Event()
 
     def items() -> Iterator[int]:
@@ -210,7 +216,7 @@ def test_leaving_a_prefetch_early_stops_and_closes_the_reader() -> None:
     assert closed.wait(5)
 
 
-def test_both_together() -> None:
+def test_both_together():
     assert list(ordered_map(lambda: lambda i: -i, prefetch(iter(range(500)), 2), 3)) == [
         -i for i in range(500)
     ]

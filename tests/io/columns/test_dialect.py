@@ -60,14 +60,14 @@ def features(fm: FeatureMap, path: Path, **options: object) -> list[list[float]]
 
 
 @pytest.mark.parametrize("word", ["", " ", *NULLS, " NA "])
-def test_usual_words_are_missing_numbers_and_times(tmp_path: Path, word: str) -> None:
+def test_usual_words_are_missing_numbers_and_times(tmp_path, word):
     path = written(tmp_path, f"n,t\n1.5,2024-02-29T18:00\n{word},{word}\n2.5,2024-03-01T19:00\n")
     fm = fitted(date_parts(), path)
     assert features(fm, path) == [[1.5, 2, 29, 18], [-1, -1, -1, -1], [2.5, 3, 1, 19]]
 
 
 @pytest.mark.parametrize("word", ["na", "missing", "--", "+", "0x1", "N.A."])
-def test_other_words_are_refused_with_the_remedy(tmp_path: Path, word: str) -> None:
+def test_other_words_are_refused_with_the_remedy(tmp_path, word):
     path = written(tmp_path, f"n\n1\n{word}\n2\n3\n")
     with pytest.raises(
         DataError, match=r"row 2 \(index 1\), column 'n': expected a number, got .*--null-values"
@@ -84,12 +84,12 @@ def test_other_words_are_refused_with_the_remedy(tmp_path: Path, word: str) -> N
     assert features(fm, other, null_values=["NA"]) == [[1.0], [-1.0]]
 
 
-def test_a_number_may_stand_for_what_is_missing(tmp_path: Path) -> None:
+def test_a_number_may_stand_for_what_is_missing(tmp_path):
     path = written(tmp_path, "n\n1\n-999\n2\n")
     assert features(fitted(NUMBERS, path, null_values=["-999"]), path) == [[1.0], [-1.0], [2.0]]
 
 
-def test_text_keeps_such_words(tmp_path: Path) -> None:
+def test_text_keeps_such_words(tmp_path):
     path = written(tmp_path, "c,n\nNA,1\nb,2\n-,3\nb,?\n")
     said: list[str] = []
     config = {"steps": [{"kind": "one_hot", "columns": ["c"]}, IMPUTE]}
@@ -98,7 +98,7 @@ def test_text_keeps_such_words(tmp_path: Path) -> None:
     assert said == [f"{path}: 2 features: c, n; as categories: c; missing in the first rows: n (?: 1)"]
 
 
-def test_a_missing_number_without_impute_names_the_word(tmp_path: Path) -> None:
+def test_a_missing_number_without_impute_names_the_word(tmp_path):
     path = written(tmp_path, "n\n1\nNA\n2\n")
     with pytest.raises(DataError, match=r"got 'NA', which is read as null; impute as the first step"):
         fitted({"steps": [{"kind": "standardize"}]}, path)
@@ -109,7 +109,7 @@ COMMAS = [["1,5", "2", "-0,25"], ["1,234", "1,2", "7"], ["0,125", "12,5e3", "+3,
 
 @pytest.mark.parametrize("values", COMMAS)
 @pytest.mark.parametrize("delimiter", [";", "\t", ","])
-def test_decimal_commas_are_found(tmp_path: Path, values: list[str], delimiter: str) -> None:
+def test_decimal_commas_are_found(tmp_path, values, delimiter):
     rows = [delimiter.join((f'"{value}"' if delimiter == "," else value, "1.5")) for value in values]
     path = written(tmp_path, "\n".join([f"n{delimiter}p", *rows, f"NA{delimiter}2.5"]) + "\n")
     said: list[str] = []
@@ -136,9 +136,7 @@ UNCLEAR = [
 
 
 @pytest.mark.parametrize(("values", "message"), UNCLEAR)
-def test_what_may_be_a_thousands_separator_is_refused(
-    tmp_path: Path, values: list[str], message: str
-) -> None:
+def test_what_may_be_a_thousands_separator_is_refused(tmp_path, values, message):
     path = written(tmp_path, "n;c\n" + "".join(f"{value};a\n" for value in values))
     with pytest.raises(DataError, match=rf"column 'n': row \d \(index \d\): .*{message}"):
         fitted(NUMBERS, path, delimiter=";")
@@ -150,7 +148,7 @@ def test_what_may_be_a_thousands_separator_is_refused(
     )
 
 
-def test_the_option_settles_the_decimal_mark(tmp_path: Path) -> None:
+def test_the_option_settles_the_decimal_mark(tmp_path):
     path = written(tmp_path, "n;p\n1,234;1012.3\n5,678;1013.5\n")
     assert features(fitted(NUMBERS, path, delimiter=";", decimal=","), path, delimiter=";") == [
         [1.234, 1012.3], [5.678, 1013.5],
@@ -271,7 +269,7 @@ def test_options_that_contradict_the_values_are_refused(tmp_path: Path) -> None:
         fitted(NUMBERS, path, decimal=",", thousands=",")
 
 
-def test_a_file_with_another_decimal_mark_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_another_decimal_mark_is_refused(tmp_path):
     commas, points = written(tmp_path, 'n\n"1,5"\n'), written(tmp_path, "n\n1.5\n", "p.csv")
     by_commas, by_points = fitted(NUMBERS, commas), fitted(NUMBERS, points)
     with pytest.raises(DataError, match=r"p\.csv: row 1 .*got '1\.5'; --decimal \. reads decimal points"):
@@ -281,7 +279,7 @@ def test_a_file_with_another_decimal_mark_is_refused(tmp_path: Path) -> None:
     assert features(by_commas, points, decimal=".") == features(by_points, commas, decimal=",") == [[1.5]]
 
 
-def test_labels_are_read_as_features_are(tmp_path: Path) -> None:
+def test_labels_are_read_as_features_are(tmp_path):
     path = written(tmp_path, "x;y\n" + "".join(f"{i};{i % 7},5\n" for i in range(50)))
     config = {"steps": [{"kind": "standardize"}, {"kind": "ridge"}]}
     with InputOptions(delimiter=";").open(parse_location(path)) as source:
@@ -303,7 +301,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("text", "form"), FORMS.items())
-def test_common_forms_of_dates(tmp_path: Path, text: str, form: str) -> None:
+def test_common_forms_of_dates(tmp_path, text, form):
     path = written(tmp_path, f't,n\n"{text}",1\nNA,2\n')
     fm = fitted(date_parts(), path)
     assert features(fm, path) == [[1, 12, 24, 18], [2, -1, -1, -1]]
@@ -323,7 +321,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize(("text", "form"), ASKED.items())
-def test_other_forms_are_asked_for(tmp_path: Path, text: str, form: str) -> None:
+def test_other_forms_are_asked_for(tmp_path, text, form):
     path = written(tmp_path, f't,n\n"{text}",1\n')
     with pytest.raises(DataError, match="column 't': expected .*--date-format"):
         fitted(date_parts(), path)
@@ -339,13 +337,13 @@ def re_hour(form: str) -> bool:
 @pytest.mark.parametrize(
     "form", ["%d.%m", "%Q.%m.%Y", "%d.%d.%m.%Y", "", "%s %d", "d.m.Y", "%d.%m.%Y%", "%d.%m.%Y\n"]
 )
-def test_other_formats_are_refused(tmp_path: Path, form: str) -> None:
+def test_other_formats_are_refused(tmp_path, form):
     path = written(tmp_path, "t,n\n2024-02-29,1\n")
     with pytest.raises(UsageError, match="--date-format: expected %s, or year, month and day"):
         fitted(date_parts(), path, date_format=[form])
 
 
-def test_days_and_months_that_look_alike_are_refused(tmp_path: Path) -> None:
+def test_days_and_months_that_look_alike_are_refused(tmp_path):
     path = written(tmp_path, "t,n\n01/02/2013,1\n11/12/2013,2\n")
     with pytest.raises(
         DataError,
@@ -357,9 +355,7 @@ def test_days_and_months_that_look_alike_are_refused(tmp_path: Path) -> None:
     assert features(fitted(date_parts(), path, date_format=["%d/%m/%Y"]), path)[0] == [1, 2, 1, 0]
 
 
-def test_random_tables_are_read_right_or_refused_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_tables_are_read_right_or_refused_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
     fuzz = importlib.import_module("fuzz_dialects")
     rng, found = random.Random(34), Counter[str]()
@@ -373,7 +369,7 @@ def test_random_tables_are_read_right_or_refused_with_the_remedy(
     assert min(found["right"], found["refused"]) > 10
 
 
-def test_a_form_is_that_of_most_values() -> None:
+def test_a_form_is_that_of_most_values():
     texts = ["24.12.2013", "01.02.2013", "soon", "NA"]
     assert guess_dates(texts, Asked()) == ("%d.%m.%Y", 2 / 3, "")
     assert guess_dates([], Asked()).form == "%Y-%m-%d"
@@ -383,7 +379,7 @@ def test_a_form_is_that_of_most_values() -> None:
 @pytest.mark.parametrize(
     "form", ["%Y-%m-%d" + 7 * "%a", "%a%d.%m.%Y%a", "%d.%m.%Y %f%f", "%Y%m%d%d", "%b%B %d %Y"]
 )
-def test_a_form_has_each_letter_once(form: str) -> None:
+def test_a_form_has_each_letter_once(form):
     with pytest.raises(ValueError, match=rf"letters of strftime, each of them once, got '{re.escape(form)}'"):
         time_pattern(form)
     assert time_pattern("%d%%%m%%%Y").fullmatch("24%12%2013")  # a sign of its own
@@ -391,7 +387,7 @@ def test_a_form_has_each_letter_once(form: str) -> None:
 
 # With an exponential or quadratic search each of these takes hours, in which no signal is heard.
 @pytest.mark.timeout(60)
-def test_no_long_text_is_tried_in_every_way() -> None:
+def test_no_long_text_is_tried_in_every_way():
     long = 50_000 * "1"
     for word in (f"{long}x", f"{long}.{long}x", f"{long}e"):
         assert "null-values" in USUAL.remedy(word, may_miss=True)
@@ -422,7 +418,7 @@ ALL = ("year", "month", "day", "weekday", "hour", "minute", "second", "days")
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_with_a_named_zone_all_formats_give_the_same_bytes(tmp_path: Path, zone: str) -> None:
+def test_with_a_named_zone_all_formats_give_the_same_bytes(tmp_path, zone):
     local = [time.astimezone(ZoneInfo(zone)) for time in INSTANTS]
     want = [[t.month, t.day, t.hour] for t in local]
     rows = [time.astimezone(ZoneInfo(ZONES[i % 4])).isoformat() for i, time in enumerate(INSTANTS)]
@@ -457,7 +453,7 @@ def test_with_a_named_zone_all_formats_give_the_same_bytes(tmp_path: Path, zone:
     assert by_place.transform(seconds).tolist() == want
 
 
-def test_hours_stay_as_they_are_written(tmp_path: Path) -> None:
+def test_hours_stay_as_they_are_written(tmp_path):
     path = written(
         tmp_path,
         "t\n2013-06-14T16:00-04:00\n2013-12-14 16:00:00.5-05:00\n2013-12-14T16:00Z\n2013-12-14 16:00\n",
@@ -470,7 +466,7 @@ def test_hours_stay_as_they_are_written(tmp_path: Path) -> None:
     assert [row[2] for row in features(fitted(date_parts(timezone="UTC"), path), path)] == [20, 21, 16, 16]
 
 
-def test_instants_get_the_hours_of_their_zone_which_the_map_keeps(tmp_path: Path) -> None:
+def test_instants_get_the_hours_of_their_zone_which_the_map_keeps(tmp_path):
     def table(zone: str) -> Path:
         path = tmp_path / f"{zone[:3]}.parquet"
         pq.write_table(pa.table({"t": pa.array(INSTANTS, pa.timestamp("us", zone))}), path)
@@ -491,12 +487,12 @@ def test_instants_get_the_hours_of_their_zone_which_the_map_keeps(tmp_path: Path
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "EST5EDT6", "../etc/passwd", "local", ""])
-def test_other_zones_are_refused(zone: str) -> None:
+def test_other_zones_are_refused(zone):
     with pytest.raises(ConfigError, match=r"steps\[0\]\.timezone.*expected keep, UTC or a name such as"):
         load_config(date_parts(timezone=zone))
 
 
-def test_what_a_map_records_of_text() -> None:
+def test_what_a_map_records_of_text():
     table = pa.table({"n": [1.0], "t": [datetime(2024, 2, 29)]})
     columns = kafeat.fit(date_parts(timezone="Asia/Tokyo"), table).columns
     plain = columns.to_plain()
@@ -518,7 +514,7 @@ def test_what_a_map_records_of_text() -> None:
         Columns.from_plain({**plain, "dialect": []})
 
 
-def test_maps_that_record_no_dialect_read_as_they_did(tmp_path: Path) -> None:
+def test_maps_that_record_no_dialect_read_as_they_did(tmp_path):
     path = written(tmp_path, "n,t\n1,2013-06-14T16:00-04:00\n-,1371240000\n")
     fm = fitted(date_parts(), written(tmp_path, "n,t\n1,2013-06-14\n", "y.csv"))
     content = artifact.loads(fm.dumps(), "new")
@@ -535,12 +531,12 @@ def test_maps_that_record_no_dialect_read_as_they_did(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["inf", "+Infinity"])
-def test_a_word_for_infinity_may_stand_for_what_is_missing(tmp_path: Path, value: str) -> None:
+def test_a_word_for_infinity_may_stand_for_what_is_missing(tmp_path, value):
     path = written(tmp_path, f"n\n1\n{value}\n2\n")
     assert features(fitted(NUMBERS, path, null_values=[value]), path) == [[1.0], [-1.0], [2.0]]
 
 
-def test_words_for_what_is_missing_have_no_spaces_around_them(tmp_path: Path) -> None:
+def test_words_for_what_is_missing_have_no_spaces_around_them(tmp_path):
     path = written(tmp_path, "n,k\n1,1\n -999 ,2\n,3\n")
     assert features(fitted(NUMBERS, path, null_values=[" -999 ", ""]), path) == [[1, 1], [-1, 2], [-1, 3]]
     only_empty = fitted(NUMBERS, written(tmp_path, "n,k\n1,1\n,2\n", "y.csv"), null_values=[""])
@@ -551,7 +547,7 @@ LONG = 1 << 17
 """Rows that are more than the first bytes, which are looked at."""
 
 
-def test_whole_numbers_beside_decimal_commas_may_get_one_later(tmp_path: Path) -> None:
+def test_whole_numbers_beside_decimal_commas_may_get_one_later(tmp_path):
     first = "n;k\n" + "1,50000;2\n" * LONG
     fm = fitted(NUMBERS, written(tmp_path, first + "2,5;2,25\n"), delimiter=";")
     assert fm.columns.dialect["decimal_commas"] == ["n", "k"]
@@ -563,7 +559,7 @@ def test_whole_numbers_beside_decimal_commas_may_get_one_later(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_the_option_holds_for_a_column_that_begins_with_empty_fields(tmp_path: Path, suffix: str) -> None:
+def test_the_option_holds_for_a_column_that_begins_with_empty_fields(tmp_path, suffix):
     fm = fitted(NUMBERS, written(tmp_path, "n,k\n1.5,2.5\n", "y.csv"))
     header, row, last = "n;k", "1,50000;", "1,5;2,25"
     if suffix == ".jsonl":
@@ -572,7 +568,7 @@ def test_the_option_holds_for_a_column_that_begins_with_empty_fields(tmp_path: P
     assert features(fm, path, delimiter=";", decimal=",")[-1] == [1.5, 2.25]
 
 
-def test_a_later_file_is_read_with_the_mark_that_the_option_tells(tmp_path: Path) -> None:
+def test_a_later_file_is_read_with_the_mark_that_the_option_tells(tmp_path):
     fm = fitted(NUMBERS, written(tmp_path, "n\n1.5\n", "y.csv"))
     for text, message in (
         ("n\n1.234\n", "row 1 .*got '1.234'; --thousands . reads 1234"),
@@ -583,19 +579,19 @@ def test_a_later_file_is_read_with_the_mark_that_the_option_tells(tmp_path: Path
     assert features(fm, written(tmp_path, "n\n1.234\n"), decimal=",", thousands=".") == [[1234.0]]
 
 
-def test_a_date_format_holds_where_no_value_tells_the_form(tmp_path: Path) -> None:
+def test_a_date_format_holds_where_no_value_tells_the_form(tmp_path):
     text = "n,t\n" + "1,      \n" * LONG + "1,05/06/2024\n"
     fm = fitted(date_parts(), written(tmp_path, text), date_format=["%d/%m/%Y"])
     assert features(fm, tmp_path / "x.csv")[-1] == [1, 6, 5, 0]
     assert features(fm, tmp_path / "x.csv", date_format=["%m/%d/%Y"])[-1] == [1, 5, 6, 0]
 
 
-def test_numbers_of_json_need_no_comma_beside_text_with_commas(tmp_path: Path) -> None:
+def test_numbers_of_json_need_no_comma_beside_text_with_commas(tmp_path):
     path = written(tmp_path, '{"n": "1,5", "k": 1.234}\n{"n": "2,5", "k": 2.345}\n', "x.jsonl")
     assert features(fitted(NUMBERS, path), path) == [[1.5, 1.234], [2.5, 2.345]]
 
 
-def test_a_label_of_fractions_after_whole_numbers_names_the_remedy(tmp_path: Path) -> None:
+def test_a_label_of_fractions_after_whole_numbers_names_the_remedy(tmp_path):
     path = written(tmp_path, "n,y\n" + "1,2\n" * 4 * LONG + "1,2.5\n")
     config = load_config({"steps": [{"kind": "impute"}, {"kind": "ridge"}]})
     with (

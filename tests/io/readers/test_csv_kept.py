@@ -77,12 +77,12 @@ def kept(fm: FeatureMap, folder: Path, values: list[str], ending: str) -> list[o
         ([], "string"),
     ],
 )  # fmt: skip
-def test_a_type_is_inferred_only_where_it_loses_nothing(values: list[str], kind: str) -> None:
+def test_a_type_is_inferred_only_where_it_loses_nothing(values, kind):
     assert inferred(values) == kind
 
 
 @pytest.mark.parametrize("ending", ["arrow", "parquet", "jsonl"])
-def test_text_that_is_no_number_stays_as_it_is(fm: FeatureMap, tmp_path: Path, ending: str) -> None:
+def test_text_that_is_no_number_stays_as_it_is(fm, tmp_path, ending):
     values = ["1.5", "9007199254740993", "007", " 5", "1e400", "null", "NaN", ""]
     assert kept(fm, tmp_path, values, ending) == values
 
@@ -91,16 +91,14 @@ def test_text_that_is_no_number_stays_as_it_is(fm: FeatureMap, tmp_path: Path, e
 @pytest.mark.parametrize(
     "late", ["9007199254740993", "1e400", "1e-400", "0.1234567890123456789", "007.5", "+5", " 5", "x"]
 )
-def test_a_late_value_that_the_type_would_change_is_refused(
-    fm: FeatureMap, tmp_path: Path, late: str, ending: str
-) -> None:
+def test_a_late_value_that_the_type_would_change_is_refused(fm, tmp_path, late, ending):
     message = rf"row {FIRST + 1} \(index {FIRST}\), column 'k': expected float64 as in the first rows, got '{late[0]}"
     with pytest.raises(DataError, match=message.replace("+", r"\+") + ".*; a CSV output keeps it as it is"):
         kept(fm, tmp_path, ["1.5"] * FIRST + [late], ending)
     assert not (tmp_path / f"out.{ending}").exists()
 
 
-def test_doubles_come_back_whatever_their_digits(fm: FeatureMap, tmp_path: Path) -> None:
+def test_doubles_come_back_whatever_their_digits(fm, tmp_path):
     """Every way to write a double such that it reads back keeps the column a number."""
     bits = np.random.default_rng(0).integers(0, 2**64, 2000, dtype=np.uint64)
     doubles = bits.view(np.float64)

@@ -48,7 +48,7 @@ def data(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])
-def test_a_fit_on_parts_is_a_fit_on_one_file(format: str, data: dict[str, str]) -> None:
+def test_a_fit_on_parts_is_a_fit_on_one_file(format, data):
     parts, one = kafeat.fit(CONFIG, data[format], "y"), kafeat.fit(CONFIG, data["one.parquet"], "y")
     X = table(50, 99).drop(["y"])
     assert np.array_equal(parts.transform(X), one.transform(X))
@@ -56,16 +56,14 @@ def test_a_fit_on_parts_is_a_fit_on_one_file(format: str, data: dict[str, str]) 
     assert parts.provenance.rows_fitted == 40
 
 
-def test_npy_parts_are_matched_by_position(data: dict[str, str]) -> None:
+def test_npy_parts_are_matched_by_position(data):
     config = {**CONFIG, "columns": {"exclude": ["c3"]}}
     X = np.column_stack([column.to_numpy() for column in table(50, 99).columns])
     one = kafeat.fit(config, np.concatenate([np.load(path) for path in sorted(Path(data["npy"]).iterdir())]))
     assert np.array_equal(kafeat.fit(config, data["npy"]).transform(X), one.transform(X))
 
 
-def test_a_sample_leaves_blocks_without_it_unread(
-    data: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_leaves_blocks_without_it_unread(data, monkeypatch):
     read: list[int] = []
     pieces = ParquetReader.pieces
 
@@ -83,9 +81,7 @@ def test_a_sample_leaves_blocks_without_it_unread(
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 @pytest.mark.slow
-def test_an_evaluation_of_parts_is_one_of_the_whole(
-    format: str, data: dict[str, str], tmp_path: Path
-) -> None:
+def test_an_evaluation_of_parts_is_one_of_the_whole(format, data, tmp_path):
     kafeat.fit(CONFIG, data["one.parquet"], "y").save(tmp_path / "map.joblib")
     told = [
         kafeat.evaluate(tmp_path / "map.joblib", data[which], "y", rows=100)
@@ -95,7 +91,7 @@ def test_an_evaluation_of_parts_is_one_of_the_whole(
     assert [told[0][key] for key in keys] == [told[1][key] for key in keys]
 
 
-def test_features_of_parts_are_verified_as_a_whole(data: dict[str, str], tmp_path: Path) -> None:
+def test_features_of_parts_are_verified_as_a_whole(data, tmp_path):
     model, out = str(tmp_path / "map.joblib"), tmp_path / "out"
     kafeat.fit(CONFIG, data["parquet"], "y").save(model)
     transform_parts(model, data["parquet"], out)
@@ -107,7 +103,7 @@ def test_features_of_parts_are_verified_as_a_whole(data: dict[str, str], tmp_pat
         verify_file(model, data["parquet"], out)
 
 
-def test_a_mistake_is_told_by_its_part_and_its_row_there(data: dict[str, str]) -> None:
+def test_a_mistake_is_told_by_its_part_and_its_row_there(data):
     bad = table(10, 5).set_column(1, "x1", pa.array([1.0] * 4 + [float("inf")] * 6))
     pq.write_table(bad, f"{data['parquet']}/p2.parquet")
     with pytest.raises(
@@ -116,7 +112,7 @@ def test_a_mistake_is_told_by_its_part_and_its_row_there(data: dict[str, str]) -
         kafeat.fit({**CONFIG, "fit_rows": "all"}, data["parquet"], "y")
 
 
-def test_a_value_that_a_step_refuses_is_told_by_its_part(data: dict[str, str]) -> None:
+def test_a_value_that_a_step_refuses_is_told_by_its_part(data):
     positive = pa.table(dict(zip("abc", np.ones((3, 20)), strict=True)))
     folder = Path(data["parquet"]).parent / "counts"
     folder.mkdir()
@@ -127,7 +123,7 @@ def test_a_value_that_a_step_refuses_is_told_by_its_part(data: dict[str, str]) -
 
 
 @pytest.mark.parametrize("change", ["lacks", "wider"])
-def test_a_part_with_other_columns_is_told(change: str, data: dict[str, str]) -> None:
+def test_a_part_with_other_columns_is_told(change, data):
     if change == "lacks":
         pq.write_table(table(5, 1).drop(["x1"]), f"{data['parquet']}/p2.parquet")
         with pytest.raises(DataError, match=r"p2.parquet: expected the column"):
@@ -153,9 +149,7 @@ MAP = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
     ],
     ids=lambda column: str(column.type),
 )  # fmt: skip
-def test_a_part_whose_column_is_of_another_type_is_told(
-    tmp_path: Path, other: pa.Array, listed: bool, ending: str
-) -> None:
+def test_a_part_whose_column_is_of_another_type_is_told(tmp_path, other, listed, ending):
     """As the same part by itself is: dates and times are no numbers there."""
     own = pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2)) if listed else pa.array([1.0])
     for name, column in (("a", own), ("b", other)):
@@ -168,7 +162,7 @@ def test_a_part_whose_column_is_of_another_type_is_told(
         kafeat.fit({"steps": [{"kind": "standardize"}]}, tmp_path)
 
 
-def test_the_labels_of_all_parts_are_numbers_or_all_are_text(tmp_path: Path) -> None:
+def test_the_labels_of_all_parts_are_numbers_or_all_are_text(tmp_path):
     for name, labels in (("a", [0, 1] * 8), ("b", ["0", "1"] * 8)):
         pq.write_table(pa.table({"x": np.arange(16.0), "y": labels}), tmp_path / f"{name}.parquet")
     message = r"b.parquet: label 'y': expected numbers, as .*a.parquet has, got text"
@@ -178,7 +172,7 @@ def test_the_labels_of_all_parts_are_numbers_or_all_are_text(tmp_path: Path) -> 
         kafeat.evaluate(config={"steps": [{"kind": "standardize"}]}, data=str(tmp_path), label="y")
 
 
-def test_sparse_parts_are_as_wide_as_the_widest(tmp_path: Path) -> None:
+def test_sparse_parts_are_as_wide_as_the_widest(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.libsvm").write_text("1 1:0.5 3:1\n0 2:1\n" * 20)
     (tmp_path / "in" / "b.libsvm").write_text("1 1:0.25 5:2\n" * 20)
@@ -197,7 +191,7 @@ def test_sparse_parts_are_as_wide_as_the_widest(tmp_path: Path) -> None:
     ]
 
 
-def test_the_digest_follows_names_sizes_and_ends(data: dict[str, str]) -> None:
+def test_the_digest_follows_names_sizes_and_ends(data):
     def digest() -> str:
         with InputOptions().open(parse_location(data["parquet"])) as source:
             return source.digest()
@@ -220,17 +214,13 @@ def test_the_digest_follows_names_sizes_and_ends(data: dict[str, str]) -> None:
         ("parquet/*.csv", SystemRefusedError, "expected a file, or files of that pattern, got nothing"),
     ],
 )
-def test_nothing_there_is_told(
-    place: str, error: type[Exception], message: str, data: dict[str, str], tmp_path: Path
-) -> None:
+def test_nothing_there_is_told(place, error, message, data, tmp_path):
     with pytest.raises(error, match=message):
         InputOptions().open(parse_location(f"{tmp_path}/{place}"))
 
 
 @pytest.mark.timeout(60)  # tried in every way, 12 of them at 26 levels take days
-def test_a_pattern_of_many_folders_is_that_of_the_shell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pattern_of_many_folders_is_that_of_the_shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for depth in (0, 1, 3, 26):
         folder = tmp_path / "in" / "/".join(depth * "a")

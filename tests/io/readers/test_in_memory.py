@@ -91,7 +91,7 @@ def fm() -> kafeat.FeatureMap:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_rows_are_the_same_numbers_in_every_type(name: str, fm: kafeat.FeatureMap) -> None:
+def test_rows_are_the_same_numbers_in_every_type(name, fm):
     expected = (X - X.mean(axis=0)) / X.std(axis=0)
     np.testing.assert_allclose(fm.transform(ROWS[name]()), expected, rtol=1e-12)
     np.testing.assert_array_equal(fm.matrix(ROWS[name]()), X)
@@ -101,7 +101,7 @@ def test_rows_are_the_same_numbers_in_every_type(name: str, fm: kafeat.FeatureMa
 @pytest.mark.parametrize(
     "name", ["__array__", "structs", "__arrow_c_array__ of lists", "__arrow_c_stream__, read once"]
 )
-def test_studies_read_rows_of_every_type(name: str) -> None:
+def test_studies_read_rows_of_every_type(name):
     tuning = kafeat.tune(ROWS[name](), ArrayOnly(Y), columns=4, trials=1)
     assert tuning.fit().n_features_in == 3
     config = {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}]}
@@ -124,20 +124,20 @@ LABELS = {
 
 
 @pytest.mark.parametrize("name", LABELS)
-def test_labels_are_the_same_numbers_in_every_type(name: str) -> None:
+def test_labels_are_the_same_numbers_in_every_type(name):
     config = {"steps": [{"kind": "standardize"}, {"kind": "ridge", "penalty": 1e-9}]}
     fitted = kafeat.fit(config, X, label=LABELS[name](Y))
     np.testing.assert_allclose(fitted.predict(X), Y, atol=1e-3)  # a linear label; the features are float32
 
 
-def test_text_of_numpy_is_a_label() -> None:
+def test_text_of_numpy_is_a_label():
     words = np.where(Y > 0.0, "b", "a")
     config = {"steps": [{"kind": "standardize"}, {"kind": "ridge"}]}
     for kind in ("U", "O", np.dtypes.StringDType()):
         assert kafeat.fit(config, X, label=words.astype(kind)).classes.tolist() == ["a", "b"]
 
 
-def test_masked_numbers_are_missing(fm: kafeat.FeatureMap) -> None:
+def test_masked_numbers_are_missing(fm):
     masked = np.ma.array(X, mask=np.arange(90).reshape(30, 3) == 4)
     with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'c1': expected a finite number, got nan"):
         fm.transform(masked)
@@ -150,7 +150,7 @@ def test_masked_numbers_are_missing(fm: kafeat.FeatureMap) -> None:
         kafeat.fit(config, X, label=np.ma.array(["a", "b"] * 15, mask=np.arange(30) == 2))
 
 
-def test_a_row_of_structs_without_a_value_is_missing(fm: kafeat.FeatureMap) -> None:
+def test_a_row_of_structs_without_a_value_is_missing(fm):
     gaps = pa.StructArray.from_arrays(
         STRUCTS.flatten(), TABLE.column_names, mask=pa.array(np.arange(30) == 1)
     )
@@ -188,13 +188,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_table_is_refused(name: str, fm: kafeat.FeatureMap) -> None:
+def test_what_is_no_table_is_refused(name, fm):
     data, kind, match = REFUSED[name]
     with pytest.raises(kind, match=match):
         fm.transform(data)
 
 
 @pytest.mark.parametrize("label", [3.0, {"y": 1}, csr_array(Y[:, None]), NeedsGradient()])
-def test_what_is_no_label_is_refused(label: object) -> None:
+def test_what_is_no_label_is_refused(label):
     with pytest.raises(KafeatError, match="label: expected an array, got "):
         kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "ridge"}]}, X, label=label)

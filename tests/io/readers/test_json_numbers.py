@@ -41,7 +41,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_lines_of_json(name: str, model: kafeat.FeatureMap, tmp_path: Path) -> None:
+def test_lines_of_json(name, model, tmp_path):
     source = lines(tmp_path / "x.jsonl", [FILES[name](a, b) for a, b in X])
     kafeat.transform(source, tmp_path / "z.npy", model=model)
     np.testing.assert_allclose(np.load(tmp_path / "z.npy"), EXPECTED, rtol=1e-12)
@@ -51,7 +51,7 @@ def test_lines_of_json(name: str, model: kafeat.FeatureMap, tmp_path: Path) -> N
             np.testing.assert_allclose(fitted.transform(X), EXPECTED, rtol=1e-12)
 
 
-def test_other_formats_and_tables_in_memory(model: kafeat.FeatureMap, tmp_path: Path) -> None:
+def test_other_formats_and_tables_in_memory(model, tmp_path):
     table = pa.table({"a": X[:, 0], "b": X[:, 1]})
     pq.write_table(table, tmp_path / "x.parquet")
     np.save(tmp_path / "x.npy", X)
@@ -63,7 +63,7 @@ def test_other_formats_and_tables_in_memory(model: kafeat.FeatureMap, tmp_path: 
 
 
 @pytest.mark.parametrize("written", ["z.csv", "z.parquet", "z.jsonl"])
-def test_a_kept_column_is_a_copy(written: str, model: kafeat.FeatureMap, tmp_path: Path) -> None:
+def test_a_kept_column_is_a_copy(written, model, tmp_path):
     source = lines(tmp_path / "x.jsonl", [FILES["numbers"](a, b) for a, b in X])
     kafeat.transform(source, tmp_path / written, model=model, keep=["b", "a"])
     again = kafeat.fit({**CONFIG, "columns": {"include": ["a", "b"]}}, tmp_path / written)
@@ -73,13 +73,13 @@ def test_a_kept_column_is_a_copy(written: str, model: kafeat.FeatureMap, tmp_pat
         assert (first["a"], first["b"]) == (X[0, 0], X[0, 1])
 
 
-def test_text_with_a_point_is_still_unclear(model: kafeat.FeatureMap, tmp_path: Path) -> None:
+def test_text_with_a_point_is_still_unclear(model, tmp_path):
     source = lines(tmp_path / "x.jsonl", ['{"a": 0.5, "b": 1.0}', '{"a": "1.234", "b": 1.0}'])
     with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'a': expected a number, got '1\.234'"):
         kafeat.transform(source, tmp_path / "z.csv", model=model)
 
 
-def test_categories_that_are_numbers_are_found_in_every_format(tmp_path: Path) -> None:
+def test_categories_that_are_numbers_are_found_in_every_format(tmp_path):
     halves = [0.5 + i % 3 for i in range(12)]
     rows = ["a;b", *(f"{comma(a)};{comma(b)}" for (a, _), b in zip(X, halves, strict=True))]
     config = {"dtype": "float64", "steps": [{"kind": "one_hot", "columns": ["b"]}]}

@@ -432,7 +432,7 @@ def test_keys_that_differ_from_row_to_row_take_no_more_memory_than_rows_of_a_tab
 
 
 @pytest.mark.parametrize("values", [[1.5, "NA", 2.5], ["1,5", "NA", "2,25"], ["1.5", None, "2"]])
-def test_labels_in_strings_are_read_as_those_of_csv(tmp_path: Path, values: list[object]) -> None:
+def test_labels_in_strings_are_read_as_those_of_csv(tmp_path, values):
     rows = [{"n": i, "y": value} for i, value in enumerate(values)]
     (tmp_path / "x.jsonl").write_bytes(as_lines(rows))
     (tmp_path / "x.csv").write_bytes(as_csv(rows, ["n", "y"]))

@@ -1,7 +1,6 @@
 """A NUL byte is refused in every text, wherever it stands, and no CSV is written with one."""
 
 import gzip
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +23,7 @@ LINES = {
 @pytest.mark.parametrize("suffix", LINES)
 @pytest.mark.parametrize("place", [20, LOOK - 1, LOOK, LOOK + 5, 3 * LOOK // 2])
 @pytest.mark.parametrize("rule", ["error", "drop"])
-def test_a_nul_is_refused_wherever_it_is(tmp_path: Path, suffix: str, place: int, rule: str) -> None:
+def test_a_nul_is_refused_wherever_it_is(tmp_path, suffix, place, rule):
     """Arrow takes it as a character of a text. The column with it need not be read."""
     head, line = LINES[suffix]
     text = bytearray(head + line * (2 * LOOK // len(line)))
@@ -37,7 +36,7 @@ def test_a_nul_is_refused_wherever_it_is(tmp_path: Path, suffix: str, place: int
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int8(), pa.large_string())])
-def test_no_csv_has_a_nul(tmp_path: Path, kind: pa.DataType) -> None:
+def test_no_csv_has_a_nul(tmp_path, kind):
     table = pa.table({"x": [1.0, 2.0], "id": pa.array(["a", "b\0c"]).cast(kind)})
     source = tmp_path / "in.parquet"
     pq.write_table(table, source)

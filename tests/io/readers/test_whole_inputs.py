@@ -95,9 +95,7 @@ def lying(
         ({"rows": FEWER, "groups": FEWER // 2}, "column 'a': expected 12,000 values in row group 1, .* got 20,000"),
     ],
 )  # fmt: skip
-def test_a_footer_that_promises_other_rows_is_refused(
-    fm: FeatureMap, tmp_path: Path, lie: dict[str, int], message: str, ending: str
-) -> None:
+def test_a_footer_that_promises_other_rows_is_refused(fm, tmp_path, lie, message, ending):
     lying(tmp_path / "in.parquet", **lie)
     with pytest.raises(DataError, match=f"in.parquet: {message}"):
         transform_file(fm, tmp_path / "in.parquet", tmp_path / f"out.{ending}")
@@ -124,7 +122,7 @@ def written(path: Path, rows: pa.Table) -> str:
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.9])
 @pytest.mark.parametrize("ending", ["parquet", "npy", "arrow", "arrows", "npz"])
-def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path: Path, ending: str, share: float) -> None:
+def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path, ending, share):
     path = written(tmp_path / f"in.{ending}", table())
     with open_reader(path) as source:
         chunks = source.chunks(
@@ -151,9 +149,7 @@ class Changing:
 
 @pytest.mark.parametrize("how", ["in place", "replaced", "grown", "removed"])
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "arrow"])
-def test_an_input_that_changes_is_refused_and_the_output_stays_what_it_was(
-    fm: FeatureMap, tmp_path: Path, ending: str, how: str
-) -> None:
+def test_an_input_that_changes_is_refused_and_the_output_stays_what_it_was(fm, tmp_path, ending, how):
     path, out = tmp_path / f"in.{ending}", tmp_path / "out.csv"
     written(path, few())
     out.write_text("the last one\n")
@@ -180,7 +176,7 @@ def test_an_input_that_changes_is_refused_and_the_output_stays_what_it_was(
     assert out.read_text() == "the last one\n"
 
 
-def test_a_part_must_be_the_file_that_was_listed(fm: FeatureMap, tmp_path: Path) -> None:
+def test_a_part_must_be_the_file_that_was_listed(fm, tmp_path):
     path = written(tmp_path / "in.csv", few())
     listed = parse_location(path).entry()
     assert listed is not None
@@ -190,7 +186,7 @@ def test_a_part_must_be_the_file_that_was_listed(fm: FeatureMap, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in"])
-def test_a_fit_refuses_a_file_that_changes(fm: FeatureMap, tmp_path: Path, name: str) -> None:
+def test_a_fit_refuses_a_file_that_changes(fm, tmp_path, name):
     (tmp_path / "in").mkdir()
     for place in ("in.csv", "in/a.csv"):
         written(tmp_path / place, few())
@@ -202,7 +198,7 @@ def test_a_fit_refuses_a_file_that_changes(fm: FeatureMap, tmp_path: Path, name:
         fit_reader(fm.config, source, None, listener=Listener(rows=change))
 
 
-def test_a_fit_counts_the_rows_of_every_part(fm: FeatureMap, tmp_path: Path) -> None:
+def test_a_fit_counts_the_rows_of_every_part(fm, tmp_path):
     (tmp_path / "in").mkdir()
     written(tmp_path / "in/a.parquet", few())
     lying(tmp_path / "in/b.parquet", pages=FEWER // 2)
@@ -212,7 +208,7 @@ def test_a_fit_counts_the_rows_of_every_part(fm: FeatureMap, tmp_path: Path) -> 
         kafeat.fit(fm.config, tmp_path / "in")
 
 
-def test_an_evaluation_sees_one_and_the_same_file(fm: FeatureMap, tmp_path: Path) -> None:
+def test_an_evaluation_sees_one_and_the_same_file(fm, tmp_path):
     path = written(tmp_path / "in.csv", few())
     with pytest.raises(DataError, match=r"in.csv: expected a file that stays as it is, got one that changed"):
         kafeat.evaluate(fm, path, rows=100, exact_rows=100, say=lambda _step: os.utime(path))

@@ -43,18 +43,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("content", [content for name, content in DAMAGED.items() if name != "another value"])
-def test_the_reader_names_the_place_and_what_it_expected(content: bytes) -> None:
+def test_the_reader_names_the_place_and_what_it_expected(content):
     with pytest.raises(DataError, match=r"^a\.json: expected a list, got: .* at line 1 column \d+$"):
         parse_json(content, "a.json", "a list")
 
 
-def test_the_reader_reads_what_is_written(tmp_path: Path) -> None:
+def test_the_reader_reads_what_is_written(tmp_path):
     value = {"text": "\u0000ä\U0001f600", "numbers": [0, -1, 2**70, 0.1, 1e300], "more": [None, True, {}]}
     for ascii_only in (True, False):
         assert parse_json(json.dumps(value, ensure_ascii=ascii_only).encode(), "-", "JSON") == value
 
 
-def test_a_file_without_end_is_not_read_to_its_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_end_is_not_read_to_its_end(folder, monkeypatch):
     monkeypatch.setattr("kafeat.io.storage.location.MOST_BYTES", 1 << 20)
     with pytest.raises(
         DataError, match=r"/dev/zero: expected a file made by .*, got: more than 1,048,576 bytes"
@@ -63,7 +63,7 @@ def test_a_file_without_end_is_not_read_to_its_end(folder: Path, monkeypatch: py
 
 
 @damaged
-def test_a_damaged_lock_is_nobody_s(content: bytes, folder: Path) -> None:
+def test_a_damaged_lock_is_nobody_s(content, folder):
     Path("out").mkdir()
     Path("out", NAME).write_bytes(content)
     transform_parts("map.joblib", "in", "out")
@@ -74,7 +74,7 @@ def test_a_damaged_lock_is_nobody_s(content: bytes, folder: Path) -> None:
     "field",
     [{"run": "x/../../elsewhere"}, {"run": 1}, {"run": "../y"}, {"host": ["x"]}, {"process": "\x1b[2J"}],
 )
-def test_a_lock_whose_fields_no_run_writes_is_nobody_s(field: dict[str, object], tmp_path: Path) -> None:
+def test_a_lock_whose_fields_no_run_writes_is_nobody_s(field, tmp_path):
     """In an object store, the name of a second object is made of the run."""
     content = json.dumps({**json.loads(Owner.new().dumps()), **field}).encode()
     assert Owner.loads(content) is None
@@ -85,7 +85,7 @@ def test_a_lock_whose_fields_no_run_writes_is_nobody_s(field: dict[str, object],
 
 
 @damaged
-def test_a_damaged_manifest_is_refused_and_can_be_replaced(content: bytes, folder: Path) -> None:
+def test_a_damaged_manifest_is_refused_and_can_be_replaced(content, folder):
     transform_parts("map.joblib", "in", "out")
     Path("out/_kafeat.json").write_bytes(content)
     with pytest.raises(
@@ -98,7 +98,7 @@ def test_a_damaged_manifest_is_refused_and_can_be_replaced(content: bytes, folde
 
 
 @damaged
-def test_a_damaged_list_is_refused(content: bytes, folder: Path) -> None:
+def test_a_damaged_list_is_refused(content, folder):
     Path("list.json").write_bytes(content)
     with pytest.raises(
         DataError, match=r"^list\.json: expected a list of names, or the manifest of a run, got"
@@ -108,7 +108,7 @@ def test_a_damaged_list_is_refused(content: bytes, folder: Path) -> None:
 
 
 @damaged
-def test_damaged_statistics_are_refused(content: bytes, folder: Path) -> None:
+def test_damaged_statistics_are_refused(content, folder):
     Path("stats.json").write_bytes(content)
     with pytest.raises(
         DataError, match=r"^stats\.json: expected a file made by kafeat transform --stats, got"
@@ -117,7 +117,7 @@ def test_damaged_statistics_are_refused(content: bytes, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", ["5", "null", "1e300", "true", "[[]]"])
-def test_statistics_whose_fields_have_other_types_are_refused(keep: str, folder: Path) -> None:
+def test_statistics_whose_fields_have_other_types_are_refused(keep, folder):
     text = f'{{"model": {{}}, "input": {{}}, "output": {{"keep": {keep}}}}}'
     Path("stats.json").write_text(text)
     with pytest.raises(DataError, match="expected a file made by kafeat transform --stats, got another"):
@@ -125,7 +125,7 @@ def test_statistics_whose_fields_have_other_types_are_refused(keep: str, folder:
 
 
 @damaged
-def test_damaged_notes_in_a_table_are_left_alone(content: bytes, tmp_path: Path) -> None:
+def test_damaged_notes_in_a_table_are_left_alone(content, tmp_path):
     table = pa.table({"a": [1.0]}).replace_schema_metadata({b"pandas": content, b"kafeat": content})
     pq.write_table(table, tmp_path / "t.parquet", store_schema=False)
     with open_reader(tmp_path / "t.parquet") as reader:

@@ -15,7 +15,7 @@ SECRET = "s3://AKIA:hush@bucket/a%20b/c.csv?region=eu-west-1"
 
 
 @pytest.mark.parametrize("text", ["a/b.csv", "file:///a/b%20c.csv", SECRET, "-"])
-def test_a_location_is_a_value(text: str) -> None:
+def test_a_location_is_a_value(text):
     one = parse_location(text)
     assert one == parse_location(text)
     assert pickle.loads(pickle.dumps(one)) == one
@@ -23,7 +23,7 @@ def test_a_location_is_a_value(text: str) -> None:
     assert parse_location(one) is one
 
 
-def test_a_location_shows_no_secrets() -> None:
+def test_a_location_shows_no_secrets():
     one = parse_location(SECRET)
     for text in (str(one), repr(one), f"{one.join('d')}", f"{one.parent}"):
         assert "hush" not in text
@@ -32,14 +32,14 @@ def test_a_location_shows_no_secrets() -> None:
     assert (str(one), one.name, one.path) == ("s3://bucket/a%20b/c.csv", "c.csv", "a b/c.csv")
 
 
-def test_a_file_uri_is_shown_as_it_was_spelled(tmp_path: Path) -> None:
+def test_a_file_uri_is_shown_as_it_was_spelled(tmp_path):
     one = parse_location(f"file://{tmp_path}/two%20words.csv")
     assert str(one) == f"file://{tmp_path}/two%20words.csv"
     assert one.identity == parse_location(tmp_path / "two words.csv").identity
     assert str(one.parent) == str(tmp_path)
 
 
-def test_a_standard_stream_is_no_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_standard_stream_is_no_file_of_that_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("-").write_bytes(b"a file")
     stream = parse_location("-")
@@ -49,7 +49,7 @@ def test_a_standard_stream_is_no_file_of_that_name(tmp_path: Path, monkeypatch: 
             refused()
 
 
-def test_the_statistics_of_parts_show_no_secrets() -> None:
+def test_the_statistics_of_parts_show_no_secrets():
     run = DatasetResult(
         rows=2, rows_read=2, columns=4, what="features", seconds=0.5, clipped=0, bad_rows=0, first_bad_row=None,
         scale=None, parts=1, kept=0, bytes=64, failed=(), removed=(), unknown_files=(), lost=(), all_bad=(),

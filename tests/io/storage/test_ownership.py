@@ -48,7 +48,7 @@ def of_the_dead(folder: Path, **more: object) -> Token:
     return Token(str(dead["run"]), (parse_location(folder),))
 
 
-def test_another_run_is_refused_until_the_owner_is_done(tmp_path: Path) -> None:
+def test_another_run_is_refused_until_the_owner_is_done(tmp_path):
     refusal = pytest.raises(SystemRefusedError, match="expected a folder that no run writes to")
     with owning(parse_location(tmp_path)), refusal as refused, owning(parse_location(tmp_path)):
         pass
@@ -62,7 +62,7 @@ def test_another_run_is_refused_until_the_owner_is_done(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_an_owner_that_is_killed_leaves_the_folder_to_the_next(tmp_path: Path) -> None:
+def test_an_owner_that_is_killed_leaves_the_folder_to_the_next(tmp_path):
     process, late = owning_process(tmp_path)
     with process:
         with late.publishing(), pytest.raises(SystemRefusedError, match=rf"\(process {process.pid} on"):
@@ -80,7 +80,7 @@ def test_an_owner_that_is_killed_leaves_the_folder_to_the_next(tmp_path: Path) -
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_does_not_change_hands_while_a_file_gets_its_name(tmp_path: Path) -> None:
+def test_a_folder_does_not_change_hands_while_a_file_gets_its_name(tmp_path):
     late = of_the_dead(tmp_path)
     with (
         late.publishing(),
@@ -103,7 +103,7 @@ def test_a_folder_does_not_change_hands_while_a_file_gets_its_name(tmp_path: Pat
     thread.join()
 
 
-def test_the_lock_stays_while_a_worker_gives_a_file_its_name(tmp_path: Path) -> None:
+def test_the_lock_stays_while_a_worker_gives_a_file_its_name(tmp_path):
     with ExitStack() as stack:
         with owning(parse_location(tmp_path)) as token:
             stack.enter_context(token.publishing())
@@ -113,7 +113,7 @@ def test_the_lock_stays_while_a_worker_gives_a_file_its_name(tmp_path: Path) -> 
     assert os.listdir(tmp_path) == []
 
 
-def test_of_many_that_begin_at_once_one_owns_the_folder(tmp_path: Path) -> None:
+def test_of_many_that_begin_at_once_one_owns_the_folder(tmp_path):
     of_the_dead(tmp_path)
     begin, end, owned = threading.Barrier(8), threading.Event(), list[bool]()
 
@@ -138,7 +138,7 @@ def test_of_many_that_begin_at_once_one_owns_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("why", ["no locks", "another host"])
-def test_without_locks_signs_of_life_tell(why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_locks_signs_of_life_tell(why, tmp_path, monkeypatch):
     late = of_the_dead(tmp_path, **({"host": "elsewhere"} if why == "another host" else {}))
     if why == "no locks":
         monkeypatch.setattr(owner, "lock", lambda *_, **__: None)
@@ -157,7 +157,7 @@ def test_without_locks_signs_of_life_tell(why: str, tmp_path: Path, monkeypatch:
     assert os.listdir(tmp_path) == []
 
 
-def test_an_owner_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_owner_gives_signs_of_life(tmp_path, monkeypatch):
     monkeypatch.setattr(owner, "lock", lambda *_, **__: None)
     monkeypatch.setattr(owner, "PATIENCE_SECONDS", 10.0)
     with (
@@ -168,7 +168,7 @@ def test_an_owner_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 40, b'{"run": "x"', b"[]", b'{"run": 1}'])
-def test_a_lock_that_was_not_written_to_its_end_is_nobody_s(content: bytes, tmp_path: Path) -> None:
+def test_a_lock_that_was_not_written_to_its_end_is_nobody_s(content, tmp_path):
     (tmp_path / NAME).write_bytes(content)
     with owning(parse_location(tmp_path)) as token, token.publishing():
         pass
@@ -176,7 +176,7 @@ def test_a_lock_that_was_not_written_to_its_end_is_nobody_s(content: bytes, tmp_
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_what_is_no_file_of_ours_is_not_written_to(kind: str, tmp_path: Path) -> None:
+def test_what_is_no_file_of_ours_is_not_written_to(kind, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "precious").write_bytes(b"something")
     lock = tmp_path / "out" / NAME
@@ -191,7 +191,7 @@ def test_what_is_no_file_of_ours_is_not_written_to(kind: str, tmp_path: Path) ->
     assert (tmp_path / "precious").read_bytes() == b"something"
 
 
-def test_a_full_disk_is_told_and_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_and_keeps_nothing(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -201,7 +201,7 @@ def test_a_full_disk_is_told_and_keeps_nothing(tmp_path: Path, monkeypatch: pyte
     assert os.listdir(tmp_path) == []
 
 
-def test_two_folders_are_owned_or_none(tmp_path: Path) -> None:
+def test_two_folders_are_owned_or_none(tmp_path):
     for name in ("out", "rejects"):
         (tmp_path / name).mkdir()
     with owning(parse_location(tmp_path / "rejects")):
@@ -211,7 +211,7 @@ def test_two_folders_are_owned_or_none(tmp_path: Path) -> None:
             pass
 
 
-def test_a_signal_leaves_nothing(tmp_path: Path) -> None:
+def test_a_signal_leaves_nothing(tmp_path):
     process, _ = owning_process(tmp_path)
     with process:
         process.send_signal(signal.SIGINT)

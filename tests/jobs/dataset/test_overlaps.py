@@ -55,9 +55,7 @@ def content(folder: Path) -> dict[str, bytes]:
         ("in", "out", "-", "--rejects: expected a folder for the rejects of the parts, got standard output"),
     ],
 )
-def test_rejects_among_inputs_or_features_are_refused(
-    source: str, out: str, rejects: str, says: str, here: Path
-) -> None:
+def test_rejects_among_inputs_or_features_are_refused(source, out, rejects, says, here):
     (here / "list.txt").write_text("in/a.parquet\nin/deep/b.parquet\n")
     before = content(here)
     with pytest.raises(UsageError, match=f"^{says}"):
@@ -65,18 +63,18 @@ def test_rejects_among_inputs_or_features_are_refused(
     assert content(here) == before
 
 
-def test_rejects_in_the_place_of_a_file_are_refused_before_the_work(here: Path) -> None:
+def test_rejects_in_the_place_of_a_file_are_refused_before_the_work(here):
     with pytest.raises(SystemRefusedError, match=r"^one.csv: expected a folder for the rejects of the parts"):
         transform_parts("map.joblib", "in", "out", on_bad_rows="drop", rejects="one.csv")
     assert not Path("out").exists()
 
 
-def test_rejects_beside_a_glob_that_does_not_match_them_are_fine(here: Path) -> None:
+def test_rejects_beside_a_glob_that_does_not_match_them_are_fine(here):
     transform_parts("map.joblib", "in/*.parquet", "out", on_bad_rows="drop", rejects="in/rejects")
     assert set(content(here / "in" / "rejects")) == {"a.parquet.csv"}
 
 
-def test_every_part_has_rejects_of_its_own(here: Path) -> None:
+def test_every_part_has_rejects_of_its_own(here):
     Path("in/a.csv").write_text("a,b\n1,none\n")
     bad = table(2).set_column(0, "a", pa.array([np.nan, 0.5]))
     pq.write_table(bad, "in/a.parquet")
@@ -87,7 +85,7 @@ def test_every_part_has_rejects_of_its_own(here: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_an_output_around_the_file_that_is_cut_is_refused(suffix: str, here: Path) -> None:
+def test_an_output_around_the_file_that_is_cut_is_refused(suffix, here):
     Path("out").mkdir()
     # a part of an earlier run, as it might be taken for an input
     transform_parts("map.joblib", f"one.{suffix}", "out", rows_per_file=256, overwrite=True)
@@ -98,9 +96,7 @@ def test_an_output_around_the_file_that_is_cut_is_refused(suffix: str, here: Pat
 
 
 @pytest.mark.parametrize(("rejects", "engine"), [("rejects", "threads"), (None, "processes")])
-def test_what_text_cannot_be_is_told_before_parts_are_removed(
-    rejects: str | None, engine: str, here: Path
-) -> None:
+def test_what_text_cannot_be_is_told_before_parts_are_removed(rejects, engine, here):
     transform_parts("map.joblib", "one.csv", "out", rows_per_file=256)
     before = content(here)
     with pytest.raises(UsageError, match="expected Parquet or NPY"):
@@ -111,7 +107,7 @@ def test_what_text_cannot_be_is_told_before_parts_are_removed(
 
 
 @pytest.mark.parametrize(("out", "rejects"), [("models", None), ("out", "models")])
-def test_a_model_inside_of_what_is_written_is_refused(out: str, rejects: str | None, here: Path) -> None:
+def test_a_model_inside_of_what_is_written_is_refused(out, rejects, here):
     Path("models").mkdir()
     shutil.copy("map.joblib", "models/a.joblib")
     with pytest.raises(UsageError, match="^models: expected .* apart from the model, got one inside"):
@@ -129,7 +125,7 @@ def test_a_model_inside_of_what_is_written_is_refused(out: str, rejects: str | N
         ("rejects/a.csv", "--stats apart from --rejects, got one inside"),
     ],
 )
-def test_stats_in_the_place_of_something_else_are_refused(stats: str, says: str, here: Path) -> None:
+def test_stats_in_the_place_of_something_else_are_refused(stats, says, here):
     (here / "list.txt").write_text("in/a.parquet\n")
     source = "list.txt" if stats == "list.txt" else "in"
     with pytest.raises(UsageError, match=f"^{stats}: expected {says}"):
@@ -139,6 +135,6 @@ def test_stats_in_the_place_of_something_else_are_refused(stats: str, says: str,
 
 
 @pytest.mark.parametrize("source", ["in", "in/*.parquet", "in/"])
-def test_many_files_are_not_cut(source: str, here: Path) -> None:
+def test_many_files_are_not_cut(source, here):
     with pytest.raises(UsageError, match=r"^--rows-per-file: expected one file to cut, got many: in"):
         transform_parts("map.joblib", source, "out", rows_per_file=256)

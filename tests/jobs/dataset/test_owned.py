@@ -43,7 +43,7 @@ def contents(folder: str) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("out", "rejects"), [("out", None), ("out", "other"), ("elsewhere", "rejects")])
-def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: str | None) -> None:
+def test_a_second_run_is_refused_while_the_first_is_at_work(out, rejects):
     told: list[str] = []
 
     def second(_done: int) -> None:
@@ -99,7 +99,7 @@ def refused(outcome: Outcome) -> bool:
 
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("owned", [False, True])
-def test_a_part_of_a_run_that_is_gone_gets_no_name_and_takes_none_away(owned: bool, known: bool) -> None:
+def test_a_part_of_a_run_that_is_gone_gets_no_name_and_takes_none_away(owned, known):
     task, right = late(known)
     if owned:
         with owning(parse_location("out")):
@@ -110,7 +110,7 @@ def test_a_part_of_a_run_that_is_gone_gets_no_name_and_takes_none_away(owned: bo
     assert len(os.listdir("out")) == 5
 
 
-def test_a_part_of_a_run_that_is_gone_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_a_run_that_is_gone_ends_early(monkeypatch):
     monkeypatch.setattr(part_module, "_CHECK_SECONDS", 0.0)
     task, _ = late()
     looks: list[int] = []
@@ -125,7 +125,7 @@ def test_a_part_of_a_run_that_is_gone_ends_early(monkeypatch: pytest.MonkeyPatch
     assert looks == [1]  # of the first of three chunks, and not when the part would get its name
 
 
-def test_a_run_that_has_lost_its_folder_ends_and_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_has_lost_its_folder_ends_and_tells_it(monkeypatch):
     monkeypatch.setattr("kafeat.jobs.dataset.journal._SECONDS", 0.0)
     monkeypatch.setattr("kafeat.jobs.dataset.journal._SHARE", 0.0)
 
@@ -142,7 +142,7 @@ def test_a_run_that_has_lost_its_folder_ends_and_tells_it(monkeypatch: pytest.Mo
     assert contents("out") == contents("right")
 
 
-def test_the_manifest_tells_the_stamp_of_the_file_that_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_manifest_tells_the_stamp_of_the_file_that_was_written(monkeypatch):
     """And not of the one that has its name when somebody looks."""
     from kafeat.io.storage import atomic as output
 
@@ -158,9 +158,7 @@ def test_the_manifest_tells_the_stamp_of_the_file_that_was_written(monkeypatch: 
 
 @pytest.mark.parametrize("engine", ["threads", "dask"])
 @pytest.mark.parametrize("made", [False, True])
-def test_a_run_that_is_ended_keeps_its_manifest_where_parts_may_be(
-    made: bool, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_ended_keeps_its_manifest_where_parts_may_be(made, engine, monkeypatch):
     monkeypatch.setattr("kafeat.runtime.backends._ENGINES", {"dask": _threads, "threads": _threads})
 
     def end(_done: int) -> None:

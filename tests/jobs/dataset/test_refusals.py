@@ -1,7 +1,6 @@
 """What no part can give is refused once and before anything is written; a part that differs fails alone."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +10,6 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, UsageError
-from tests.conftest import Done
 
 STEPS = [{"kind": "standardize"}]
 PARTS = 6
@@ -84,9 +82,7 @@ def test_a_request_that_no_part_can_meet_is_refused_once(place, source, options,
 
 @pytest.mark.parametrize("part", [0, PARTS - 1])
 @pytest.mark.parametrize("content", ["x,f0\n1,2\n", 'x,id\n1,"\n'])
-def test_a_part_that_differs_fails_alone(
-    place: Path, run: Callable[..., Done], part: int, content: str
-) -> None:
+def test_a_part_that_differs_fails_alone(place, run, part, content):
     Path(f"csv/p{part}.csv").write_text(content)
     done = run("transform --model m.joblib csv new --keep id", code=3)
     first, last = done.stderr.splitlines()

@@ -59,7 +59,7 @@ def told(name: str, content: bytes, **more: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("resume", [True, False])
-def test_what_a_run_has_written_is_removed(resume: bool, go: Go) -> None:
+def test_what_a_run_has_written_is_removed(resume, go):
     assert go(resume).removed == ("old.parquet",)
     assert not Path("out/old.parquet").exists()
     assert not Path("rejects/old.parquet.csv").exists()
@@ -67,7 +67,7 @@ def test_what_a_run_has_written_is_removed(resume: bool, go: Go) -> None:
 
 @pytest.mark.parametrize("resume", [True, False])
 @pytest.mark.parametrize("sha256", [None, "0" * 64])
-def test_a_file_of_somebody_that_the_manifest_names_stays(sha256: str | None, resume: bool, go: Go) -> None:
+def test_a_file_of_somebody_that_the_manifest_names_stays(sha256, resume, go):
     Path("out/precious.txt").write_bytes(b"precious")
     Path("rejects/precious.txt.csv").write_bytes(b"precious")
     part = told("precious.txt", b"precious")
@@ -84,7 +84,7 @@ def test_a_file_of_somebody_that_the_manifest_names_stays(sha256: str | None, re
     "name", ["../precious.txt", "sub/../../precious.txt", "{here}/precious.txt", "./precious.txt"]
 )
 @pytest.mark.parametrize("resume", [True, False])
-def test_a_name_that_leads_out_of_the_folder_removes_nothing(name: str, resume: bool, go: Go) -> None:
+def test_a_name_that_leads_out_of_the_folder_removes_nothing(name, resume, go):
     Path("precious.txt").write_bytes(b"precious")
     Path("precious.txt.csv").write_bytes(b"precious")
     Path("out/sub").mkdir()
@@ -97,7 +97,7 @@ def test_a_name_that_leads_out_of_the_folder_removes_nothing(name: str, resume: 
 
 @pytest.mark.parametrize("link", ["folder", "file"])
 @pytest.mark.parametrize("resume", [True, False])
-def test_what_a_link_leads_to_stays(link: str, resume: bool, go: Go) -> None:
+def test_what_a_link_leads_to_stays(link, resume, go):
     Path("elsewhere").mkdir()
     Path("elsewhere/precious.txt").write_bytes(b"precious")
     name = "link/precious.txt" if link == "folder" else "precious.txt"
@@ -111,7 +111,7 @@ def test_what_a_link_leads_to_stays(link: str, resume: bool, go: Go) -> None:
 
 
 @pytest.mark.parametrize("resume", [True, False])
-def test_a_part_that_somebody_has_changed_stays(resume: bool, go: Go) -> None:
+def test_a_part_that_somebody_has_changed_stays(resume, go):
     size = Path("out/old.parquet").stat().st_size
     Path("out/old.parquet").write_bytes(bytes(size))
     run = go(resume)
@@ -119,14 +119,14 @@ def test_a_part_that_somebody_has_changed_stays(resume: bool, go: Go) -> None:
     assert Path("out/old.parquet").read_bytes() == bytes(size)
 
 
-def test_a_part_that_was_copied_back_is_known_by_its_hash(go: Go) -> None:
+def test_a_part_that_was_copied_back_is_known_by_its_hash(go):
     content = Path("out/old.parquet").read_bytes()
     Path("out/old.parquet").unlink()
     Path("out/old.parquet").write_bytes(content)
     assert go().removed == ("old.parquet",)
 
 
-def test_a_changed_part_whose_new_input_is_bad_stays(go: Go) -> None:
+def test_a_changed_part_whose_new_input_is_bad_stays(go):
     sound = Path("in/new.parquet").read_bytes()
     Path("in/new.parquet").write_bytes(b"?" * len(sound))
     changed = bytes(Path("out/new.parquet").stat().st_size)
@@ -137,7 +137,7 @@ def test_a_changed_part_whose_new_input_is_bad_stays(go: Go) -> None:
     assert Path("out/new.parquet").read_bytes() == changed
 
 
-def test_folders_that_were_there_stay_when_a_run_fails(go: Go, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_were_there_stay_when_a_run_fails(go, monkeypatch):
     Path("mine/empty").mkdir(parents=True)
     monkeypatch.setattr("kafeat.jobs.dataset.api.remove_stale_below", lambda _: 1 / 0)
     for out in ("mine", "new"):
@@ -147,9 +147,7 @@ def test_folders_that_were_there_stay_when_a_run_fails(go: Go, monkeypatch: pyte
     assert not Path("new").exists()
 
 
-def test_an_input_that_changes_while_it_is_read_gives_no_part(
-    go: Go, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_input_that_changes_while_it_is_read_gives_no_part(go, monkeypatch):
     from kafeat.jobs.dataset import part
 
     def changed(*arguments: object, **more: object) -> object:

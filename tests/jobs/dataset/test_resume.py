@@ -70,7 +70,7 @@ def contents(folder: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
-def test_rejects_that_were_not_asked_for_are_made(go: Go) -> None:
+def test_rejects_that_were_not_asked_for_are_made(go):
     go()
     assert go(rejects="rejects").kept == 0
     assert "100,a," in Path("rejects/b.parquet.csv").read_text()
@@ -83,7 +83,7 @@ def test_rejects_that_were_not_asked_for_are_made(go: Go) -> None:
     assert go().kept == 3
 
 
-def test_drift_that_was_not_judged_is_judged(go: Go) -> None:
+def test_drift_that_was_not_judged_is_judged(go):
     go()
     refused = go(max_drift=0.01)
     assert [failure.exit_code for failure in refused.failed] == [6]
@@ -93,7 +93,7 @@ def test_drift_that_was_not_judged_is_judged(go: Go) -> None:
     assert not Path("out/c.parquet").exists()
 
 
-def test_drift_that_is_known_is_judged_without_making_parts_again(go: Go) -> None:
+def test_drift_that_is_known_is_judged_without_making_parts_again(go):
     assert go(max_drift=0.5).largest_drift is not None
     drifts = {part["name"]: part["drift"] for part in manifest()["parts"]}
     assert drifts["c.parquet"] == {"column": "a", "share": 0.02}
@@ -106,7 +106,7 @@ def test_drift_that_is_known_is_judged_without_making_parts_again(go: Go) -> Non
     assert not Path("out/c.parquet").exists()
 
 
-def test_too_many_bad_rows_of_a_kept_part_are_judged(go: Go) -> None:
+def test_too_many_bad_rows_of_a_kept_part_are_judged(go):
     go()
     assert go(max_bad_rows="1%").kept == 3
     refused = go(max_bad_rows="0.9%")
@@ -117,7 +117,7 @@ def test_too_many_bad_rows_of_a_kept_part_are_judged(go: Go) -> None:
     assert not Path("out/b.parquet").exists()
 
 
-def test_drift_of_rows_that_are_cut_names_them(go: Go) -> None:
+def test_drift_of_rows_that_are_cut_names_them(go):
     content = with_last(table(300, 4), 7.0)
     pq.write_table(content, "big.parquet")
     pa_csv.write_csv(content, "big.csv")
@@ -130,7 +130,7 @@ def test_drift_of_rows_that_are_cut_names_them(go: Go) -> None:
         ]
 
 
-def test_a_manifest_of_an_older_kafeat_is_read(go: Go) -> None:
+def test_a_manifest_of_an_older_kafeat_is_read(go):
     go(rejects="rejects", max_drift=0.5)
     old = manifest()
     for part in old["parts"]:
@@ -141,7 +141,7 @@ def test_a_manifest_of_an_older_kafeat_is_read(go: Go) -> None:
 
 
 @pytest.mark.parametrize("name", ["rows", "rows_read", "bad_rows", "clipped", "made_by"])
-def test_a_manifest_with_numbers_that_cannot_be_is_refused(name: str, go: Go) -> None:
+def test_a_manifest_with_numbers_that_cannot_be_is_refused(name, go):
     go()
     told = manifest()
     told["parts"][1][name] = -5
@@ -150,7 +150,7 @@ def test_a_manifest_with_numbers_that_cannot_be_is_refused(name: str, go: Go) ->
         go()
 
 
-def test_machines_of_kept_parts_stay_known(go: Go) -> None:
+def test_machines_of_kept_parts_stay_known(go):
     go()
     (machine,) = manifest()["machines"]
     assert go().kept == 3
@@ -169,7 +169,7 @@ def test_machines_of_kept_parts_stay_known(go: Go) -> None:
     }
 
 
-def test_parts_that_a_killed_run_did_not_note_are_its_own(go: Go) -> None:
+def test_parts_that_a_killed_run_did_not_note_are_its_own(go):
     go()
     told = manifest()
     told["parts"], told["state"] = told["parts"][:1], "running"  # type: ignore[assignment]
@@ -181,7 +181,7 @@ def test_parts_that_a_killed_run_did_not_note_are_its_own(go: Go) -> None:
     assert [failure.name for failure in run.failed] == ["c.parquet"]
 
 
-def test_files_that_no_manifest_tells_are_not_replaced_unless_that_is_asked_for(go: Go) -> None:
+def test_files_that_no_manifest_tells_are_not_replaced_unless_that_is_asked_for(go):
     go()
     before = contents("out")
     del before["_kafeat.json"]
@@ -195,7 +195,7 @@ def test_files_that_no_manifest_tells_are_not_replaced_unless_that_is_asked_for(
     assert go(resume=False, overwrite=True).parts == 3
 
 
-def test_a_part_whose_new_input_is_bad_is_not_left_from_the_old_one(go: Go) -> None:
+def test_a_part_whose_new_input_is_bad_is_not_left_from_the_old_one(go):
     go(rejects="rejects")
     sound = Path("in/a.parquet").read_bytes()
     Path("in/a.parquet").write_bytes(b"?" * len(sound))  # of the same size: only its hash tells
@@ -206,7 +206,7 @@ def test_a_part_whose_new_input_is_bad_is_not_left_from_the_old_one(go: Go) -> N
     assert [path.name for path in Path("rejects").iterdir()] == ["c.parquet.csv"]
 
 
-def test_rejects_of_a_part_that_is_removed_go_with_it_and_others_stay(go: Go) -> None:
+def test_rejects_of_a_part_that_is_removed_go_with_it_and_others_stay(go):
     go(rejects="rejects")
     Path("rejects/c.parquet.csv").write_text("of somebody")
     for name in "bc":

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,6 @@ from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.engine import Engine, Stop
-from tests.conftest import Done
 from tests.jobs.files import transform_file, transform_parts
 from tests.zygote import Process
 
@@ -69,7 +67,7 @@ def files(folder: str | Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
-def test_every_part_is_what_a_run_of_its_own_makes(model: str, data: str, tmp_path: Path) -> None:
+def test_every_part_is_what_a_run_of_its_own_makes(model, data, tmp_path):
     out = str(tmp_path / "out")
     run = transform_parts(model, data, out, keep=["id"])
     assert (run.parts, run.rows, run.columns, run.failed) == (3, 1000, 8, ())
@@ -80,7 +78,7 @@ def test_every_part_is_what_a_run_of_its_own_makes(model: str, data: str, tmp_pa
     assert set(files(out)) == set(SIZES)
 
 
-def test_readers_see_the_parts_and_their_partitions_alone(model: str, data: str, tmp_path: Path) -> None:
+def test_readers_see_the_parts_and_their_partitions_alone(model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out, keep=["id"])
     seen = ds.dataset(out, partitioning="hive").to_table()
@@ -88,7 +86,7 @@ def test_readers_see_the_parts_and_their_partitions_alone(model: str, data: str,
     assert set(seen["year"].to_pylist()) == {2023, 2024}
 
 
-def test_the_manifest_tells_rows_bytes_hashes_and_machine(model: str, data: str, tmp_path: Path) -> None:
+def test_the_manifest_tells_rows_bytes_hashes_and_machine(model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
     told = manifest(out)
@@ -105,21 +103,19 @@ def test_the_manifest_tells_rows_bytes_hashes_and_machine(model: str, data: str,
 
 
 @pytest.mark.parametrize("engine", [Engine(jobs=1), Engine(jobs=5), Engine("processes", jobs=2)])
-def test_engines_and_their_jobs_move_no_byte(engine: Engine, model: str, data: str, tmp_path: Path) -> None:
+def test_engines_and_their_jobs_move_no_byte(engine, model, data, tmp_path):
     transform_parts(model, data, tmp_path / "out")
     transform_parts(model, data, tmp_path / "other", engine=engine)
     assert files(tmp_path / "out") == files(tmp_path / "other")
 
 
 @pytest.mark.parametrize("pattern", ["year=*/a.parquet", "**/a.parquet", "year=202[34]/a.*"])
-def test_a_glob_keeps_the_names_below_its_fixed_part(
-    pattern: str, model: str, data: str, tmp_path: Path
-) -> None:
+def test_a_glob_keeps_the_names_below_its_fixed_part(pattern, model, data, tmp_path):
     transform_parts(model, f"{data}/{pattern}", tmp_path / "out", format="npy")
     assert set(files(tmp_path / "out")) == {"year=2023/a.npy", "year=2024/a.npy"}
 
 
-def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model: str, data: str, tmp_path: Path) -> None:
+def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model, data, tmp_path):
     (tmp_path / "in" / "some.txt").write_text("# these\nyear=2024/a.parquet\n\nyear=2023/b.parquet\n")
     transform_parts(model, f"{data}/some.txt", tmp_path / "out", keep=None)
     assert set(files(tmp_path / "out")) == {"year=2024/a.parquet", "year=2023/b.parquet"}
@@ -139,14 +135,14 @@ def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model: str, data: 
         ('["no.parquet"]', "expected a file, got none of the name 'no.parquet'"),
     ],
 )
-def test_a_list_that_names_no_files_is_refused(text: str, says: str, model: str, tmp_path: Path) -> None:
+def test_a_list_that_names_no_files_is_refused(text, says, model, tmp_path):
     (tmp_path / "list.json").write_text(text)
     with pytest.raises(DataError, match=rf"list.json: {says}"):
         transform_parts(model, tmp_path / "list.json", tmp_path / "out")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npy", "csv"])
-def test_one_file_is_cut_where_chunks_begin(suffix: str, model: str, tmp_path: Path) -> None:
+def test_one_file_is_cut_where_chunks_begin(suffix, model, tmp_path):
     whole = table(1000).drop(["id"])
     source = str(tmp_path / f"big.{suffix}")
     if suffix == "parquet":
@@ -165,19 +161,19 @@ def test_one_file_is_cut_where_chunks_begin(suffix: str, model: str, tmp_path: P
 
 
 @pytest.mark.parametrize("rows", [0, 512])
-def test_whole_chunks_leave_no_empty_part_behind_them(rows: int, model: str, tmp_path: Path) -> None:
+def test_whole_chunks_leave_no_empty_part_behind_them(rows, model, tmp_path):
     pa_csv.write_csv(table(rows).drop(["id"]), tmp_path / "big.csv")
     transform_parts(model, tmp_path / "big.csv", tmp_path / "out", rows_per_file=256)
     assert len(files(tmp_path / "out")) == max(1, rows // 256)
 
 
-def test_parts_lower_than_a_chunk_are_refused(model: str, data: str, tmp_path: Path) -> None:
+def test_parts_lower_than_a_chunk_are_refused(model, data, tmp_path):
     with pytest.raises(UsageError, match="at least 256, the height of the map's chunks, got 100"):
         transform_parts(model, f"{data}/year=2023/a.parquet", tmp_path / "out", rows_per_file=100)
     assert not (tmp_path / "out").exists()
 
 
-def test_text_is_cut_here_only(model: str, tmp_path: Path) -> None:
+def test_text_is_cut_here_only(model, tmp_path):
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
     with pytest.raises(UsageError, match="expected Parquet or NPY for --engine processes, got text"):
         transform_parts(
@@ -186,7 +182,7 @@ def test_text_is_cut_here_only(model: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_bad_part_does_not_end_the_others(model: str, data: str, tmp_path: Path) -> None:
+def test_a_bad_part_does_not_end_the_others(model, data, tmp_path):
     bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
     pq.write_table(bad, f"{data}/year=2023/b.parquet")
     out = str(tmp_path / "out")
@@ -202,7 +198,7 @@ def test_a_bad_part_does_not_end_the_others(model: str, data: str, tmp_path: Pat
     assert manifest(out)["state"] == "complete"
 
 
-def test_a_bad_row_of_a_text_fails_its_own_part(model: str, tmp_path: Path) -> None:
+def test_a_bad_row_of_a_text_fails_its_own_part(model, tmp_path):
     lines = ["x0,x1,x2,x3"] + ["1,2,3,4"] * 600
     lines[300] = "1,2,three,4"
     (tmp_path / "big.csv").write_text("\n".join(lines) + "\n")
@@ -212,7 +208,7 @@ def test_a_bad_row_of_a_text_fails_its_own_part(model: str, tmp_path: Path) -> N
     assert set(files(tmp_path / "out")) == {"big-00000.csv", "big-00002.csv"}
 
 
-def test_an_output_that_holds_something_is_refused(model: str, data: str, tmp_path: Path) -> None:
+def test_an_output_that_holds_something_is_refused(model, data, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "precious.parquet").write_bytes(b"something")
@@ -228,7 +224,7 @@ def rewrite(path: str, content: pa.Table) -> None:
     pq.write_table(content, path)
 
 
-def test_resume_makes_again_what_has_changed_and_nothing_else(model: str, data: str, tmp_path: Path) -> None:
+def test_resume_makes_again_what_has_changed_and_nothing_else(model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
     before = {name: parse_location(f"{out}/{name}").entry() for name in SIZES}
@@ -241,7 +237,7 @@ def test_resume_makes_again_what_has_changed_and_nothing_else(model: str, data: 
     assert files(out) == files(tmp_path / "fresh")
 
 
-def test_a_change_that_hides_its_time_is_found(model: str, data: str, tmp_path: Path) -> None:
+def test_a_change_that_hides_its_time_is_found(model, data, tmp_path):
     out, place = str(tmp_path / "out"), Path(data, "year=2024/a.parquet")
     transform_parts(model, data, out)
     was, content = place.stat(), bytearray(place.read_bytes())
@@ -254,7 +250,7 @@ def test_a_change_that_hides_its_time_is_found(model: str, data: str, tmp_path: 
     assert files(out) == files(tmp_path / "fresh")
 
 
-def test_a_touched_or_copied_part_is_proven_by_its_hash(model: str, data: str, tmp_path: Path) -> None:
+def test_a_touched_or_copied_part_is_proven_by_its_hash(model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
     for place in (f"{data}/year=2024/a.parquet", f"{out}/year=2023/a.parquet"):
@@ -267,7 +263,7 @@ def test_a_touched_or_copied_part_is_proven_by_its_hash(model: str, data: str, t
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
-def test_a_damaged_output_is_made_again(damage: str, model: str, data: str, tmp_path: Path) -> None:
+def test_a_damaged_output_is_made_again(damage, model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
     good, place = files(out), Path(out, "year=2023/a.parquet")
@@ -281,7 +277,7 @@ def test_a_damaged_output_is_made_again(damage: str, model: str, data: str, tmp_
     assert files(out) == good
 
 
-def test_another_map_or_other_settings_make_all_again(model: str, data: str, tmp_path: Path) -> None:
+def test_another_map_or_other_settings_make_all_again(model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
     assert transform_parts(model, data, out, resume=True, dtype="float16").kept == 0
@@ -289,7 +285,7 @@ def test_another_map_or_other_settings_make_all_again(model: str, data: str, tmp
     assert transform_parts(model, data, out, resume=True, dtype="float16").kept == 0
 
 
-def test_a_part_without_an_input_any_more_is_removed(model: str, data: str, tmp_path: Path) -> None:
+def test_a_part_without_an_input_any_more_is_removed(model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
     os.unlink(f"{data}/year=2024/a.parquet")
@@ -298,7 +294,7 @@ def test_a_part_without_an_input_any_more_is_removed(model: str, data: str, tmp_
     assert set(files(out)) == {"year=2023/a.parquet", "year=2023/b.parquet"}
 
 
-def test_resume_of_a_text_that_is_cut(model: str, tmp_path: Path) -> None:
+def test_resume_of_a_text_that_is_cut(model, tmp_path):
     place, out = str(tmp_path / "big.csv"), str(tmp_path / "out")
     pa_csv.write_csv(table(600).drop(["id"]), place)
     transform_parts(model, place, out, rows_per_file=256)
@@ -312,7 +308,7 @@ def test_resume_of_a_text_that_is_cut(model: str, tmp_path: Path) -> None:
     assert len(files(out)) == 2
 
 
-def test_a_text_that_is_cut_takes_no_file_s_place(model: str, tmp_path: Path) -> None:
+def test_a_text_that_is_cut_takes_no_file_s_place(model, tmp_path):
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "big-00001.csv").write_bytes(b"something")
@@ -325,9 +321,7 @@ def test_a_text_that_is_cut_takes_no_file_s_place(model: str, tmp_path: Path) ->
     assert len(files(tmp_path / "out")) == 3
 
 
-def test_a_text_that_changes_while_it_is_cut_gives_no_part(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_that_changes_while_it_is_cut_gives_no_part(model, tmp_path, monkeypatch):
     from kafeat.jobs.transform.transform import OpenTransform
 
     def changed(*arguments: object, **more: object) -> object:
@@ -344,7 +338,7 @@ def test_a_text_that_changes_while_it_is_cut_gives_no_part(
     assert (len(run.failed), files(tmp_path / "out")) == (3, {})
 
 
-def test_a_damaged_manifest_is_told(model: str, data: str, tmp_path: Path) -> None:
+def test_a_damaged_manifest_is_told(model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
     Path(out, "_kafeat.json").write_text('{"parts": 3}')
@@ -353,7 +347,7 @@ def test_a_damaged_manifest_is_told(model: str, data: str, tmp_path: Path) -> No
     assert transform_parts(model, data, out, overwrite=True).parts == 3
 
 
-def test_an_engine_that_is_not_there_leaves_nothing(model: str, data: str, tmp_path: Path) -> None:
+def test_an_engine_that_is_not_there_leaves_nothing(model, data, tmp_path):
     with pytest.raises(UsageError, match="expected threads, processes or dask, got 'nothing'"):
         transform_parts(model, data, tmp_path / "out" / "deep", engine=Engine("nothing"))
     assert not (tmp_path / "out" / "deep").exists()
@@ -362,23 +356,19 @@ def test_an_engine_that_is_not_there_leaves_nothing(model: str, data: str, tmp_p
 @pytest.mark.parametrize(
     ("out", "source"), [("in/out", "in"), ("in", "in"), (".", "in"), ("in/x", "in/**/a.parquet")]
 )
-def test_an_output_among_the_inputs_is_refused(
-    out: str, source: str, model: str, data: str, tmp_path: Path
-) -> None:
+def test_an_output_among_the_inputs_is_refused(out, source, model, data, tmp_path):
     with pytest.raises(UsageError, match="expected an output apart from the input|expected an empty folder"):
         transform_parts(model, tmp_path / source, tmp_path / out)
     assert len(files(data)) == 5
 
 
-def test_parts_that_would_have_one_name_are_refused(model: str, data: str, tmp_path: Path) -> None:
+def test_parts_that_would_have_one_name_are_refused(model, data, tmp_path):
     pa_csv.write_csv(table(5), f"{data}/year=2024/a.csv")
     with pytest.raises(UsageError, match=r"different names in the output, got 'year=2024/a.parquet'"):
         transform_parts(model, data, tmp_path / "out", format="parquet")
 
 
-def test_files_of_no_known_format_are_told_with_the_pattern_of_the_others(
-    in_process: Callable[..., Done], run: Callable[..., Done], model: str, tmp_path: Path
-) -> None:
+def test_files_of_no_known_format_are_told_with_the_pattern_of_the_others(in_process, run, model, tmp_path):
     (tmp_path / "in/sub").mkdir(parents=True)
     pa_csv.write_csv(table(5), tmp_path / "in/a.csv")
     for skipped in (".DS_Store", "_SUCCESS", "sub/.hidden"):
@@ -404,13 +394,13 @@ def test_files_of_no_known_format_are_told_with_the_pattern_of_the_others(
     assert "got 'in/README.md'; leave it out of the list, or name the format" in done.stderr
 
 
-def test_a_folder_that_contains_itself_is_refused(model: str, data: str, tmp_path: Path) -> None:
+def test_a_folder_that_contains_itself_is_refused(model, data, tmp_path):
     os.symlink(data, f"{data}/loop")
     with pytest.raises(SystemRefusedError, match="a link to a folder that it lies in"):
         transform_parts(model, data, tmp_path / "out")
 
 
-def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: Path) -> None:
+def test_rejects_of_every_part_lie_in_a_folder(model, data, tmp_path):
     bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
     pq.write_table(bad, f"{data}/year=2024/a.parquet")
     rules = RowOptions("drop", rejects=parse_location(tmp_path / "rejects"))
@@ -419,7 +409,7 @@ def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: 
     assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.parquet.csv").read_text()
 
 
-def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, tmp_path: Path) -> None:
+def test_a_map_that_changes_while_it_is_used_is_refused(model, data, tmp_path):
     from kafeat.io.data_set import list_parts
     from kafeat.jobs.dataset.part import PartTask, kafeat_part
 
@@ -432,16 +422,14 @@ def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, t
     assert "every machine has to see the same file, and it must not change" in outcome.failure.error
 
 
-def test_the_command_lists_what_failed(run, model: str, data: str, tmp_path: Path) -> None:
+def test_the_command_lists_what_failed(run, model, data, tmp_path):
     Path(data, "year=2023/b.parquet").write_bytes(b"PAR1 and no more")
     told = run("transform --model", model, data, tmp_path / "out", code=3).stderr.splitlines()
     assert "year=2023/b.parquet: expected a sound Parquet file" in told[0]
     assert "got 1 that failed and 2 that are done; mend the inputs and run again with --resume" in told[-1]
 
 
-def test_the_command_says_what_was_removed_and_what_is_strange(
-    in_process: Callable[..., Done], model: str, data: str, tmp_path: Path
-) -> None:
+def test_the_command_says_what_was_removed_and_what_is_strange(in_process, model, data, tmp_path):
     out = str(tmp_path / "out")
     for i in range(4):
         pq.write_table(table(2), f"{data}/p{i}.parquet")
@@ -467,7 +455,7 @@ SLOWLY = pytest.mark.slow
     "number",
     [signal.SIGTERM, pytest.param(signal.SIGINT, marks=SLOWLY), pytest.param(signal.SIGKILL, marks=SLOWLY)],
 )
-def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model: str, tmp_path: Path) -> None:
+def test_a_run_that_is_ended_goes_on_where_it_was(number, model, tmp_path):
     data = tmp_path / "many"
     data.mkdir()
     for i in range(40):
@@ -493,9 +481,7 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
     assert files(out) == files(tmp_path / "fresh")
 
 
-def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
-    in_process: Callable[..., Done], run: Callable[..., Done], model: str, data: str, tmp_path: Path
-) -> None:
+def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(in_process, run, model, data, tmp_path):
     words = ["transform", "--model", model, f"{data}/year=2023/a.parquet", str(tmp_path / "out.parquet")]
     told = in_process(*words, "--engine", "processes").stderr
     assert "--engine: expected an input of many files, or --rows-per-file, got one" in told
@@ -503,9 +489,7 @@ def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
 
 
 @pytest.mark.parametrize("option", ["--resume", "--engine=processes"])
-def test_a_missing_input_is_told_before_an_option_of_many_files(
-    run: Callable[..., Done], model: str, tmp_path: Path, option: str
-) -> None:
+def test_a_missing_input_is_told_before_an_option_of_many_files(run, model, tmp_path, option):
     done = run("transform --model", model, "incoming", "features", option, cwd=tmp_path, code=5)
     assert done.stderr == "kafeat: incoming: expected a file or a folder, got nothing of that name\n"
     with pytest.raises(SystemRefusedError, match="^incoming: expected a file or a folder, got nothing"):
@@ -513,9 +497,7 @@ def test_a_missing_input_is_told_before_an_option_of_many_files(
     assert not (tmp_path / "features").exists()
 
 
-def test_failed_parts_and_what_they_had_before_are_told(
-    in_process: Callable[..., Done], run: Callable[..., Done], model: str, tmp_path: Path
-) -> None:
+def test_failed_parts_and_what_they_had_before_are_told(in_process, run, model, tmp_path):
     (tmp_path / "in").mkdir()
     for name in "abc":
         pa_csv.write_csv(table(5), tmp_path / f"in/{name}.csv")
@@ -540,7 +522,7 @@ def test_failed_parts_and_what_they_had_before_are_told(
     assert [line.partition(": ")[0] for line in again] == ["kafeat"] * 4
 
 
-def test_a_message_lists_some_failures_and_counts_the_rest() -> None:
+def test_a_message_lists_some_failures_and_counts_the_rest():
     failures = [PartFailure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
     error = PartsError("out", 5, failures)
     lines = str(error).splitlines()
@@ -548,7 +530,7 @@ def test_a_message_lists_some_failures_and_counts_the_rest() -> None:
     assert lines[20] == "out: and 10 more, which _kafeat.json lists"
 
 
-def test_a_name_that_no_manifest_can_hold_is_refused(model: str, data: str, tmp_path: Path) -> None:
+def test_a_name_that_no_manifest_can_hold_is_refused(model, data, tmp_path):
     os.link(f"{data}/year=2024/a.parquet", os.fsencode(data) + b"/\xff.parquet")
     with pytest.raises(DataError, match="expected names of printable UTF-8, got"):
         transform_parts(model, data, tmp_path / "out")

@@ -1,8 +1,6 @@
 """Errors of a fit about missing values name the step that fills them in; other errors do not."""
 
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +24,13 @@ ADVICE = "; impute as the first step of the config fills in missing values"
         (sp.csr_array([[1.0], [np.nan]]), "number, got nan"),
     ],
 )
-def test_a_missing_value_is_said_with_its_remedy_and_the_remedy_works(data: Any, got: str) -> None:
+def test_a_missing_value_is_said_with_its_remedy_and_the_remedy_works(data, got):
     with pytest.raises(DataError, match=f"row 2 .*{got}{re.escape(ADVICE)}$"):
         kafeat.fit(CONFIG, data)
     kafeat.fit({"steps": [{"kind": "impute"}, *CONFIG["steps"]]}, data)
 
 
-def test_an_empty_field_is_a_missing_value(tmp_path: Path) -> None:
+def test_an_empty_field_is_a_missing_value(tmp_path):
     (tmp_path / "in.csv").write_text("x,y\n1,2\n,4\n")
     with pytest.raises(DataError, match=f"in.csv: row 2 .*'x': .*got null{re.escape(ADVICE)}$"):
         kafeat.fit(CONFIG, tmp_path / "in.csv")
@@ -42,12 +40,12 @@ def test_an_empty_field_is_a_missing_value(tmp_path: Path) -> None:
     "data",
     [pa.table({"x": [1.0, np.inf]}), pa.table({"x": [[1.0], [1.0, 2.0]]})],
 )
-def test_impute_is_no_remedy_for_what_is_wrong_in_another_way(data: Any) -> None:
+def test_impute_is_no_remedy_for_what_is_wrong_in_another_way(data):
     with pytest.raises(DataError, match=r"got (inf|'two'|2|.*list.*)$"):
         kafeat.fit(CONFIG, data)
 
 
-def test_a_transform_does_not_advise_to_change_the_config() -> None:
+def test_a_transform_does_not_advise_to_change_the_config():
     fm = kafeat.fit(CONFIG, pa.table({"x": [1.0, 2.0]}))
     with pytest.raises(DataError, match="got null(?!.*impute)"):
         fm.transform(pa.table({"x": [1.0, None]}))

@@ -38,7 +38,7 @@ STEPS: list[Any] = [
     [{}, {"weight": "weight"}, {"split_by": "time:part"}, {"class_weight": "balanced"}],
     ids=["plain", "weight", "time", "classes"],
 )
-def test_a_penalty_is_chosen_on_rows_that_the_codes_have_not_seen(step: Any, options: dict[str, Any]) -> None:
+def test_a_penalty_is_chosen_on_rows_that_the_codes_have_not_seen(step, options):
     """Of a label of noise, codes that know it explain 100/1067 of the rows of two parts, and as much of the third."""
     rng, best = np.random.default_rng(2), []
     for _ in range(3):
@@ -59,7 +59,7 @@ def predicted_r2(fm: kafeat.FeatureMap, table: pa.Table, y: Floats) -> float:
 
 
 @pytest.mark.parametrize("step", STEPS, ids=["target", "trees"])
-def test_predictions_of_noise_are_no_worse_than_the_mean(step: Any) -> None:
+def test_predictions_of_noise_are_no_worse_than_the_mean(step):
     rng, found = np.random.default_rng(3), []
     for _ in range(3):
         (table, _), y = town(rng, 2 * ROWS), rng.standard_normal(2 * ROWS)
@@ -70,7 +70,7 @@ def test_predictions_of_noise_are_no_worse_than_the_mean(step: Any) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS, ids=["target", "trees"])
-def test_a_chain_reaches_what_the_means_of_the_values_reach(step: Any) -> None:
+def test_a_chain_reaches_what_the_means_of_the_values_reach(step):
     rng = np.random.default_rng(4)
     (table, codes), effects = town(rng, 2 * ROWS), rng.standard_normal(VALUES)
     y = effects[codes] + 0.5 * rng.standard_normal(2 * ROWS)
@@ -84,7 +84,7 @@ def test_a_chain_reaches_what_the_means_of_the_values_reach(step: Any) -> None:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_folds_of_one_cut(ordered: bool) -> None:
+def test_folds_of_one_cut(ordered):
     folds = Folds(np.array([1.0, 2.0]), ordered)
     cuts = [Cut((0,), 1), Cut((0, 1), 2)] if ordered else [Cut((1, 2), 0), Cut((0, 2), 1), Cut((0, 1), 2)]
     assert folds.cuts == cuts

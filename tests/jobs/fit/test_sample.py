@@ -40,7 +40,7 @@ def label_of(column: pa.Array) -> Array:
         (pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a", "b"])), ["a", "a", "b"]),
     ],
 )  # fmt: skip
-def test_a_label_is_what_its_column_stands_for(column: pa.Array, expected: list[object]) -> None:
+def test_a_label_is_what_its_column_stands_for(column, expected):
     assert label_of(column).tolist() == expected
 
 
@@ -56,7 +56,7 @@ def test_a_label_is_what_its_column_stands_for(column: pa.Array, expected: list[
         pa.RunEndEncodedArray.from_arrays(pa.array([1, 3], pa.int32()), pa.array(["a", None])),
     ],
 )
-def test_a_missing_label_is_refused_with_its_row(column: pa.Array) -> None:
+def test_a_missing_label_is_refused_with_its_row(column):
     with pytest.raises(DataError, match=r"<table>: row 2 \(index 1\), label 'y': expected a value, got null"):
         label_of(column)
 
@@ -76,7 +76,7 @@ def test_a_missing_label_is_refused_with_its_row(column: pa.Array) -> None:
         pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])]),
     ],
 )
-def test_what_is_neither_number_nor_text_is_no_label(column: pa.Array) -> None:
+def test_what_is_neither_number_nor_text_is_no_label(column):
     with pytest.raises(
         DataError, match=r"<table>: label 'y': expected numbers or text, got .*; cast it first"
     ):
@@ -101,12 +101,12 @@ _OF_LABELS = {"steps": [{"kind": "fourier", "gamma": {"validate": [0.1, 1.0]}, "
         ),
     ],
 )
-def test_an_array_of_labels_is_checked_as_a_column_is(label, message) -> None:
+def test_an_array_of_labels_is_checked_as_a_column_is(label, message):
     with pytest.raises(DataError, match=f"label: {message}"):
         kafeat.fit(_OF_LABELS, np.random.default_rng(0).normal(size=(60, 2)), label)
 
 
-def test_numbers_in_an_array_of_objects_are_numbers() -> None:
+def test_numbers_in_an_array_of_objects_are_numbers():
     X = np.random.default_rng(0).normal(size=(60, 2))
     scores = [
         kafeat.fit(_OF_LABELS, X, y).provenance.searches[0].scores for y in (X[:, 0], X[:, 0].astype(object))

@@ -1,7 +1,6 @@
 """fit --split: the map of the training rows alone, and what is told of it."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +56,7 @@ def same(one: kafeat.FeatureMap, other: kafeat.FeatureMap) -> None:
         {**CONFIG, "steps": [{"kind": "nystroem", "n_components": 8, "landmarks": "dual_kmeans"}]},
     ],
 )
-def test_the_map_is_that_of_the_training_rows(config: dict, table: pa.Table, tmp_path: Path) -> None:
+def test_the_map_is_that_of_the_training_rows(config, table, tmp_path):
     alone = kafeat.fit(config, train(table), label="y")
     whole = kafeat.fit(config, table, label="y", split="part")
     assert "part" not in whole.columns.names
@@ -70,14 +69,14 @@ def test_the_map_is_that_of_the_training_rows(config: dict, table: pa.Table, tmp
     same(kafeat.fit(config, tmp_path / "parts", label="y", split="part"), alone)
 
 
-def test_a_sample_is_of_training_rows(table: pa.Table) -> None:
+def test_a_sample_is_of_training_rows(table):
     fm = kafeat.fit({**CONFIG, "fit_rows": 50}, table, label="y", split="part")
     assert fm.provenance.rows_fitted <= 50
     assert fm.column_ranges is not None
     assert fm.column_ranges.high.max() < 100.0
 
 
-def test_it_is_the_map_that_evaluate_fits(table: pa.Table) -> None:
+def test_it_is_the_map_that_evaluate_fits(table):
     """The same rows are drawn, so the error on the same rows is the same."""
     config = {**CONFIG, "fit_rows": 60}
     fm = kafeat.fit(config, table, label="y", split="part")
@@ -90,13 +89,13 @@ def test_it_is_the_map_that_evaluate_fits(table: pa.Table) -> None:
     assert given["rows_seen_in_fit"] == fitted["rows_seen_in_fit"] == 0
 
 
-def test_rows_seen_are_training_rows_without_a_split_too(table: pa.Table) -> None:
+def test_rows_seen_are_training_rows_without_a_split_too(table):
     fm = kafeat.fit(CONFIG, table, label="y", split="part")
     found = kafeat.evaluate(fm, table, label="y", rows=400)
     assert found["rows_seen_in_fit"] == train(table).num_rows == fm.provenance.rows_fitted
 
 
-def test_it_is_told(table: pa.Table, tmp_path: Path) -> None:
+def test_it_is_told(table, tmp_path):
     fm = kafeat.fit(CONFIG, table, label="y", split="part")
     fm.save(tmp_path / "m.joblib")
     loaded = kafeat.load(tmp_path / "m.joblib")
@@ -117,12 +116,12 @@ def test_it_is_told(table: pa.Table, tmp_path: Path) -> None:
         (["train"] * 3, "y", UsageError, "split: expected another column than the label, got y"),
     ],
 )  # fmt: skip
-def test_mistakes(values: list, split: str, error: type, match: str) -> None:
+def test_mistakes(values, split, error, match):
     table = pa.table({"a": [1.0, 2.0, 3.0], "y": [0, 1, 1], "part": values})
     with pytest.raises(error, match=match):
         kafeat.fit({"steps": [{"kind": "minmax"}]}, table, label="y", split=split)
 
 
-def test_a_file_of_training_rows_only_is_fine() -> None:
+def test_a_file_of_training_rows_only_is_fine():
     table = pa.table({"a": [1.0, 2.0, 3.0], "part": ["TRAIN", "train", "Train"]})
     assert kafeat.fit({"steps": [{"kind": "minmax"}]}, table, split="part").provenance.rows_fitted == 3

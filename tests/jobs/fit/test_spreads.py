@@ -41,7 +41,7 @@ SUFFER = [
 
 
 @pytest.mark.parametrize("step", SUFFER)
-def test_maps_of_whole_rows(step: dict[str, Any]) -> None:
+def test_maps_of_whole_rows(step):
     (said,) = told([step])
     assert said.endswith(
         f": to {step['kind']} the smaller ones hardly count; put a step `kind: standardize` before it"
@@ -63,11 +63,11 @@ def test_maps_of_whole_rows(step: dict[str, Any]) -> None:
         {"kind": "normalize"},
     ],
 )
-def test_kinds_that_take_columns_as_they_are(step: dict[str, Any]) -> None:
+def test_kinds_that_take_columns_as_they_are(step):
     assert told([step], pa.table({"age": np.abs(AGE), "income": INCOME, "sex": SEX})) == []
 
 
-def test_steps_that_leave_spreads_as_they_are_are_looked_through() -> None:
+def test_steps_that_leave_spreads_as_they_are_are_looked_through():
     (said,) = told([{"kind": "impute"}, FOURIER])
     assert "'income' " in said
     coded = MIXED.append_column("town", pa.array(RNG.choice(["a", "b"], N)))
@@ -79,7 +79,7 @@ def test_steps_that_leave_spreads_as_they_are_are_looked_through() -> None:
     assert told([{"kind": "homogeneous"}, FOURIER], pa.table({"a": np.abs(AGE), "income": INCOME})) == []
 
 
-def test_maps_of_a_union_see_their_own_columns() -> None:
+def test_maps_of_a_union_see_their_own_columns():
     def union(*maps: dict[str, Any]) -> list[dict[str, Any]]:
         return [{"kind": "union", "maps": list(maps)}]
 
@@ -103,17 +103,17 @@ def test_maps_of_a_union_see_their_own_columns() -> None:
         {"income": INCOME},
     ],
 )
-def test_data_that_are_alike_enough(columns: dict[str, Any]) -> None:
+def test_data_that_are_alike_enough(columns):
     assert told([FOURIER], pa.table(columns)) == []
 
 
-def test_digits_and_few_rows(digits: np.ndarray) -> None:
+def test_digits_and_few_rows(digits):
     assert told([FOURIER], digits) == []
     assert told([FOURIER], digits / 16.0) == []
     assert told([{"kind": "projection", "n_components": 1}], MIXED.slice(0, 5)) == []
 
 
-def test_samplers_need_like_spreads_and_scalers_do_not() -> None:
+def test_samplers_need_like_spreads_and_scalers_do_not():
     """But for these: so does a new kind, unless it is named here."""
 
     def those(kinds: tuple[str, ...], need: bool) -> set[str]:
@@ -129,7 +129,7 @@ def test_samplers_need_like_spreads_and_scalers_do_not() -> None:
     [((1e200, 1e195), "100,000"), ((1e-200, 1e-205), "100,000"), ((1.2, 1e-9), "1e+09"),
      ((1e200, 1e-100), "1e+300"), ((1e200, 1e-200), "inf")],
 )  # fmt: skip
-def test_spreads_whose_squares_no_number_holds(sizes: tuple[float, float], factor: str) -> None:
+def test_spreads_whose_squares_no_number_holds(sizes, factor):
     X = np.where(np.arange(40) % 2, 1.0, -1.0)[:, None] * np.array(sizes)
     (said,) = spread_warnings(step_class("fourier")(n_components=2), X, None)
     assert said.startswith(f"the spreads of the columns differ by a factor of {factor}: ")

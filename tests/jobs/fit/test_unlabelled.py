@@ -35,7 +35,7 @@ def tables(folder: Path, ending: str, missing: object) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("ending", "missing"), [("csv", None), ("csv", "  "), ("parquet", None), ("parquet", "")]
 )
-def test_rows_without_a_label_are_left_out(tmp_path: Path, ending: str, missing: object) -> None:
+def test_rows_without_a_label_are_left_out(tmp_path, ending, missing):
     full, part = tables(tmp_path, ending, missing)
     with pytest.raises(
         DataError, match=r"row 3 \(index 2\), label 'y': .*--drop-unlabelled leaves such rows out"
@@ -65,7 +65,7 @@ def test_rows_without_a_label_are_left_out(tmp_path: Path, ending: str, missing:
     assert "w" not in tuned[0].fit().columns.names
 
 
-def test_messages_name_the_rows_of_the_file(tmp_path: Path) -> None:
+def test_messages_name_the_rows_of_the_file(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("x,y\n1,a\n2,\n3,a\n4,\nword,b\n6,b\n7,a\n")
     with pytest.raises(
@@ -77,7 +77,7 @@ def test_messages_name_the_rows_of_the_file(tmp_path: Path) -> None:
         kafeat.fit(CONFIG, path, label="y", weight="w", drop_unlabelled=True)
 
 
-def test_a_view_tells_where_its_rows_are() -> None:
+def test_a_view_tells_where_its_rows_are():
     table = pa.table({"x": np.arange(10.0), "y": [1.0, None, float("nan"), 4, 5, None, 7, 8, 9, None]})
     view = LabelledReader(reader_of(table), ["y"])
     chunks = list(view.chunks(kafeat.fit({"steps": ["standardize"]}, table.select(["x"])).columns, ["y"], 4))
@@ -89,7 +89,7 @@ def test_a_view_tells_where_its_rows_are() -> None:
     assert view.dropped == 4
 
 
-def test_options_that_have_no_effect_are_refused(tmp_path: Path) -> None:
+def test_options_that_have_no_effect_are_refused(tmp_path):
     full, _ = tables(tmp_path, "csv", None)
     with pytest.raises(UsageError, match="--drop-unlabelled: expected columns of labels"):
         kafeat.fit({"steps": ["standardize"]}, full, drop_unlabelled=True)

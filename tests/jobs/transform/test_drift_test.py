@@ -48,7 +48,7 @@ def outcome(*arguments: object, **rules: object) -> DriftTest:
     return test
 
 
-def test_the_means_are_those_of_the_features(fm: FeatureMap, tmp_path: Path) -> None:
+def test_the_means_are_those_of_the_features(fm, tmp_path):
     assert fm.feature_mean is not None
     np.testing.assert_allclose(fm.feature_mean.mean, fm.transform(X).mean(axis=0, dtype=float), rtol=1e-12)
     test = outcome(fm, OTHERS, tmp_path)
@@ -60,7 +60,7 @@ def test_the_means_are_those_of_the_features(fm: FeatureMap, tmp_path: Path) -> 
     assert test.p_value > 0.01
 
 
-def test_a_shifted_table_is_found_and_nothing_is_written(fm: FeatureMap, tmp_path: Path) -> None:
+def test_a_shifted_table_is_found_and_nothing_is_written(fm, tmp_path):
     (tmp_path / "o.npy").write_bytes(b"previous")
     shifted = OTHERS + SHIFT  # well inside of the ranges
     told = (
@@ -76,12 +76,12 @@ def test_a_shifted_table_is_found_and_nothing_is_written(fm: FeatureMap, tmp_pat
     assert outcome(fm, OTHERS, tmp_path, drift_test=0.001).p_value > 0.001
 
 
-def test_the_number_of_jobs_does_not_change_a_bit(fm: FeatureMap, tmp_path: Path) -> None:
+def test_the_number_of_jobs_does_not_change_a_bit(fm, tmp_path):
     assert outcome(fm, OTHERS, tmp_path) == outcome(fm, OTHERS, tmp_path, 3)
 
 
 @pytest.mark.parametrize("rule", ["drop", "null"])
-def test_bad_rows_do_not_count(fm: FeatureMap, rule: str, tmp_path: Path) -> None:
+def test_bad_rows_do_not_count(fm, rule, tmp_path):
     bad = np.insert(OTHERS, [0, 100], np.nan, axis=0)
     want, got = outcome(fm, OTHERS, tmp_path), outcome(fm, bad, tmp_path, on_bad_rows=rule)
     # the same rows in other chunks and tiles: their last bits, and the order of the sum
@@ -89,26 +89,24 @@ def test_bad_rows_do_not_count(fm: FeatureMap, rule: str, tmp_path: Path) -> Non
     assert got.p_value == pytest.approx(want.p_value, rel=1e-3)
 
 
-def test_no_rows_have_no_mean(fm: FeatureMap, tmp_path: Path) -> None:
+def test_no_rows_have_no_mean(fm, tmp_path):
     assert go(fm, OTHERS[:0], tmp_path, drift_test=0.5).drift_test is None
 
 
-def test_a_map_of_an_older_kafeat_says_so(fm: FeatureMap, tmp_path: Path) -> None:
+def test_a_map_of_an_older_kafeat_says_so(fm, tmp_path):
     old = replace(fm, feature_mean=None)
     assert go(old, OTHERS, tmp_path).drift_test is None
     with pytest.raises(UsageError, match="--drift-test: .*got an older one: fit it again"):
         go(old, OTHERS, tmp_path, drift_test=0.01)
 
 
-def test_a_file_holds_it(fm: FeatureMap, tmp_path: Path) -> None:
+def test_a_file_holds_it(fm, tmp_path):
     loaded = kafeat.model.load.loads(fm.dumps())
     assert loaded.feature_mean is not None
     assert outcome(loaded, OTHERS, tmp_path) == outcome(fm, OTHERS, tmp_path)
 
 
-def test_parts_are_tested_alone_and_again(
-    fm: FeatureMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_are_tested_alone_and_again(fm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkdir("in")
     np.save("in/a.npy", OTHERS)
@@ -129,7 +127,7 @@ def test_parts_are_tested_alone_and_again(
     assert parse_location("out").join("a.npy").entry() is not None
 
 
-def test_the_command_writes_it_down(fm: FeatureMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_it_down(fm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fm.save("m.joblib")
     np.save("in.npy", OTHERS)
@@ -162,7 +160,7 @@ def test_the_command_writes_it_down(fm: FeatureMap, tmp_path: Path, monkeypatch:
         ({"more": 1}, "feature_mean: expected mean, traces and rows"),
     ],
 )
-def test_a_strangers_mean_is_checked(change: dict[str, object], what: str) -> None:
+def test_a_strangers_mean_is_checked(change, what):
     plain = {"mean": np.zeros(2), "traces": np.ones(3), "rows": 5}
     FeatureMean.from_plain(plain, 2)
     with pytest.raises(ValueError, match=what):
@@ -177,7 +175,7 @@ def test_a_strangers_mean_is_checked(change: dict[str, object], what: str) -> No
     ],
     ids=["fourier", "nystroem"],
 )
-def test_splits_of_the_digits_seldom_differ_and_lighter_ink_does(digits: np.ndarray, steps: list) -> None:
+def test_splits_of_the_digits_seldom_differ_and_lighter_ink_does(digits, steps):
     """Halves of one table, at random: p-values are uniform, or above that, as the halves share no row."""
     null, lighter = [], []
     for seed in range(25):
@@ -233,13 +231,13 @@ def of_mixed() -> FeatureMap:
         ("a", lambda n: pa.array([3.0, -3.0] * (n // 2)), "no column differs in its mean: they"),
     ],
 )  # fmt: skip
-def test_the_columns_that_differ_are_named(of_mixed, name, changed, told, tmp_path: Path) -> None:
+def test_the_columns_that_differ_are_named(of_mixed, name, changed, told, tmp_path):
     data = mixed(1000, 1)
     data = data.set_column(data.column_names.index(name), name, changed(1000))
     assert re.match(told, named(of_mixed, data, tmp_path))
 
 
-def test_the_figures_are_those_of_numpy_and_do_not_depend_on_the_rows_of_a_chunk(tmp_path: Path) -> None:
+def test_the_figures_are_those_of_numpy_and_do_not_depend_on_the_rows_of_a_chunk(tmp_path):
     dense = RNG.standard_normal((500, 4)) * (RNG.random((500, 4)) < 0.3)
     dense[3, 1] = np.nan
     for X in (dense, SparseRows.of(dense)):
@@ -251,7 +249,7 @@ def test_the_figures_are_those_of_numpy_and_do_not_depend_on_the_rows_of_a_chunk
         np.testing.assert_allclose(sums[1], np.nansum(dense, axis=0), rtol=1e-12)
 
 
-def test_an_older_map_names_no_columns(fm: FeatureMap, tmp_path: Path) -> None:
+def test_an_older_map_names_no_columns(fm, tmp_path):
     assert fm.feature_mean is not None
     old = replace(fm, feature_mean=replace(fm.feature_mean, columns=None))
     assert "columns" not in old.feature_mean.to_plain()
@@ -268,7 +266,7 @@ def test_an_older_map_names_no_columns(fm: FeatureMap, tmp_path: Path) -> None:
         (np.full((3, 2), 6.0), "columns: expected finite numbers, and counts from 0 to that of the rows"),
     ],
 )
-def test_a_strangers_means_of_columns_are_checked(columns: object, what: str) -> None:
+def test_a_strangers_means_of_columns_are_checked(columns, what):
     plain = {"mean": np.zeros(2), "traces": np.ones(3), "rows": 5}
     FeatureMean.from_plain({**plain, "columns": np.ones((3, 2))}, 2, 2)
     with pytest.raises(ValueError, match=what):

@@ -200,18 +200,6 @@ def test_a_passthrough_column_of_the_same_name_is_refused(model, table, tmp_path
     assert out.column_names[:3] == ["prediction", "m_prediction", "m_probability_no"]
 
 
-@pytest.mark.parametrize("label", ["text", "boolean", "y"])
-@pytest.mark.parametrize(("format", "layout"), [("parquet", "columns"), ("csv", "columns"), ("npy", "columns"),
-                                                ("parquet", "list"), ("arrow", "list")])  # fmt: skip
-def test_verify_knows_predictions(model, data, tmp_path, label, format, layout):
-    fm = model(label)
-    fm.save(tmp_path / "model.joblib")
-    keep = [] if format == "npy" else ["id", "text"]
-    place = written(fm, data, tmp_path / f"p.{format}", keep=keep, layout=layout)
-    done = verify_file(tmp_path / "model.joblib", data, place)
-    assert (done.rows, done.rows_compared, done.largest_difference) == (700, 700, 0.0)
-
-
 def test_verify_finds_a_class_and_a_probability_that_were_changed(model, data, tmp_path):
     fm = model("text")
     fm.save(tmp_path / "model.joblib")

@@ -35,7 +35,7 @@ def data(tmp_path: Path) -> str:
     return str(tmp_path / "in.npy")
 
 
-def test_the_mean_variance_is_one(fm: FeatureMap) -> None:
+def test_the_mean_variance_is_one(fm):
     Z = fm.transform(X, unit_variance=True)
     assert Z.tobytes() == (fm.transform(X) * np.float32(fm.unit_scale)).tobytes()
     # tr Σ is the mean over 450 pairs of ‖u‖² of half a difference, at most 2 for features of norm 1, and 1 on average:
@@ -44,9 +44,7 @@ def test_the_mean_variance_is_one(fm: FeatureMap) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "npy"])
-def test_every_format_has_them_and_is_verified(
-    fm: FeatureMap, data: str, tmp_path: Path, suffix: str
-) -> None:
+def test_every_format_has_them_and_is_verified(fm, data, tmp_path, suffix):
     model, out = str(tmp_path / "m.joblib"), str(tmp_path / f"z.{suffix}")
     fm.save(model)
     assert transform_file(fm, data, out, writing=SCALED).scale == fm.unit_scale
@@ -60,9 +58,7 @@ def test_every_format_has_them_and_is_verified(
         assert float(noted["scale"]) == fm.unit_scale
 
 
-def test_stats_verify_and_inspect_tell_the_factor(
-    in_process, run, fm: FeatureMap, data: str, tmp_path: Path
-) -> None:
+def test_stats_verify_and_inspect_tell_the_factor(in_process, run, fm, data, tmp_path):
     model, out, stats = tmp_path / "m.joblib", tmp_path / "z.npy", tmp_path / "s.json"
     fm.save(model)
     words = ["transform", "--model", model, data, out, "--unit-variance", "--stats", stats]
@@ -74,7 +70,7 @@ def test_stats_verify_and_inspect_tell_the_factor(
     assert f"for features of unit variance: times {fm.unit_scale:.10g}" in told
 
 
-def test_a_run_of_other_features_keeps_no_part(fm: FeatureMap, data: str, tmp_path: Path) -> None:
+def test_a_run_of_other_features_keeps_no_part(fm, data, tmp_path):
     def run(writing: OutputOptions) -> int:
         target, source = parse_location(tmp_path / "parts"), parse_location(data)
         options = {"rows_per_file": 256, "resume": True}
@@ -87,7 +83,7 @@ def test_a_run_of_other_features_keeps_no_part(fm: FeatureMap, data: str, tmp_pa
     assert json.loads((tmp_path / "parts/_kafeat.json").read_text())["settings"]["scale"] == fm.unit_scale
 
 
-def test_the_drift_test_is_that_of_features_as_they_are(fm: FeatureMap, data: str, tmp_path: Path) -> None:
+def test_the_drift_test_is_that_of_features_as_they_are(fm, data, tmp_path):
     tests = []
     for writing in (SCALED, replace(SCALED, unit_variance=False)):
         done = transform_file(fm, data, tmp_path / "z.npy", writing=writing, drift_test=0.0)
@@ -96,7 +92,7 @@ def test_the_drift_test_is_that_of_features_as_they_are(fm: FeatureMap, data: st
     assert tests[0] == pytest.approx(tests[1], abs=1e-6)
 
 
-def test_what_has_no_factor_is_refused(fm: FeatureMap, data: str, tmp_path: Path) -> None:
+def test_what_has_no_factor_is_refused(fm, data, tmp_path):
     out = tmp_path / "z.npy"
     predicting = kafeat.fit(
         {**CONFIG, "steps": [*CONFIG["steps"], {"kind": "ridge"}]}, X, label=X[:, 0] > 0.0
@@ -116,7 +112,7 @@ def test_what_has_no_factor_is_refused(fm: FeatureMap, data: str, tmp_path: Path
         replace(fm, feature_mean=None).transform(X, unit_variance=True)
 
 
-def test_default_penalties_fit() -> None:
+def test_default_penalties_fit():
     """Of scikit-learn, on digits: without the factor, the default of `RidgeClassifier` is several times too strong."""
     table = pq.read_table(DIGITS)
     fm = kafeat.fit(ROOT / "configs/nystroem.yaml", table, label="label")

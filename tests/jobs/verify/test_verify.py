@@ -45,18 +45,6 @@ def test_a_sound_output(model, source, tmp_path, format, dtype):
     assert found.hashes == ("model", "input", "output")
 
 
-def test_lists_with_kept_columns(model, source, tmp_path):
-    table = pa.table({"id": np.arange(N), **{f"c{i}": X[:, i] for i in range(D)}})
-    pq.write_table(table, tmp_path / "named.parquet")
-    fm = kafeat.fit(
-        {"steps": [{"kind": "fourier", "n_components": 6, "frequencies": "iid"}]}, table.drop(["id"])
-    )
-    fm.save(model)
-    out = str(tmp_path / "out.parquet")
-    transform_file(model, tmp_path / "named.parquet", out, keep=["id"], layout="list")
-    assert verify_file(model, tmp_path / "named.parquet", out).largest_difference == 0.0
-
-
 def test_few_rows_are_made_again_and_which_depends_on_the_seed(model, source, tmp_path):
     out = str(tmp_path / "out.npy")
     transform_file(model, source, out)
@@ -183,16 +171,6 @@ def test_diff(model, tmp_path):
     assert "of entries differ, by up to" in found["steps[0].learned.frequencies"][1]
     assert "seen.low" not in found
     assert runner.invoke(command, ["diff", model, other]).exit_code == 0
-
-
-def test_diff_of_maps_of_different_shape(model, tmp_path):
-    other = str(tmp_path / "other.joblib")
-    steps = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8, "frequencies": "iid"}]
-    kafeat.fit({"steps": steps}, X[:, :2]).save(other)
-    shown = CliRunner().invoke(command, ["diff", model, other]).output
-    assert "columns: 3 entries -> 2 entries" in shown
-    assert "steps[0].parameters.kind: 'fourier' -> 'standardize'" in shown
-    assert "steps[1].parameters: nothing -> " in shown or "steps[1]: nothing -> " in shown
 
 
 def test_text_does_not_tell_its_dtype(model, source, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from kafeat.errors import ArtifactError
 from kafeat.model import serialize
 from kafeat.model.feature_map import FeatureMap
-from tests.model.hostile_maps import CLAIMS, FEW, STEPS, good, of_entries, of_states, outcome, rows
+from tests.model.hostile_maps import CLAIMS, STEPS, good, of_entries, of_states, outcome, rows
 
 # Of numbers that overflow on the way; features that are no numbers in the end are an error.
 pytestmark = [
@@ -26,7 +26,7 @@ def test_a_fit_is_accepted_as_it_is(name):
 
 @pytest.mark.parametrize("name", STEPS)
 def test_states_that_no_fit_gives(name):
-    met = [outcome(content, rows(name)) for _, content in of_states(good(name))]
+    met = [outcome(content, rows(name)) for content in of_states(good(name))]
     assert "refused" in met
 
 
@@ -34,13 +34,13 @@ def test_states_that_no_fit_gives(name):
 def test_recipes_that_the_state_does_not_fit(name):
     content, X = good(name), rows(name)
     rest = {key: value for key, value in content.items() if key != "steps"}
-    for _, steps in of_entries({"steps": content["steps"]}, FEW):
+    for steps in of_entries({"steps": content["steps"]}):
         outcome({**rest, **steps}, X)
 
 
 def test_entries_of_other_types():
     content, X = good("normalize"), rows("normalize")
-    for _, edited in of_entries(content, FEW):
+    for edited in of_entries(content):
         outcome(edited, X)
 
 

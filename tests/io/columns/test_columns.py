@@ -300,16 +300,6 @@ def test_kept_columns_of_csv(tmp_path):
         assert chunk.passthrough["f"].to_pylist() == ["1.50", "2"]
 
 
-@pytest.mark.parametrize("late", ["007", "1.5", "abc"])
-def test_kept_value_that_does_not_fit(tmp_path, late):
-    (tmp_path / "a.csv").write_text("i,x,wide\n" + f"1,2,{'w' * 100}\n" * 12_000 + f"{late},2,w\n")
-    with open_reader(tmp_path / "a.csv") as source:
-        *_, last = source.chunks(choose(source, ["x"], [], ()), ["i"], 4096)
-        message = rf"row 12001 \(index 12000\), column 'i': expected int64 as in the first rows, got '{late}'"
-        with pytest.raises(DataError, match=message):
-            _ = last.passthrough
-
-
 def test_missing_label_is_refused():
     source = reader_of(pa.table({"y": ["a", None], "x": [1, 2]}))
     [chunk] = source.chunks(choose(source, ["x"], [], ["y"]), ["y"], 5)

@@ -252,14 +252,3 @@ def test_kept_categories_are_written_as_values(tmp_path):
         for word in ("x", "y"):
             sink.write(np.zeros((1, 1), "f4"), pa.table({"k": pa.array([word]).dictionary_encode()}))
     assert pa.ipc.open_file(tmp_path / "y.arrow").read_all()["k"].to_pylist() == ["x", "y"]
-
-
-@pytest.mark.slow
-def test_evaluate_of_stdin(tmp_path, table):
-    pa_table = table.drop_columns(["id", "kind"]).append_column("label", pa.array([0, 1] * 25))
-    code = (
-        "import kafeat; config = {'steps': [{'kind': 'fourier', 'n_components': 8}]}\n"
-        "print(kafeat.evaluate(config=config, data='-', label='label', rows=9)['rows_train'])"
-    )
-    done = apart(code=code, input=packed(pa_table, True))
-    assert done.stdout == b"40\n", done.stderr.decode()

@@ -22,16 +22,18 @@ LINES = {
 
 @pytest.mark.parametrize("suffix", LINES)
 @pytest.mark.parametrize("place", [20, LOOK - 1, LOOK, LOOK + 5, 3 * LOOK // 2])
-@pytest.mark.parametrize("rule", ["error", "drop"])
-def test_a_nul_is_refused_wherever_it_is(tmp_path, suffix, place, rule):
+def test_a_nul_is_refused_wherever_it_is(tmp_path, suffix, place):
     """Arrow takes it as a character of a text. The column with it need not be read."""
     head, line = LINES[suffix]
     text = bytearray(head + line * (2 * LOOK // len(line)))
     text[place] = 0
     source = tmp_path / f"in.{suffix}"
     source.write_bytes(gzip.compress(text, 1) if suffix.endswith(".gz") else text)
-    with pytest.raises(DataError, match=rf"in.{suffix}: byte {place}: expected UTF-8 text, got a NUL byte"):
-        kafeat.transform(source, tmp_path / "out.npy", model=MAP, on_bad_rows=rule)
+    for rule in ("error", "drop"):
+        with pytest.raises(
+            DataError, match=rf"in.{suffix}: byte {place}: expected UTF-8 text, got a NUL byte"
+        ):
+            kafeat.transform(source, tmp_path / "out.npy", model=MAP, on_bad_rows=rule)
     assert not (tmp_path / "out.npy").exists()
 
 

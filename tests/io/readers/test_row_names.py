@@ -9,7 +9,6 @@ import pytest
 
 import kafeat
 from kafeat.io.options import InputOptions
-from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 
 pd = pytest.importorskip("pandas")
@@ -91,15 +90,6 @@ def test_an_index_that_is_named_is_a_feature(shuffled):
 def test_a_map_that_has_it_finds_it(tmp_path, shuffled):
     fm = kafeat.fit({"columns": {"include": ["__index_level_0__", "x"]}, **RECIPE}, shuffled)
     assert fm.transform(shuffled).shape == (40, 2)
-
-
-@pytest.mark.parametrize(
-    "notes",
-    [b"{", b"[]", b"null", b'{"index_columns": null}', b'{"index_columns": [{"kind": "range"}, 1, "z"]}'],
-)
-def test_odd_notes_of_pandas_name_nothing(notes):
-    table = pa.table({"x": [1.0]}).replace_schema_metadata({"pandas": notes})
-    assert reader_of(table).row_names == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -192,14 +192,6 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
             assert chunk.passthrough.num_rows
 
 
-def test_evaluate_takes_the_label(files):
-    config = recipe(kind="fourier", frequencies="iid", weights="uniform")
-    report = kafeat.evaluate(data=str(files / "x.svm"), label="label", config=config, rows=50, exact_rows=50)[
-        "records"
-    ][0]
-    assert report["rows_train"] == 700 - report["rows_test"] == 560
-
-
 def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
     code = (
         "import sys, kafeat\n"

@@ -10,14 +10,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import kafeat
 from tests.io.writers.opening import open_writer
-from tests.jobs.files import transform_file
 
 NAMES = ['f"0', "f1"]
 
@@ -89,15 +86,3 @@ def test_types_of_kept_columns(tmp_path):
         "whole": None, "flag": False, "real": 0.1, "half": None, "exact": None, "day": None, "kind": None,
         "text": None,
     }  # fmt: skip
-
-
-def test_a_transform_with_bad_rows(tmp_path):
-    table = pa.table({"id": ["a", 'b"', "c"], "x": [1.0, None, 3.0]})
-    pq.write_table(table, tmp_path / "x.parquet")
-    fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": 2}]}, table.slice(2).select(["x"]))
-    for rule, ids in (("null", ["a", 'b"', "c"]), ("drop", ["a", "c"])):
-        out = tmp_path / "y.jsonl"
-        transform_file(fm, tmp_path / "x.parquet", out, keep=("id",), on_bad_rows=rule)
-        found = [json.loads(line) for line in out.read_text().splitlines()]
-        assert [one["id"] for one in found] == ids
-        assert [one["f0"] is None for one in found] == [name == 'b"' for name in ids]

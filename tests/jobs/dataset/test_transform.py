@@ -20,7 +20,6 @@ from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.request import DatasetRequest
-from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.engine import Engine, Stop
 from tests.jobs.files import transform_file, transform_parts
 from tests.zygote import Process
@@ -285,15 +284,6 @@ def test_another_map_or_other_settings_make_all_again(model, data, tmp_path):
     assert transform_parts(model, data, out, resume=True, dtype="float16").kept == 0
 
 
-def test_a_part_without_an_input_any_more_is_removed(model, data, tmp_path):
-    out = str(tmp_path / "out")
-    transform_parts(model, data, out)
-    os.unlink(f"{data}/year=2024/a.parquet")
-    run = transform_parts(model, data, out, resume=True)
-    assert run.removed == ("year=2024/a.parquet",)
-    assert set(files(out)) == {"year=2023/a.parquet", "year=2023/b.parquet"}
-
-
 def test_resume_of_a_text_that_is_cut(model, tmp_path):
     place, out = str(tmp_path / "big.csv"), str(tmp_path / "out")
     pa_csv.write_csv(table(600).drop(["id"]), place)
@@ -336,15 +326,6 @@ def test_a_text_that_changes_while_it_is_cut_gives_no_part(model, tmp_path, monk
         "expected a file that stays as it is, got one that changed while it was read" in run.failed[0].error
     )
     assert (len(run.failed), files(tmp_path / "out")) == (3, {})
-
-
-def test_a_damaged_manifest_is_told(model, data, tmp_path):
-    out = str(tmp_path / "out")
-    transform_parts(model, data, out)
-    Path(out, "_kafeat.json").write_text('{"parts": 3}')
-    with pytest.raises(DataError, match=r"_kafeat.json: .*expected a manifest of kafeat, got"):
-        transform_parts(model, data, out, resume=True)
-    assert transform_parts(model, data, out, overwrite=True).parts == 3
 
 
 def test_an_engine_that_is_not_there_leaves_nothing(model, data, tmp_path):
@@ -398,15 +379,6 @@ def test_a_folder_that_contains_itself_is_refused(model, data, tmp_path):
     os.symlink(data, f"{data}/loop")
     with pytest.raises(SystemRefusedError, match="a link to a folder that it lies in"):
         transform_parts(model, data, tmp_path / "out")
-
-
-def test_rejects_of_every_part_lie_in_a_folder(model, data, tmp_path):
-    bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
-    pq.write_table(bad, f"{data}/year=2024/a.parquet")
-    rules = RowOptions("drop", rejects=parse_location(tmp_path / "rejects"))
-    run = transform_parts(model, data, tmp_path / "out", rules=rules)
-    assert (run.bad_rows, run.rows) == (1, 999)
-    assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.parquet.csv").read_text()
 
 
 def test_a_map_that_changes_while_it_is_used_is_refused(model, data, tmp_path):

@@ -267,16 +267,6 @@ def test_a_quote_that_is_never_closed_loses_nothing(tmp_path, which, rule):
     assert not (tmp_path / "out.npy").exists()
 
 
-def test_an_odd_quote_within_a_value_is_a_character(tmp_path):
-    (tmp_path / "in.csv").write_text('a,b,note\n1,2,5" pipe\n3,4,"two ""quotes"""\n')
-    fm = kafeat.fit(
-        {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]},
-        pa.table({"a": X[:9, 0], "b": X[:9, 1]}),
-    )
-    done = transform_file(fm, tmp_path / "in.csv", tmp_path / "out.npy")
-    assert done.rows == 2
-
-
 def test_a_null_row_of_one_column_is_a_row(tmp_path):
     (tmp_path / "in.csv").write_text("a\n1\nx\n3\n")
     fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, pa.table({"a": [1.0, 2.0, 3.0]}))

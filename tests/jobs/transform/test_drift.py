@@ -103,13 +103,3 @@ def test_the_range_is_kept_in_the_file(fm, tmp_path):
 def test_a_strangers_range_is_checked(plain, what):
     with pytest.raises(ValueError, match=what):
         ColumnRanges.from_plain(plain, 2)
-
-
-def test_rows_that_are_not_fitted_on_are_seen_too():
-    rows = RNG.uniform(-1.0, 1.0, size=(6000, 1))
-    rows[-1], rows[-2] = 7.0, -7.0
-    fm = kafeat.fit(
-        {"fit_rows": 20, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}, rows
-    )
-    assert fm.provenance.rows_fitted == 20
-    assert (fm.column_ranges.low.tolist(), fm.column_ranges.high.tolist()) == ([-7.0], [7.0])

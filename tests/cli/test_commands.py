@@ -435,7 +435,7 @@ def test_json_has_no_nan(run, folder, tmp_path):
 
 def test_transform_says_how_many_values_were_clipped(run, tmp_path):
     seen = np.ones((2, 3))
-    kafeat.fit({"steps": [{"kind": "intersection_bins"}]}, seen).save(tmp_path / "m.joblib")
+    kafeat.fit({"steps": ["intersection_bins"]}, seen).save(tmp_path / "m.joblib")
     for name, data, said in (("beyond", 2.0 * seen, True), ("within", seen, False)):
         np.save(tmp_path / f"{name}.npy", data)
         done = run("transform --model m.joblib", f"{name}.npy", "z.npy", "-v", cwd=tmp_path)
@@ -445,7 +445,7 @@ def test_transform_says_how_many_values_were_clipped(run, tmp_path):
 
 def test_inspect_shortens_long_names(run, tmp_path):
     table = pa.table({"y" * 10_000: [1.0, 2.0], "short": [1.0, 3.0]})
-    kafeat.fit({"steps": [{"kind": "standardize"}]}, table).save(tmp_path / "m.joblib")
+    kafeat.fit({"steps": ["standardize"]}, table).save(tmp_path / "m.joblib")
     lines = run("inspect m.joblib", cwd=tmp_path).stdout.splitlines()
     assert f"columns: '{'y' * 60}'..., short" in lines
 

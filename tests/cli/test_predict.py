@@ -95,7 +95,7 @@ def test_a_model_from_a_pipe_is_read_once(run, model, tmp_path, more):
 
 def test_a_map_cannot_predict(run, tmp_path):
     model = tmp_path / "map.joblib"
-    kafeat.fit({"steps": [{"kind": "standardize"}]}, pq.read_table(DIGITS), "label").save(model)
+    kafeat.fit({"steps": ["standardize"]}, pq.read_table(DIGITS), "label").save(model)
     done = run("predict --model", model, DIGITS, tmp_path / "out.parquet", code=2)
     assert "predict: expected a model that ends in a predictor, got a map: add `- kind: ridge`" in done.stderr
     assert not (tmp_path / "out.parquet").exists()

@@ -13,7 +13,7 @@ import kafeat
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("start")
     X = np.random.default_rng(0).normal(size=(50, 3))
-    kafeat.fit({"steps": [{"kind": "fourier", "n_components": 8}, {"kind": "ridge"}]}, X, X[:, 0]).save(
+    kafeat.fit({"steps": [{"kind": "fourier", "n_components": 8}, "ridge"]}, X, X[:, 0]).save(
         folder / "m.joblib"
     )
     np.savetxt(folder / "in.csv", X, delimiter=",", header="a,b,c", comments="")

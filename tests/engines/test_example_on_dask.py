@@ -32,7 +32,7 @@ def test_a_folder_of_s3_is_transformed_by_the_workers_of_dask(tmp_path, monkeypa
         monkeypatch.setenv(name, value)
     rng = np.random.default_rng(0)
     tables = [pa.table({"a": rng.normal(size=300), "b": rng.normal(size=300)}) for _ in range(3)]
-    fm = kafeat.fit({"steps": [{"kind": "minmax"}]}, tables[0])
+    fm = kafeat.fit({"steps": ["minmax"]}, tables[0])
     fm.save(tmp_path / "map.joblib")
     with running() as store:
         for i, table in enumerate(tables):

@@ -181,7 +181,7 @@ def test_every_type_is_a_feature_or_is_kept(spark):
     names = [f"f{i}" for i in range(len(FEATURES) + 1)]
     df = spark.range(9).selectExpr(*(f"{value} as f{i}" for i, value in enumerate(values)))
     table = df.select(*names).toArrow()
-    fm = kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}]}, table)
+    fm = kafeat.fit({"dtype": "float64", "steps": ["standardize"]}, table)
     kept = df.columns[len(names) : -1]  # Spark hands no intervals of years to Arrow
     done = kafeat.spark.transform(df, fm, keep=kept, prefix="z")
     assert done.schema[: len(kept)] == df.select(*kept).schema

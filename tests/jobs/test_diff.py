@@ -74,8 +74,7 @@ def test_a_dialect(tmp_path):
         (tmp_path / f"{mark}.csv").write_text("a;b\n" + "".join(f"{i}{mark}5;{i}\n" for i in range(9)))
     reading = kafeat.io.options.InputOptions(delimiter=";")
     a, b = (
-        kafeat.fit({"steps": [{"kind": "standardize"}]}, tmp_path / f"{mark}.csv", reading=reading)
-        for mark in ".,"
+        kafeat.fit({"steps": ["standardize"]}, tmp_path / f"{mark}.csv", reading=reading) for mark in ".,"
     )
     assert told(a, b)["dialect.decimal_commas"] == "0 entries -> 2 entries: with ['a', 'b']"
 

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 import kafeat
 from kafeat.cli.inspect import _show_step
-from kafeat.cli.main import kafeat as command
 from kafeat.jobs.inspect import inspect
 from kafeat.registry import build_step, kinds
 from tests.recipes import NEEDED
@@ -25,23 +23,19 @@ def model(tmp_path: Path) -> str:
     return path
 
 
-def test_the_categories_of_each_column_are_shown(model):
-    found = CliRunner().invoke(command, ["inspect", model], catch_exceptions=False).stdout
+def test_the_categories_of_each_column_are_shown(run, model):
+    found = run("inspect", model).stdout
     assert "\ncategories of 'town' (2): 'Bern', 'Ulm'\ncategories of 'size' (2): '9', '10'\n" in found
-    plain = json.loads(
-        CliRunner().invoke(command, ["inspect", model, "--json"], catch_exceptions=False).stdout
-    )
+    plain = json.loads(run("inspect", model, "--json").stdout)
     assert plain["categories"] == {"town": ["Bern", "Ulm"], "size": ["9", "10"]}
 
 
-def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(tmp_path):
+def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(run, tmp_path):
     names = [f"n{i:04d}" for i in range(2000)] + ["a\x1b[2Jb"]
     kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["k"]}]}, pa.table({"k": names})).save(
         tmp_path / "m.joblib"
     )
-    found = (
-        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib")], catch_exceptions=False).stdout
-    )
+    found = run("inspect", tmp_path / "m.joblib").stdout
     (line,) = (line for line in found.splitlines() if line.startswith("categories"))
     assert line.startswith("categories of 'k' (2,001): ")
     assert line.endswith("'n1998', 'n1999'")
@@ -49,32 +43,25 @@ def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(
     assert "\x1b" not in found
 
 
-def test_a_map_without_categories_shows_none(tmp_path):
-    kafeat.fit({"steps": [{"kind": "standardize"}]}, pa.table({"x": [1.0, 2.0]})).save(tmp_path / "m.joblib")
-    found = (
-        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib")], catch_exceptions=False).stdout
-    )
+def test_a_map_without_categories_shows_none(run, tmp_path):
+    kafeat.fit({"steps": ["standardize"]}, pa.table({"x": [1.0, 2.0]})).save(tmp_path / "m.joblib")
+    found = run("inspect", tmp_path / "m.joblib").stdout
     assert "categories of" not in found
 
 
-def test_the_split_of_a_fit_is_shown(tmp_path):
+def test_the_split_of_a_fit_is_shown(run, tmp_path):
     table = pa.table({"x": [1.0, 2.0, 3.0], "part": ["train", "train", "test"]})
-    kafeat.fit({"steps": [{"kind": "standardize"}]}, table, split="part").save(tmp_path / "m.joblib")
-    found = (
-        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib")], catch_exceptions=False).stdout
-    )
+    kafeat.fit({"steps": ["standardize"]}, table, split="part").save(tmp_path / "m.joblib")
+    found = run("inspect", tmp_path / "m.joblib").stdout
     assert "fitted on 2 of 3 rows of " in found
     assert "\nsplit: part (fitted on its rows of train alone)\n" in found
 
 
-def test_internals_and_defaults_are_shown_only_with_verbose(tmp_path):
+def test_internals_and_defaults_are_shown_only_with_verbose(run, tmp_path):
     steps = [{"kind": "standardize"}, {"kind": "nystroem", "n_components": 3, "landmarks": "uniform"}]
     table = pa.table({"x": [float(i) for i in range(9)]})
     kafeat.fit({"steps": steps}, table).save(tmp_path / "m.joblib")
-    plain, every = (
-        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib"), *more]).stdout
-        for more in ((), ("--verbose",))
-    )
+    plain, every = (run("inspect", tmp_path / "m.joblib", *more).stdout for more in ((), ("--verbose",)))
     gamma = f"    gamma = {inspect(tmp_path / 'm.joblib')['steps'][1]['fitted']['gamma']:.10g}"
     shown = "steps[1] nystroem (kernel: rbf, gamma: median, n_components: 3, landmarks: uniform)"
     assert plain.splitlines()[3:6] == ["steps[0] standardize", shown, gamma]

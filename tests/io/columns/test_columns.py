@@ -334,7 +334,7 @@ def test_a_numbered_column_that_is_absent_is_no_slip_for_its_neighbour():
 
 def test_spaces_beside_the_commas_of_keep_are_none_of_a_name(tmp_path):
     (tmp_path / "x.csv").write_text("a,b, c,d\n1,2,3,4\n2,3,4,5\n")
-    fm = kafeat.fit({"columns": {"include": ["a"]}, "steps": [{"kind": "minmax"}]}, tmp_path / "x.csv")
+    fm = kafeat.fit({"columns": {"include": ["a"]}, "steps": ["minmax"]}, tmp_path / "x.csv")
     for keep, names in ((["b", " c", " d "], ["b", " c", "d"]), ([" c"], [" c"]), (["c"], None)):
         write = OutputOptions(keep=keep, overwrite=True)
         if names is None:

@@ -79,9 +79,7 @@ def test_arrow_on_stdin_need_not_be_named(tmp_path, table, fm, stream, named):
 def test_two_commands_in_a_pipe(tmp_path, table, fm):
     fm.save(tmp_path / "a.joblib")
     features = pa.table({f"f{i}": column for i, column in enumerate(fm.transform(table).T)})
-    second = kafeat.fit(
-        {"steps": [{"kind": "standardize"}, {"kind": "projection", "n_components": 4}]}, features
-    )
+    second = kafeat.fit({"steps": ["standardize", {"kind": "projection", "n_components": 4}]}, features)
     second.save(tmp_path / "b.joblib")
     pq.write_table(table, tmp_path / "x.parquet")
     with Process("transform --model a.joblib x.parquet - --output-format arrow", cwd=tmp_path) as first:

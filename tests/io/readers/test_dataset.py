@@ -159,7 +159,7 @@ def test_a_part_whose_column_is_of_another_type_is_told(tmp_path, other, listed,
             feather.write_feather(pa.table({"x": column}), tmp_path / f"{name}.arrow")
     expected = "lists of 2 numbers" if listed else "numbers"
     with pytest.raises(DataError, match=rf"b.{ending}: column 'x': expected {expected}, got "):
-        kafeat.fit({"steps": [{"kind": "standardize"}]}, tmp_path)
+        kafeat.fit({"steps": ["standardize"]}, tmp_path)
 
 
 def test_the_labels_of_all_parts_are_numbers_or_all_are_text(tmp_path):
@@ -167,9 +167,9 @@ def test_the_labels_of_all_parts_are_numbers_or_all_are_text(tmp_path):
         pq.write_table(pa.table({"x": np.arange(16.0), "y": labels}), tmp_path / f"{name}.parquet")
     message = r"b.parquet: label 'y': expected numbers, as .*a.parquet has, got text"
     with pytest.raises(DataError, match=message):
-        kafeat.fit({"steps": [{"kind": "standardize"}]}, tmp_path, label="y")
+        kafeat.fit({"steps": ["standardize"]}, tmp_path, label="y")
     with pytest.raises(DataError, match=message):
-        kafeat.evaluate(config={"steps": [{"kind": "standardize"}]}, data=str(tmp_path), label="y")
+        kafeat.evaluate(config={"steps": ["standardize"]}, data=str(tmp_path), label="y")
 
 
 def test_sparse_parts_are_as_wide_as_the_widest(tmp_path):

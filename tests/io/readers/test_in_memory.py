@@ -197,4 +197,4 @@ def test_what_is_no_table_is_refused(name, fm):
 @pytest.mark.parametrize("label", [3.0, {"y": 1}, csr_array(Y[:, None]), NeedsGradient()])
 def test_what_is_no_label_is_refused(label):
     with pytest.raises(KafeatError, match="label: expected an array, got "):
-        kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "ridge"}]}, X, label=label)
+        kafeat.fit({"steps": ["standardize", "ridge"]}, X, label=label)

@@ -10,9 +10,7 @@ import kafeat
 from kafeat.errors import DataError
 from kafeat.io.readers.text_stream import LOOK
 
-MAP = kafeat.fit(
-    {"columns": {"include": ["x"]}, "steps": [{"kind": "standardize"}]}, pa.table({"x": [1.0, 2.0]})
-)
+MAP = kafeat.fit({"columns": {"include": ["x"]}, "steps": ["standardize"]}, pa.table({"x": [1.0, 2.0]}))
 LINES = {
     "csv": (b"x,id\n", b"1.0,some text\n"),
     "csv.gz": (b"x,id\n", b"1.0,some text\n"),

@@ -163,7 +163,7 @@ def test_a_wide_integer_is_no_obstacle_to_other_columns(wide):
             ("other", "uint128"),
             ("other", "duration[us]"),
         ]
-    without = kafeat.fit({"steps": [{"kind": "standardize"}]}, path)
+    without = kafeat.fit({"steps": ["standardize"]}, path)
     assert without.columns.names == ("x",)
     assert kept(path, ["d", "x"], wide / "out.parquet").equals(pa.table(pl.read_parquet(path)[["d", "x"]]))
 
@@ -172,7 +172,7 @@ def test_a_wide_integer_is_no_obstacle_to_other_columns(wide):
 def test_a_wide_integer_that_is_asked_for_is_named(wide, column, kind):
     path, output = str(wide / "w.parquet"), wide / "out.parquet"
     with pytest.raises(DataError, match=rf"w.parquet: column '{column}': expected numbers, got {kind}"):
-        kafeat.fit({"columns": {"include": [column]}, "steps": [{"kind": "standardize"}]}, path)
+        kafeat.fit({"columns": {"include": [column]}, "steps": ["standardize"]}, path)
     message = rf"column '{column}': expected a type that Arrow can read, got {kind}; leave it out, or cast"
     with pytest.raises(DataError, match=message):
         kept(path, [column], output)

@@ -334,7 +334,7 @@ def test_a_matrix_in_no_order_stays_as_it_was():
     """SciPy's products give such ones; they are put in order in a copy."""
     matrix = sp.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2))
     before = [part.copy() for part in (matrix.data, matrix.indices, matrix.indptr)]
-    fm = kafeat.fit({"steps": [{"kind": "minmax"}]}, np.array([[0.0, 0.0], [10.0, 10.0]]))
+    fm = kafeat.fit({"steps": ["minmax"]}, np.array([[0.0, 0.0], [10.0, 10.0]]))
     for _ in range(2):
         np.testing.assert_array_equal(fm.transform(matrix), fm.transform(np.array([[2.0, 5.0]])))
     for part, was in zip((matrix.data, matrix.indices, matrix.indptr), before, strict=True):

@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     steps = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 16, "frequencies": "orthogonal"}]
     config = {"columns": {"exclude": ["y"]}, "chunk_rows": 100, "steps": steps}
     kafeat.fit(config, table, label="y").save(path / "map.joblib")
-    kafeat.fit(config | {"steps": [*steps, {"kind": "ridge"}]}, table, label="y").save(path / "model.joblib")
+    kafeat.fit(config | {"steps": [*steps, "ridge"]}, table, label="y").save(path / "model.joblib")
     return path
 
 

@@ -126,9 +126,7 @@ def test_whole_groups_are_held_out(steps):
 
 def test_several_labels_have_an_interval_each():
     X, y, _ = rows(1000, 0)
-    fm = kafeat.fit(
-        {"steps": [*FOURIER, {"kind": "ridge"}]}, X, label=np.column_stack([y, 10.0 * y]), intervals=True
-    )
+    fm = kafeat.fit({"steps": [*FOURIER, "ridge"]}, X, label=np.column_stack([y, 10.0 * y]), intervals=True)
     ends = fm.predict_interval(X[:20])
     assert ends.shape == (20, 2, 2)
     # products in float32, of which ŷ ∓ q s is a difference
@@ -160,7 +158,7 @@ def test_a_model_without_intervals_says_how_to_fit_it(kind):
 def test_a_map_has_no_intervals_and_a_model_has_them_unasked(steps):
     X, y, _ = rows(200, 0)
     assert kafeat.fit({"steps": FOURIER}, X).predictor is None
-    assert kafeat.fit({"steps": [*steps, {"kind": "ridge"}]}, X, label=y).predictor.intervals is not None
+    assert kafeat.fit({"steps": [*steps, "ridge"]}, X, label=y).predictor.intervals is not None
 
 
 @pytest.mark.parametrize("level", [[0.8, 0.9], "0.9", None, 1.5])
@@ -180,5 +178,5 @@ def test_a_fit_does_not_fail_for_the_sake_of_intervals(steps, monkeypatch):
     for module in (kafeat.jobs.fit.intervals, kafeat.jobs.fit.predictor):
         monkeypatch.setattr(module, "fit_intervals", fail)
     with pytest.warns(KafeatWarning, match="the model has no intervals.*data.csv: no errors"):
-        fm = kafeat.fit({"steps": [*steps, {"kind": "ridge"}]}, X, label=y)
+        fm = kafeat.fit({"steps": [*steps, "ridge"]}, X, label=y)
     assert fm.predictor.intervals is None

@@ -27,7 +27,7 @@ ADVICE = "; impute as the first step of the config fills in missing values"
 def test_a_missing_value_is_said_with_its_remedy_and_the_remedy_works(data, got):
     with pytest.raises(DataError, match=f"row 2 .*{got}{re.escape(ADVICE)}$"):
         kafeat.fit(CONFIG, data)
-    kafeat.fit({"steps": [{"kind": "impute"}, *CONFIG["steps"]]}, data)
+    kafeat.fit({"steps": ["impute", *CONFIG["steps"]]}, data)
 
 
 def test_an_empty_field_is_a_missing_value(tmp_path):

@@ -4,10 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import kafeat
-from kafeat.cli.main import kafeat as command
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.jobs.fit.search import _smallest
 from kafeat.maths.fourier import supervised
@@ -18,7 +16,7 @@ RING = (np.linalg.norm(X[:, :2], axis=1) > 1.2).astype(int)
 FOURIER = {"kind": "fourier", "gamma": 0.1, "frequencies": "iid", "weights": "uniform"}
 
 
-def test_target_error_is_reached_by_no_more_than_needed(tmp_path):
+def test_target_error_is_reached_by_no_more_than_needed(run, tmp_path):
     fm = kafeat.fit({"steps": [{**FOURIER, "n_components": {"target_error": 0.08}}]}, X)
     (record,) = fm.provenance.searches
     assert record.parameter == "steps[0].n_components"
@@ -32,11 +30,9 @@ def test_target_error_is_reached_by_no_more_than_needed(tmp_path):
     # On other rows and with other draws: the error of iid features scatters by some ten per cent.
     assert np.linalg.norm(K - Z @ Z.T) / np.linalg.norm(K) < 0.08 * 1.3
     fm.save(tmp_path / "m.joblib")
-    shown = (
-        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib")], catch_exceptions=False).output
-    )
+    shown = run("inspect", tmp_path / "m.joblib").stdout
     assert f"steps[0].n_components: {fm.n_components} chosen for an error of 0.08" in shown
-    as_json = CliRunner().invoke(command, ["inspect", "--json", str(tmp_path / "m.joblib")]).output
+    as_json = run("inspect --json", tmp_path / "m.joblib").stdout
     assert json.loads(as_json)["fitted_from"]["searches"] == [record.model_dump(exclude_defaults=True)]
     assert kafeat.load(tmp_path / "m.joblib").n_components == fm.n_components
 
@@ -197,7 +193,7 @@ def test_parameters_of_several_steps_are_chosen_together():
     }
     for record in fm.provenance.searches:
         assert record.scores[record.values.index(record.chosen)] == max(record.scores)
-    median = kafeat.fit({"steps": [{"kind": "pca"}, {"kind": "nystroem", "n_components": 60}]}, X)
+    median = kafeat.fit({"steps": ["pca", {"kind": "nystroem", "n_components": 60}]}, X)
     ratio = float(fm.chain.steps[1].state["gamma"] / median.chain.steps[1].state["gamma"])
     assert ratio == pytest.approx(0.3, rel=0.05)  # the median of other random pairs
     assert kafeat.fit({"steps": steps}, X, label=RING).dumps() == fm.dumps()
@@ -248,7 +244,7 @@ def test_steps_before_the_searched_one_are_fitted_once(monkeypatch):
         "n_components": 20,
         "landmarks": "uniform",
     }
-    kafeat.fit({"steps": [{"kind": "standardize"}, step]}, X, label=RING)
+    kafeat.fit({"steps": ["standardize", step]}, X, label=RING)
     assert len(fits) == 2  # for the search, and for the map
 
 

@@ -119,9 +119,9 @@ def test_it_is_told(table, tmp_path):
 def test_mistakes(values, split, error, match):
     table = pa.table({"a": [1.0, 2.0, 3.0], "y": [0, 1, 1], "part": values})
     with pytest.raises(error, match=match):
-        kafeat.fit({"steps": [{"kind": "minmax"}]}, table, label="y", split=split)
+        kafeat.fit({"steps": ["minmax"]}, table, label="y", split=split)
 
 
 def test_a_file_of_training_rows_only_is_fine():
     table = pa.table({"a": [1.0, 2.0, 3.0], "part": ["TRAIN", "train", "Train"]})
-    assert kafeat.fit({"steps": [{"kind": "minmax"}]}, table, split="part").provenance.rows_fitted == 3
+    assert kafeat.fit({"steps": ["minmax"]}, table, split="part").provenance.rows_fitted == 3

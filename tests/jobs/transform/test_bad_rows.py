@@ -178,7 +178,7 @@ def test_rejects_need_a_rule(fm, tmp_path):
 
 def test_clipped_values_of_bad_rows_are_not_counted(tmp_path):
     data = RNG.exponential(size=(300, 2))
-    fm = kafeat.fit({"steps": [{"kind": "intersection_bins"}]}, data)
+    fm = kafeat.fit({"steps": ["intersection_bins"]}, data)
     data[0] = [1e6, 1.0]  # the row that takes the places of bad ones
     data[11] = [1e6, np.nan]
     np.save(tmp_path / "in.npy", data)
@@ -269,7 +269,7 @@ def test_a_quote_that_is_never_closed_loses_nothing(tmp_path, which, rule):
 
 def test_a_null_row_of_one_column_is_a_row(tmp_path):
     (tmp_path / "in.csv").write_text("a\n1\nx\n3\n")
-    fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, pa.table({"a": [1.0, 2.0, 3.0]}))
+    fm = kafeat.fit({"steps": ["standardize"]}, pa.table({"a": [1.0, 2.0, 3.0]}))
     transform_file(fm, tmp_path / "in.csv", tmp_path / "out.csv", on_bad_rows="null")
     assert (tmp_path / "out.csv").read_text().splitlines()[2] == '""'
     assert pa_csv.read_csv(tmp_path / "out.csv", convert_options=pa_csv.ConvertOptions(
@@ -294,7 +294,7 @@ def test_a_reader_of_rejects_that_leaves_is_an_error(fm, tmp_path):
 def test_rejects_tell_a_column_of_theirs_from_one_of_the_input(tmp_path):
     """A kept column may have the name of one that tells what is wrong."""
     table = pa.table({"row": [1.0, float("nan")], "text": ["a", "b"]})
-    fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, table.slice(0, 1).select(["row"]))
+    fm = kafeat.fit({"steps": ["standardize"]}, table.slice(0, 1).select(["row"]))
     pq.write_table(table, tmp_path / "in.parquet")
     transform_file(
         fm,

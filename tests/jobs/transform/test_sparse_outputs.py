@@ -91,7 +91,7 @@ def test_a_kept_number_is_the_label_and_the_output_is_an_input(source, tmp_path)
     transform_file(fit(), source, tmp_path / "o.svm", keep=["y"])
     X, y = load_svmlight_file(str(tmp_path / "o.svm"))
     assert np.array_equal(y, np.arange(N) % 3)
-    second = kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}]}, tmp_path / "o.svm")
+    second = kafeat.fit({"dtype": "float64", "steps": ["standardize"]}, tmp_path / "o.svm")
     assert second.n_features_in == D * 5
     transform_file(fit(), source, tmp_path / "o.npz")
     np.testing.assert_allclose(
@@ -156,7 +156,7 @@ def test_an_output_of_no_rows_is_an_input(tmp_path, ending, steps):
         transform_file(fm, header, out, writing=writing, on_bad_rows=rule)
         assert verify_file(model, header, out).rows == 0
     width = 5 * D if steps is BINS else 3
-    second = kafeat.fit({"steps": [{"kind": "standardize"}]}, sp.random(9, width, 0.5, "csr", rng=RNG))
+    second = kafeat.fit({"steps": ["standardize"]}, sp.random(9, width, 0.5, "csr", rng=RNG))
     assert transform_file(second, out, tmp_path / "z.npy").rows == 0
 
 
@@ -215,7 +215,7 @@ def test_parts_and_resumed_parts_are_sparse_too(source, tmp_path):
 
 
 def test_predictions_are_numbers_for_libsvm(source, tmp_path):
-    fm = kafeat.fit({"columns": {"exclude": ["y"]}, "steps": [*BINS, {"kind": "ridge"}]}, source, label="y")
+    fm = kafeat.fit({"columns": {"exclude": ["y"]}, "steps": [*BINS, "ridge"]}, source, label="y")
     transform_file(fm, source, tmp_path / "p.svm", keep=["y"])
     P, _ = load_svmlight_file(str(tmp_path / "p.svm"))
     assert P.shape == (N, 3)

@@ -94,10 +94,8 @@ def test_the_drift_test_is_that_of_features_as_they_are(fm, data, tmp_path):
 
 def test_what_has_no_factor_is_refused(fm, data, tmp_path):
     out = tmp_path / "z.npy"
-    predicting = kafeat.fit(
-        {**CONFIG, "steps": [*CONFIG["steps"], {"kind": "ridge"}]}, X, label=X[:, 0] > 0.0
-    )
-    constant = kafeat.fit({"steps": [{"kind": "clip"}]}, np.ones((20, 3)))
+    predicting = kafeat.fit({**CONFIG, "steps": [*CONFIG["steps"], "ridge"]}, X, label=X[:, 0] > 0.0)
+    constant = kafeat.fit({"steps": ["clip"]}, np.ones((20, 3)))
     cases = [
         (replace(fm, feature_mean=None), "one that does not: fit it again"),
         (predicting, "--unit-variance: expected features to scale, got predictions: use --features"),

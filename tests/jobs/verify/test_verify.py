@@ -6,10 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import kafeat
-from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
 from tests.jobs.files import transform_file, verify_file
 
@@ -143,34 +141,26 @@ def test_bad_rows(model, source, tmp_path, rule, format):
         verify_file(model, source, out)
 
 
-def test_the_command(model, source, tmp_path):
+def test_the_command(run, model, source, tmp_path):
     out = str(tmp_path / "out.npy")
     transform_file(model, source, out)
-    runner = CliRunner()
-    done = runner.invoke(command, ["verify", "--model", model, source, out, "-v"])
-    assert done.exit_code == 0, done.output
-    assert "1,500 rows, 1,500 of them made again: equal to the last bit" in done.output
+    done = run("verify -v --model", model, source, out)
+    assert "1,500 rows, 1,500 of them made again: equal to the last bit" in done.stderr
 
 
-def test_diff(model, tmp_path):
+def test_diff(run, model, tmp_path):
     other = str(tmp_path / "other.joblib")
-    config = {
-        "seed": 1,
-        "chunk_rows": CHUNK,
-        "steps": [{"kind": "fourier", "n_components": 6, "frequencies": "iid", "gamma": 0.5}],
-    }
-    kafeat.fit(config, X).save(other)
-    runner = CliRunner()
-    same = runner.invoke(command, ["diff", model, model, "--exit-code"])
-    assert (same.exit_code, same.output) == (0, "no difference\n")
-    apart = runner.invoke(command, ["diff", model, other, "--json"])
-    assert isinstance(runner.invoke(command, ["diff", model, other, "--exit-code"]).exception, GateError)
-    found = {one["where"]: (one["a"], one["b"]) for one in json.loads(apart.output)}
+    step = {"kind": "fourier", "n_components": 6, "frequencies": "iid", "gamma": 0.5}
+    kafeat.fit({"seed": 1, "chunk_rows": CHUNK, "steps": [step]}, X).save(other)
+    assert run("diff --exit-code", model, model).stdout == "no difference\n"
+    run("diff --exit-code", model, other, code=6)
+    apart = run("diff --json", model, other).stdout
+    found = {one["where"]: (one["a"], one["b"]) for one in json.loads(apart)}
     assert found["config.seed"] == ("0", "1")
     assert found["steps[0].parameters.gamma"] == ("'median'", "0.5")
     assert "of entries differ, by up to" in found["steps[0].learned.frequencies"][1]
     assert "seen.low" not in found
-    assert runner.invoke(command, ["diff", model, other]).exit_code == 0
+    run("diff", model, other)
 
 
 def test_text_does_not_tell_its_dtype(model, source, tmp_path):

@@ -171,9 +171,9 @@ def _lazy(df: DataFrame, model: str | os.PathLike[str] | FeatureMap, options: Fr
         raise UsageError(f"df: expected a Spark DataFrame, got {type(df).__name__}")
     sent = shared(model)
     fm = sent.map
-    source = BatchReader("<DataFrame>", _arrow_schema(df))
+    schema = pa.schema([pa.field(field.name, _arrow_type(field.dataType)) for field in df.schema])
+    source = BatchReader("<DataFrame>", schema)
     frame = options.frame(source, fm, ("float32", "float64"))
-    schema = _schema(df, fm, frame)
     columns = match(source, fm.columns, frame.not_features)
     needed = list(dict.fromkeys([*(column.name for column in columns.features), *frame.keep]))
 
@@ -183,7 +183,7 @@ def _lazy(df: DataFrame, model: str | os.PathLike[str] | FeatureMap, options: Fr
 
     # Columns are numbered for the transfer, as mapInArrow takes no names with dots.
     numbered = df.select(*map(_quoted, needed)).toDF(*(f"c{i}" for i in range(len(needed))))
-    return numbered.mapInArrow(kafeat_transform, schema)
+    return numbered.mapInArrow(kafeat_transform, _schema(df, fm, frame))
 
 
 def _partition(
@@ -254,10 +254,6 @@ def _arrow_type(kind: DataType) -> pa.DataType:
     if isinstance(kind, ArrayType):
         return pa.list_(pa.field("element", _arrow_type(kind.elementType), kind.containsNull))
     return _ARROW.get(type(kind), pa.null())
-
-
-def _arrow_schema(df: DataFrame) -> pa.Schema:
-    return pa.schema([pa.field(field.name, _arrow_type(field.dataType)) for field in df.schema])
 
 
 def _quoted(name: str) -> str:

@@ -261,7 +261,8 @@ class Chain:
                 fitted.append(one)
                 if cache is not None and (cache.inner or i + 1 < len(steps)):
                     cache.keep(steps[: i + 1], (one, before), i + 1 < len(steps))
-            return cls(tuple(fitted), cast_after=leading_scalers(steps))._with_enough_precision(sample)
+            scalers = next((i for i, step in enumerate(steps) if not isinstance(step, Scaler)), len(steps))
+            return cls(tuple(fitted), cast_after=scalers)._with_enough_precision(sample)
 
     def _with_enough_precision(self, sample: Sample) -> Chain:
         """Return this chain, or one that computes in float64 if float32 changes features of the sample too much."""
@@ -447,8 +448,3 @@ def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates
         raise TypeError(f"{step.kind} needs coordinates")
     chain = Chain((FittedStep(step, state, pair.x.shape[1]),))
     return Coordinates(chain.transform(pair.x), chain.transform(pair.y))
-
-
-def leading_scalers(steps: Sequence[Step]) -> int:
-    """The number of scalers that come first."""
-    return next((i for i, step in enumerate(steps) if not isinstance(step, Scaler)), len(steps))

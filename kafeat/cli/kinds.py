@@ -43,15 +43,11 @@ def _list() -> None:
         ("predictors, as the last step", registry.predictors()),
     ):
         click.echo(f"{title}:")
-        for kind in sorted(kinds, key=_rank):
+        for kind in sorted(kinds, key=lambda one: (_FIRST.index(one) if one in _FIRST else len(_FIRST), one)):
             click.echo(f"  {kind:<{width}}  {purpose(registry.step_class(kind))}")
     click.echo(
         "\nThe kinds that most tables need stand first. `kafeat kinds KIND` shows formula and parameters of one."
     )
-
-
-def _rank(kind: str) -> tuple[int, str]:
-    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST), kind
 
 
 def _show(kind: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from functools import partial
 
 from kafeat.cli.command import GroupedCommand
 from kafeat.cli.transform import run_transform, transform
@@ -26,17 +26,11 @@ Examples:
 """
 
 
-def _predict(model: str, **values: Any) -> None:
-    if run_transform is None:
-        raise TypeError("a command has a function")
-    run_transform(model=model, features=False, unit_variance=False, needs_predictor=True, **values)
-
-
 predict = GroupedCommand(
     "predict",
     short_help="Write the predictions for a file or for many files.",
     params=[copy(one) for one in transform.params if one.name not in _NOT_HERE],
-    callback=_predict,
+    callback=partial(run_transform, features=False, unit_variance=False, needs_predictor=True),
     help=HELP,
     epilog=EPILOG,
 )

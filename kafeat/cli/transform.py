@@ -70,7 +70,7 @@ def transform(
     _run(request, over_parts)
 
 
-run_transform = transform.callback
+run_transform: Any = transform.callback
 """The function of the command, before environment variables and checks are added: `predict` calls it, too."""
 
 

@@ -104,13 +104,9 @@ def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> Decla
         members = _members(spot.declarations)
         inner = tuple(d for d in (_child(m, part, spot.value) for m in members) if d is not None)
         spot = DeclaredValue((*spot.path, part), inner, _value(spot.value, part))
-        at_union = any(_is_union(declaration) for declaration in inner)
+        # pydantic adds the name of a member to locations, but not for optional values
+        at_union = any(sum(m.annotation is not NoneType for m in one.members) > 1 for one in inner)
     return spot
-
-
-def _is_union(declaration: Declaration) -> bool:
-    """Return True if pydantic adds the name of a member to locations: for unions, but not for optional values."""
-    return sum(member.annotation is not NoneType for member in declaration.members) > 1
 
 
 def _members(declarations: Sequence[Declaration]) -> list[Declaration]:

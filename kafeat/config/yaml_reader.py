@@ -162,7 +162,7 @@ class _YamlReader:
             node = replace(self._node(value, (*path, name)), key_at=key.at)
             if getattr(value, "value", None) == "" and value.style is None:
                 # the parser places a missing value at the next token, which may be on another line
-                node = replace(node, at=_end(event))
+                node = replace(node, at=Place(event.end_mark.line + 1, event.end_mark.column + 1))
             if name not in children:
                 children[name] = node
             elif (first := children[name].key_at) is not None:
@@ -193,10 +193,6 @@ def _scalar(event: Any) -> Any:
         problem = f"expected characters of Unicode, got {spell(event.value)}"
         raise UnreadableConfigError(problem, _place(event)) from None
     return resolve(event.value) if event.style is None else event.value
-
-
-def _end(event: Any) -> Place:
-    return Place(event.end_mark.line + 1, event.end_mark.column + 1)
 
 
 def _place(event: Any) -> Place:

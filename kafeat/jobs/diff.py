@@ -133,7 +133,7 @@ def _spelled(value: Any) -> str | None:
     if isinstance(value, np.ndarray):
         if value.ndim < 2 and value.size <= _MOST_SHOWN:
             return _spelled(
-                np.vectorize(_short, otypes="O")(value).tolist()
+                np.vectorize(lambda one: float(f"{one:.6g}"), otypes="O")(value).tolist()
                 if value.dtype.kind == "f"
                 else value.tolist()
             )
@@ -146,10 +146,6 @@ def _spelled(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return None if value is None else repr(value)
-
-
-def _short(number: float) -> float:
-    return float(f"{number:.6g}")
 
 
 def _inner(value: Any) -> str:

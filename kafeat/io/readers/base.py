@@ -132,6 +132,8 @@ class Reader(Table, ABC):
     """Rows can be found without reading earlier ones: `select_rows` and `blocks` work."""
     in_memory: bool = False
     """All rows are in memory."""
+    counts_rows: bool = True
+    """The chunks must have as many rows as the reader knows of."""
     sparse: bool = False
     """Rows are decoded as sparse ones."""
     first: int = 0
@@ -208,7 +210,7 @@ class Reader(Table, ABC):
         `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type. With
         `set_aside`, a row that breaks the format is a row with an invalid value, if its end is known.
         """
-        promised, got = self._promised_rows(), 0
+        promised, got = self.rows if self.counts_rows else None, 0
         for chunk in self._chunks(
             columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
         ):
@@ -227,10 +229,6 @@ class Reader(Table, ABC):
         """Return the features of all rows in `dtype`, read in chunks of `height`."""
         parts = [chunk.numbers(dtype) for chunk in self.chunks(columns, (), height)]
         return stacked(parts) if parts else np.empty((0, columns.n_features), dtype)
-
-    def _promised_rows(self) -> int | None:
-        """Return the number of rows that the chunks must have, if it is known."""
-        return self.rows
 
     @abstractmethod
     def _chunks(

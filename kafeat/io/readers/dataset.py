@@ -30,6 +30,8 @@ OpenFile = Callable[[Location, str], Reader]
 class DatasetReader(Reader):
     """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
+    counts_rows = False  # each part does; to know their sum, all would have to be opened first
+
     def __init__(self, location: str, parts: Sequence[Part], open_file: OpenFile) -> None:
         self.location, self._parts, self._open_file = location, parts, open_file
         self._coded: tuple[str, ...] = ()
@@ -91,11 +93,6 @@ class DatasetReader(Reader):
                 settled = reader.settled()
                 view.fields = settled.fields if settled.width > view.width else view.fields
         return view
-
-    def _promised_rows(self) -> int | None:
-        return (
-            None  # each part checks its own rows; to know their sum, all parts would have to be opened first
-        )
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool

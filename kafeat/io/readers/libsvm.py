@@ -110,11 +110,6 @@ def parsed(lines: bytes) -> LabelledEntries:
     return LabelledEntries(Entries(entries.values, entries.columns, entries.starts, broken), valid.labels)
 
 
-def label_of(lines: bytes, row: int) -> str:
-    """Return the text of the label of a row."""
-    return _TOKEN.findall(lines.split(b"\n", row + 1)[row].decode("utf-8", errors="replace"))[0]
-
-
 def _plain(lines: bytes) -> LabelledEntries:
     text = np.frombuffer(lines, np.uint8)
     marks = np.flatnonzero(np.frombuffer(lines.translate(_APART), bool))
@@ -302,7 +297,8 @@ class LibsvmChunk(SparseChunk):
         whole = pa.types.is_integer(kind)
         odd = ~_whole(labels) if whole else np.abs(labels) >= EXACT
         for row in np.flatnonzero(~broken & odd):
-            written = label_of(self.lines, int(row))
+            line = self.lines.split(b"\n", row + 1)[row]
+            written = _TOKEN.findall(line.decode("utf-8", errors="replace"))[0]
             if whole or _lost(written, labels[row]):
                 large = np.isfinite(labels[row]) and abs(labels[row]) >= EXACT
                 raise DataError(

@@ -55,8 +55,12 @@ class ParquetReader(ArrowReader):
             self._others: dict[Unit, pq.ParquetFile] = {}
             self.schema = self._file.schema_arrow
             self.rows = self._file.metadata.num_rows
-            self._check_rows()
             self._describe()
+        if self.rows != self.blocks()[-1]:
+            raise DataError(
+                f"{self.location}: expected {self.rows:,} rows in its row groups, as the footer says, got "
+                f"{self.blocks()[-1]:,}"
+            )
 
     def _opened(self, unit: Unit = "us") -> pq.ParquetFile:
         """Open the file once more. INT96 columns, which store no unit, are read in `unit`; values beyond it wrap."""
@@ -82,13 +86,6 @@ class ParquetReader(ArrowReader):
         name = self.schema.field(index).name
         wide = self._wide.columns.get(name)
         return super()._field(index) if wide is None else Field(name, "other", None, wide)
-
-    def _check_rows(self) -> None:
-        rows, blocks = self.rows, self.blocks()
-        if rows != blocks[-1]:
-            raise DataError(
-                f"{self.location}: expected {rows:,} rows in its row groups, as the footer says, got {blocks[-1]:,}"
-            )
 
     def coding(self, names: Iterable[str]) -> Self:
         schema = self.schema

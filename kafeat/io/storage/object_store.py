@@ -98,8 +98,10 @@ class ObjectUri(Location):
 
     @property
     def identity(self) -> str:
+        named = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+        own = named if self.scheme == "s3" else ""
         match = re.search(r"(?:^|&)endpoint_override=([^&]*)", self.query)
-        endpoint = unquote(match[1]) if match else re.sub(r"^\w+://", "", _endpoint(self.scheme))
+        endpoint = unquote(match[1]) if match else re.sub(r"^\w+://", "", own)
         scheme = "gs" if self.scheme == "gcs" else self.scheme
         return f"{scheme}://{endpoint.rstrip('/')}/{self.host}/{self.path}"
 
@@ -202,12 +204,6 @@ def scheme_only(text: str) -> str:
     """Return the scheme of a URI that cannot be parsed, as a secret may be anywhere after it."""
     scheme = text.partition(":")[0].lower()
     return f"{scheme}://..." if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "a URI"
-
-
-def _endpoint(scheme: str) -> str:
-    if scheme != "s3":
-        return ""
-    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
 
 
 _KINDS: dict[str, Kind | None] = {"File": "file", "Directory": "folder", "NotFound": None, "Unknown": "other"}

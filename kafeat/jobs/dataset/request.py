@@ -141,12 +141,10 @@ class PreviousRun:
         tested = rules.drift_test is not None and record.rows_read > record.bad_rows
         if tested and (record.p_value is None or record.p_value < (rules.drift_test or 0.0)):
             return False
-        return rules.rejects is None or self._has_rejects(record)
-
-    def _has_rejects(self, record: PartRecord) -> bool:
-        """Return true if the rejects are as the previous run wrote them."""
-        entry = self.rejects.get(rejects_name(record.name))
-        return entry is not None and record.rejects is not None and entry.stamp == record.rejects.stamp
+        entry, rejects = self.rejects.get(rejects_name(record.name)), record.rejects
+        # The rejects have to be as the previous run wrote them.
+        same = entry is not None and rejects is not None and entry.stamp == rejects.stamp
+        return rules.rejects is None or same
 
     def of_one_file(
         self, manifest: Manifest, source: Entry | None, rules: RowOptions

@@ -50,7 +50,8 @@ def _forms(made: Reader, fm: FeatureMap, scaled: bool, levels: tuple[float, ...]
 
 def _advice(made: Reader, fm: FeatureMap, scaled: bool, asked: tuple[float, ...]) -> str:
     """Return what else of the model the file holds, and the option that says so; nothing if it holds nothing of it."""
-    found = tuple(dict.fromkeys(float(one[1] or _SOME) for one in _interval_columns(made)))
+    endings = filter(None, (_LEVEL.search(field.name) for field in made.fields))
+    found = tuple(dict.fromkeys(float(one[1] or _SOME) for one in endings))
     for levels in dict.fromkeys([(), found, (_SOME,)]):
         with suppress(UsageError):
             for form in _forms(made, fm, False, levels):
@@ -62,13 +63,6 @@ def _advice(made: Reader, fm: FeatureMap, scaled: bool, asked: tuple[float, ...]
                         leave += f": give {option}"
                     return f", which are its {form.what}{' with intervals' if levels else ''}{leave}"
     return ""
-
-
-def _interval_columns(made: Reader) -> Iterator[re.Match[str]]:
-    for field in made.fields:
-        match = _LEVEL.search(field.name)
-        if match is not None:
-            yield match
 
 
 def _option(levels: tuple[float, ...]) -> str:

@@ -60,11 +60,11 @@ def inspect(model: str, as_json: bool, verbose: bool) -> None:
 
 def _show_columns(content: dict[str, Any]) -> None:
     from kafeat.errors import quoted
-    from kafeat.io.columns.fields import listed, listed_values
+    from kafeat.io.columns.fields import abbreviated, listed
 
     log.show(f"columns{' (by position)' if content['by_position'] else ''}: {listed(content['columns'])}")
     for name, values in content["categories"].items():
-        log.show(f"categories of {quoted(name)} ({len(values):,}): {listed_values(values)}")
+        log.show(f"categories of {quoted(name)} ({len(values):,}): {abbreviated(list(map(quoted, values)))}")
     if content["times"]:
         of_times = content["dialect"]
         forms = [

@@ -49,14 +49,9 @@ def live() -> bool:
     return not (settings.quiet or as_json()) and sys.stderr.isatty()
 
 
-def say(message: str) -> None:
-    """Write an informational line."""
-    _put("info", without_secrets(message))
-
-
-def event(message: str, **more: object) -> None:
-    """Write a line that has these keys in JSON."""
-    _put("info", message, **more)
+def say(message: str, **more: object) -> None:
+    """Write an informational line, which has these keys in JSON."""
+    _put("info", without_secrets(message), **more)
 
 
 def show(text: str) -> None:
@@ -88,16 +83,17 @@ def listener() -> Listener:
     return Listener(inform=say, warn=warn)
 
 
-def error(message: str, code: int) -> None:
-    """Write the lines of an error that ends the command with this exit code."""
+def error(message: str, code: int) -> int:
+    """Write the lines of an error that ends the command with this exit code, and return it."""
     message = without_secrets(message)
     if as_json():
         _put("error", message, exit_code=code)
-        return
+        return code
     colours = wants_color(sys.stderr)
     name = click.style("kafeat:", fg="red", bold=True) if colours else "kafeat:"
     for line in visible(message).splitlines() or [""]:
         _write(f"{name} {line}", colours)
+    return code
 
 
 def failed_parts(parts: PartsError) -> None:

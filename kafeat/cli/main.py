@@ -245,19 +245,19 @@ def _run() -> int:
         log.failed_parts(error)
         return error.exit_code
     except KafeatError as error:
-        return _failed(str(error), error.exit_code)
+        return log.error(str(error), error.exit_code)
     except (Interrupted, KeyboardInterrupt, click.Abort) as error:
-        return _failed(_noted("interrupted", error), 130)
+        return log.error(_noted("interrupted", error), 130)
     except Terminated as error:
-        return _failed(_noted("terminated", error), 143)
+        return log.error(_noted("terminated", error), 143)
     except SystemExit:
         # With standalone_mode off, click and rich exit in two cases: the reader of a pipe closed it, or a shell asked
         # for completions.
         return 0
     except MemoryError as error:
-        return _failed(f"out of memory ({error}): lower chunk_rows, n_components or --jobs", 5)
+        return log.error(f"out of memory ({error}): lower chunk_rows, n_components or --jobs", 5)
     except OSError as error:
-        return _failed(f"{error.filename or 'system'}: {error.strerror or error}", 5)
+        return log.error(f"{error.filename or 'system'}: {error.strerror or error}", 5)
     except Exception:  # a bug: the user can only report it, with the traceback
         log.fault(traceback.format_exc())
         return 1
@@ -266,8 +266,3 @@ def _run() -> int:
 def _noted(message: str, error: BaseException) -> str:
     """Append the notes of an exception, such as advice to resume, to a message."""
     return "; ".join([message, *getattr(error, "__notes__", ())])
-
-
-def _failed(message: str, code: int) -> int:
-    log.error(message, code)
-    return code

@@ -94,7 +94,7 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
     elapsed = time.monotonic() - search.started
     best, outcome = search.best_score, trial.outcome
     failed = outcome.failure is not None
-    log.event(
+    log.say(
         "trial", number=trial.number, map=str(trial.candidate), rows=trial.size.rows, columns=trial.columns,
         scoring=deciding(search.scoring, trial.size),
         score=None if failed else outcome.score, seconds=round(outcome.seconds, 3), failure=outcome.failure,

@@ -136,11 +136,6 @@ def listed(names: Sequence[str]) -> str:
     return abbreviated([shown(name) if name else "''" for name in names])
 
 
-def listed_values(values: Sequence[str]) -> str:
-    """Return values of a column in quotes on one line. Long lists are abbreviated."""
-    return abbreviated([quoted(value) for value in values])
-
-
 def abbreviated(spelled: list[str]) -> str:
     """Return texts on one line. Long lists are abbreviated."""
     return ", ".join(spelled if len(spelled) <= MOST_LISTED else [*spelled[:8], "…", *spelled[-2:]])

@@ -66,8 +66,6 @@ def _ended(writer: Writer) -> Iterator[Writer]:
 def _check_options(location: str, format: Format, layout: Layout) -> None:
     """Refuse options that the format does not have."""
     options, title = layout.options, format.title
-    if options.layout not in ("columns", "list"):
-        raise UsageError(f"{location}: expected the layout columns or list, got {options.layout!r}")
     if options.layout == "list" and not format.lists:
         lists = spelled(
             (one.title for one in FORMATS.values() if one.lists and one.passthrough == "columns"), "and"

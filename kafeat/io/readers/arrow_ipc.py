@@ -17,7 +17,7 @@ from kafeat.errors import DataError
 from kafeat.io.readers.base import damage
 from kafeat.io.readers.table import ArrowReader
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, TextInput, TextReader
-from kafeat.io.readers.wide_integers import wide_integers
+from kafeat.io.readers.wide_integers import footer_of, wide_integers
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full
 
@@ -61,10 +61,7 @@ class ArrowFileReader(ArrowReader):
         try:
             return pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
         except pa.ArrowNotImplementedError:
-            self._file.seek(-_TAIL, io.SEEK_END)
-            length = int.from_bytes(read_full(self._file, 4), "little")
-            self._file.seek(-_TAIL - length, io.SEEK_END)
-            wide_integers(read_full(self._file, length), footer=True).refuse(self.location)
+            wide_integers(footer_of(self._file, _TAIL), footer=True).refuse(self.location)
             raise
 
     def _count(self, reader: Any) -> int:

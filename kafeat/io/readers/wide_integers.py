@@ -11,6 +11,7 @@ import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from struct import error, unpack_from
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -58,18 +59,29 @@ def wide_integers(message: bytes, footer: bool = False) -> WideIntegers:
     columns, places = dict[str, str](), list[int]()
     start = 0 if footer else 8 if message.startswith(_MARK) else 4
     try:
-        root = _Table(message, start + _number(message, start, "I"))
-        for top in root.table(_OF_FOOTER if footer else _OF_MESSAGE).tables(_FIELDS):
-            for integer in top.integers():
-                place = integer.place(_BITS)
+        root = start + _number(message, start, "I")
+        schema = _target(message, root, _OF_FOOTER if footer else _OF_MESSAGE)
+        for top in _tables(message, schema, _FIELDS):
+            for integer in _integers(message, top):
+                place = _place(message, integer, _BITS)
                 bits = _number(message, place, "i")
                 if place is not None and bits > 64:
-                    signed = _number(message, integer.place(_SIGNED), "B")
-                    columns[top.text(_NAME)] = f"{'' if signed else 'u'}int{bits}"
+                    signed = _number(message, _place(message, integer, _SIGNED), "B")
+                    name = _target(message, top, _NAME)
+                    text = message[name + 4 : name + 4 + _number(message, name, "I")].decode()
+                    columns[text] = f"{'' if signed else 'u'}int{bits}"
                     places.append(place)
     except (error, UnicodeDecodeError):
         return WideIntegers()
     return WideIntegers(columns, tuple(places))
+
+
+def footer_of(file: Any, behind: int) -> bytes:
+    """Return the footer of a file, of which the last `behind` bytes begin with its length."""
+    file.seek(-behind, io.SEEK_END)
+    length = int.from_bytes(read_full(file, 4), "little")
+    file.seek(-behind - length, io.SEEK_END)
+    return read_full(file, length)
 
 
 def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
@@ -78,11 +90,8 @@ def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
     ArrowNotImplementedError says that there are none: it is something else.
     """
     with location.open_random() as file:
-        file.seek(-8, io.SEEK_END)
-        length = int.from_bytes(read_full(file, 4), "little")
-        file.seek(-8 - length, io.SEEK_END)
-        footer = read_full(file, length)
-    found = _ARROW_SCHEMA.search(footer)
+        footer = footer_of(file, 8)
+    length, found = len(footer), _ARROW_SCHEMA.search(footer)
     message = base64.b64decode(found[1]) if found else b""
     wide = wide_integers(message)
     if found:
@@ -91,52 +100,40 @@ def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
     return wide, pq.read_metadata(pa.BufferReader(rowless))
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A table at a place of a message."""
+def _place(message: bytes, table: int, entry: int) -> int | None:
+    """Return the place of an entry of the table at a place, or None if it is absent."""
+    slots, slot = table - _number(message, table, "i"), 4 + 2 * entry
+    size = _number(message, slots, "H")
+    offset = _number(message, slots + slot, "H") if slot < size else 0
+    return table + offset if offset else None
 
-    message: bytes
-    at: int
 
-    def place(self, entry: int) -> int | None:
-        """Return the place of an entry, or None if it is absent."""
-        slots, slot = self.at - _number(self.message, self.at, "i"), 4 + 2 * entry
-        size = _number(self.message, slots, "H")
-        offset = _number(self.message, slots + slot, "H") if slot < size else 0
-        return self.at + offset if offset else None
+def _target(message: bytes, table: int, entry: int) -> int:
+    """Return the place that an entry points to."""
+    place = _place(message, table, entry)
+    if place is None:
+        raise error
+    return place + _number(message, place, "I")
 
-    def _target(self, entry: int) -> int:
-        """Return the place that an entry points to."""
-        place = self.place(entry)
-        if place is None:
-            raise error
-        return place + _number(self.message, place, "I")
 
-    def table(self, entry: int) -> _Table:
-        return _Table(self.message, self._target(entry))
+def _tables(message: bytes, table: int, entry: int) -> Iterator[int]:
+    """Yield the tables of a vector."""
+    if _place(message, table, entry) is not None:
+        start = _target(message, table, entry)
+        for place in range(start + 4, start + 4 + 4 * _number(message, start, "I"), 4):
+            yield place + _number(message, place, "I")
 
-    def tables(self, entry: int) -> Iterator[_Table]:
-        """Yield the tables of a vector."""
-        if self.place(entry) is None:
-            return
-        start = self._target(entry)
-        for place in range(start + 4, start + 4 + 4 * _number(self.message, start, "I"), 4):
-            yield _Table(self.message, place + _number(self.message, place, "I"))
 
-    def text(self, entry: int) -> str:
-        start = self._target(entry)
-        return self.message[start + 4 : start + 4 + _number(self.message, start, "I")].decode()
-
-    def integers(self) -> Iterator[_Table]:
-        """Yield the integer types of a field and of those in it. A hostile message may name a field repeatedly."""
-        waiting, seen = [self], set[int]()
-        while waiting:
-            one = waiting.pop()
-            if one.at not in seen:
-                seen.add(one.at)
-                if _number(self.message, one.place(_KIND), "B") == _INTEGER:
-                    yield one.table(_TYPE)
-                waiting += one.tables(_CHILDREN)
+def _integers(message: bytes, field: int) -> Iterator[int]:
+    """Yield the integer types of a field and of those in it. A hostile message may name a field repeatedly."""
+    waiting, seen = [field], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            if _number(message, _place(message, one, _KIND), "B") == _INTEGER:
+                yield _target(message, one, _TYPE)
+            waiting += _tables(message, one, _CHILDREN)
 
 
 def _number(message: bytes, place: int | None, kind: str) -> int:

@@ -42,12 +42,12 @@ def _names_in(folders: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
-def load_class(package: ModuleType, name: str, base: type, suffix: str = "") -> type[Any]:
-    """Import one module of `package` and return the class of its name, with the suffix; it is a subclass of `base`.
+def load_class(package: ModuleType, name: str, base: type) -> type[Any]:
+    """Import one module of `package` and return the class of its name, a subclass of `base`.
 
     A mistake in the module is an error with its file and line.
     """
-    class_name = "".join(word.capitalize() for word in name.split("_")) + suffix
+    class_name = "".join(word.capitalize() for word in name.split("_"))
     try:
         module = import_module(f"{package.__name__}.{name}")
     except (MemoryError, OSError):

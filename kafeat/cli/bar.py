@@ -56,6 +56,6 @@ class _Speed(ProgressColumn):
 def bar(unit: str) -> Progress:
     """Return a bar on stderr that disappears when it ends."""
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), _Done(unit), _Speed(unit), _Left(),
+        TextColumn("{task.description}", markup=False), BarColumn(), _Done(unit), _Speed(unit), _Left(),
         console=log.console(stderr=True), transient=True,
     )  # fmt: skip

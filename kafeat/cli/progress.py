@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafeat.cli import log
 from kafeat.cli.main import check
+from kafeat.errors import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -46,7 +47,7 @@ class Announcer:
             return
         if self._task is not None:
             self._bar.remove_task(self._task)
-        self._task = self._bar.add_task(what, total=total, counted=counted)
+        self._task = self._bar.add_task(visible(what), total=total, counted=counted)
 
 
 @contextmanager

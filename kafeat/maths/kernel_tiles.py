@@ -137,17 +137,10 @@ class DistanceTile(KernelTile):
 
     Both sides are moved to `centre` first: the sum cancels less when the rows lie far from 0. Landmarks so far from it
     that float64 would cancel too much are compared by differences. Without a centre, as in files of format 1, it is the
-    mean of the landmarks, and there are none of these. A `profile` says what `finish` computes, for a compiled loop.
+    mean of the landmarks, and there are none of these. A sum may be on the wrong side of 0, as `finish` has to know.
     """
 
-    def __init__(
-        self,
-        landmarks: Landmarks,
-        factor: float,
-        finish: Finish,
-        profile: Profile | None = None,
-        alpha: float = 0.0,
-    ) -> None:
+    def __init__(self, landmarks: Landmarks, factor: float, finish: Finish) -> None:
         rows, dtype, centre = landmarks.doubles, landmarks.dtype, landmarks.centre
         self._centre = (rows.mean(axis=0) if centre is None else centre).astype(dtype)
         moved = rows - self._centre
@@ -159,7 +152,7 @@ class DistanceTile(KernelTile):
         self._far_rows, self._factor = rows[self._far], factor
         both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor), factor * norms])
         self._both = np.ascontiguousarray(both, dtype=dtype)
-        self._finish = profile_loop(profile, finish, dtype, alpha)
+        self._finish = finish
 
     def scratch(self, rows: int) -> Floats:
         return np.ones((rows, len(self._both)), dtype=self._dtype)

@@ -40,7 +40,7 @@ from kafeat.maths.nystroem.kernel import (
 )
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, WITH_TOLERANCE, Given, select
 from kafeat.maths.nystroem.projection import factor, fitted, leading, padded
-from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
+from kafeat.maths.nystroem.transform import LandmarkFeatures, drowned, gain_of
 from kafeat.maths.task import MOST_CLASSES, count_classes
 from kafeat.types import Array, Floats, Shape, State
 
@@ -364,12 +364,10 @@ class Nystroem(Step):
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])
-        wide = self.precision(state, dtype)
         tile = self.landmark_kernel(float(state["gamma"])).tile(
-            state["landmarks"], scale, wide, state.get("centre")
+            state["landmarks"], scale, self.precision(state, dtype), state.get("centre")
         )
-        transform = LandmarkFeatures(tile, projection, n_features_in, wide, self._is_triangle(projection))
-        return transform if wide == dtype else InFloat64(transform, dtype)
+        return LandmarkFeatures(tile, projection, n_features_in, dtype, self._is_triangle(projection))
 
     def precision(self, state: State, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """Return the dtype for a transform in `dtype`: float64 where `dtype` would drown small features."""

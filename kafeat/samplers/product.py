@@ -71,10 +71,8 @@ class Product(ParallelChains):
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         bound = self.bound_chains(state, n_features_in, dtype)
-        if self.n_components is None:
-            return _AllProducts(bound, n_features_in, dtype)
-        signs = [state[f"signs.{i}"] for i in range(len(bound))]
-        return _SignedProducts(bound, signs, n_features_in, dtype)
+        signs = () if self.n_components is None else [state[f"signs.{i}"] for i in range(len(bound))]
+        return _Products(bound, signs, n_features_in, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         grams = self.grams(state, pair)
@@ -90,41 +88,7 @@ class _Buffers(NamedTuple):
 
 
 class _Products(ParallelTransform):
-    def scratch(self, rows: int) -> _Buffers:
-        outputs = [
-            np.empty((rows, transform.n_features_out), dtype=self._dtype) for _, transform in self._maps
-        ]
-        factor = np.empty((rows, self.n_features_out), dtype=self._dtype)
-        return _Buffers(super().scratch(rows), outputs, factor)
-
-    def _outputs(self, X: Floats, scratch: _Buffers) -> list[Floats]:
-        self.apply_maps(X, scratch.outputs, scratch.of_maps)
-        return scratch.outputs
-
-    def clipped(self, scratch: _Buffers) -> Array | None:
-        return super().clipped(scratch.of_maps)
-
-
-class _AllProducts(_Products):
-    """Outputs are in the order of Kronecker's product: that of the last map runs fastest."""
-
-    def __init__(
-        self, maps: Sequence[tuple[Array, Transform]], n_features: int, dtype: np.dtype[Any]
-    ) -> None:
-        super().__init__(maps, n_features, prod(transform.n_features_out for _, transform in maps), dtype)
-
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        first, *others = self._outputs(X, scratch)
-        values = first
-        for factor in others:
-            values = (values[:, :, None] * factor[:, None, :]).reshape(len(X), -1)
-        out[...] = values
-
-
-class _SignedProducts(_Products):
-    """A product of matrices a map."""
-
-    gives_sparse = False
+    """All products, in the order of Kronecker's, where that of the last map runs fastest; or those of random sums."""
 
     def __init__(
         self,
@@ -133,16 +97,35 @@ class _SignedProducts(_Products):
         n_features: int,
         dtype: np.dtype[Any],
     ) -> None:
-        D = len(signs[0])
+        D = len(signs[0]) if signs else prod(transform.n_features_out for _, transform in maps)
         super().__init__(maps, n_features, D, dtype)
         # in equal parts, so that no factor leaves the range of the dtype alone
-        share = D ** (-0.5 / len(signs))
-        self._signs = [np.ascontiguousarray(share * one.T, dtype=dtype) for one in signs]
+        self._signs = [np.ascontiguousarray(D ** (-0.5 / len(signs)) * one.T, dtype=dtype) for one in signs]
+
+    @property
+    def gives_sparse(self) -> bool:
+        return not self._signs and super().gives_sparse
+
+    def scratch(self, rows: int) -> _Buffers:
+        outputs = [
+            np.empty((rows, transform.n_features_out), dtype=self._dtype) for _, transform in self._maps
+        ]
+        factor = np.empty((rows, self.n_features_out), dtype=self._dtype)
+        return _Buffers(super().scratch(rows), outputs, factor)
+
+    def clipped(self, scratch: _Buffers) -> Array | None:
+        return super().clipped(scratch.of_maps)
 
     def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        for i, (z, signs) in enumerate(zip(self._outputs(X, scratch), self._signs, strict=True)):
+        self.apply_maps(X, scratch.outputs, scratch.of_maps)
+        for i, (z, signs) in enumerate(zip(scratch.outputs, self._signs, strict=False)):
             np.matmul(z, signs, out=scratch.factor)
             if i:
                 out *= scratch.factor
             else:
                 out[...] = scratch.factor
+        if not self._signs:
+            values, *others = scratch.outputs
+            for factor in others:
+                values = (values[:, :, None] * factor[:, None, :]).reshape(len(X), -1)
+            out[...] = values

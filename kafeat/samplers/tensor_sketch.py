@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
 from kafeat.contract.step import Sample, Transform, parameter, refuse_parameter
-from kafeat.contract.tile import Rows, SparseRows, is_feature_major
+from kafeat.contract.tile import Rows, SparseRows
 from kafeat.maths.dot_products import ExactTerms, PolynomialSketch, fit_gamma, rest_of_product
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, sketch_loop, spectrum_for
 from kafeat.types import Array, Floats, Shape, State
@@ -100,8 +101,7 @@ class TensorSketch(PolynomialSketch):
         factors = self.factors(state)
         spectrum, terms = self.spectrum(state, n_features_in), self.exact_terms(state)
         sketch = _Sketch(state["buckets"], factors, spectrum, self.n_components, terms, self.domain == "time")
-        loop = None if sketch.in_time else sketch.loop(dtype)
-        return _SketchTransform(sketch, dtype) if loop is None else _SketchLoopTransform(sketch, loop)
+        return _SketchTransform(sketch, dtype)
 
     def factors(self, state: State) -> Floats:
         """Return the factor of each input, and of the constant 1 behind them, in each sketch."""
@@ -150,129 +150,100 @@ class _Sketch:
 
     def loop(self, dtype: np.dtype[Any]) -> SketchLoop | None:
         """The compiled loop, or None where NumPy has to compute."""
+        if self.in_time:
+            return None
         loop = sketch_loop(self.inputs, self.buckets, self.spectrum, dtype)
         if loop is not None and self.terms.constant is not None:
             loop.leave_out(self.constants, self.terms.linear is not None)
         return loop
 
 
-class _SketchLoopTransform(Transform):
-    """The sketch in one compiled loop, for transforms of powers of two."""
-
-    takes_sparse = True
-
-    def __init__(self, sketch: _Sketch, loop: SketchLoop) -> None:
-        self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
-        self._sketch, self._loop = sketch, loop
-
-    def scratch(self, rows: int) -> Floats:
-        return self._loop.scratch()
-
-    def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
-        self._sketch.carry(X, out)
-        if not self._loop.write(X, out[:, self._sketch.outputs], scratch):
-            refuse_infinite(out)
-
-    apply_sparse = apply
-
-
 class _SketchTransform(Transform):
-    """Sparse count sketches, real FFTs in the data's precision, and their product."""
+    """A compiled loop for transforms of powers of two; else sparse count sketches, real FFTs, and their product."""
 
     takes_sparse = True
 
     def __init__(self, sketch: _Sketch, dtype: np.dtype[Any]) -> None:
-        # scipy's FFT: NumPy's forward one took 8 to 20 times as long on a float32 tile.
-        from scipy import fft
+        self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
+        self._sketch, self._dtype, self._loop = sketch, dtype, sketch.loop(dtype)
+
+    @cached_property
+    def _constants(self) -> list[Array]:
+        terms, dtype = self._sketch.terms, np.result_type(self._dtype, np.complex64)
+        return [] if terms.constant is None else [one.astype(dtype) for one in self._sketch.constants]
+
+    @cached_property
+    def _sketches(self) -> Any:
+        """The sketches one below the other: one product and one FFT for all of them."""
         from scipy.sparse import csr_array
 
-        self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
-        self._sketch, self._values = sketch, sketch.inputs
-        self._shape = degree, L = len(sketch.buckets), sketch.spectrum.length
-        spectra = () if sketch.terms.constant is None else sketch.constants
-        self._constants = [spectrum.astype(np.result_type(dtype, np.complex64)) for spectrum in spectra]
-        # The sketches one below the other: one product and one FFT for all of them.
-        places = sketch.buckets + np.arange(degree)[:, None] * L
-        columns = np.tile(np.arange(self.n_features_in + 1), degree)
-        self._sketches = csr_array(
-            (self._values.ravel().astype(dtype), (places.ravel(), columns)),
-            shape=(degree * L, self.n_features_in + 1),
-        )
-        self._amplitudes = sketch.spectrum.amplitudes.astype(dtype)
-        self._dtype = dtype
-        self._fft = fft
+        (degree, d), L = self._sketch.buckets.shape, self._sketch.spectrum.length
+        places = self._sketch.buckets + np.arange(degree)[:, None] * L
+        values = self._sketch.inputs.ravel().astype(self._dtype)
+        return csr_array((values, (places.ravel(), np.tile(np.arange(d), degree))), shape=(degree * L, d))
 
     def scratch(self, rows: int) -> Floats:
+        if self._loop:
+            return self._loop.scratch()
         # The last input is the constant 1, which carries c₀.
         return np.ones((self.n_features_in + 1, min(rows, _STRIP)), dtype=self._dtype)
 
     def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
-        # Transforms along the outputs, in their memory order: nothing is transposed after them.
-        axis = 0 if is_feature_major(out) else 1
         self._sketch.carry(X, out)
-        for start in range(0, len(X), _STRIP):
-            strip, part = X[start : start + _STRIP], out[start : start + _STRIP, self._sketch.outputs]
-            if isinstance(strip, SparseRows):
-                sketched = self._counted(strip, axis)
-            else:
-                sketched = self._multiplied(strip, axis, scratch)
-            self._finish(sketched, part, axis)
+        part = out[:, self._sketch.outputs]
+        if self._loop and self._loop.write(X, part, scratch):
+            return
+        if not self._loop:
+            for start in range(0, len(X), _STRIP):
+                self._write(X[start : start + _STRIP], part[start : start + _STRIP], scratch)
         refuse_infinite(out)
 
     apply_sparse = apply
 
-    def _multiplied(self, X: Floats, axis: int, scratch: Floats) -> Floats:
-        """The sketches of dense rows, by one product."""
+    def _write(self, X: Rows, out: Floats, scratch: Floats) -> None:
+        # scipy's FFT: NumPy's forward one took 8 to 20 times as long on a float32 tile.
+        from scipy import fft
+
+        L = self._sketch.spectrum.length
+        sketches = self._counted(X, L) if isinstance(X, SparseRows) else self._multiplied(X, L, scratch)
+        spectrum = self._product(fft.rfft(sketches, axis=2))
+        if self._sketch.in_time:
+            out[...] = fft.irfft(spectrum, n=L, axis=1, overwrite_x=True)
+            return
+        taken, a = self._sketch.spectrum, self._sketch.spectrum.amplitudes.astype(self._dtype)
+        # The numbers that are outputs, from the first on, lie there in the right order but for Im P₀ = 0.
+        parts = spectrum.view(self._dtype)
+        if not taken.first:
+            np.multiply(parts[:, 0], a[0], out=out[:, 0])
+            out, a = out[:, 1:], a[1:]
+        np.multiply(parts[:, 2 : 2 + len(a)], a, out=out)
+
+    def _multiplied(self, X: Floats, L: int, scratch: Floats) -> Floats:
+        """The sketches (degree, n, L) of dense rows, by one product."""
         inputs = scratch[:, : len(X)]
         inputs[:-1] = X.T
-        sketched: Floats = (self._sketches @ inputs).reshape(*self._shape, -1)
-        return sketched.swapaxes(1, 2) if axis else sketched
+        sketched: Floats = (self._sketches @ inputs).reshape(-1, L, len(X))
+        return sketched.swapaxes(1, 2)
 
-    def _counted(self, X: SparseRows, axis: int) -> Floats:
+    def _counted(self, X: SparseRows, L: int) -> Floats:
         """The sketches of sparse rows: each entry is added to its bucket, and the constant to its own."""
-        degree, L = self._shape
         n = len(X)
         columns = np.append(X.columns, np.full(n, X.width))
         values, rows = np.append(X.values, np.ones(n)), np.append(X.row_of, np.arange(n))
-        sketches = np.empty((degree, n, L) if axis else (degree, L, n), self._dtype)
-        for sketch, buckets, signs in zip(sketches, self._sketch.buckets, self._values, strict=True):
-            where = rows * L + buckets[columns] if axis else buckets[columns] * n + rows
+        sketches = np.empty((len(self._sketch.buckets), n, L), self._dtype)
+        for sketch, buckets, signs in zip(sketches, self._sketch.buckets, self._sketch.inputs, strict=True):
+            where = rows * L + buckets[columns]
             sketch.reshape(-1)[...] = np.bincount(where, values * signs[columns], n * L)
         return sketches
 
-    def _finish(self, sketched: Floats, part: Floats, axis: int) -> None:
-        """Sketches (degree, rows, L), or (degree, L, rows) where the axis is 0, to outputs."""
-        spectrum = self._product(self._fft.rfft(sketched, axis=axis + 1), axis)
-        if self._sketch.in_time:
-            sketch = self._fft.irfft(spectrum, n=self._shape[1], axis=axis, overwrite_x=True)
-            part[...] = sketch if axis else sketch.T
-        else:
-            self._write(spectrum if axis else spectrum.T, part)
-
-    def _product(self, spectra: Array, axis: int) -> Array:
+    def _product(self, spectra: Array) -> Array:
         terms = self._sketch.terms
         if terms.constant is not None:
-            constants = [c if axis else c[:, None] for c in self._constants]
-            return rest_of_product(spectra, constants, terms.linear is not None)
+            return rest_of_product(spectra, self._constants, terms.linear is not None)
         spectrum: Array = spectra[0]
         for other in spectra[1:]:
             spectrum *= other
         return spectrum
-
-    def _write(self, spectrum: Array, out: Floats) -> None:
-        """The numbers that are outputs, from the first on."""
-        taken, a = self._sketch.spectrum, self._amplitudes
-        if not taken.first:
-            # Im P₀ = 0 is none
-            np.multiply(spectrum[:, 0].real, a[0], out=out[:, 0])
-            out, a = out[:, 1:], a[1:]
-        if spectrum.flags.c_contiguous:
-            # The numbers lie there in the right order.
-            np.multiply(spectrum.view(self._dtype)[:, 2 : 2 + len(a)], a, out=out)
-        else:
-            stop = 1 + (len(a) + 1) // 2
-            np.multiply(spectrum[:, 1:stop].real, a[::2], out=out[:, ::2])
-            np.multiply(spectrum[:, 1 : 1 + len(a) // 2].imag, a[1::2], out=out[:, 1::2])
 
 
 # Divisors up to which a length has fast transforms.

@@ -7,7 +7,7 @@ import numpy as np
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, TiledKernel, unit_gram
-from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks, Profile
+from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks, Profile, profile_loop
 from kafeat.types import Floats
 
 # Bessel functions of higher orders are no numbers of float64 at arguments that matter.
@@ -37,8 +37,8 @@ class MaternKernel(ShiftInvariantKernel, TiledKernel):
         )
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        profile = _PROFILES.get(p.nu)
-        return DistanceTile(landmarks, 2.0 * p.nu * p.gamma, lambda scaled: _finish(scaled, p.nu), profile)
+        made = profile_loop(_PROFILES.get(p.nu), lambda scaled: _finish(scaled, p.nu), landmarks.dtype)
+        return DistanceTile(landmarks, 2.0 * p.nu * p.gamma, made)
 
 
 def matern_profile(t: Floats, nu: float) -> Floats:

@@ -48,7 +48,7 @@ class RbfKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
         return IsotropicDistribution(p.gamma, float(np.sqrt(2.0)), _gaussian)
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return DistanceTile(landmarks, -p.gamma, exponential, "gaussian")
+        return DistanceTile(landmarks, -p.gamma, profile_loop("gaussian", exponential, landmarks.dtype))
 
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
         K = np.exp(-p.gamma * squared)
@@ -86,7 +86,8 @@ class RationalQuadraticKernel(ShiftInvariantKernel, TiledKernel, DifferentiableK
             scaled *= scaled.dtype.type(-p.alpha)
             np.exp(scaled, out=scaled)
 
-        return DistanceTile(landmarks, p.gamma / p.alpha, finish, "rational_quadratic", p.alpha)
+        made = profile_loop("rational_quadratic", finish, landmarks.dtype, p.alpha)
+        return DistanceTile(landmarks, p.gamma / p.alpha, made)
 
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
         base = 1.0 + p.gamma / p.alpha * squared

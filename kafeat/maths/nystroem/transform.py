@@ -9,7 +9,7 @@ import numpy as np
 from kafeat.contract.step import Transform
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.maths.kernel_tiles import KernelTile
-from kafeat.types import Array, Floats, Scratch
+from kafeat.types import Floats, Scratch
 
 _POWER_STEPS = 20
 
@@ -17,13 +17,19 @@ _POWER_STEPS = 20
 _COLUMNS = 128
 
 
-class _LandmarkBuffers(NamedTuple):
+class _Buffers(NamedTuple):
     kernel: Floats
     tile: Scratch
+    inputs: Floats
+    outputs: Floats
+    """Rows and features in float64, for features that float32 would drown."""
 
 
 class LandmarkFeatures(Transform):
-    """The kernel with the landmarks, then a matrix product, without the zeros of a lower triangle."""
+    """The kernel with the landmarks, then a matrix product, without the zeros of a lower triangle.
+
+    They are computed in the dtype of the tile, which may be float64 where rows and features are float32.
+    """
 
     def __init__(
         self,
@@ -38,23 +44,32 @@ class LandmarkFeatures(Transform):
         self._tile = tile
         width = _COLUMNS if triangle else self.n_features_out
         self._blocks = [
-            (start, np.ascontiguousarray(projection[start:, start : start + width], dtype=dtype))
+            (start, np.ascontiguousarray(projection[start:, start : start + width], dtype=tile.dtype))
             for start in range(0, self.n_features_out, width)
         ]
-        self._dtype = dtype
+        self._dtype, self._casts = tile.dtype, tile.dtype != dtype
 
     @property
     def widest(self) -> int:
         return max(super().widest, int(self._m))
 
-    def scratch(self, rows: int) -> _LandmarkBuffers:
-        return _LandmarkBuffers(np.empty((rows, self._m), dtype=self._dtype), self._tile.scratch(rows))
+    def scratch(self, rows: int) -> _Buffers:
+        cast = rows if self._casts else 0
+        inputs, outputs = np.empty((cast, self.n_features_in)), np.empty(cast * self.n_features_out)
+        kernel = np.empty((rows, self._m), dtype=self._dtype)
+        return _Buffers(kernel, self._tile.scratch(rows), inputs, outputs)
 
-    def apply(self, X: Floats, out: Floats, scratch: _LandmarkBuffers) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
+        target = out
+        if self._casts:
+            scratch.inputs[...], X = X, scratch.inputs
+            target = shaped(scratch.outputs, out.shape, is_feature_major(out))
         K = scratch.kernel
         self._tile.evaluate(X, K, scratch.tile)
         for start, block in self._blocks:
-            np.matmul(K[:, start:], block, out=out[:, start : start + block.shape[1]])
+            np.matmul(K[:, start:], block, out=target[:, start : start + block.shape[1]])
+        if self._casts:
+            out[...] = target
 
 
 def gain_of(projection: Floats) -> float:
@@ -76,35 +91,3 @@ def drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
     Smooth kernels have such features: the kernel hardly needs them, a model that is trained on them may.
     """
     return float(np.finfo(dtype).eps / 2.0 * np.sqrt(m)) * gain > 1.0
-
-
-class _WideBuffers(NamedTuple):
-    inputs: Floats
-    outputs: Floats
-    inner: Scratch
-
-
-class InFloat64(Transform):
-    """Tiles in `dtype` in and out, and a transform of float64 between them: for features that float32 would drown."""
-
-    def __init__(self, inner: Transform, dtype: np.dtype[Any]) -> None:
-        self._inner, self._dtype = inner, dtype
-        self.n_features_in, self.n_features_out = inner.n_features_in, inner.n_features_out
-
-    @property
-    def widest(self) -> int:
-        return self._inner.widest
-
-    def scratch(self, rows: int) -> _WideBuffers:
-        inputs, outputs = np.empty((rows, self.n_features_in)), np.empty(rows * self.n_features_out)
-        return _WideBuffers(inputs, outputs, self._inner.scratch(rows))
-
-    def apply(self, X: Floats, out: Floats, scratch: _WideBuffers) -> None:
-        inputs = scratch.inputs[: len(X)]
-        inputs[...] = X
-        outputs = shaped(scratch.outputs, (len(X), self.n_features_out), is_feature_major(out))
-        self._inner.apply(inputs, outputs, scratch.inner)
-        out[...] = outputs
-
-    def clipped(self, scratch: _WideBuffers) -> Array | None:
-        return self._inner.clipped(scratch.inner)

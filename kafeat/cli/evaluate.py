@@ -157,7 +157,7 @@ Examples:
 )  # fmt: skip
 @options.option(
     "--min-score", type=float, callback=options.finite, metavar="S",
-    help="Exit with code 6 if the score of a map is lower. Errors, such as log_loss, count as negative: -0.35.",
+    help="Exit with code 6 if the score of a map is lower. Errors, such as mae, count as negative: -0.35.",
 )  # fmt: skip
 @options.option(
     "--min-coverage", rare=True, type=click.FloatRange(0.0, 1.0), metavar="C",

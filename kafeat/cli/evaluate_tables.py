@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from kafeat.cli import log
-from kafeat.maths.scoring import figure_names, spell_score, stated
+from kafeat.maths.scoring import SCORES, scores_of
 from kafeat.study.recommendation import answer, choose
 from kafeat.study.records import FlatRecord, Report
 from kafeat.study.tables import (
@@ -184,7 +184,7 @@ def _show_promises(printer: _Printer, record: Mapping[str, Any]) -> None:
     rows.append((name, held["score"], held["score_here"], held["p_value"]))
     if "calibration_error" in held:
         here = record["calibration_error_model"], held["calibration_p_value"]
-        rows.append((spell_score("calibration_error"), held["calibration_error"], *here))
+        rows.append(("calibration error", held["calibration_error"], *here))
     columns = list(zip(*rows, strict=True))
     printer.table(f"{record['map']}: does it still hold? p is small if these rows are worse", [
         TableColumn("", list(map(str, columns[0]))),
@@ -204,15 +204,16 @@ def _spelled(value: float | None) -> str:
 
 def show_predictions(record: Mapping[str, Any]) -> None:
     """Print the scores of the predictions of a finished model."""
-    printer, name = _Printer(), record["scoring"]
-    names = [one for one in (*figure_names(record["task"]), "calibration_error") if f"{one}_model" in record]
+    printer, score = _Printer(), SCORES[record["scoring"]]
+    values = {str(one): record.get(f"{one.name}_model") for one in scores_of(record["task"])}
+    if "calibration_error_model" in record:
+        values["calibration error"] = record["calibration_error_model"]
     printer.table(f"{record['map']}: predictions of {record['rows_test']:,} rows", [
-        TableColumn("score", [spell_score(one) for one in names]),
-        TableColumn("value", [_spelled(record[f"{one}_model"]) for one in names]),
+        TableColumn("score", list(values)), TableColumn("value", list(map(_spelled, values.values()))),
     ])  # fmt: skip
     constant = record["score_constant"]
-    constant = None if constant is None else stated(name, constant)
-    printer.line(f"{spell_score(name)} of the best constant prediction of these rows: {_spelled(constant)}")
+    constant = None if constant is None else score.stated(constant)
+    printer.line(f"{score} of the best constant prediction of these rows: {_spelled(constant)}")
     if "held_out_model" in record:
         _show_promises(printer, record)
     if record["test_rows_seen_model"]:

@@ -97,7 +97,7 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
     failed = outcome.failure is not None
     log.say(
         "trial", number=trial.number, map=str(trial.candidate), rows=trial.size.rows, columns=trial.columns,
-        scoring=deciding(search.scoring, trial.size),
+        scoring=deciding(search.scoring, trial.size).name,
         score=None if failed else outcome.score, seconds=round(outcome.seconds, 3), failure=outcome.failure,
         best=str(best.candidate), best_score=best.outcome.score, elapsed=round(elapsed, 3),
         left=None if seconds is None else round(max(0.0, seconds - elapsed), 3),
@@ -105,11 +105,10 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
 
 
 def _spelled(search: Search, trial: Trial) -> str:
-    from kafeat.maths.scoring import spell_score
     from kafeat.study.tune.trials import deciding
 
     failure, size = trial.outcome.failure, trial.size
-    name = spell_score(deciding(search.scoring, size))
+    name = deciding(search.scoring, size)
     result = failure if failure is not None else f"{name} {search.stated(trial)}"
     learned = f", 1/{round(1.0 / size.share)} of them to learn from" if size.share < 1.0 else ""
     said = f"trial {trial.number:,}: {trial.candidate}: {result} with {trial.columns:,} columns"
@@ -120,11 +119,10 @@ def _table(search: Search, trial: Trial, seconds: float | None, trials: int | No
     """Return the best trials of the largest size so far, and the state of the search."""
     from rich.table import Table
 
-    from kafeat.maths.scoring import spell_score
     from kafeat.study.tune.trials import deciding
 
     leaders = search.leaderboard()[:_SHOWN]
-    score = spell_score(deciding(search.scoring, leaders[0].size))
+    score = str(deciding(search.scoring, leaders[0].size))
     elapsed = time.monotonic() - search.started
     state = f"{trial.number:,}{'' if trials is None else f' of {trials:,}'} trials, {elapsed:.0f} s"
     if seconds is not None:

@@ -120,14 +120,13 @@ def _chosen_before(place: Location) -> bool:
 def _report(result: Tuning, config: str, report: str | None, ended: str | None, to_stderr: bool) -> None:
     """Write what was chosen, and the command to go on with."""
     from kafeat.errors import counted
-    from kafeat.maths.scoring import spell_score, stated
 
     first, *scores = result.answer()
     lines = [f"{config}: {first}", *scores]
     if len(result.curve) > 1:
-        lines.append(f"{spell_score(result.score_name)} over columns:")
+        lines.append(f"{result.scoring} over columns:")
         lines += [
-            f"  {row['columns']:>6,}  {stated(result.score_name, row['score']):z.4f} ± "
+            f"  {row['columns']:>6,}  {result.scoring.stated(row['score']):z.4f} ± "
             f"{row['standard_error']:.4f}{'  <' * row['chosen']}"
             for row in result.curve
         ]

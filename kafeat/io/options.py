@@ -132,8 +132,10 @@ SPLIT_BY = Option(
     "choose by (default: what the config says, or at random).",
     metavar="group:COL|time:COL",
 )  # fmt: skip
-SCORES = ("accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse")
-"""The names of scores, of classes and of numbers."""
+SCORES = (
+    "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "brier", "r2", "mae", "mse", "rmse",
+)  # fmt: skip
+"""The names of the scores of `maths/scoring.py`, which the command line knows before it reads anything slow."""
 TASK = Option(
     help="What the label is. With auto, text is classes, and so are two whole numbers, or at most 20 that follow one "
     "another and are each common; the command says which.",

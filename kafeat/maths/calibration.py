@@ -24,7 +24,7 @@ def softmax(scores: Floats, temperature: float, out: Floats) -> None:
     out /= out.sum(axis=1, keepdims=True)
 
 
-def log_loss(scores: Floats, classes: Array, weights: Floats | None = None) -> float:
+def softmax_loss(scores: Floats, classes: Array, weights: Floats | None = None) -> float:
     """Return the mean of −log softmax(s) over rows with scores (n, c), of the classes with these numbers (n,)."""
     losses = -_log_softmax(scores)[np.arange(len(scores)), classes]
     return float(np.average(losses, weights=weights))

@@ -1,8 +1,10 @@
-"""Scores of predicted targets, by name. A higher score is better, so an error counts as negative."""
+"""Scores of predictions: each is one object. A higher score is better, so an error counts as negative."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,103 +14,87 @@ from kafeat.maths.task import Kind, PredictionTask, r2
 from kafeat.types import Array, Floats
 
 ScoringName = Literal[
-    "auto", "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse"
-]
-
-SQUARED_ERROR = "squared_error"
-"""The mean squared error of the targets, of classes too: a proper score that needs no probabilities."""
+    "auto", "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "brier", "r2", "mae", "mse", "rmse"
+]  # fmt: skip
 
 
-def score_of(scoring: str, task: PredictionTask, predicted: Floats, labels: Array) -> float:
-    """Return the score of predicted targets (n, k); errors are negative. NaN if it is not defined.
+@dataclass(frozen=True)
+class Score:
+    """A score or an error by which predictions are judged.
 
-    `f1` and `auc` are means over the classes, each against the others (Hand & Till 2001, without weights). `log_loss`
-    takes the predictions as probabilities.
+    Attributes:
+        name: Its name in options and in JSON.
+        kind: The task that it is for; None for both.
+        measure: Return it, as it is usually stated, of predictions (n, k) of classes and the numbers of the true ones
+            (n,), or of predicted numbers (n, k) and the true ones (n, k).
+        title: Its name for people; empty if that is the name itself.
+        is_error: True if lower is better. The best is then 0, and else 1.
+        needs_probabilities: True if it judges probabilities of classes, and not scores of any size.
+        is_noisy: True if it counts right rows, so that small differences between maps are often chance.
+        unit: The power of the unit of the label that it has.
     """
-    if scoring == "auto":
-        scoring = usual_scoring(task.kind)
-    if scoring == SQUARED_ERROR:
-        return -_mse(predicted, task.targets(labels))
-    check_scoring(scoring, task.kind)
-    measure = figure_of(scoring, task, predicted, labels)
-    return -measure if lower_is_better(scoring) else measure
 
+    name: str
+    kind: Kind | None
+    measure: Callable[[Floats, Array], float]
+    title: str = ""
+    is_error: bool = False
+    needs_probabilities: bool = False
+    is_noisy: bool = False
+    unit: int = 0
 
-def score_of_constant(scoring: str, task: PredictionTask, known: Array, labels: Array) -> float:
-    """Return the score on `labels` of one prediction for all rows: the mean of `known`, or its shares of the classes.
+    def __str__(self) -> str:
+        return self.title or self.name.replace("_", " ")
 
-    The class with the largest share is predicted. A map is worth what it gains over this.
-    """
-    return score_of(scoring, task, constant_predictions(task, known, len(labels)), labels)
+    @property
+    def best(self) -> float:
+        """The score of perfect predictions."""
+        return 0.0 if self.is_error else 1.0
+
+    def stated(self, score: float) -> float:
+        """Return a score as it is usually stated: an error is positive."""
+        return -score if self.is_error else score
+
+    def of(self, task: PredictionTask, predicted: Floats, labels: Array) -> float:
+        """Return the score of predicted targets (n, k); NaN if it is not defined."""
+        if self.kind not in (None, task.kind):
+            raise self.refused(task.kind)
+        return self.stated(self.figure(task, predicted, labels))
+
+    def figure(self, task: PredictionTask, predicted: Floats, labels: Array) -> float:
+        """Return the score or the error as it is usually stated."""
+        if not np.isfinite(predicted).all():
+            return float("nan")
+        if self.kind is None:
+            return self.measure(predicted, task.targets(labels))
+        if task.classes is None:
+            unit = task.unit if self.unit else 1.0  # squares in the unit of the label may overflow
+            return self.measure(predicted * unit, task.targets(labels) * unit)
+        if predicted.shape[1] == 1:
+            predicted = np.hstack([-predicted, predicted])
+        return self.measure(predicted, task.numbers(labels))
+
+    def of_constant(self, task: PredictionTask, known: Array, labels: Array) -> float:
+        """Return the score on `labels` of one prediction for all rows: the mean of `known`, or the shares of classes.
+
+        The class with the largest share is predicted. A map is worth what it gains over this.
+        """
+        return self.of(task, constant_predictions(task, known, len(labels)), labels)
+
+    def refused(self, kind: Kind) -> DataError:
+        """Return the error about labels of the other task."""
+        names = [score.name for score in scores_of(kind)]
+        label = "numbers" if kind == "regression" else "classes"
+        return DataError(f"scoring: expected {' or '.join(names)} for a label of {label}, got {self.name}")
 
 
 def constant_predictions(task: PredictionTask, known: Array, n: int) -> Floats:
-    """Return that prediction for n rows, (n, k)."""
+    """Return the mean of known numbers, or the shares of known classes, for n rows, (n, k)."""
     if task.classes is None:
         constant = task.targets(known).mean(axis=0)
     else:
         constant = np.bincount(task.numbers(known), minlength=len(task.classes)) / len(known)
     return np.broadcast_to(constant, (n, len(constant)))
-
-
-def figure_of(name: str, task: PredictionTask, predicted: Floats, labels: Array) -> float:
-    """Return a score or an error by its name, as it is usually stated: an error is positive."""
-    if not np.isfinite(predicted).all():
-        return float("nan")
-    if task.classes is None:
-        unit = 1.0 if name == "r2" else task.unit  # squares in the unit of the label may overflow
-        return _OF_NUMBERS[name](predicted * unit, task.targets(labels) * unit)
-    if predicted.shape[1] == 1:
-        predicted = np.hstack([-predicted, predicted])
-    return _OF_CLASSES[name](predicted, task.numbers(labels))
-
-
-def figure_names(kind: Kind) -> tuple[str, ...]:
-    """Return the names of the scores and errors of a task."""
-    return tuple(_OF_NUMBERS if kind == "regression" else _OF_CLASSES)
-
-
-def usual_scoring(kind: Kind) -> str:
-    """Return the score that counts if none is asked for."""
-    return "r2" if kind == "regression" else "accuracy"
-
-
-def proper_scoring(kind: Kind) -> str:
-    """Return the score to choose a map by if none is asked for.
-
-    It is proper: accuracy prefers constants where one class is common.
-    """
-    return "r2" if kind == "regression" else "log_loss"
-
-
-def check_scoring(scoring: str, kind: Kind) -> None:
-    """Refuse a score of the other task."""
-    if scoring not in figure_names(kind):
-        label = "numbers" if kind == "regression" else "classes"
-        raise DataError(
-            f"scoring: expected {' or '.join(figure_names(kind))} for a label of {label}, got {scoring}"
-        )
-
-
-def lower_is_better(name: str) -> bool:
-    """Return True for errors."""
-    return name in ("error_rate", "log_loss", "mae", "mse", SQUARED_ERROR)
-
-
-def stated(name: str, score: float) -> float:
-    """Return a score as it is usually stated: an error is positive."""
-    return -score if lower_is_better(name) else score
-
-
-def spell_score(name: str) -> str:
-    """Return the name of a score for people."""
-    known = {"auc": "AUC", "f1": "F1", "r2": "R²", "mae": "MAE", "mse": "MSE"}
-    return known.get(name, name.replace("_", " "))
-
-
-def highest_score(scoring: str) -> float:
-    """Return the score of perfect predictions."""
-    return 0.0 if lower_is_better(scoring) else 1.0
 
 
 def _accuracy(predicted: Floats, classes: Array) -> float:
@@ -125,6 +111,7 @@ def _balanced_accuracy(predicted: Floats, classes: Array) -> float:
 
 
 def _f1(predicted: Floats, classes: Array) -> float:
+    """Return the mean over the classes."""
     chosen = predicted.argmax(axis=1)
     each = []
     for one in np.union1d(classes, chosen):
@@ -134,6 +121,7 @@ def _f1(predicted: Floats, classes: Array) -> float:
 
 
 def _auc(predicted: Floats, classes: Array) -> float:
+    """Return the mean over the classes, each against the others (Hand & Till 2001, without weights)."""
     from scipy.stats import rankdata
 
     each = []
@@ -153,6 +141,11 @@ def _log_loss(predicted: Floats, classes: Array) -> float:
     return -float(np.log(np.maximum(of_class, np.finfo(np.float64).eps)).mean())
 
 
+def _brier(predicted: Floats, classes: Array) -> float:
+    """Return the mean over the rows of Σ (p − 1 for the true class, else p)² over the classes (Brier 1950)."""
+    return float(np.square(predicted - np.eye(predicted.shape[1])[classes]).sum(axis=1).mean())
+
+
 def _mae(predicted: Floats, Y: Floats) -> float:
     return float(np.abs(Y - predicted).mean())
 
@@ -161,12 +154,48 @@ def _mse(predicted: Floats, Y: Floats) -> float:
     return float(((Y - predicted) ** 2).mean())
 
 
-_OF_CLASSES: dict[str, Callable[[Floats, Array], float]] = {
-    "accuracy": _accuracy,
-    "error_rate": _error_rate,
-    "balanced_accuracy": _balanced_accuracy,
-    "f1": _f1,
-    "auc": _auc,
-    "log_loss": _log_loss,
+def _rmse(predicted: Floats, Y: Floats) -> float:
+    """Return the root over all rows and labels; differences are scaled, as their squares may overflow."""
+    errors = np.abs(Y - predicted)
+    largest = float(errors.max())
+    return largest * float(np.sqrt(np.square(errors / largest).mean())) if largest else 0.0
+
+
+_of_classes = partial(Score, kind="classification")
+_of_numbers = partial(Score, kind="regression")
+# The first of each task is the one that counts if none is asked for.
+SCORES = {
+    score.name: score
+    for score in (
+        _of_classes("accuracy", measure=_accuracy, is_noisy=True),
+        _of_classes("error_rate", measure=_error_rate, is_error=True, is_noisy=True),
+        _of_classes("balanced_accuracy", measure=_balanced_accuracy),
+        _of_classes("f1", measure=_f1, title="F1"),
+        _of_classes("auc", measure=_auc, title="AUC"),
+        _of_classes("log_loss", measure=_log_loss, is_error=True, needs_probabilities=True),
+        _of_classes("brier", measure=_brier, title="Brier score", is_error=True, needs_probabilities=True),
+        _of_numbers("r2", measure=r2, title="R²"),
+        _of_numbers("mae", measure=_mae, title="MAE", is_error=True, unit=1),
+        _of_numbers("mse", measure=_mse, title="MSE", is_error=True, unit=2),
+        _of_numbers("rmse", measure=_rmse, title="RMSE", is_error=True, unit=1),
+    )
 }
-_OF_NUMBERS: dict[str, Callable[[Floats, Array], float]] = {"r2": r2, "mae": _mae, "mse": _mse}
+PROPER: dict[Kind, Score] = {"classification": SCORES["log_loss"], "regression": SCORES["r2"]}
+"""The scores to choose a map by if none is asked for: accuracy prefers constants where one class is common."""
+SQUARED_ERROR = Score("squared_error", None, _mse, is_error=True)
+"""The mean squared error of the targets, of classes too: a proper score that needs no probabilities."""
+
+
+def scores_of(kind: Kind) -> list[Score]:
+    """Return the scores and errors of a task."""
+    return [score for score in SCORES.values() if score.kind == kind]
+
+
+def score_for(name: str | None, kind: Kind) -> Score:
+    """Return a score by its name, or for None or auto the usual one of the task; refuse one of the other task."""
+    if name in (None, "auto"):
+        return scores_of(kind)[0]
+    score = SCORES[str(name)]
+    if score.kind != kind:
+        raise score.refused(kind)
+    return score

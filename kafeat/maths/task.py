@@ -1,4 +1,4 @@
-"""The prediction task, classes or a number, and its score."""
+"""The prediction task, classes or a number."""
 
 from __future__ import annotations
 

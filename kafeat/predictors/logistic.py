@@ -10,7 +10,7 @@ from kafeat.contract.folds import Folded
 from kafeat.contract.predictor import HeldOut, Learned, Learning, Targets, TrainingRows
 from kafeat.contract.step import parameter
 from kafeat.errors import DataError
-from kafeat.maths.calibration import log_loss, rows_of, softmax
+from kafeat.maths.calibration import rows_of, softmax, softmax_loss
 from kafeat.maths.linear_output import needs_float64
 from kafeat.maths.logistic import LabelledRows, LogisticProblem
 from kafeat.predictors._linear import LinearPredictor
@@ -126,7 +126,7 @@ class _Learning(Learning):
 
 
 def _loss(scores: Floats, rows: LabelledRows) -> float:
-    return log_loss(scores, rows.classes, rows.weights) * float(rows.weights.sum())
+    return softmax_loss(scores, rows.classes, rows.weights) * float(rows.weights.sum())
 
 
 def _frequencies(rows: LabelledRows, n_classes: int) -> Floats:

@@ -261,7 +261,7 @@ class Evaluator:
         return {
             "label": plain_names(request.labels), "split": request.split,
             "task": task.kind, "classes": None if task.classes is None else len(task.classes),
-            "learner": request.learner, "scoring": scoring.first,
+            "learner": request.learner, "scoring": scoring.first.name,
             "rows_train": int(self._rows.train.sum()), "rows_test": int(self._rows.test.sum()),
             **({} if validation is None else {"rows_validation": int(validation.sum())}),
             **({"boosting_left_out": of.boosting} if isinstance(of.boosting, str) else {}),

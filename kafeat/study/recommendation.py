@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kafeat.maths.scoring import spell_score, stated
 from kafeat.study.records import Estimate, FlatRecord, Report, Summary
 from kafeat.study.summary import (
     comparable,
@@ -52,7 +51,7 @@ def answer(report: Report) -> list[str]:
     entry = entry or summaries[0]
     which = "model" if "score_model" in entry else "map"
     own = f"{spell(entry)}{': its own predictions' if which == 'model' else ''}"
-    said = f"{own}: {spell_score(scoring_of(entry))} {spelled_score(entry, which)} on {entry['rows_test']:,} test rows"
+    said = f"{own}: {scoring_of(entry)} {spelled_score(entry, which)} on {entry['rows_test']:,} test rows"
     better, level, worse = _rivals(entry, which)
     lines.append(said + (f", better than {_joined(worse)}" if worse else ""))
     if better:
@@ -60,7 +59,7 @@ def answer(report: Report) -> list[str]:
     if level:
         lines.append(f"{_joined(level)} {_verb(level)} as good, within noise")
     constant = entry.get("score_constant", {"mean": None})["mean"]
-    if scoring_of(entry) == "accuracy" and constant is not None and constant > COMMON:
+    if scoring_of(entry).name == "accuracy" and constant is not None and constant > COMMON:
         lines.append(
             f"one class has {constant:.0%} of these rows, so accuracy says little: --scoring auc compares the order of "
             "the rows, and --scoring log_loss --learner logistic the probabilities"
@@ -79,7 +78,7 @@ def _rivals(entry: Summary, which: str) -> tuple[list[str], list[str], list[str]
         noise = float(np.hypot(noise_of(entry, f"score_{which}"), noise_of(entry, f"score_{rival}")))
         ahead = score - mine
         group = level if abs(ahead) <= _BEYOND_NOISE * noise else better if ahead > 0.0 else worse
-        group.append(f"{name} ({spell_value(stated(scoring_of(entry), score))})")
+        group.append(f"{name} ({spell_value(scoring_of(entry).stated(score))})")
     return better, level, worse
 
 
@@ -125,7 +124,7 @@ def score_of_choice(records: Sequence[FlatRecord]) -> Estimate | None:
 
 def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
     margin = margin_of(best)
-    reason = f"{spell_score(scoring_of(best))} {_told(chosen, goodness(chosen))}"
+    reason = f"{scoring_of(best)} {_told(chosen, goodness(chosen))}"
     if "rows_validation" in chosen:
         reason += f" on {chosen['rows_validation']:,} rows kept to choose by"
     if chosen is not best:
@@ -146,7 +145,7 @@ def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
 
 
 def _told(summary: Summary, score: float) -> str:
-    return f"{stated(scoring_of(summary), score):.4f}"
+    return f"{scoring_of(summary).stated(score):.4f}"
 
 
 def _of_error(chosen: Summary, best: Summary) -> str:

@@ -20,15 +20,7 @@ from kafeat.jobs.fit.predictor import PredictorJob, fit_predictor
 from kafeat.jobs.fit.sample import TrainingData, rows_numbered
 from kafeat.maths.calibration import calibration_p_value, reliability
 from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
-from kafeat.maths.scoring import (
-    check_scoring,
-    figure_names,
-    figure_of,
-    score_of,
-    score_of_constant,
-    stated,
-    usual_scoring,
-)
+from kafeat.maths.scoring import Score, score_for, scores_of
 from kafeat.maths.task import PredictionTask, class_numbers, task_to_score
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -48,7 +40,7 @@ _LEVELS, _GATED = (0.8, 0.9, 0.95), 0.9
 
 
 def resampled_scores(
-    scoring: str,
+    scoring: Score,
     task: PredictionTask,
     predicted: Floats,
     labels: Array,
@@ -66,7 +58,7 @@ def resampled_scores(
             np.bincount(rng.integers(len(names), size=len(names)), minlength=len(names)) for _ in range(n)
         ]
         draws = [np.repeat(np.arange(len(own)), count[own]) for count in counts]
-    return [score_of(scoring, task, predicted[rows], labels[rows]) for rows in draws]
+    return [scoring.of(task, predicted[rows], labels[rows]) for rows in draws]
 
 
 @dataclass(frozen=True)
@@ -74,31 +66,32 @@ class Scoring:
     """The rule that scores predictions: the task, the score that decides, and true if predictions are probabilities."""
 
     task: PredictionTask
-    first: str
+    first: Score
     probabilities: bool
 
     @classmethod
     def of(cls, task: PredictionTask, names: Sequence[str], probabilities: bool, learner: str) -> Scoring:
         """Return the scoring by these names, or the usual one of the task."""
-        for name in names:
-            check_scoring(name, task.kind)
-        if "log_loss" in names and not probabilities:
-            raise UsageError(
-                f"scoring: expected --learner logistic with log_loss, got {learner}, which predicts no probabilities"
-            )
-        return cls(task, names[0] if names else usual_scoring(task.kind), probabilities)
+        scores = [score_for(name, task.kind) for name in names or ("auto",)]
+        for score in scores:
+            if score.needs_probabilities and not probabilities:
+                raise UsageError(
+                    f"scoring: expected --learner logistic with {score.name}, got {learner}, which predicts no "
+                    "probabilities"
+                )
+        return cls(task, scores[0], probabilities)
 
     def score(self, predicted: Floats, labels: Array) -> float:
         """Return the score that decides; a higher one is better, so an error counts as negative."""
-        return score_of(self.first, self.task, predicted, labels)
+        return self.first.of(self.task, predicted, labels)
 
     def figures(self, predicted: Floats, labels: Array) -> dict[str, float | None]:
         """Return every score and error of the task by its name; None without probabilities where it needs them."""
         return {
-            name: None
-            if name == "log_loss" and not self.probabilities
-            else figure_of(name, self.task, predicted, labels)
-            for name in figure_names(self.task.kind)
+            score.name: None
+            if score.needs_probabilities and not self.probabilities
+            else score.figure(self.task, predicted, labels)
+            for score in scores_of(self.task.kind)
         }
 
     def every(self, tested: Tested, known: Tested) -> dict[str, float | None]:
@@ -113,15 +106,16 @@ class Scoring:
 
     def of_constant(self, known: Array, labels: Array) -> dict[str, float]:
         """Return the scores of one prediction for all rows: the mean of `known`, or its shares of the classes."""
-        scores = {
-            name: score_of_constant(name, self.task, known, labels) for name in figure_names(self.task.kind)
+        figures = {
+            score.name: score.stated(score.of_constant(self.task, known, labels))
+            for score in scores_of(self.task.kind)
         }
-        return {"score": scores[self.first], **{name: stated(name, score) for name, score in scores.items()}}
+        return {"score": self.first.stated(figures[self.first.name]), **figures}
 
     def uncertainty(self, tested: Tested) -> float | None:
         """Return the standard error of the score, from resampled rows or groups; None if it has a formula."""
         predicted, labels, groups = tested
-        if groups is None and self.first in ("accuracy", "error_rate", "r2"):
+        if groups is None and (self.first.is_noisy or self.first.name == "r2"):
             return None
         scores = resampled_scores(self.first, self.task, predicted, labels, _RESAMPLES, groups=groups)
         known = [one for one in scores if np.isfinite(one)]
@@ -189,15 +183,15 @@ class ModelScoring:
         known: Mask = numbers >= 0
         return np.maximum(numbers, 0), known
 
-    def scoring(self, deciding: str) -> Scoring:
+    def scoring(self, deciding: Score) -> Scoring:
         """Return the scoring of what `predicted` returns."""
         return Scoring(self.task, deciding, probabilities=True)
 
-    def score(self, outputs: Floats, labels: Array, deciding: str) -> float:
+    def score(self, outputs: Floats, labels: Array, deciding: Score) -> float:
         """Return the score that decides."""
         return self.scoring(deciding).score(self.predicted(outputs), self.named(labels))
 
-    def figures(self, tested: Tested, deciding: str) -> dict[str, float | None]:
+    def figures(self, tested: Tested, deciding: Score) -> dict[str, float | None]:
         """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
         predicted, labels = self.predicted(tested.predicted), self.named(tested.labels)
         scoring = self.scoring(deciding)
@@ -287,7 +281,12 @@ class ScoredModel(NamedTuple):
 
 
 def score_model(
-    fm: FeatureMap, subject: EvaluatedMap, truth: Truth, test: Mask, request: EvaluationRequest, deciding: str
+    fm: FeatureMap,
+    subject: EvaluatedMap,
+    truth: Truth,
+    test: Mask,
+    request: EvaluationRequest,
+    deciding: Score,
 ) -> ScoredModel | None:
     """Score the predictions of the test rows; None without a predictor, or if it predicts other labels."""
     predictor = fm.predictor
@@ -409,8 +408,7 @@ def _scored(
     if labels is None or not n:
         raise DataError(f"{data.name}: expected rows to score, got none")
     task = data.task_of(labels, "regression" if own.classes is None else "classification", task_to_score)
-    deciding = scoring or usual_scoring(task.kind)
-    check_scoring(deciding, task.kind)
+    deciding = score_for(scoring, task.kind)
     every, request = np.ones(n, dtype=bool), EvaluationRequest(label=names, jobs=jobs)
     subject = EvaluatedMap(fm, data, n, request)
     truth = Truth(task, labels, Folded.of(None, n))
@@ -423,8 +421,8 @@ def _scored(
     model = {**scored.entries, "test_rows_seen": test_rows_seen(fm, data, every)}
     rule = ModelScoring.of(task, own)
     known = rule.named(labels)
-    constant = {"score": score_of_constant(deciding, rule.task, known, known)}
+    constant = {"score": deciding.of_constant(rule.task, known, known)}
     return finite({
-        "label": plain_names(names), "task": task.kind, "rows_test": n, "scoring": deciding,
+        "label": plain_names(names), "task": task.kind, "rows_test": n, "scoring": deciding.name,
         **flat({"model": model, "constant": constant}),
     })  # fmt: skip

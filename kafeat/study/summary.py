@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.maths.scoring import figure_names, spell_score, stated, usual_scoring
+from kafeat.maths.scoring import SCORES, Score, score_for
 from kafeat.study.records import (
     COSTS,
     MACHINES,
@@ -20,7 +20,7 @@ from kafeat.study.records import (
 # Kernels whose means differ by more than this share are different kernels.
 _SAME_KERNEL = 0.1
 
-_SCORES = ("score", "training_score", *figure_names("classification"), *figure_names("regression"))
+_SCORES = ("score", "training_score", *SCORES)
 
 FIGURES = (
     "relative_frobenius", "relative_spectral", "max_abs_error", "mean_abs_error", "bias", "distortion_max",
@@ -145,28 +145,23 @@ def _of_rows(summary: Summary, score: float, rows: int, key: str) -> float:
     if known is not None:
         return known["mean"] or 0.0
     scoring, share = scoring_of(summary), min(max(abs(score), 0.0), 1.0)
-    if scoring in ("accuracy", "error_rate"):
+    if scoring.is_noisy:
         return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
-    if scoring == "r2":
+    if scoring.name == "r2":
         share = share if score > 0.0 else 0.0
         return float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share))
     return 0.0
 
 
-def scoring_of(summary: Summary) -> str:
-    """Return the name of the score that decides."""
-    return summary.get("scoring") or usual_scoring(summary.get("task", "regression"))
+def scoring_of(summary: Summary) -> Score:
+    """Return the score that decides."""
+    return score_for(summary.get("scoring"), summary.get("task", "regression"))
 
 
 def stated_mean(summary: Summary, key: str) -> float | None:
     """Return the mean of a figure, and of the score that decides as it is usually stated; None if it is undefined."""
     mean = summary[key]["mean"]
-    return mean if mean is None or "score" not in key else stated(scoring_of(summary), mean)
-
-
-def score_name(summary: Summary) -> str:
-    """Return the name of the score that decides, for people."""
-    return spell_score(scoring_of(summary))
+    return mean if mean is None or "score" not in key else scoring_of(summary).stated(mean)
 
 
 def spread_of(summary: Summary, figure: Estimate) -> float | None:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafeat.maths.scoring import figure_names, spell_score, stated
+from kafeat.maths.scoring import PROPER, SCORES, Score, scores_of
 from kafeat.study.records import Report, Summary
 from kafeat.study.summary import (
-    score_name,
     scoring_of,
     spell,
     spell_briefly,
@@ -98,17 +97,17 @@ def score_table(
 ) -> list[TableColumn]:
     """Return the scores of everything that was scored; `scoring` names scores beside the first, `details` takes all."""
     rows, first = rows_of(summaries), summaries[0]
-    named = figure_names(first["task"]) if details else _beside(rows, scoring[1:])
+    named = scores_of(first["task"]) if details else _beside(rows, scoring[1:])
     columns = [
         TableColumn("on", [row.name for row in rows]),
         TableColumn(
             "columns", ["" if row.which in ("constant", "exact") else spell_count(row.width) for row in rows]
         ),
-        TableColumn(spell_score(scoring_of(first)), [spelled_score(row.entry, row.which) for row in rows]),
+        TableColumn(str(scoring_of(first)), [spelled_score(row.entry, row.which) for row in rows]),
         *(
-            TableColumn(spell_score(name), [_value(row, name) for row in rows], 2 if details else 0)
-            for name in dict.fromkeys(named)
-            if name != scoring_of(first)
+            TableColumn(str(score), [_value(row, score.name) for row in rows], 2 if details else 0)
+            for score in dict.fromkeys(named)
+            if score != scoring_of(first)
         ),
     ]
     if first["rows_exact"] < first["rows_train"]:
@@ -123,10 +122,11 @@ def score_table(
     return [column for column in columns if any(column.cells)]
 
 
-def _beside(rows: Sequence[Row], scoring: Sequence[str]) -> list[str]:
-    """Return the names of the scores beside the first: those that were asked for, and the log loss if a map has one."""
-    likely = any(row.of("log_loss") is not None for row in rows if row.which in ("map", "model"))
-    return [*scoring, *(["log_loss"] if likely else [])]
+def _beside(rows: Sequence[Row], scoring: Sequence[str]) -> list[Score]:
+    """Return the scores beside the first: those that were asked for, and the proper one of classes if a map has it."""
+    proper = PROPER["classification"]
+    likely = any(row.of(proper.name) is not None for row in rows if row.which in ("map", "model"))
+    return [*(SCORES[name] for name in scoring), *([proper] if likely else [])]
 
 
 def _value(row: Row, figure: str) -> str:
@@ -212,13 +212,13 @@ def _bytes(row: Row) -> str:
 def part_table(summaries: Sequence[Summary]) -> list[TableColumn]:
     """Return the score without each part of a union, for maps that are unions."""
     parts = [(one, part) for one in summaries for part in one.get("parts", ())]
-    of = f"{score_name(summaries[0])} without it"
+    of = f"{scoring_of(summaries[0])} without it"
     scores = [(scoring_of(one), part["score_without"]["mean"]) for one, part in parts]
     columns = [
         TableColumn("map", [spell_briefly(one) for one, _ in parts]),
         TableColumn("part", [part["part"] for _, part in parts]),
         TableColumn("columns", [spell_count(part["columns"]) for _, part in parts]),
-        TableColumn(of, ["" if mean is None else spell_value(stated(name, mean)) for name, mean in scores]),
+        TableColumn(of, ["" if mean is None else spell_value(score.stated(mean)) for score, mean in scores]),
     ]
     return columns if parts else []
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from kafeat.maths.calibration import fit_calibration, held_out_probabilities, log_loss
+from kafeat.maths.calibration import fit_calibration, held_out_probabilities, softmax_loss
 
 
 def drawn(n=4000, seed=0):
@@ -18,7 +18,7 @@ def drawn(n=4000, seed=0):
 
 
 def loss_of(inverse, biases, scores, classes, weights=None):
-    return log_loss(scores * inverse + biases, classes, weights)
+    return softmax_loss(scores * inverse + biases, classes, weights)
 
 
 def test_two_classes_are_those_of_logistic_regression_on_the_difference_of_their_scores():

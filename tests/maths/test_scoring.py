@@ -1,20 +1,16 @@
-"""Names of scores, and the score of a constant prediction against scikit-learn's dummy learners."""
+"""Every score against scikit-learn, of predictions and of a constant; and the names that options list."""
+
+from __future__ import annotations
 
 from typing import get_args
 
 import numpy as np
 import pytest
 
-from kafeat.io.options import SCORES
-from kafeat.maths.scoring import ScoringName, figure_names, score_of_constant
+import kafeat.io.options
+from kafeat.errors import DataError
+from kafeat.maths.scoring import SCORES, ScoringName, score_for
 from kafeat.maths.task import task_of
-
-
-def test_options_and_annotations_name_the_scores_that_have_a_formula():
-    known = {*figure_names("classification"), *figure_names("regression")}
-    assert set(SCORES) == known
-    assert set(get_args(ScoringName)) == {"auto", *known}
-
 
 dummy = pytest.importorskip("sklearn.dummy")
 metrics = pytest.importorskip("sklearn.metrics")
@@ -22,36 +18,76 @@ RNG = np.random.default_rng(4)
 CLASSES = RNG.choice(["a", "b", "c"], size=90, p=[0.2, 0.5, 0.3])
 NUMBERS = RNG.exponential(size=90) * 1e3
 TRAIN, TEST = slice(60), slice(60, None)
+ORACLES = {
+    "accuracy": lambda y, p: metrics.accuracy_score(y, p.argmax(axis=1)),
+    "error_rate": lambda y, p: metrics.zero_one_loss(y, p.argmax(axis=1)),
+    "balanced_accuracy": lambda y, p: metrics.balanced_accuracy_score(y, p.argmax(axis=1)),
+    "f1": lambda y, p: metrics.f1_score(y, p.argmax(axis=1), average="macro", zero_division=0.0),
+    "auc": lambda y, p: metrics.roc_auc_score(y, p, multi_class="ovr"),
+    "log_loss": metrics.log_loss,
+    "brier": lambda y, p: sum(metrics.brier_score_loss(y == c, p[:, c]) for c in range(p.shape[1])),
+    "r2": metrics.r2_score,
+    "mae": metrics.mean_absolute_error,
+    "mse": metrics.mean_squared_error,
+    "rmse": lambda y, p: metrics.mean_squared_error(y, p) ** 0.5,
+}
 
 
-@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "log_loss", "auc"])
-def test_classes_are_predicted_by_their_shares(name):
-    prior = dummy.DummyClassifier(strategy="prior").fit(np.zeros((60, 1)), CLASSES[TRAIN])
-    rows, true = np.zeros((30, 1)), CLASSES[TEST]
-    expected = {
-        "accuracy": lambda: metrics.accuracy_score(true, prior.predict(rows)),
-        "balanced_accuracy": lambda: metrics.balanced_accuracy_score(true, prior.predict(rows)),
-        "log_loss": lambda: -metrics.log_loss(true, prior.predict_proba(rows)),
-        "auc": lambda: metrics.roc_auc_score(true, prior.predict_proba(rows), multi_class="ovr"),
-    }[name]()
-    found = score_of_constant(name, task_of(CLASSES), CLASSES[TRAIN], true)
-    assert found == pytest.approx(expected, rel=1e-12)
+def test_options_and_annotations_name_the_scores_that_have_a_formula():
+    assert kafeat.io.options.SCORES == tuple(SCORES) == tuple(ORACLES)
+    assert get_args(ScoringName) == ("auto", *SCORES)
 
 
-@pytest.mark.parametrize("name", ["r2", "mse", "mae"])
-def test_numbers_are_predicted_by_their_mean(name):
-    mean, true = np.full(30, NUMBERS[TRAIN].mean()), NUMBERS[TEST]
-    expected = {
-        "r2": lambda: metrics.r2_score(true, mean),
-        "mse": lambda: -metrics.mean_squared_error(true, mean),
-        "mae": lambda: -metrics.mean_absolute_error(true, mean),
-    }[name]()
-    # the labels are scaled and back again: 1e3 roundings of 60 terms at most
-    assert score_of_constant(name, task_of(NUMBERS), NUMBERS[TRAIN], true) == pytest.approx(
-        expected, rel=1e-12
+@pytest.mark.parametrize("name", ORACLES)
+def test_scores_are_those_of_scikit_learn(name):
+    score = SCORES[name]
+    if score.kind == "classification":
+        task, labels = task_of(CLASSES), CLASSES
+        predicted = RNG.dirichlet(np.ones(3), size=90) + 0.5 * task.targets(CLASSES)
+        predicted /= predicted.sum(axis=1, keepdims=True)
+        expected = ORACLES[name](task.numbers(labels), predicted)
+    else:
+        task, labels = task_of(NUMBERS), NUMBERS
+        near = NUMBERS + RNG.normal(size=90) * 100.0
+        predicted, expected = task.targets(near), ORACLES[name](labels, near)
+    # The labels are scaled and back again: 1e3 roundings of 90 terms at most.
+    assert score.figure(task, predicted, labels) == pytest.approx(expected, rel=1e-12)
+    assert score.of(task, predicted, labels) == pytest.approx(
+        -expected if score.is_error else expected, rel=1e-12
     )
+    perfect = task.targets(labels)
+    assert score.of(task, perfect, labels) == pytest.approx(score.best, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [*(set(ORACLES) - {"f1"})])
+def test_a_constant_is_the_mean_or_the_shares_of_the_classes(name):
+    score, rows = SCORES[name], np.zeros((30, 1))
+    labels = CLASSES if score.kind == "classification" else NUMBERS
+    task = task_of(labels)
+    if score.kind == "classification":
+        prior = dummy.DummyClassifier(strategy="prior").fit(np.zeros((60, 1)), CLASSES[TRAIN])
+        expected = ORACLES[name](task.numbers(CLASSES[TEST]), prior.predict_proba(rows))
+    else:
+        expected = ORACLES[name](NUMBERS[TEST], np.full(30, NUMBERS[TRAIN].mean()))
+    found = score.stated(score.of_constant(task, labels[TRAIN], labels[TEST]))
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_several_labels_have_the_mean_of_each():
     labels = np.column_stack([NUMBERS, -2.0 * NUMBERS])
-    assert score_of_constant("auto", task_of(labels), labels, labels) == pytest.approx(0.0, abs=1e-14)
+    assert SCORES["r2"].of_constant(task_of(labels), labels, labels) == pytest.approx(0.0, abs=1e-14)
+
+
+def test_errors_of_large_numbers_do_not_overflow():
+    labels = np.array([1e300, -1e300, 3e300])
+    task = task_of(labels, "regression")
+    assert SCORES["rmse"].figure(task, task.targets(labels[[1, 0, 2]]), labels) == pytest.approx(
+        2e300 * (2 / 3) ** 0.5
+    )
+
+
+@pytest.mark.parametrize(("name", "kind"), [("brier", "regression"), ("rmse", "classification")])
+def test_a_score_of_the_other_task_is_refused(name, kind):
+    with pytest.raises(DataError, match=rf"scoring: expected .* for a label of .*, got {name}"):
+        score_for(name, kind)
+    assert score_for("auto", "regression") == SCORES["r2"]

@@ -17,7 +17,7 @@ import kafeat.maths.ridge
 import kafeat.study.machines
 import kafeat.study.measure
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.maths.scoring import figure_names
+from kafeat.maths.scoring import scores_of
 from kafeat.study.candidates import list_candidates
 from kafeat.study.evaluate import gate
 from kafeat.study.inputs import rereadable
@@ -116,7 +116,7 @@ def documented_keys():
     rows = re.findall(r"^- (`.*?): ", section, re.MULTILINE)
     keys = {key for row in rows for key in re.findall(r"`(\w+…?)`", row)} - {"_model"}
     of_linear = {f"{key}_boosting" for key in ("nonzero", "penalty", "converged")}
-    of_constant = {f"{name}_constant" for name in figure_names("classification")}
+    of_constant = {f"{score.name}_constant" for score in scores_of("classification")}
     every = {key.replace("…", which) for key in keys for which in ("raw", "map", "exact", "boosting")}
     return (every | of_constant) - of_linear
 
@@ -136,7 +136,7 @@ def test_records_and_summaries_have_the_documented_keys(compared):
         "score_model", "calibration_error_model", "equivalent_model", "test_rows_seen_model",
         "coverage_model", "held_out_model",  # only of models with intervals, on all rows
     }  # fmt: skip
-    absent |= {f"{name}_{which}" for name in figure_names("regression") for which in SCORED}
+    absent |= {f"{score.name}_{which}" for score in scores_of("regression") for which in SCORED}
     for record in compared["records"]:
         assert set(record) == documented_keys() - absent
     for summary in compared["summary"]:

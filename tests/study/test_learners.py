@@ -6,7 +6,7 @@ import pytest
 from kafeat.contract.folds import RANDOM, Folded, RowKeys
 from kafeat.errors import UsageError
 from kafeat.jobs.fit.search import ridge_predictions
-from kafeat.maths.scoring import score_of
+from kafeat.maths.scoring import score_for
 from kafeat.maths.task import task_of
 from kafeat.study.learners import Inputs, Truth, predictions, split, unit_scaling_of
 from kafeat.study.machines import LEARNERS, learner_of
@@ -24,9 +24,13 @@ def inputs(Z, height=37, standardize=False):
     return Inputs(Z.shape[1], blocks, standardize)
 
 
+def usual(task, predicted, labels):
+    return score_for(None, task.kind).of(task, predicted, labels)
+
+
 def score(model, inputs, test, truth):
     rows, predicted = predictions(model, inputs, test)
-    return score_of("auto", truth.task, predicted, truth.labels[rows])
+    return usual(truth.task, predicted, truth.labels[rows])
 
 
 def exact_machine(learner, K, rows, truth, penalty=None):
@@ -61,7 +65,7 @@ def test_a_quadric_is_learned_from_its_features_and_not_from_raw_columns(ring, n
     # The kernel of a quadric, which no line in X has.
     exact = exact_machine(learner, (Z @ Z.T)[np.ix_(rows, rows)], rows, truth)
     tests = np.flatnonzero(held.test)
-    assert score_of("auto", truth.task, exact((Z @ Z.T)[np.ix_(tests, rows)]), truth.labels[tests]) > 0.9
+    assert usual(truth.task, exact((Z @ Z.T)[np.ix_(tests, rows)]), truth.labels[tests]) > 0.9
     assert 0 < exact.nonzero <= len(rows)
 
 
@@ -79,7 +83,7 @@ def test_a_line_is_learned(name):
     rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
     K = X @ X.T
     exact = exact_machine(learner, K[np.ix_(rows, rows)], rows, truth)
-    assert score_of("auto", truth.task, exact(K[np.ix_(tests, rows)]), y[tests]) > 0.95
+    assert usual(truth.task, exact(K[np.ix_(tests, rows)]), y[tests]) > 0.95
 
 
 @pytest.mark.parametrize("name", ["linear_svc_l1", "logistic"])
@@ -110,9 +114,9 @@ def test_sgd_averages_and_neither_the_scale_nor_the_order_of_the_rows_matters(ri
     order = np.argsort(truth.labels, kind="stable")  # as in a file that is sorted by its label
     sorted_truth = Truth(truth.task, truth.labels[order], truth.folds.select(order))
     sorted_model = learner.linear(inputs(Z[order]), ~held.test[order], sorted_truth, 1e-4)
-    right = score_of("auto", truth.task, sorted_model(Z[held.test]), truth.labels[held.test])
+    right = usual(truth.task, sorted_model(Z[held.test]), truth.labels[held.test])
     # Each is right about at least 0.9 of 120 rows; chance moves that by less than four standard errors, 0.11.
-    assert abs(right - score_of("auto", truth.task, model(Z[held.test]), truth.labels[held.test])) < 0.11
+    assert abs(right - usual(truth.task, model(Z[held.test]), truth.labels[held.test])) < 0.11
 
 
 def test_the_scaling_of_sgd_has_one_divisor_unless_columns_have_units():
@@ -147,7 +151,7 @@ def test_the_ridge_of_a_fit_is_that_of_an_evaluation(ring):
         folded = Folded.of(keys, 480)
         for features, least, most in ((Z, 0.9, 1.0), (X, 0.0, 0.75)):
             predicted = ridge_predictions(features, truth.labels, folded, truth.task)
-            assert least < score_of("auto", truth.task, predicted, truth.labels[480:]) <= most
+            assert least < usual(truth.task, predicted, truth.labels[480:]) <= most
             other = learner_of("ridge").held_out_predictions(features, truth.labels, folded, truth.task)
             np.testing.assert_array_equal(predicted, other)
 

@@ -32,7 +32,7 @@ from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.maths.calibration import held_out_probabilities
 from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.ridge import NormalEquations
-from kafeat.maths.scoring import score_of
+from kafeat.maths.scoring import score_for
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.provenance import ChosenParameter
 from kafeat.registry import build_step
@@ -261,12 +261,12 @@ def spell_value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else spell(value)
 
 
-Score = Callable[[SampleSplit, list[Recipe]], float]
+ScoreOn = Callable[[SampleSplit, list[Recipe]], float]
 """Return the score of recipes on a split."""
 
 
 def _choose_values(
-    recipes: list[Recipe], folds: list[SampleSplit], score_on: Score, options: SearchOptions
+    recipes: list[Recipe], folds: list[SampleSplit], score_on: ScoreOn, options: SearchOptions
 ) -> list[ChosenParameter]:
     """Return the choice of the best value for every `validate` by the mean score over the folds."""
     values = {place: holder[key]["validate"] for place, holder, key in open_searches(recipes, "validate")}
@@ -347,11 +347,12 @@ def settle(
                 f"steps[{i}].{step.traits.unsaved}: parameters cannot be chosen from the data for it: give values"
             )
 
-    def score(split: SampleSplit, recipes: list[Recipe]) -> float:
+    def score_on(split: SampleSplit, recipes: list[Recipe]) -> float:
         task, predicted, labels = split.predictions(split.fit(recipes, rng), predict, kind)
-        if options.scoring == "log_loss" and task.classes is not None:
+        score = score_for(options.scoring, task.kind)
+        if score.needs_probabilities:
             predicted = held_out_probabilities(predicted, task.numbers(labels))
-        found = score_of(options.scoring, task, predicted, labels)
+        found = score.of(task, predicted, labels)
         if not np.isfinite(found):
             raise DataError(
                 "validate: expected a score for every value, got none: labels must differ among the "
@@ -365,7 +366,7 @@ def settle(
     records = []
     # Values first, as the width that a map needs depends on them.
     if any(open_searches(recipes, "validate")):
-        records = _choose_values(recipes, folds, score, options)
+        records = _choose_values(recipes, folds, score_on, options)
         recipes = _settled(recipes, "validate", {record.parameter: record.chosen for record in records})
     for place, holder, key in list(open_searches(recipes, "target_error")):
         records.append(_reach(recipes, holder, place, split, rng))

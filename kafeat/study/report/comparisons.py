@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from kafeat.maths.scoring import highest_score, spell_score, stated
+from kafeat.maths.scoring import Score
 from kafeat.pictures.canvas import Style, cycle, legend
 from kafeat.study.records import Summary
-from kafeat.study.summary import score_name, scoring_of, spell_briefly, spread_of, stated_mean
+from kafeat.study.summary import scoring_of, spell_briefly, spread_of, stated_mean
 from kafeat.study.tables import rows_of
 
 
@@ -61,7 +61,7 @@ def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
         axes.scatter(
             [row.width for row in points], scores, marker=mark, s=36, color=style.ink, label=label, zorder=3
         )
-    axes.set(ylabel=score_name(summaries[0]))
+    axes.set(ylabel=str(scoring_of(summaries[0])))
     _whole_range(axes, summaries)
     _along(axes, summaries)
     legend(axes, style)
@@ -69,8 +69,7 @@ def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 
 def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
     """Let the axis run from the score of a constant to that of perfect predictions, and as far as points lie beyond."""
-    name = scoring_of(summaries[0])
-    ends = [stated(name, highest_score(name)), *axes.get_ylim()]
+    ends = [abs(scoring_of(summaries[0]).best), *axes.get_ylim()]
     ends += [_mean(entry, "score_constant") for entry in summaries if "score_constant" in entry]
     known = [end for end in ends if np.isfinite(end)]
     axes.set_ylim(min(known), max(known))
@@ -120,19 +119,19 @@ def _ticks(axes: Axes, widths: Iterable[int]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def score_of_choice(axes: Axes, style: Style, curve: Sequence[Mapping[str, Any]], name: str) -> None:
+def score_of_choice(axes: Axes, style: Style, curve: Sequence[Mapping[str, Any]], score: Score) -> None:
     """Plot the scores of a search with their standard errors, and mark the chosen number of columns."""
     widths = [row["columns"] for row in curve]
     axes.errorbar(
-        widths, [stated(name, row["score"]) for row in curve], yerr=[row["standard_error"] for row in curve],
+        widths, [score.stated(row["score"]) for row in curve], yerr=[row["standard_error"] for row in curve],
         marker="o", ms=4, lw=1.5, capsize=2, color=style.hues[0], label="the chosen map",
     )  # fmt: skip
     for row in curve:
         if row["chosen"]:
             axes.plot(
-                row["columns"], stated(name, row["score"]), "o", ms=11, mew=1.8, mfc="none", color=style.hues[1],
+                row["columns"], score.stated(row["score"]), "o", ms=11, mew=1.8, mfc="none", color=style.hues[1],
                 label=f"chosen: {row['columns']:,} columns", ls="none",
             )  # fmt: skip
-    axes.set(xscale="log", ylabel=spell_score(name))
+    axes.set(xscale="log", ylabel=str(score))
     _ticks(axes, widths)
     legend(axes, style)

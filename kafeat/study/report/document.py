@@ -14,7 +14,7 @@ from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import is_remote
-from kafeat.maths.scoring import lower_is_better, spell_score
+from kafeat.maths.scoring import Score
 from kafeat.study.importance import SHUFFLES
 from kafeat.study.tables import TableColumn
 
@@ -88,11 +88,11 @@ _MOST_COLUMNS = 15
 
 
 def importance(
-    name: str, losses: Mapping[str, float], errors: Mapping[str, float], scoring: str
+    name: str, losses: Mapping[str, float], errors: Mapping[str, float], score: Score
 ) -> Iterator[str]:
     """Yield the table of the columns that weigh most in a map."""
     most = list(losses)[:_MOST_COLUMNS]
-    change = f"{'rise' if lower_is_better(scoring) else 'loss'} of {spell_score(scoring)}"
+    change = f"{'rise' if score.is_error else 'loss'} of {score}"
     yield (
         f"<h2>Columns that weigh most: {escape(name)}</h2><p>What the score of rows held out loses when a column is "
         f"shuffled: the mean of {SHUFFLES} times ± its standard error. Columns that tell the same share "

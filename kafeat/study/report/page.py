@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from kafeat.maths.scoring import SCORES
 from kafeat.pictures.canvas import Picture
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.recommendation import answer, choose
@@ -71,9 +72,8 @@ def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
         if why is not None:
             yield f"<p>Gradient boosting is left out: {escape(why)}.</p>"
     for record in _with_losses(report):
-        yield from importance(
-            record["map"], record["importance"], record["importance_error"], record["scoring"]
-        )
+        score = SCORES[record["scoring"]]
+        yield from importance(record["map"], record["importance"], record["importance_error"], score)
     yield from figures(pictures)
 
 

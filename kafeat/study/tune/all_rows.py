@@ -18,14 +18,14 @@ from kafeat.jobs.fit.predictor import PredictorJob, fit_predictor, labelled_rows
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.row_sample import mixed
-from kafeat.maths.scoring import score_of
+from kafeat.maths.scoring import Score
 from kafeat.maths.task import PredictionTask, class_numbers, joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.columns import Groups, Recipe, with_columns
 from kafeat.study.inputs import RereadableData
 from kafeat.study.learners import Tested
 from kafeat.study.scores import ModelScoring, resampled_scores
-from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Score, Size, outcome_of
+from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, TestScore, outcome_of
 from kafeat.types import Array, Floats, Mask
 
 _TEST_RESAMPLES = 100
@@ -90,7 +90,7 @@ class AllRows:
     groups: Groups
     sampled: SampledFit
     task: PredictionTask
-    scoring: str
+    scoring: Score
     jobs: int
     weight: str | None = None
 
@@ -162,7 +162,7 @@ class AllRows:
 
         return of
 
-    def test_score(self, fm: FeatureMap, split: str) -> Score:
+    def test_score(self, fm: FeatureMap, split: str) -> TestScore:
         """Return the score of the predictions of a model of the training rows on the test rows."""
         task, tested = self._tested(fm, lambda source: TrainingData(source, self.label, split, tested=True))
         predicted, labels, groups = tested
@@ -170,11 +170,11 @@ class AllRows:
             raise DataError(
                 f"{self.data.name}: split {quoted(split)}: expected at least one row of test, got none"
             )
-        score = score_of(self.scoring, task, predicted, labels)
+        score = self.scoring.of(task, predicted, labels)
         if not np.isfinite(score):
-            return Score(None, None, len(labels))
+            return TestScore(None, None, len(labels))
         resampled = resampled_scores(self.scoring, task, predicted, labels, _TEST_RESAMPLES, groups=groups)
-        return Score(score, float(np.nanstd(resampled)), len(labels))
+        return TestScore(score, float(np.nanstd(resampled)), len(labels))
 
     def _tested(
         self, fm: FeatureMap, rows: Callable[[Reader], TrainingData]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.maths.scoring import highest_score, spell_score, stated
+from kafeat.maths.scoring import Score
 from kafeat.study.importance import Losses
 from kafeat.study.tune.search import Search, Trial
 from kafeat.study.tune.space import FIXED, Candidate
-from kafeat.study.tune.trials import Outcome, Score
+from kafeat.study.tune.trials import Outcome, TestScore
 from kafeat.types import Floats
 
 # A doubling of the columns is worth it if it takes away more than this share of the error.
@@ -30,7 +30,7 @@ class Choice:
     reasons: list[str] = field(default_factory=list)
     learning: list[Trial] = field(default_factory=list)
     """The trials of the chosen map with fewer rows to learn from, and with all."""
-    test: Score | None = None
+    test: TestScore | None = None
     """The score on the test rows, if there are any."""
     losses: Losses | None = None
     """What the score loses when a column is shuffled, for the page."""
@@ -58,7 +58,7 @@ def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
         best = max(choice.points, key=lambda point: point.outcome.score)
         choice.chosen = (_widest if predicts else _knee)(choice.points, search)
         tried = "tried" if budget.bytes_per_row is None else "tried within the bounds"
-        choice.reasons = _reasons(choice, best, highest_score(search.scoring), tried)
+        choice.reasons = _reasons(choice, best, search.scoring.best, tried)
     choice.learning = _learning(search, choice.chosen)
     return choice
 
@@ -98,15 +98,15 @@ def with_twice_the_rows(learning: Sequence[Trial], highest: float) -> tuple[floa
     return float(worst), float(best)
 
 
-def of_rows(scoring: str, learning: Sequence[Trial]) -> list[str]:
+def of_rows(scoring: Score, learning: Sequence[Trial]) -> list[str]:
     """Return a sentence about more rows and fewer."""
-    expected = with_twice_the_rows(learning, highest_score(scoring))
+    expected = with_twice_the_rows(learning, scoring.best)
     if expected is None:
         return []
-    low, high = sorted(stated(scoring, score) for score in expected)
-    half = stated(scoring, learning[-2].outcome.score)
+    low, high = sorted(scoring.stated(score) for score in expected)
+    half = scoring.stated(learning[-2].outcome.score)
     return [
-        f"With half of the rows to learn from, the {spell_score(scoring)} is {half:z.4f}; with twice as many it may be "
+        f"With half of the rows to learn from, the {scoring} is {half:z.4f}; with twice as many it may be "
         f"from {low:z.4f} to {high:z.4f}."
     ]
 
@@ -138,7 +138,7 @@ def _widest(points: Sequence[Trial], search: Search) -> Trial:
 
 def _knee(points: Sequence[Trial], search: Search) -> Trial:
     """Return the point with the fewest columns from which no other is worth its columns, and not below the floor."""
-    highest, floor = highest_score(search.scoring), search.floor
+    highest, floor = search.scoring.best, search.floor
     for i, point in enumerate(points):
         worth = any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :])
         if point.outcome.score >= floor and not worth:

@@ -16,7 +16,7 @@ from kafeat.config.template import flow
 from kafeat.contract.predictor import Predictor
 from kafeat.errors import counted, quoted, visible
 from kafeat.jobs.fit.labels import LabelNames
-from kafeat.maths.scoring import score_of_constant, spell_score, stated
+from kafeat.maths.scoring import PROPER
 from kafeat.maths.task import PredictionTask
 from kafeat.registry import build_step
 from kafeat.study.recommendation import COMMON
@@ -48,7 +48,7 @@ def notes(
         yield f"No columns of trees were tried: {search.space.without_library}."
     split_by, noise = asked.get("split-by", ""), 2.0 * choice.chosen.error
     no_better = (
-        f"The score is no better than a constant prediction ({stated(search.scoring, constant):z.4f}) by more "
+        f"The score is no better than a constant prediction ({search.scoring.stated(constant):z.4f}) by more "
         f"than noise (two standard errors, {noise:.4f})."
         if best.score - constant <= noise
         else ""
@@ -151,11 +151,12 @@ def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
         return
     shares = np.bincount(goal.numbers(labels)) / len(labels)
     if shares.max() > COMMON:
-        loss = -score_of_constant("log_loss", goal, labels, labels)
+        proper = PROPER["classification"]
+        loss = proper.stated(proper.of_constant(goal, labels, labels))
         yield (
             f"{100.0 * shares.max():.3g} % of the rows have the label {quoted(str(goal.classes[shares.argmax()]))}: "
             f"to predict it for all rows has accuracy {shares.max():.4f} and balanced accuracy "
-            f"{1.0 / len(shares):.4f}, and the shares of the classes have log loss {loss:.4f}."
+            f"{1.0 / len(shares):.4f}, and the shares of the classes have {proper} {loss:.4f}."
         )
 
 
@@ -179,7 +180,7 @@ def comments(
     chosen, (leader, *others) = choice.chosen, choice.leaders
     named = ", ".join(map(quoted, labels))
     of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
-    name = spell_score(search.scoring)
+    name = str(search.scoring)
     score_name = name[0].upper() + name[1:]
     yield (
         f"{CHOSEN}{of_label} from {counted(len(search.trials), 'trial')} on "
@@ -187,7 +188,7 @@ def comments(
         f"held out ({_held_out(chosen.size, split_by)}):"
     )
     yield f"  {search.stated(chosen)}  {chosen.candidate}"
-    yield f"  {stated(search.scoring, constant):z.4f}           a constant prediction"
+    yield f"  {search.scoring.stated(constant):z.4f}           a constant prediction"
     if others:
         columns = "" if leader is chosen else f" with {leader.size.width:,} columns"
         yield f"Runners-up{columns}:"

@@ -7,7 +7,6 @@ from functools import partial
 from html import escape
 from typing import Any
 
-from kafeat.maths.scoring import spell_score, stated
 from kafeat.pictures.canvas import Picture, drawn
 from kafeat.study.importance import named
 from kafeat.study.report.comparisons import score_of_choice
@@ -61,16 +60,16 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
         yield from table([TableColumn("rows", rows), _scores(tuning, tuning.learning_curve)])
     if tuning.parts:
         yield "<h2>What each part is worth</h2>"
-        name, first = tuning.score_name, [part["part"] for part in tuning.parts]
+        score, first = tuning.scoring, [part["part"] for part in tuning.parts]
         yield from table([
             TableColumn("", [f"without {part}" if part else "all parts" for part in first]),
             TableColumn("columns of it", [f"{one['columns']:,}" if one["part"] else "" for one in tuning.parts]),
-            TableColumn(spell_score(name), [f"{stated(name, one['score_without']):z.4f}" for one in tuning.parts]),
+            TableColumn(str(score), [f"{score.stated(one['score_without']):z.4f}" for one in tuning.parts]),
         ])  # fmt: skip
     losses = named(tuning.losses)
     if losses["importance"] and losses["importance_error"]:
         yield from importance(
-            tuning.table[0]["map"], losses["importance"], losses["importance_error"], tuning.score_name
+            tuning.table[0]["map"], losses["importance"], losses["importance_error"], tuning.scoring
         )
     if pictures:
         yield "<h2>Pictures</h2>"
@@ -93,8 +92,8 @@ def _curve(tuning: Tuning) -> Iterator[str]:
 
 
 def _scores(tuning: Tuning, rows: Sequence[Mapping[str, Any]]) -> TableColumn:
-    scores = [f"{stated(tuning.score_name, row['score']):z.4f} ± {row['standard_error']:.1g}" for row in rows]
-    return TableColumn(spell_score(tuning.score_name), scores)
+    scores = [f"{tuning.scoring.stated(row['score']):z.4f} ± {row['standard_error']:.1g}" for row in rows]
+    return TableColumn(str(tuning.scoring), scores)
 
 
 def _pictures(tuning: Tuning) -> Iterator[Picture]:
@@ -103,5 +102,5 @@ def _pictures(tuning: Tuning) -> Iterator[Picture]:
             "score-over-columns", "svg", "Score over columns",
             "The chosen map with several numbers of columns, on rows that were held out; bars are standard errors. The "
             "ring is the number that was chosen.",
-            partial(score_of_choice, curve=tuning.curve, name=tuning.score_name),
+            partial(score_of_choice, curve=tuning.curve, score=tuning.scoring),
         )  # fmt: skip

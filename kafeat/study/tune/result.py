@@ -12,14 +12,14 @@ from kafeat.config import Config
 from kafeat.errors import UsageError
 from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import LabelNames
-from kafeat.maths.scoring import spell_score, stated
+from kafeat.maths.scoring import SCORES, Score
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 from kafeat.study.importance import Losses, named
 from kafeat.study.records import Table
 from kafeat.study.tune.search import Trial
 from kafeat.study.tune.space import RAW
-from kafeat.study.tune.trials import Score
+from kafeat.study.tune.trials import TestScore
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,7 @@ class Tuning:
     constant_score: float
     score_name: str
     figures: dict[str, float]
-    test_score: Score | None
+    test_score: TestScore | None
     table: Table
     curve: Table
     learning_curve: Table
@@ -166,15 +166,17 @@ class Tuning:
             from kafeat.study.report.comparisons import score_of_choice
 
             (axes,) = new_axes()
-        score_of_choice(axes, STYLES[0], self.curve or [self._only_point], self.score_name)
+        score_of_choice(axes, STYLES[0], self.curve or [self._only_point], self.scoring)
         return axes
 
-    def _stated(self, score: float) -> float:
-        return stated(self.score_name, score)
+    @property
+    def scoring(self) -> Score:
+        """The score that decided."""
+        return SCORES["r2" if self.score_name == "R²" else self.score_name]
 
     def _named(self, score: float | None) -> str:
-        value = "undefined" if score is None else f"{self._stated(score):z.4f}"
-        return f"{spell_score(self.score_name)} {value}"
+        value = "undefined" if score is None else f"{self.scoring.stated(score):z.4f}"
+        return f"{self.scoring} {value}"
 
     @property
     def _only_point(self) -> dict[str, Any]:
@@ -185,15 +187,15 @@ class Tuning:
         """Return what was chosen and how well it does, in a few lines."""
         chosen = self.table[0]
         raw = [row for row in self.table if (row["map"], row["rows"]) == (str(RAW), chosen["rows"])]
-        beside = [f"raw columns have {self._stated(raw[0]['score']):z.4f}"] if raw else []
-        beside += [f"a constant prediction has {self._stated(self.constant_score):z.4f}"]
+        beside = [f"raw columns have {self.scoring.stated(raw[0]['score']):z.4f}"] if raw else []
+        beside += [f"a constant prediction has {self.scoring.stated(self.constant_score):z.4f}"]
         said = [
             f"{chosen['map']}, {self.columns:,} columns",
             f"{self._named(self.score)} ± {self.error:.4f} on rows held out to choose by; {', '.join(beside)}",
         ]
         others = {name: value for name, value in self.figures.items() if name != self.score_name}
         if others:
-            said.append(", ".join(f"{spell_score(name)} {value:.4f}" for name, value in others.items()))
+            said.append(", ".join(f"{SCORES[name]} {value:.4f}" for name, value in others.items()))
         test = self.test_score
         if test is not None:
             error = "" if test.error is None else f" ± {test.error:.4f}"
@@ -256,10 +258,10 @@ class Tuning:
 
     def _repr_html_(self) -> str:
         rows = [
-            (row["map"], f"{self._stated(row['score']):z.4f} ± {row['standard_error']:.4f}")
+            (row["map"], f"{self.scoring.stated(row['score']):z.4f} ± {row['standard_error']:.4f}")
             for row in self.table[:_SHOWN]
         ]
-        return html_table(repr(self), rows, ("map", spell_score(self.score_name)))
+        return html_table(repr(self), rows, ("map", str(self.scoring)))
 
 
 def table_of(leaders: Sequence[Trial]) -> Table:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.scoring import stated
+from kafeat.maths.scoring import PROPER, Score
 from kafeat.study.tune.space import BASE, DEFAULT, FIXED, NO_TREES, RAW, STARTS, Candidate, SearchSpace
 from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, deciding, final_size
 
@@ -30,7 +30,6 @@ _ROW, _OF_LEARNING = 2.0, 2.0
 # Time of the last fit and its score, as a multiple of that of a trial on all rows.
 _LAST_FIT = 1.5
 # Scores that count rows, of which each is right or wrong.
-_NOISY = ("accuracy", "error_rate")
 # Share of the time that is kept at most for other numbers of columns and the last fit.
 _MOST_SHARE_KEPT = 0.4
 
@@ -133,7 +132,7 @@ class Search:
     sizes: Sequence[Size]
     run: Run
     final: Size | None = None
-    scoring: str = "r2"
+    scoring: Score = PROPER["regression"]
     most_trials: int | None = None
     seconds: float | None = None
     reserved: float = 0.0
@@ -394,12 +393,13 @@ class Search:
         of_size = [trial for trial in every if trial.size == size and trial.outcome.failure is None]
         scored = filter(self.budget.allows, of_size)
         ranked = sorted(scored, key=lambda one: (-one.outcome.score, one.candidate.complexity))
-        if self.scoring not in _NOISY or not ranked or "log_loss" not in ranked[0].outcome.figures:
+        proper = PROPER["classification"].name
+        if not self.scoring.is_noisy or not ranked or proper not in ranked[0].outcome.figures:
             return ranked
         top, floor = ranked[0].outcome, _floor(ranked)
         least = [max(floor, top.score - top.noise(one.outcome)) for one in ranked]
         level = [one for one, bound in zip(ranked, least, strict=True) if one.outcome.score >= bound]
-        best = min(level, key=lambda one: one.outcome.figures["log_loss"])
+        best = min(level, key=lambda one: one.outcome.figures[proper])
         return [best, *(one for one in ranked if one is not best)]
 
     @property
@@ -432,7 +432,7 @@ class Search:
 
     def stated(self, trial: Trial) -> str:
         """Return the score of a trial as it is usually stated, and its standard error."""
-        score = stated(deciding(self.scoring, trial.size), trial.outcome.score)
+        score = deciding(self.scoring, trial.size).stated(trial.outcome.score)
         return f"{score:z.4f} ± {trial.error:.4f}"
 
 

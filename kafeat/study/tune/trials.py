@@ -29,7 +29,7 @@ from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
 from kafeat.jobs.fit.search import SampleSplit, ridge_model, ridge_predictions
 from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
-from kafeat.maths.scoring import SQUARED_ERROR, constant_predictions, figure_of, score_of, score_of_constant
+from kafeat.maths.scoring import PROPER, SCORES, SQUARED_ERROR, Score, constant_predictions
 from kafeat.maths.task import PredictionTask
 from kafeat.study.columns import Recipe
 from kafeat.study.importance import HeldOut, Losses, places_of, rows_to_shuffle, score_losses
@@ -103,9 +103,9 @@ def final_size(rows: int, last: Size, keys: RowKeys | None) -> Size | None:
     return size._replace(splits=max(min(ceil(_SCORED / (_HELD * rows)), size.parts), last.splits))
 
 
-def deciding(scoring: str, size: Size) -> str:
-    """Return the score of trials of a size: drafts have a proper one that needs no calibration for log loss."""
-    return SQUARED_ERROR if size.draft and scoring == "log_loss" else scoring
+def deciding(scoring: Score, size: Size) -> Score:
+    """Return the score of trials of a size: drafts have a proper one that needs no calibration."""
+    return SQUARED_ERROR if size.draft and scoring.needs_probabilities else scoring
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Outcome:
 
 
 # Scores of classes that stand beside the one that decides.
-_BESIDE = ("accuracy", "balanced_accuracy", "auc")
+_BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPER["classification"])
 
 
 class Scorer:
@@ -146,7 +146,7 @@ class Scorer:
         self,
         space: SearchSpace,
         task: PredictionTask,
-        scoring: str,
+        scoring: Score,
         *,
         seed: int,
         jobs: int,
@@ -255,13 +255,13 @@ class Scorer:
     def _losses(self, places: dict[str, slice], held_out: list[HeldOut], labels: Array) -> Losses | None:
         """Return the losses of the score that decides; probabilities are calibrated before anything is shuffled."""
         calibration = None
-        if self._scoring == "log_loss":
+        if self._scoring.needs_probabilities:
             scores = of_all_classes(np.concatenate([predict(X) for X, predict in held_out]))
             calibration = fit_calibration(scores, self._task.numbers(labels), self._weights(labels))
 
         def score(predicted: Floats) -> float:
             likely = predicted if calibration is None else calibration(of_all_classes(predicted))
-            return score_of(self._scoring, self._task, likely, labels)
+            return self._scoring.of(self._task, likely, labels)
 
         return score_losses(places, held_out, score, self._seed)
 
@@ -291,7 +291,7 @@ class _OnSplit(NamedTuple):
 
 def outcome_of(
     task: PredictionTask,
-    scoring: str,
+    scoring: Score,
     tested: Tested,
     probabilities: Floats | None,
     rng: np.random.Generator,
@@ -299,8 +299,8 @@ def outcome_of(
 ) -> Outcome:
     """Return the outcome of predictions, with the other scores of classes if there are probabilities of them."""
     predicted, labels, groups = tested
-    first = probabilities if scoring == "log_loss" and probabilities is not None else predicted
-    score = score_of(scoring, task, first, labels)
+    first = probabilities if scoring.needs_probabilities and probabilities is not None else predicted
+    score = scoring.of(task, first, labels)
     if not np.isfinite(score):
         raise DataError(
             f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
@@ -318,8 +318,10 @@ def _figures_beside(
     task: PredictionTask, predicted: Floats, probabilities: Floats, labels: Array
 ) -> dict[str, float]:
     """Return the scores of classes by their names, as far as they are defined."""
-    figures = {name: figure_of(name, task, predicted, labels) for name in _BESIDE}
-    figures["log_loss"] = figure_of("log_loss", task, probabilities, labels)
+    figures = {
+        score.name: score.figure(task, probabilities if score.needs_probabilities else predicted, labels)
+        for score in _BESIDE
+    }
     return {name: value for name, value in figures.items() if np.isfinite(value)}
 
 
@@ -345,15 +347,15 @@ def _rows_of_split(table: TunedTable, size: Size, number: int, seed: int) -> tup
     return train, tested
 
 
-def constant_score(scoring: str, task: PredictionTask, table: TunedTable, size: Size, seed: int) -> float:
+def constant_score(scoring: Score, task: PredictionTask, table: TunedTable, size: Size, seed: int) -> float:
     """Return the score of a constant prediction; of groups or times held out, it is that of the other rows."""
     labels = table.labels
     if table.sample.keys is None:
-        return score_of_constant(scoring, task, labels, labels)
+        return scoring.of_constant(task, labels, labels)
     rows = [_rows_of_split(table, size, number, seed) for number in range(size.splits)]
     predicted = [constant_predictions(task, labels[train], len(tested)) for train, tested in rows]
     held_out = np.concatenate([tested for _, tested in rows])
-    return score_of(scoring, task, np.concatenate(predicted), labels[held_out])
+    return scoring.of(task, np.concatenate(predicted), labels[held_out])
 
 
 def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
@@ -366,7 +368,7 @@ def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
     ]
 
 
-class Score(NamedTuple):
+class TestScore(NamedTuple):
     """A score and its standard error, from resampled rows; None where the labels of the rows define none."""
 
     value: float | None

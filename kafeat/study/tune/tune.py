@@ -22,7 +22,7 @@ from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.predictor import with_class_weight
 from kafeat.jobs.fit.split_by import with_split_by
 from kafeat.jobs.options import with_keywords
-from kafeat.maths.scoring import ScoringName, highest_score, proper_scoring, score_of
+from kafeat.maths.scoring import PROPER, SCORES, Score, ScoringName, score_for
 from kafeat.maths.task import Kind, PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
@@ -48,9 +48,9 @@ from kafeat.study.tune.space import (
 from kafeat.study.tune.trials import (
     MOST_ROWS,
     Outcome,
-    Score,
     Scorer,
     Size,
+    TestScore,
     TrialJournal,
     constant_score,
     final_size,
@@ -101,7 +101,7 @@ class Tuner:
             )
         try:
             goal = task_of(table.labels, self.kind)
-            score_of(self.scoring, goal, np.zeros_like(goal.targets(table.labels)), table.labels)
+            score_for(self.scoring, goal.kind)
         except DataError as error:
             raise DataError(f"{table.place}: {error}") from None
         check_predictor(self.start, goal, table.place)
@@ -115,11 +115,11 @@ class Tuner:
         return goal
 
     @property
-    def chosen_by(self) -> str:
-        """The name of the score that decides."""
+    def chosen_by(self) -> Score:
+        """The score that decides."""
         if self.scoring != "auto":
-            return self.scoring
-        return "balanced_accuracy" if self.balanced else proper_scoring(self.goal.kind)
+            return SCORES[self.scoring]
+        return SCORES["balanced_accuracy"] if self.balanced else PROPER[self.goal.kind]
 
     @property
     def balanced(self) -> bool:
@@ -214,7 +214,7 @@ class Tuner:
             choice.interrupted = True
         return choice
 
-    def _test_score(self, choice: Choice, split: str) -> Score:
+    def _test_score(self, choice: Choice, split: str) -> TestScore:
         """Return the score of the chosen map, fitted on the training rows, on the test rows."""
         fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data, intervals=False)
         return self.all_rows.test_score(fm, split)
@@ -247,10 +247,10 @@ class Tuner:
     ) -> Tuning:
         """Return the result; `source` has the arguments of commands that read the same data."""
         config, names = self.config(choice), label_names(self.label)
-        name = self.chosen_by
+        score = self.chosen_by
         best = choice.chosen
         tried = best.size._replace(rows=min(best.size.rows, MOST_ROWS))
-        constant = constant_score(name, self.goal, self.space.table, tried, self.start.seed)
+        constant = constant_score(score, self.goal, self.space.table, tried, self.start.seed)
         said = (self.taken_for, *notes(search, choice, self.goal, self.asked, constant, config.predictor))
         text = comments(search, choice, names, constant, said, config.split_by)
         return Tuning(
@@ -260,13 +260,13 @@ class Tuner:
             score=best.outcome.score,
             error=best.error,
             constant_score=constant,
-            score_name="R²" if name == "r2" else name,
+            score_name="R²" if score.name == "r2" else score.name,
             figures=best.outcome.figures,
             test_score=choice.test,
             table=table_of(choice.leaders),
             curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
             learning_curve=learning_curve_of(choice.learning),
-            twice_rows=with_twice_the_rows(choice.learning, highest_score(name)),
+            twice_rows=with_twice_the_rows(choice.learning, score.best),
             losses=choice.losses,
             parts=Table(choice.parts),
             trials=len(search.trials),

@@ -15,6 +15,7 @@ from kafeat.config import load_config
 from kafeat.contract.folds import RowKeys
 from kafeat.errors import DataError, UsageError, counted
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.maths.scoring import SCORES
 from kafeat.study.columns import with_columns
 from kafeat.study.tune.choice import choose
 from kafeat.study.tune.search import Search
@@ -254,14 +255,14 @@ def test_of_maps_with_about_as_many_right_rows_the_one_with_the_lowest_log_loss_
     found = {maps[0]: (0.91, 0.50), maps[1]: (0.90, 0.30), maps[2]: (0.80, 0.10)}
     for scoring, best in (("accuracy", maps[1]), ("auc", maps[0])):
         search = _ended([(one, score, 0.01) for one, (score, _) in found.items()])
-        search.scoring, search.trials = scoring, [
+        search.scoring, search.trials = SCORES[scoring], [
             replace(one, outcome=replace(one.outcome, figures={"log_loss": found[one.candidate][1]}))
             for one in search.trials
         ]  # fmt: skip
         assert next(trial.candidate for trial in search.leaderboard()) == best
     # No worse than raw columns.
     raw = replace(search.trials[0], candidate=RAW, outcome=replace(search.trials[0].outcome, score=0.905))
-    search.scoring, search.trials = "accuracy", [*search.trials, raw]
+    search.scoring, search.trials = SCORES["accuracy"], [*search.trials, raw]
     assert search.leaderboard()[0].candidate == maps[0]
 
 
@@ -619,7 +620,7 @@ def test_raw_columns_that_are_too_many_are_not_chosen():
     assert tuning.columns == 8
 
 
-@pytest.mark.parametrize("scoring", ["error_rate", "log_loss", "auc", "balanced_accuracy", "f1"])
+@pytest.mark.parametrize("scoring", ["error_rate", "log_loss", "brier", "auc", "balanced_accuracy", "f1"])
 def test_every_score_of_classes_decides(scoring):
     tuning = quick(*imbalanced(300), scoring=scoring)
     assert tuning.score_name == scoring
@@ -628,7 +629,6 @@ def test_every_score_of_classes_decides(scoring):
 
 def test_the_score_of_test_rows_is_that_of_the_model():
     """Probabilities of the fitted model, and not a fit of another learner, are scored."""
-    from kafeat.maths.scoring import score_of
     from kafeat.maths.task import task_of
 
     rows, labels = imbalanced()
@@ -638,7 +638,7 @@ def test_the_score_of_test_rows_is_that_of_the_model():
     test = split == "test"
     p = tuning.fit().predict_proba(table.drop_columns(["y", "split"]).filter(pa.array(test)))
     task = task_of(labels.astype(object))
-    expected = score_of("log_loss", task, p, labels[test].astype(object))
+    expected = SCORES["log_loss"].of(task, p, labels[test].astype(object))
     assert tuning.test_score.value == pytest.approx(expected, rel=1e-6)
     assert tuning.test_score.rows == test.sum()
 

@@ -91,3 +91,9 @@ def test_a_score_of_the_other_task_is_refused(name, kind):
     with pytest.raises(DataError, match=rf"scoring: expected .* for a label of .*, got {name}"):
         score_for(name, kind)
     assert score_for("auto", "regression") == SCORES["r2"]
+
+
+def test_predictions_that_are_no_numbers_and_equal_numbers_have_no_score():
+    labels = np.array([0, 1, 1])
+    assert np.isnan(SCORES["accuracy"].of(task_of(labels), np.full((3, 2), np.nan), labels))
+    assert np.isnan(SCORES["r2"].of(task_of(np.array([0.5, 1.0])), np.zeros((2, 1)), np.ones(2)))

@@ -10,7 +10,6 @@ import kafeat
 from kafeat.contract.folds import FOLDS, RANDOM, Folded
 from kafeat.errors import DataError
 from kafeat.maths.ridge import PENALTIES, KernelRidge, NormalEquations
-from kafeat.maths.scoring import score_of
 from kafeat.maths.task import task_of
 from kafeat.study.kernel_error import (
     closed_form,
@@ -156,18 +155,6 @@ def test_a_task_can_be_asked_for():
         task_of(np.array(["a"] * 10, dtype=object))
 
 
-def test_scores():
-    classes = task_of(np.array(["x", "y", "z"], dtype=object))
-    labels = np.array(["x", "y", "z", "x"], dtype=object)
-    assert score_of("auto", classes, classes.targets(labels), labels) == 1.0
-    assert score_of("auto", classes, np.eye(3)[[0, 0, 0, 0]], labels) == 0.5
-    number = task_of(np.array([0.5, 1.0]))
-    y = np.array([0.0, 1.0, 2.0, 5.0])
-    assert score_of("auto", number, number.targets(y), y) == pytest.approx(1.0)
-    assert score_of("auto", number, number.targets(np.full(4, 2.0)), y) == pytest.approx(0.0)
-    assert np.isnan(score_of("auto", number, np.zeros((2, 1)), np.ones(2)))
-
-
 @pytest.mark.parametrize("unit", [1e-300, 1e-3, 1.0, 1e5, 1e300])
 def test_targets_have_no_units(unit):
     y = np.array([0.25, 1.5, -2.0, 5.0])
@@ -285,11 +272,6 @@ def test_features_beyond_all_bounds_have_no_error():
     ):
         kernel_error(np.eye(3), np.full((3, 2), 1e200))
 
-
-def test_predictions_that_are_no_numbers_have_no_score():
-    assert np.isnan(
-        score_of("auto", task_of(np.array([0, 1, 1])), np.full((3, 2), np.nan), np.array([0, 1, 1]))
-    )
 
 
 @pytest.fixture(scope="module", name="X")

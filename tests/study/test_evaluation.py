@@ -273,7 +273,6 @@ def test_features_beyond_all_bounds_have_no_error():
         kernel_error(np.eye(3), np.full((3, 2), 1e200))
 
 
-
 @pytest.fixture(scope="module", name="X")
 def uniform_rows():
     return np.random.default_rng(0).uniform(0.0, 1.0, (90, 3))

@@ -437,33 +437,17 @@ def test_flipped_bytes_under_a_right_checksum_raise_nothing_else(good, tmp_path)
 # --- files that are sound and say something impossible
 
 
-def edited(good: bytes, edit: Callable[[dict[str, Any]], object]) -> bytes:
-    content = artifact.loads(good, "x")
-    edit(content)
+def edited(good: bytes, place: Any, value: Any) -> bytes:
+    """With another value at a place such as steps.0.recipe; a function changes the array that stands there."""
+    content = node = artifact.loads(good, "x")
+    if callable(place):
+        place(content)
+        return artifact.dumps(content)
+    *path, last = (int(key) if key.isdigit() else key for key in place.split("."))
+    for key in path:
+        node = node[key]
+    node[last] = value(node[last]) if callable(value) else value
     return artifact.dumps(content)
-
-
-def put(place: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Another value at a place such as steps.0.recipe."""
-
-    def edit(content: Any) -> None:
-        *path, last = (int(key) if key.isdigit() else key for key in place.split("."))
-        for key in path:
-            content = content[key]
-        content[last] = value
-
-    return edit
-
-
-def state(place: str, change: Callable[[np.ndarray], object]) -> Callable[[dict[str, Any]], None]:
-    """Another array of a step, as 0.low."""
-    step, name = place.split(".")
-
-    def edit(content: dict[str, Any]) -> None:
-        arrays = content["steps"][int(step)]["state"]
-        arrays[name] = change(arrays[name])
-
-    return edit
 
 
 def setting(index: object, value: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -475,154 +459,140 @@ def setting(index: object, value: float) -> Callable[[np.ndarray], np.ndarray]:
     return change
 
 
-EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+EDITS: dict[str, tuple[Any, Any, str]] = {
     "newer format": (
-        put("format", WITH_INTERVALS + 1),
-        f"format: expected a number from 1 to {WITH_INTERVALS}, got {WITH_INTERVALS + 1}",
+        "format",
+        WITH_INTERVALS + 1,
+        f": expected a number from 1 to {WITH_INTERVALS}, got {WITH_INTERVALS + 1}",
     ),
     "no format": (
         lambda c: c.pop("format"),
+        None,
         f"format: expected a number from 1 to {WITH_INTERVALS}, got null",
     ),
-    "format of another type": (
-        put("format", "1"),
-        f"format: expected a number from 1 to {WITH_INTERVALS}, got '1'",
-    ),
-    "missing entry": (lambda c: c.pop("columns"), "expected the entries"),
-    "further entry": (put("more", 1), "expected the entries"),
-    "dtype": (put("dtype", "float16"), "dtype: expected float32 or float64, got 'float16'"),
-    "dtype of another type": (put("dtype", ["float32"]), "dtype: expected float32 or float64"),
-    "chunk_rows 0": (put("chunk_rows", 0), "chunk_rows: expected a whole number from 1 to 1,000,000, got 0"),
-    "chunk_rows True": (put("chunk_rows", True), "chunk_rows: expected a whole number"),
-    "chunk_rows huge": (put("chunk_rows", 10**12), "chunk_rows: expected a whole number"),
-    "no place of the cast": (lambda c: c.pop("cast_after"), "expected the entries"),
-    "cast behind the last step": (
-        put("cast_after", 9),
-        "cast_after: expected a whole number from 0 to …, got 9",
-    ),
-    "cast before the first step": (put("cast_after", -1), "cast_after: expected a whole number"),
-    "cast after True": (put("cast_after", True), "cast_after: expected a whole number"),
-    "cast after an array": (put("cast_after", np.ones(9)), "cast_after: expected a whole number"),
-    "config a list": (put("config", []), "config: steps: expected a non-empty list"),
-    "columns a list": (put("columns", []), "columns: expected a dict"),
+    "format of another type": ("format", "1", f": expected a number from 1 to {WITH_INTERVALS}, got '1'"),
+    "missing entry": (lambda c: c.pop("columns"), None, "expected the entries"),
+    "further entry": ("more", 1, "expected the entries"),
+    "dtype": ("dtype", "float16", ": expected float32 or float64, got 'float16'"),
+    "dtype of another type": ("dtype", ["float32"], ": expected float32 or float64"),
+    "chunk_rows 0": ("chunk_rows", 0, ": expected a whole number from 1 to 1,000,000, got 0"),
+    "chunk_rows True": ("chunk_rows", True, ": expected a whole number"),
+    "chunk_rows huge": ("chunk_rows", 10**12, ": expected a whole number"),
+    "no place of the cast": (lambda c: c.pop("cast_after"), None, "expected the entries"),
+    "cast behind the last step": ("cast_after", 9, ": expected a whole number from 0 to …, got 9"),
+    "cast before the first step": ("cast_after", -1, ": expected a whole number"),
+    "cast after True": ("cast_after", True, ": expected a whole number"),
+    "cast after an array": ("cast_after", np.ones(9), ": expected a whole number"),
+    "config a list": ("config", [], ": steps: expected a non-empty list"),
+    "columns a list": ("columns", [], ": expected a dict"),
     "columns twice": (
         lambda c: c["columns"]["features"].append(c["columns"]["features"][0]),
+        None,
         "columns.features: expected every name once",
     ),
-    "a column less": (lambda c: c["columns"]["features"].pop(), "steps[0].n_features_in: expected 3, got 4"),
-    "no steps": (put("steps", []), "steps: expected a list of at least one step"),
-    "steps a dict": (put("steps", {}), "steps: expected a list"),
-    "a step of text": (put("steps.0", "minmax"), "steps[0].recipe: expected recipe"),
-    "a step less": (lambda c: c["steps"].pop(1), "steps[1].n_features_in: expected 4, got 6"),
-    "swapped steps": (lambda c: c["steps"].reverse(), "steps[0].n_features_in: expected 4, got 5"),
-    "unknown kind": (put("steps.0.recipe.kind", "os"), "steps[0].recipe.kind: expected …, got 'os'"),
-    "kind of another package": (put("steps.0.recipe.kind", "../artifact"), "steps[0].recipe.kind: expected "),
-    "kind of another type": (put("steps.0.recipe.kind", 7), "steps[0].recipe.kind: expected "),
-    "recipe of text": (put("steps.0.recipe", "minmax"), "steps[0].recipe"),
-    "unknown parameter": (put("steps.0.recipe.more", 1), "steps[0].recipe.more: "),
-    "parameter out of bounds": (put("steps.1.recipe.rcond", 2.0), "steps[1].recipe.rcond: "),
-    "parameter of another type": (put("steps.2.recipe.n_components", 8.0), "steps[2].recipe.n_components"),
-    "width of another step": (put("steps.2.recipe.n_components", 10), "steps[2].state.…: expected the shape"),
-    "huge width": (put("steps.2.recipe.n_components", 10**15), "steps[2].recipe.n_components"),
-    "provenance of nothing": (put("provenance", {}), "provenance.sources: Field required"),
-    "a source that is none": (put("provenance.sources", [1]), "provenance.sources.0"),
-    "rows as text": (put("provenance.rows_fitted", "x"), "provenance.rows_fitted"),
-    "a name that moves the cursor": (
-        put("provenance.sources.0.name", "\x1b[2J"),
-        "provenance.sources.0.name",
+    "a column less": (
+        lambda c: c["columns"]["features"].pop(),
+        None,
+        "steps[0].n_features_in: expected 3, got 4",
     ),
-    "a seed below 0": (put("config.seed", -1), "config: seed: expected a whole number"),
+    "no steps": ("steps", [], ": expected a list of at least one step"),
+    "steps a dict": ("steps", {}, ": expected a list"),
+    "a step of text": ("steps.0", "minmax", "steps[0].recipe: expected recipe"),
+    "a step less": (lambda c: c["steps"].pop(1), None, "steps[1].n_features_in: expected 4, got 6"),
+    "swapped steps": (lambda c: c["steps"].reverse(), None, "steps[0].n_features_in: expected 4, got 5"),
+    "unknown kind": ("steps.0.recipe.kind", "os", ": expected …, got 'os'"),
+    "kind of another package": ("steps.0.recipe.kind", "../artifact", ": expected "),
+    "kind of another type": ("steps.0.recipe.kind", 7, ": expected "),
+    "recipe of text": ("steps.0.recipe", "minmax", "steps[0].recipe"),
+    "unknown parameter": ("steps.0.recipe.more", 1, ": "),
+    "parameter out of bounds": ("steps.1.recipe.rcond", 2.0, ": "),
+    "parameter of another type": ("steps.2.recipe.n_components", 8.0, "steps[2].recipe.n_components"),
+    "width of another step": ("steps.2.recipe.n_components", 10, "steps[2].state.…: expected the shape"),
+    "huge width": ("steps.2.recipe.n_components", 10**15, "steps[2].recipe.n_components"),
+    "provenance of nothing": ("provenance", {}, "provenance.sources: Field required"),
+    "a source that is none": ("provenance.sources", [1], "provenance.sources.0"),
+    "rows as text": ("provenance.rows_fitted", "x", "provenance.rows_fitted"),
+    "a name that moves the cursor": ("provenance.sources.0.name", "\x1b[2J", "provenance.sources.0.name"),
+    "a seed below 0": ("config.seed", -1, "config: seed: expected a whole number"),
     "swapped kinds": (
-        put("steps.0.recipe", {"kind": "standardize"}),
+        "steps.0.recipe",
+        {"kind": "standardize"},
         "steps[0].state: expected ['mean', 'scale'], got ['low', 'width']",
     ),
-    "paired for offset": (put("steps.2.recipe.features", "paired"), "steps[2].state: expected "),
-    "state a list": (put("steps.0.state", []), "steps[0].state: expected a dict of arrays"),
-    "state of numbers": (put("steps.0.state.low", 1.0), "steps[0].state: expected a dict of arrays"),
-    "state transposed": (
-        state("1.landmarks", lambda a: a.T),
-        "steps[1].state.landmarks: expected the shape (6, 4), got (4, 6)",
-    ),
-    "state flat": (
-        state("1.projection", lambda a: a.ravel()),
-        "steps[1].state.projection: expected the shape",
-    ),
-    "a number for a scalar": (
-        state("1.gamma", lambda a: np.array([1.0])),
-        "steps[1].state.gamma: expected the shape ()",
-    ),
-    "NaN": (
-        state("2.frequencies", setting((0, 0), np.nan)),
-        "steps[2].state.frequencies: expected finite numbers",
-    ),
-    "infinity": (state("0.width", setting(0, np.inf)), "steps[0].state.width: expected finite numbers"),
+    "paired for offset": ("steps.2.recipe.features", "paired", "steps[2].state: expected "),
+    "state a list": ("steps.0.state", [], ": expected a dict of arrays"),
+    "state of numbers": ("steps.0.state.low", 1.0, "steps[0].state: expected a dict of arrays"),
+    "state transposed": ("steps.1.state.landmarks", lambda a: a.T, ": expected the shape (6, 4), got (4, 6)"),
+    "state flat": ("steps.1.state.projection", lambda a: a.ravel(), ": expected the shape"),
+    "a number for a scalar": ("steps.1.state.gamma", lambda a: np.array([1.0]), ": expected the shape ()"),
+    "NaN": ("steps.2.state.frequencies", setting((0, 0), np.nan), ": expected finite numbers"),
+    "infinity": ("steps.0.state.width", setting(0, np.inf), ": expected finite numbers"),
     "gamma below 0": (
-        state("1.gamma", lambda a: np.array(-1e9)),
-        "steps[1].state.gamma: expected a number above 0, got -1e+09",
+        "steps.1.state.gamma",
+        lambda a: np.array(-1e9),
+        ": expected a number above 0, got -1e+09",
     ),
-    "gamma 0": (state("4.gamma", lambda a: np.array(0.0)), "steps[4].state.gamma: expected a number above 0"),
-    "column out of range": (
-        state("3.columns", setting(0, 8)),
-        "steps[3].state.columns: expected whole numbers from 0 to 7",
-    ),
-    "column below 0": (state("3.columns", setting(0, -1)), "steps[3].state.columns: expected whole numbers"),
+    "gamma 0": ("steps.4.state.gamma", lambda a: np.array(0.0), ": expected a number above 0"),
+    "column out of range": ("steps.3.state.columns", setting(0, 8), ": expected whole numbers from 0 to 7"),
+    "column below 0": ("steps.3.state.columns", setting(0, -1), ": expected whole numbers"),
     "columns of floats": (
-        state("3.columns", lambda a: a.astype(float)),
-        "steps[3].state.columns: expected numbers of int64, got float64",
+        "steps.3.state.columns",
+        lambda a: a.astype(float),
+        ": expected numbers of int64, got float64",
     ),
-    "starts beyond the end": (
-        state("3.starts", setting(-1, 10**9)),
-        "steps[3].state.starts: expected whole numbers",
-    ),
-    "starts that fall": (state("3.starts", setting(1, 10**3)), "steps[3].state.starts: expected "),
-    "starts not from 0": (state("3.starts", setting(0, 1)), "steps[3].state.starts: expected increasing"),
+    "starts beyond the end": ("steps.3.state.starts", setting(-1, 10**9), ": expected whole numbers"),
+    "starts that fall": ("steps.3.state.starts", setting(1, 10**3), ": expected "),
+    "starts not from 0": ("steps.3.state.starts", setting(0, 1), ": expected increasing"),
     "bucket out of range": (
-        state("4.buckets", setting((0, 0), 8)),
-        "steps[4].state.buckets: expected whole numbers from 0 to 7",
+        "steps.4.state.buckets",
+        setting((0, 0), 8),
+        ": expected whole numbers from 0 to 7",
     ),
     "another length of a sketch": (
-        state("4.length", lambda a: np.array(2 * a)),
-        "steps[4].state.length: expected the length of a transform that has 3 numbers",
+        "steps.4.state.length",
+        lambda a: np.array(2 * a),
+        ": expected the length of a transform that has 3 numbers",
     ),
-    "bucket below 0": (
-        state("4.buckets", setting((1, 2), -1)),
-        "steps[4].state.buckets: expected whole numbers",
-    ),
+    "bucket below 0": ("steps.4.state.buckets", setting((1, 2), -1), ": expected whole numbers"),
     "buckets of bools": (
-        state("4.buckets", lambda a: a.astype(bool)),
-        "steps[4].state.buckets: expected numbers of int64, got bool",
+        "steps.4.state.buckets",
+        lambda a: a.astype(bool),
+        ": expected numbers of int64, got bool",
     ),
     "landmarks of bools": (
-        state("1.landmarks", lambda a: a > 0),
-        "steps[1].state.landmarks: expected numbers of float32 or float64, got bool",
+        "steps.1.state.landmarks",
+        lambda a: a > 0,
+        ": expected numbers of float32 or float64, got bool",
     ),
     "landmarks in half precision": (
-        state("1.landmarks", lambda a: a.astype(np.float16)),
-        "steps[1].state.landmarks: expected numbers of float32 or float64, got float16",
+        "steps.1.state.landmarks",
+        lambda a: a.astype(np.float16),
+        ": expected numbers of float32 or float64, got float16",
     ),
 }
-"""A change of the content, and what is said of it, with … for any text."""
+"""A place and its new value, or an edit, and what is said, with … for any text; a colon follows the place."""
 
 
 @pytest.mark.parametrize("name", EDITS)
 def test_content_that_contradicts_itself_is_refused(name, good, tmp_path):
-    edit, said = EDITS[name]
-    refused(edited(good, edit), tmp_path, ".*".join(map(re.escape, said.split("…"))))
+    place, value, said = EDITS[name]
+    said = re.sub(r"\.(\d+)", r"[\1]", place) + said if said.startswith(":") else said
+    refused(edited(good, place, value), tmp_path, ".*".join(map(re.escape, said.split("…"))))
 
 
 # Numbers that no fit gives, but that a guarded map cannot turn into harm either: they load, and the transform
 # answers with finite numbers or with an error of kafeat.
 ODD = {
-    "width 0": state("0.width", setting(0, 0.0)),
-    "huge frequencies": state("2.frequencies", lambda a: a * 1e300),
-    "negative landmarks": state("1.landmarks", lambda a: -a),
+    "width 0": ("steps.0.state.width", setting(0, 0.0)),
+    "huge frequencies": ("steps.2.state.frequencies", lambda a: a * 1e300),
+    "negative landmarks": ("steps.1.state.landmarks", lambda a: -a),
 }
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_numbers_end_in_numbers_or_an_error(name, good, tmp_path):
     path = tmp_path / "odd.joblib"
-    path.write_bytes(edited(good, ODD[name]))
+    path.write_bytes(edited(good, *ODD[name]))
     try:
         Z = kafeat.load(path).transform(rows())
     except kafeat.errors.KafeatError:

@@ -15,33 +15,6 @@ from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file, verify_file
 
 FORMATS = ("parquet", "arrow", "csv", "jsonl")
-STEPS = [{"kind": "standardize"}, {"kind": "ridge", "penalty": 0.01}]
-
-
-@pytest.fixture(scope="module")
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((700, 3))
-    y = X @ [1.0, 2.0, 3.0] + rng.standard_normal(700)
-    columns = {f"x{j}": X[:, j] for j in range(3)}
-    return pa.table(
-        {**columns, "y": y, "z": 2.0 * y, "c": np.where(y > 0.0, "yes", "no"), "id": np.arange(700)}
-    )
-
-
-@pytest.fixture(scope="module")
-def model(table):
-    def model(*labels, intervals=True):
-        config = {"chunk_rows": 100, "columns": {"include": ["x0", "x1", "x2"]}, "steps": STEPS}
-        return kafeat.fit(config, table, list(labels) if len(labels) > 1 else labels[0], intervals=intervals)
-
-    return model
-
-
-@pytest.fixture
-def data(table, tmp_path):
-    pq.write_table(table, tmp_path / "data.parquet")
-    return str(tmp_path / "data.parquet")
 
 
 def read(place):

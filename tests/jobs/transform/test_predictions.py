@@ -15,40 +15,7 @@ from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file, transform_parts, verify_file
-
-ROOT = Path(__file__).parents[3]
-STEPS = [{"kind": "standardize"}, {"kind": "ridge", "penalty": 0.01}]
-CLASSES = {
-    "text": np.array(["no", 'say, "yes"', "perhaps"]),
-    "integer": np.array([-1, 5, 7]),
-    "number": np.array([0.0, 1.0, 2.0]),
-    "boolean": np.array([False, True]),
-}
-
-
-@pytest.fixture(scope="module")
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((700, 3))
-    columns = {f"x{j}": X[:, j] for j in range(3)}
-    codes = np.digitize(X[:, 0], [0.0, 0.8])
-    labels = {kind: classes[np.minimum(codes, len(classes) - 1)] for kind, classes in CLASSES.items()}
-    return pa.table({**columns, **labels, "y": X @ [1.0, 2.0, 3.0], "z": X[:, 1], "id": np.arange(700)})
-
-
-@pytest.fixture(scope="module")
-def model(table):
-    def model(*labels):
-        config = {"chunk_rows": 100, "columns": {"include": ["x0", "x1", "x2"]}, "steps": STEPS}
-        return kafeat.fit(config, table, list(labels) if len(labels) > 1 else labels[0])
-
-    return model
-
-
-@pytest.fixture
-def data(table, tmp_path):
-    pq.write_table(table, tmp_path / "data.parquet")
-    return str(tmp_path / "data.parquet")
+from tests.jobs.transform.conftest import CLASSES, CONFIG
 
 
 def written(fm, data, place, jobs=2, **writing):
@@ -168,7 +135,7 @@ def test_bad_rows_have_null_predictions_or_none(model, table, tmp_path, label):
 
 def test_a_prediction_that_the_type_cannot_hold_is_refused_with_its_row(table, data, tmp_path):
     big = table.set_column(table.column_names.index("y"), "y", pa.array(table["y"].to_numpy() * 1e6))
-    fm = kafeat.fit({"columns": {"include": ["x0", "x1", "x2"]}, "steps": STEPS}, big, "y")
+    fm = kafeat.fit(CONFIG, big, "y")
     with pytest.raises(
         DataError, match=r"row 1 \(index 0\): expected predictions that float16 can hold, got "
     ):

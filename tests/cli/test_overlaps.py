@@ -49,10 +49,8 @@ MORE = {
     "tune": ["--label", "a"],
 }
 NO_FILES = {
-    "null_values",
-    "date_format",
-    "color", "max_bad_rows", "sweep", "prefix", "delimiter", "engine", "scheduler",
-    "time", "split_by",
+    "null_values", "date_format", "color", "max_bad_rows", "sweep", "prefix", "delimiter", "engine", "scheduler",
+    "time", "split_by", "thousands", "unit",
 }  # fmt: skip
 """Options that are text, and the name of no file."""
 

@@ -154,6 +154,7 @@ def test_is_documented(kind: str) -> None:
         assert field.description, f"{kind}: {name}: expected a description"
 
 
+@pytest.mark.sampled
 def test_same_seed_same_map(kind: str, fitted: Fit, fit: Fit) -> None:
     assert fit().dumps() == fitted(kind, "float32").dumps()
 

@@ -137,21 +137,6 @@ def test_uniform_window_is_scikit_learns_at_the_same_step(features) -> None:
     np.testing.assert_allclose(ours, peer, rtol=0, atol=100 * EPS * np.abs(peer).max())
 
 
-@pytest.mark.one_core
-@pytest.mark.parametrize("n", [1, 2, 4, 9, pytest.param(20, marks=pytest.mark.slow), 60])
-@pytest.mark.parametrize("window", ["uniform", "rectangular", "minimax", "fitted"])
-def test_coefficients_are_sound_at_every_order(window: str, n: int) -> None:
-    X = np.random.default_rng(0).exponential(size=(50, 2))
-    state = Homogeneous(order=n, window=window).fit(Sample(X, None, 50), np.random.default_rng(0))
-    frequencies, coefficients = state["frequencies"], state["coefficients"]
-    assert len(frequencies) == n
-    assert (np.diff(frequencies, prepend=0.0) > 0).all()
-    assert (coefficients >= 0).all()
-    # k̂(1, 1) → 𝒦(0) = 1 with the order
-    total = coefficients[0] + 2 * coefficients[1:].sum()
-    assert abs(total - 1) < (0.2 if n < 4 else 1e-2)
-
-
 SPECTRAL = ("chi2", "intersection", "jensen_shannon")
 
 
@@ -374,31 +359,6 @@ def test_the_error_curve_is_that_of_the_features(order: int) -> None:
     moved = (fm.transform(x) @ fm.transform(y).T - fm.exact_kernel(x, y))[0] / (0.7 * np.exp(ratios / 2))
     np.testing.assert_allclose(error, moved, rtol=0, atol=1e-12)
     assert weights.min() >= 0.0
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (7, 1), (7, 3)])
-@pytest.mark.parametrize("layout", ["C", "F", "part of C", "part of F"])
-@pytest.mark.parametrize("out_layout", ["C", "F", "part of C", "part of F"])
-def test_the_memory_layout_changes_nothing(shape: tuple[int, int], layout: str, out_layout: str) -> None:
-    """Strides of tiles with one row or one column say nothing about their order."""
-    X = np.random.default_rng(0).exponential(size=shape)
-    step = Homogeneous(order=2, window="uniform")
-    state = step.fit(Sample(X, None, len(X)), np.random.default_rng(0))
-    transform = step.bind(state, shape[1], X.dtype)
-
-    def placed(rows: int, columns: int, how: str) -> tuple[np.ndarray, np.ndarray]:
-        margin = 2 if how.startswith("part") else 0
-        whole = np.full((rows + 2 * margin, columns + 2 * margin), 9.0, order=how[-1])
-        return whole, whole[margin : margin + rows, margin : margin + columns]
-
-    tile = placed(*shape, layout)[1]
-    tile[...] = X
-    whole, out = placed(shape[0], transform.n_features_out, out_layout)
-    transform.apply(tile, out, transform.scratch(shape[0]))
-    expected = np.empty(out.shape)
-    transform.apply(X, expected, transform.scratch(shape[0]))
-    np.testing.assert_array_equal(out, expected)
-    assert np.count_nonzero(whole == 9.0) == whole.size - out.size  # nothing else was written
 
 
 def test_far_angles_keep_the_amplitudes_of_their_entries(features) -> None:

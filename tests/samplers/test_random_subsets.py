@@ -7,7 +7,6 @@ import pytest
 
 import kafeat
 from kafeat.contract.step import Sample
-from kafeat.model.load import loads
 from kafeat.samplers.random_subsets import RandomSubsets
 from tests.recipes import normal_rows
 
@@ -84,21 +83,6 @@ def test_an_output_is_the_sum_over_sets_of_signed_products(least: int) -> None:
     np.testing.assert_allclose(
         features_of(step, state, X), np.hstack([*carried, want]), rtol=0, atol=64 * EPS * np.abs(want).max()
     )
-
-
-def fitted(X: np.ndarray, **parameters: object) -> kafeat.FeatureMap:
-    step = {"kind": "random_subsets", "gamma": 1.0, "n_components": 64, **parameters}
-    return kafeat.fit({"dtype": "float64", "steps": [step]}, X)
-
-
-@pytest.mark.parametrize("parameters", [{}, {"kernel": "all_subsets"}])
-def test_a_model_file_holds_it(parameters: dict[str, object]) -> None:
-    X = rows(40)
-    fm = fitted(X, **parameters)
-    assert loads(fm.dumps(), "m").transform(X).tobytes() == fm.transform(X).tobytes()
-    want = kernel_over(sets(0) if parameters else sets(2, 2), X, 1.0)
-    # sums of up to 32 products
-    np.testing.assert_allclose(fm.exact_kernel(X), want, rtol=0, atol=64 * EPS * np.abs(want).max())
 
 
 @pytest.mark.parametrize("kind", ["random_subsets", "nystroem"])

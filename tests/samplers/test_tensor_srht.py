@@ -58,13 +58,6 @@ def test_is_the_product_of_sampled_hadamard_rows(
         assert all(len(set(chosen)) == len(chosen) for chosen in state["rows"][:, start : start + 4])
 
 
-def test_a_full_orthogonal_block_of_degree_one_is_exact(features) -> None:
-    X = rows(6, 8)
-    Z = features(TensorSrht(degree=1, gamma=1.0, coef0=0.0, n_components=8, complex_to_real=False), X)
-    # H F/√8 is orthonormal: sums of 8 terms, twice
-    np.testing.assert_allclose(Z @ Z.T, X @ X.T, rtol=0, atol=32 * EPS * (X**2).sum(1).max())
-
-
 def mean_square(features, X: np.ndarray, exact: np.ndarray, seeds: int, **parameters) -> float:
     step = TensorSrht(gamma=1.0, **parameters)
     found = [((Z := features(step, X, s)) @ Z.T - exact) ** 2 for s in range(seeds)]

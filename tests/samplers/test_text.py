@@ -291,27 +291,6 @@ def test_several_columns_of_text(table: pa.Table) -> None:
     np.testing.assert_allclose(K, title @ title.T + review @ review.T + ab @ ab.T, rtol=0, atol=1e-12)
 
 
-def test_with_missing_numbers_bad_rows_and_passthrough(table: pa.Table, tmp_path: Path) -> None:
-    a = table["a"].to_numpy().copy()
-    a[5] = np.nan
-    holes = table.set_column(0, "a", pa.array(a))
-    filled = kafeat.fit(config(more=["impute", "standardize"]), holes)
-    assert np.isfinite(filled.transform(holes)).all()
-    pq.write_table(holes, tmp_path / "t.parquet")
-    strict = kafeat.fit(config(), table)
-    with pytest.raises(DataError, match=r"row 6 \(index 5\), column 'a': expected a finite number, got nan"):
-        strict.transform(holes)
-    done = kafeat.transform(
-        tmp_path / "t.parquet", tmp_path / "z.parquet", model=strict, on_bad_rows="null", keep=["review"]
-    )
-    assert done.bad_rows == 1
-    out = pq.read_table(tmp_path / "z.parquet")
-    assert out["review"].to_pylist() == table["review"].to_pylist()
-    good = np.arange(ROWS) != 5
-    got = np.column_stack([out[name] for name in out.column_names if name.startswith("f")])
-    np.testing.assert_array_equal(got[good], strict.transform(table)[good])
-
-
 def test_what_is_refused(table: pa.Table, tmp_path: Path) -> None:
     text, one_hot = config()["steps"][0], {"kind": "one_hot", "columns": ["review"]}
     two = table.append_column("title", table["review"])

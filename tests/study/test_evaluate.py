@@ -360,10 +360,6 @@ def test_errors_against_different_kernels_are_not_ranked():
     assert recommend(other).startswith("no recommendation: the maps stand for different kernels")
 
 
-def test_nothing_is_recommended_where_no_score_is_defined():
-    assert recommend([entry("a", 16, None), entry("b", 64, None)]) is None
-
-
 def summarized(*figures):
     of_map = {"map": "m", "setting": {}, "n_components": 2, "bytes_per_row": 8, "rows": 5}
     return summarize([{**of_map, **one} for one in figures])[0]

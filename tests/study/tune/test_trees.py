@@ -36,10 +36,15 @@ def union_of(steps):
     return union["maps"]
 
 
-def test_thresholds_get_columns_of_trees_whatever_the_jobs():
-    rows, labels = thresholds()
-    first, second = (kafeat.tune(rows, labels, 64, trials=60, jobs=jobs, seeds=1) for jobs in (1, 2))
+def test_trees_are_tried_alike_whatever_the_jobs():
+    first, second = (kafeat.tune(*thresholds(), 16, trials=48, rows=20, jobs=jobs) for jobs in (1, 2))
     assert first.yaml == second.yaml
+    assert any("trees" in row["map"] for row in first.table)
+
+
+def test_thresholds_get_columns_of_trees():
+    rows, labels = thresholds()
+    first = kafeat.tune(rows, labels, 64, trials=48, seeds=1)
     assert "kind: trees" in first.yaml
     alone = max(row["score"] for row in first.table if "trees" not in row["map"])
     assert first.score > alone + 2.0 * first.error

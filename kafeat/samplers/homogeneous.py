@@ -19,7 +19,7 @@ from kafeat.maths import windows
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import ADDITIVE
 from kafeat.maths.windows import ratio_weights, widest_ratio
-from kafeat.types import Floats, Shape, State
+from kafeat.types import Floats, Scratch, Shape, State
 
 # Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
 _UNSEEN_SHARE = 1e-3
@@ -169,11 +169,7 @@ class Homogeneous(Step):
         return n_features_in * (2 * self.n + 1)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        tile = (ARRAY, SIZE, SIZE, SIZE)
-        run = loop("homogeneous", dtype, *tile, ARRAY, ARRAY, SIZE, FLAG, FLAG, ARRAY, SIZE, SIZE)
-        if run is None or self.homogeneity not in (1.0, 2.0):
-            return _HomogeneousTransform(self, state, n_features_in, dtype)
-        return _HomogeneousLoop(self, state, n_features_in, dtype, run)
+        return _HomogeneousTransform(self, state, n_features_in, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return ADDITIVE[self.kernel].gram(pair, KernelParameters(homogeneity=self.homogeneity))
@@ -202,11 +198,37 @@ class _RotationBuffers(NamedTuple):
     product: Floats
 
 
-class _ByEntry(Transform):
-    """Each entry has outputs of its own, which do not depend on its column; those of 0 are 0."""
+class _HomogeneousTransform(Transform):
+    """Each entry has outputs of its own, which do not depend on its column; those of 0 are 0.
+
+    Roots that are square roots or the numbers themselves have a compiled loop. Without it there is one logarithm and
+    one square root per entry; the rest are cosines and sines in cache.
+    """
 
     gives_sparse = True
-    _signed: bool
+
+    def __init__(self, recipe: Homogeneous, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
+        self.n_features_in = n_features
+        self.n_features_out = n_features * (2 * recipe.n + 1)
+        # the amplitudes of the constant and of each pair
+        coefficients = state["coefficients"].copy()
+        coefficients[1:] *= 2.0
+        self._frequencies = state["frequencies"].astype(dtype)
+        self._amplitudes = np.sqrt(coefficients).astype(dtype)
+        self._exponent = recipe.homogeneity / 2.0
+        self._signed, self._dtype = recipe.negative == "signed", dtype
+        tile = (ARRAY, SIZE, SIZE, SIZE)
+        run = loop("homogeneous", dtype, *tile, ARRAY, ARRAY, SIZE, FLAG, FLAG, ARRAY, SIZE, SIZE)
+        self._loop = run if recipe.homogeneity in (1.0, 2.0) else None
+        # NumPy's cosine of a double costs ten times that of a float. Multiples of one angle follow by rotation,
+        # whose rounding grows with their number.
+        first = state["frequencies"][:1]
+        multiples = first * np.arange(1, recipe.n + 1)
+        self._rotates = (
+            dtype == np.float64
+            and 1 < recipe.n <= 64
+            and np.allclose(state["frequencies"], multiples, 1e-14, 0.0)
+        )
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, None]:
         from scipy.sparse import csr_array, hstack
@@ -221,75 +243,18 @@ class _ByEntry(Transform):
         parts = [csr_array((values, rows.columns, rows.starts), shape=X.shape) for values in outputs.T]
         return SparseRows.of(hstack(parts, format="csr")), None
 
-
-class _HomogeneousLoop(_ByEntry):
-    """Everything in one compiled pass, for roots that are square roots or the numbers themselves."""
-
-    def __init__(
-        self, recipe: Homogeneous, state: State, n_features: int, dtype: np.dtype[Any], loop: Loop
-    ) -> None:
-        self.n_features_in, self.n_features_out = n_features, n_features * (2 * recipe.n + 1)
-        self._frequencies, self._amplitudes = _waves(state, dtype)
-        self._signed, self._loop, self._dtype = recipe.negative == "signed", loop, dtype
-        self._how = len(self._frequencies), recipe.homogeneity == 2.0, self._signed
-
-    def scratch(self, rows: int) -> Floats:
-        return np.empty(rows * self.n_features_in, dtype=self._dtype)
-
-    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        if not self._signed:
-            refuse_negative(X)
-        feature_major = is_feature_major(out)
-        if feature_major:
-            entries = shaped(scratch, X.shape, True)
-            entries[...] = X
-        else:
-            entries = np.ascontiguousarray(X)
-        numbers = address(self._frequencies), address(self._amplitudes)
-        step = out.strides[1] // out.itemsize
-        self._loop(
-            address(entries),
-            *runs(entries, feature_major),
-            *numbers,
-            *self._how,
-            address(out),
-            runs(out, feature_major)[2],
-            self.n_features_in * step,
-        )
-
-
-def _waves(state: State, dtype: np.dtype[Any]) -> tuple[Floats, Floats]:
-    """The frequencies, and the amplitudes of the constant and of each pair."""
-    coefficients = state["coefficients"].copy()
-    coefficients[1:] *= 2.0
-    return state["frequencies"].astype(dtype), np.sqrt(coefficients).astype(dtype)
-
-
-class _HomogeneousTransform(_ByEntry):
-    """One logarithm and one square root per entry; the rest are cosines and sines in cache."""
-
-    def __init__(self, recipe: Homogeneous, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
-        self.n_features_in = n_features
-        self.n_features_out = n_features * (2 * recipe.n + 1)
-        self._frequencies, self._amplitudes = _waves(state, dtype)
-        self._exponent = recipe.homogeneity / 2.0
-        self._signed = recipe.negative == "signed"
-        self._dtype = dtype
-        # NumPy's cosine of a double costs ten times that of a float. Multiples of one angle follow by rotation,
-        # whose rounding grows with their number.
-        first = state["frequencies"][:1]
-        multiples = first * np.arange(1, recipe.n + 1)
-        self._rotates = (
-            dtype == np.float64
-            and 1 < recipe.n <= 64
-            and np.allclose(state["frequencies"], multiples, 1e-14, 0.0)
-        )
-
-    def scratch(self, rows: int) -> _Buffers | _RotationBuffers:
+    def scratch(self, rows: int) -> Scratch:
+        if self._loop:
+            return np.empty(rows * self.n_features_in, dtype=self._dtype)
         kind = _RotationBuffers if self._rotates else _Buffers
         return kind(*(np.empty(rows * self.n_features_in, dtype=self._dtype) for _ in kind._fields))
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers | _RotationBuffers) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        if not self._signed:
+            refuse_negative(X)
+        if self._loop:
+            self._by_loop(self._loop, X, out, scratch)
+            return
         # All passes run in the memory order of the output: what is in another costs five times as much.
         feature_major = is_feature_major(out)
         buffers = type(scratch)(*(shaped(flat, X.shape, feature_major) for flat in scratch))
@@ -307,12 +272,27 @@ class _HomogeneousTransform(_ByEntry):
         else:
             self._one_by_one(blocks[1:], buffers)
 
+    def _by_loop(self, run: Loop, X: Floats, out: Floats, scratch: Floats) -> None:
+        feature_major = is_feature_major(out)
+        if feature_major:
+            entries = shaped(scratch, X.shape, True)
+            entries[...] = X
+        else:
+            entries = np.ascontiguousarray(X)
+        numbers, step = (
+            (address(self._frequencies), address(self._amplitudes)),
+            out.strides[1] // out.itemsize,
+        )
+        run(
+            address(entries), *runs(entries, feature_major), *numbers, len(self._frequencies), self._exponent == 1.0,
+            self._signed, address(out), runs(out, feature_major)[2], self.n_features_in * step,
+        )  # fmt: skip
+
     def _roots(self, X: Floats, root: Floats, sizes: Floats) -> None:
         """Write the root of each entry with its sign, x^(γ/2), and its size."""
         if self._signed:
             np.abs(X, out=sizes)
         else:
-            refuse_negative(X)
             sizes[...] = X
         if self._exponent == 0.5:
             np.sqrt(sizes, out=root)

@@ -35,7 +35,7 @@ from kafeat.maths.row_sample import row_hashes
 from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.study.costs import seconds_of
+from kafeat.study.costs import timed
 from kafeat.study.inputs import KernelMatrix, RereadableData
 from kafeat.study.learners import Learner
 from kafeat.study.request import EvaluationRequest, NamedRecipe
@@ -219,9 +219,8 @@ class ComparedMap:
                 task=request.task,
                 all_rows=streams,
             )
-            fitted: list[FeatureMap] = []
-            seconds = seconds_of(lambda: fitted.append(learn(listener)))
-            return Fit(fitted[0], seconds, Folds.by(sampled.keys), summary)
+            fm, seconds = timed(partial(learn, listener))
+            return Fit(fm, seconds, Folds.by(sampled.keys), summary)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""

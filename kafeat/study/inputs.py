@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +36,7 @@ from kafeat.maths.task import PredictionTask, TaskKind, joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.runtime.run import chosen, fill_chunk
+from kafeat.study.costs import timed
 from kafeat.study.importance import places_of
 from kafeat.study.learners import Inputs
 from kafeat.study.request import EvaluationRequest
@@ -192,7 +193,9 @@ class TimedInputs(Inputs):
     """Inputs that count the seconds of reading and of making features, which are no part of learning.
 
     Attributes:
-        made: The rows and seconds of every pass that made features.
+        reading: All seconds of reading so far.
+        making: All seconds of making so far.
+        last_making: Those of the last pass over rows.
     """
 
     def __init__(
@@ -203,32 +206,26 @@ class TimedInputs(Inputs):
         standardize: bool = False,
     ) -> None:
         super().__init__(width, self._timed, standardize)
-        self._read, self._make, self._reading = read, make, 0.0
-        self.made: list[tuple[int, float]] = []
+        self._read, self._make = read, make
+        self.reading = self.making = self.last_making = 0.0
 
     @property
     def seconds(self) -> float:
-        """All seconds so far."""
-        return self._reading + sum(seconds for _, seconds in self.made)
-
-    def making(self, rows: int) -> float:
-        """Return the median seconds of the passes over this number of rows."""
-        return float(np.median([seconds for n, seconds in self.made if n == rows]))
+        """All seconds of reading and making so far."""
+        return self.reading + self.making
 
     def _timed(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
-        pieces, one = self._read(rows), len(self.made)
-        self.made.append((0, 0.0))
+        pieces, before = self._read(rows), self.making
         while True:
-            started = time.perf_counter()
-            piece = next(pieces, None)
-            self._reading += time.perf_counter() - started
+            piece, seconds = timed(partial(next, pieces, None))
+            self.reading += seconds
             if piece is None:
+                self.last_making = self.making - before
                 return
-            started = time.perf_counter()
-            Z = self._make(piece[1])
-            n, seconds = self.made[one]
-            self.made[one] = n + len(Z), seconds + time.perf_counter() - started
-            yield piece[0], Z
+            numbers, chunk = piece
+            Z, seconds = timed(partial(self._make, chunk))
+            self.making += seconds
+            yield numbers, Z
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +12,7 @@ import numpy as np
 
 from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError, UsageError
-from kafeat.study.costs import seconds_of
+from kafeat.study.costs import timed
 from kafeat.study.inputs import EvaluatedMap, TimedInputs
 from kafeat.study.learners import (
     Inputs,
@@ -114,40 +113,16 @@ class Compared(NamedTuple):
 
 def train(prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float]) -> Trained:
     """Train, and count the seconds. `apart` counts those so far of work that is no part of learning."""
-    clock = _Clock(apart)
-    training = prepare()
-    prepared = clock.lap()
-    chosen = training.search() if penalty is None else penalty
-    search = clock.lap()
-    model = training.model(chosen)
-    return Trained(model, prepared + clock.lap(), 0.0 if penalty is not None else search)
+    training, prepared = timed(prepare, apart)
+    chosen, search = (penalty, 0.0) if penalty is not None else timed(training.search, apart)
+    model, learned = timed(partial(training.model, chosen), apart)
+    return Trained(model, prepared + learned, search)
 
 
 def _without(inputs: Inputs, columns: Array, rows: Mask) -> Iterator[tuple[Array, Floats]]:
     """Yield the blocks of inputs without some of their columns."""
     for numbers, Z in inputs.blocks(rows):
         yield numbers, np.delete(Z, columns, axis=1)
-
-
-def seconds_to_predict(model: Predict, inputs: TimedInputs, rows: Mask) -> float:
-    """Return the seconds to predict these rows, reading apart."""
-
-    seconds, before = 0.0, len(inputs.made)
-    for _, Z in inputs.blocks(rows):
-        seconds += seconds_of(partial(model, Z.astype(np.float64)))
-    return seconds + sum(made for _, made in inputs.made[before:])
-
-
-class _Clock:
-    """Seconds between laps, without those that `apart` counts."""
-
-    def __init__(self, apart: Callable[[], float]) -> None:
-        self._apart, self._last = apart, time.perf_counter() - apart()
-
-    def lap(self) -> float:
-        now = time.perf_counter() - self._apart()
-        seconds, self._last = now - self._last, now
-        return seconds
 
 
 # The score on the training rows is that of so many of them.
@@ -235,10 +210,9 @@ class Machines:
             return self._learner.on_rows(inputs, train_rows, self.truth)
 
         trained = train(on_rows, self._penalty, lambda: inputs.seconds)
+        making = inputs.last_making  # before other passes
+        scores, tested, predicting = self._scored(self.scoring, trained.model, inputs, train_rows)
         n = int(train_rows.sum())
-        making = inputs.making(n)  # before other passes over the same rows
-        scores, tested = self._scored(self.scoring, trained.model, inputs, train_rows)
-        predicting = seconds_to_predict(trained.model, inputs, self._split.test)
         return Learned(trained, scores, tested, making, predicting, n * inputs.width * itemsize)
 
     def _boosted(self, inputs: TimedInputs) -> Learned | str:
@@ -250,29 +224,27 @@ class Machines:
         model = boost(inputs, self._split, self.truth)
         if isinstance(model, str):
             return model
-        making = inputs.making(model.rows)
+        making = inputs.last_making
         likely = replace(self.scoring, probabilities=True)
-        scores, tested = self._scored(likely, model, inputs, self._split.train)
-        predicting = seconds_to_predict(model, inputs, self._split.test)
+        scores, tested, predicting = self._scored(likely, model, inputs, self._split.train)
         trained = Trained(model, model.seconds, 0.0)
         return Learned(trained, scores, tested, making, predicting, model.rows * inputs.width * 8)
 
     def _scored(
-        self, scoring: Scoring, model: Predict, inputs: Inputs, train: Mask
-    ) -> tuple[dict[str, float | None], Tested]:
-        """Return the scores, and the predictions and labels of the test rows."""
+        self, scoring: Scoring, model: Predict, inputs: TimedInputs, train: Mask
+    ) -> tuple[dict[str, float | None], Tested, float]:
+        """Return the scores, the predictions and labels of the test rows, and the seconds to predict, reading apart."""
         some = np.zeros(len(train), dtype=bool)
         some[self._split.some(train, _MOST_TRAINING)] = True
-        rows, predicted = predictions(model, inputs, self._split.test)
+        predict = partial(predictions, model, inputs, self._split.test)
+        (rows, predicted), predicting = timed(predict, lambda: inputs.reading)
         seen, answers = predictions(model, inputs, some)
         tested, known = self.truth.tested(rows, predicted), self.truth.tested(seen, answers)
-        return scoring.every(tested, known), tested
+        return scoring.every(tested, known), tested, predicting
 
     def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: InputRows) -> Learned:
         """Learn with the exact kernel of training rows X with these numbers, unless it is known from another map."""
-        kernels: list[Floats] = []
-        seconds = seconds_of(lambda: kernels.append(subject.exact_kernel(X)))
-        K = kernels.pop()
+        K, seconds = timed(partial(subject.exact_kernel, X))
         key = sha256(np.ascontiguousarray(K).data).digest()
         if key not in self._exact:
             trained = train(lambda: self._learner.on_kernel(K, rows, self.truth), self._penalty, lambda: 0.0)
@@ -286,12 +258,11 @@ class Machines:
         """Return the numbers of some test rows, what the model with the kernel of rows X predicts, and the seconds."""
         most = self._exact_rows
         rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))
-        predicted: list[Floats] = []
 
-        def predict() -> None:
+        def predict() -> list[Floats]:
             parts = (tests[i : i + most] for i in range(0, len(tests), most))
-            predicted.extend(model(subject.exact_kernel(part, X)) for part in parts)
+            return [model(subject.exact_kernel(part, X)) for part in parts]
 
         # Each row costs the same, so the seconds of a part of the test rows tell those of all.
-        seconds = seconds_of(predict) * int(self._split.test.sum()) / len(rows)
-        return rows, np.concatenate(predicted), seconds
+        predicted, seconds = timed(predict)
+        return rows, np.concatenate(predicted), seconds * int(self._split.test.sum()) / len(rows)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import MapFigures, ModelFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
-from kafeat.study.costs import seconds_of
+from kafeat.study.costs import timed
 from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
 from kafeat.study.inputs import EvaluatedMap, RereadableData
 from kafeat.study.kernel_error import (
@@ -313,11 +313,9 @@ def _of_kernel(subject: EvaluatedMap, X: InputRows) -> tuple[Entries, Floats, Fl
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
     subject.map.program()  # compute derived arrays before the time is measured
-    transform_seconds = seconds_of(lambda: subject.transform(X))
-    Z: Floats = subject.transform(X).astype(np.float64)
-    started = time.perf_counter()
-    K: Floats = subject.exact_kernel(X)
-    exact_seconds = time.perf_counter() - started
+    made, transform_seconds = timed(partial(subject.transform, X))
+    Z: Floats = made.astype(np.float64)
+    K, exact_seconds = timed(partial(subject.exact_kernel, X))
     reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(chain, X))
     centred = kernel_before_pca(chain, X)
     if centred is not None:

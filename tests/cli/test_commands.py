@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
+from kafeat.cli.main import COMMANDS
 from tests.zygote import Process, apart
 
 ROOT = Path(__file__).parents[2]
-ONNX = pytest.mark.skipif(find_spec("onnxruntime") is None, reason="needs kafeat[onnx]")
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
@@ -55,23 +54,11 @@ def in_bash(line, folder):
                    capture_output=True, timeout=120)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "",
-        "fit",
-        "transform",
-        "evaluate",
-        "inspect",
-        "verify",
-        "diff",
-        "kinds",
-        "config",
-        pytest.param("export", marks=ONNX),
-    ],
-)
+@pytest.mark.parametrize("command", ["", *sorted({*COMMANDS} - {"tune", "predict", "demo"})])
 @pytest.mark.slow
 def test_every_help_has_examples_that_work_as_printed(run, folder, command):
+    if command == "export":
+        pytest.importorskip("onnxruntime")
     text = run(command, "--help", cwd=folder).stdout
     lines = examples(text)
     assert lines, "no example"

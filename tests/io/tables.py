@@ -29,6 +29,7 @@ def csv_text(X: np.ndarray, names: Sequence[str]) -> bytes:
 
 
 def every_format(folder: Path, X: np.ndarray) -> list[Path]:
+    """Write the rows into an empty folder, in every format and some of its forms."""
     names = [f"c{i}" for i in range(X.shape[1])]
     text = csv_text(X, names)
     (folder / "x.csv").write_bytes(text)
@@ -51,13 +52,8 @@ def every_format(folder: Path, X: np.ndarray) -> list[Path]:
     packed = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_file(folder / "l.feather", pa.table({"x": lists}).schema, options=packed) as writer:
         writer.write_table(pa.table({"x": lists}), max_chunksize=4)
-    tensors = pa.table(
-        {
-            "x": pa.ExtensionArray.from_storage(
-                pa.fixed_shape_tensor(lists.type.value_type, [X.shape[1]]), lists
-            )
-        }
-    )
+    kind = pa.fixed_shape_tensor(lists.type.value_type, [X.shape[1]])
+    tensors = pa.table({"x": pa.ExtensionArray.from_storage(kind, lists)})
     with pa.ipc.new_file(folder / "t.arrow", tensors.schema) as writer:
         writer.write_table(tensors, max_chunksize=4)
     pq.write_table(tensors, folder / "t.parquet", row_group_size=5)
@@ -68,22 +64,7 @@ def every_format(folder: Path, X: np.ndarray) -> list[Path]:
         folder / "x.npz", format=np.array(b"csr"), shape=X.shape, data=X.ravel(),
         indices=np.tile(np.arange(X.shape[1]), len(X)), indptr=np.arange(len(X) + 1) * X.shape[1],
     )  # fmt: skip
-    endings = (
-        "csv",
-        "csv.gz",
-        "csv.zst",
-        "parquet",
-        "npy",
-        "arrow",
-        "arrows",
-        "svm",
-        "libsvm.gz",
-        "npz",
-        "jsonl",
-        "ndjson.zst",
-    )
-    others = ("x.jsonl", "x.ndjson.zst", "l.parquet", "f.npy", "b.npy", "l.feather", "t.arrow", "t.parquet")
-    return [*(folder / f"x.{ending}" for ending in endings), *(folder / name for name in others)]
+    return sorted(folder.iterdir())
 
 
 def read(

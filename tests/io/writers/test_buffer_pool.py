@@ -21,34 +21,6 @@ def test_memory_comes_back_when_its_last_row_is_free():
     assert np.shares_memory(pool.take(3), first.base)
 
 
-def test_blocks_behind_one_another_are_one_piece():
-    pool = arenas()
-    a, b, c = (pool.back(block) for block in [pool.take(3) for _ in range(3)])
-    both = a.joined(b)
-    assert both is not None
-    assert both.block.shape == (6, 2)
-    assert b.joined(c) is None
-    assert b.joined(a) is None
-    pool.free(both)
-    assert np.shares_memory(pool.take(3), c.buffer.memory)
-    assert np.shares_memory(pool.take(3), a.buffer.memory)
-
-
-def test_memory_from_elsewhere_is_left_alone():
-    pool = arenas()
-    taken, foreign = pool.take(3), np.zeros((3, 2), "f4")
-    piece = pool.back(foreign)
-    assert piece.block is not taken
-    assert np.shares_memory(piece.block, foreign)
-    pool.free(piece)
-    assert pool.back(taken).buffer.memory is taken.base
-    assert not np.shares_memory(pool.take(3), foreign)
-
-
-def test_a_last_low_block_takes_no_more_than_it_needs():
-    assert arenas().take(2).base.shape == (2, 2)
-
-
 def test_memory_of_which_only_some_rows_are_kept_is_used_again():
     arenas = BufferPool(4, 2, 3, np.dtype("f4"), "F")
     good = np.array([False, True])

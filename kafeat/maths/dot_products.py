@@ -59,7 +59,8 @@ class PolynomialMap(Step):
     coef0: Coef0 = parameter(1.0, "c₀")
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
+        p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree, coef0=self.coef0)
+        return find_kernel("polynomial").gram(pair, p)
 
 
 def check_series(step: Step, kernel: object, coefficients: Coefficients | None) -> None:
@@ -78,11 +79,6 @@ def check_series(step: Step, kernel: object, coefficients: Coefficients | None) 
 def fit_gamma(gamma: Gamma, X: Floats, rng: np.random.Generator) -> float:
     """γ as a number."""
     return resolve_gamma(gamma, find_kernel("polynomial"), X, rng)
-
-
-def polynomial(pair: KernelInputs, gamma: float, degree: int, coef0: float) -> KernelInputs:
-    """(γ x·y + c₀)^p, exactly."""
-    return find_kernel("polynomial").gram(pair, KernelParameters(gamma=gamma, degree=degree, coef0=coef0))
 
 
 @dataclass(frozen=True)

@@ -64,18 +64,18 @@ def draw_rows(m: int, d: int, rng: np.random.Generator) -> Array:
     return np.concatenate([rng.permutation(width) for _ in range(count_blocks(m, d))])[:m].astype(np.int64)
 
 
-def written_out(factors: Array, rows: Array) -> Array:
-    """The matrix (m, d) that `SampledHadamard` multiplies by: row r of H diag(f_b) for every row r of a block b."""
-    blocks = np.arange(len(rows)) // padded_width(factors.shape[1])
+def written_out(factors: Array, rows: Array, first: int = 0) -> Array:
+    """The matrix that `SampledHadamard` multiplies by: row r of H diag(f_b) for every row r of a block b.
+
+    It is (m, d), or without the columns before the `first`.
+    """
+    blocks, columns = (
+        np.arange(len(rows)) // padded_width(factors.shape[1]),
+        np.arange(first, factors.shape[1]),
+    )
     # An entry of H is −1 where the numbers of its row and its column share an odd number of ones.
-    odd = np.bitwise_count(rows[:, None] & np.arange(factors.shape[1])) & 1
-    return factors[blocks] * np.where(odd, -1.0, 1.0)
-
-
-def last_column(factors: Array, rows: Array) -> Array:
-    """The last column (m,) of `written_out`."""
-    blocks, last = np.arange(len(rows)) // padded_width(factors.shape[1]), factors.shape[1] - 1
-    return factors[blocks, last] * np.where(np.bitwise_count(rows & last) & 1, -1.0, 1.0)
+    odd = np.bitwise_count(rows[:, None] & columns) & 1
+    return factors[:, first:][blocks] * np.where(odd, -1.0, 1.0)
 
 
 class HadamardBuffers(NamedTuple):

@@ -18,7 +18,7 @@ from kafeat.contract.step import (
     parameter,
 )
 from kafeat.contract.tile import is_feature_major, shaped
-from kafeat.maths.fourier.features import DIRECTIONS, PAIRED, Directions, draw_directions
+from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ArcCosineKernel
 from kafeat.types import Floats, Shape, State
@@ -36,7 +36,7 @@ class ArcCosine(Step):
     """
 
     always: ClassVar[Traits] = Traits(needs_coordinates=False)
-    twos = PAIRED
+    twos = ("features", "paired", "for paired features")
 
     order: Literal[0, 1] = parameter(1, "0 for steps, 1 for rectified linear units")
     n_components: Width = N_COMPONENTS

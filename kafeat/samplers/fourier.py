@@ -15,7 +15,6 @@ from kafeat.contract.step import (
     N_COMPONENTS,
     PositiveFloat,
     Sample,
-    Step,
     Traits,
     Transform,
     Width,
@@ -26,15 +25,12 @@ from kafeat.errors import DataError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.fourier.features import (
     FEATURES,
-    PAIRED,
     WEIGHTS,
     Frequencies,
+    RandomCosines,
     Weights,
     bind_random_features,
-    check_random_features,
-    fit_random_features,
     length_scales,
-    random_feature_shapes,
 )
 from kafeat.maths.fourier.structured import STRUCTURED_DTYPES
 from kafeat.maths.fourier.transform import Features
@@ -59,7 +55,7 @@ LengthScales = Annotated[
 _SUPERVISED = "frequencies: supervised"
 
 
-class Fourier(Step):
+class Fourier(RandomCosines):
     """Random Fourier features: z(x)·z(y) ≈ k(x − y) = E_ω[cos ω·(x − y)].
 
     m frequencies of the kernel's distribution average the cosine, so the error of every entry falls like 1/√m, whatever
@@ -72,7 +68,6 @@ class Fourier(Step):
     """
 
     dtypes: ClassVar[Mapping[str, str]] = STRUCTURED_DTYPES
-    twos = PAIRED
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")
     gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")
@@ -130,18 +125,13 @@ class Fourier(Step):
             )
         gamma = resolve_gamma(self.gamma, self._exact, X, of_gamma)
         law = self._exact.frequencies(self._parameters(gamma))
-        state = fit_random_features(law, X, of_features, self, sample.label, sample.keys)
-        return {"gamma": np.array(gamma), **state}
+        return {"gamma": np.array(gamma), **self.draw(law, X, of_features, sample.label, sample.keys)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {
-            "gamma": (),
-            **random_feature_shapes(state, n_features_in, self),
-        }
+        return {"gamma": (), **super().state_shapes(state, n_features_in)}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
-        check_random_features(state, n_features_in)
         length_scales(self.length_scale, n_features_in)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:

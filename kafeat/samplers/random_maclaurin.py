@@ -27,10 +27,9 @@ from kafeat.maths.dot_products import (
     Gamma,
     check_series,
     fit_gamma,
-    polynomial,
 )
 from kafeat.maths.kernel import KernelParameters, spelled_out
-from kafeat.maths.kernels.dot_products import ExponentialKernel, SeriesKernel
+from kafeat.maths.kernels import find_kernel
 from kafeat.types import Array, Floats, Shape, State
 
 _PAIRS = 1_000
@@ -158,12 +157,13 @@ class RandomMaclaurin(Step):
         return ExactTerms(float(roots[0]) if self._constant else None, linear if state["linear"] else None)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        gamma = float(state["gamma"])
-        if self.kernel == "exponential":
-            return ExponentialKernel().gram(pair, KernelParameters(gamma=gamma))
-        if self.coefficients is not None:
-            return SeriesKernel().gram(pair, KernelParameters(gamma=gamma, coefficients=self.coefficients))
-        return polynomial(pair, gamma, self.degree, self.coef0)
+        p = KernelParameters(
+            gamma=float(state["gamma"]),
+            degree=self.degree,
+            coef0=self.coef0,
+            coefficients=self.coefficients or (1.0,),
+        )
+        return find_kernel(self.kernel).gram(pair, p)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +11,6 @@ from kafeat.contract.step import (
     N_COMPONENTS,
     PositiveFloat,
     Sample,
-    Step,
     Traits,
     Transform,
     Width,
@@ -21,21 +19,18 @@ from kafeat.contract.step import (
 from kafeat.maths.fourier.features import (
     FEATURES,
     FREQUENCIES,
-    PAIRED,
     WEIGHTS,
+    RandomCosines,
     Weights,
     bind_random_features,
-    check_random_features,
-    fit_random_features,
-    random_feature_shapes,
 )
 from kafeat.maths.fourier.transform import Features, log_warp
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.shift_invariant import SkewedChi2Kernel, SkewedIntersectionKernel
-from kafeat.types import Shape, State
+from kafeat.types import State
 
 
-class Skewed(Step):
+class Skewed(RandomCosines):
     """Random features of skewed kernels, chi2: z(x)·z(y) ≈ Π_i 2√(x_i + c)√(y_i + c)/(x_i + y_i + 2c).
 
     On log(x + c) the kernel is shift-invariant, with the frequency density sech(πω) in each coordinate, so it is
@@ -47,7 +42,6 @@ class Skewed(Step):
     """
 
     always: ClassVar[Traits] = Traits(spreads="ignores", refuses_negative=True)
-    twos = PAIRED
 
     kernel: Literal["chi2", "intersection"] = parameter("chi2", "the skewed kernel to approximate")
     skewedness: PositiveFloat = parameter(1.0, "c, added to every input; inputs must be above -c")
@@ -63,13 +57,7 @@ class Skewed(Step):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         logs = np.empty_like(sample.X)
         log_warp(self.skewedness)(sample.X, logs)
-        return fit_random_features(self._exact.log_frequencies(), logs, rng, self)
-
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return random_feature_shapes(state, n_features_in, self)
-
-    def check_state(self, state: State, n_features_in: int) -> None:
-        check_random_features(state, n_features_in)
+        return self.draw(self._exact.log_frequencies(), logs, rng)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return bind_random_features(state, n_features_in, dtype, log_warp(self.skewedness))

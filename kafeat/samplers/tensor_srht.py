@@ -15,8 +15,8 @@ from kafeat.maths.hadamard import (
     SampledHadamard,
     count_blocks,
     draw_rows,
-    last_column,
     padded_width,
+    written_out,
 )
 from kafeat.types import Array, Floats, Shape, State
 
@@ -102,7 +102,8 @@ class _SrhtTransform(Transform):
         factors = recipe.factors(state, n_features)
         if self._terms.constant is not None:
             # the constant is the last input, and stands beside the projections
-            of_constant = [last_column(*pair)[:, None] for pair in zip(factors, state["rows"], strict=True)]
+            last = factors.shape[2] - 1
+            of_constant = [written_out(*pair, last) for pair in zip(factors, state["rows"], strict=True)]
             factors[:, :, -1] = 0.0
         self._factors = [SampledHadamard(*pair, dtype) for pair in zip(factors, state["rows"], strict=True)]
         if self._terms.constant is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from kafeat.contract.folds import RowKeys
-from kafeat.contract.step import parameter
+from kafeat.contract.step import Step, parameter
 from kafeat.errors import DataError
 from kafeat.maths.fourier.learning import fit_frequencies
 from kafeat.maths.fourier.spectra import FrequencyDistribution, IsotropicDistribution
@@ -40,7 +40,6 @@ FREQUENCIES = parameter(
     "how the frequencies are drawn, or learned from the sample (least error; slow to fit on wide inputs)",
 )
 FEATURES = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
-PAIRED = ("features", "paired", "for paired features")
 WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
 
 # Where learning starts for laws that have no directions; beyond this width Sobol points cost more than they give.
@@ -50,60 +49,80 @@ _LEAST_STRUCTURED = 128
 _MOST_WRITTEN_OUT = 1 << 23
 
 
-class FeatureRecipe(Protocol):
-    """The parameters of random cosine features in a step."""
+class RandomCosines(Step):
+    """A map of random cosine features; each kind declares the parameters, in an order of its own."""
 
-    @property
-    def n_drawn(self) -> int: ...
-    @property
-    def frequencies(self) -> Frequencies: ...
-    @property
-    def weights(self) -> Weights: ...
-    @property
-    def features(self) -> Features: ...
+    twos = ("features", "paired", "for paired features")
 
+    if TYPE_CHECKING:
+        frequencies: Frequencies
+        weights: Weights
+        features: Features
 
-def fit_random_features(
-    law: FrequencyDistribution,
-    X: Floats,
-    rng: np.random.Generator,
-    recipe: FeatureRecipe,
-    labels: Array | None = None,
-    keys: RowKeys | None = None,
-) -> State:
-    """The state: frequencies or what makes them, phases for offset features, weights, and the guard's errors.
+    def draw(
+        self,
+        law: FrequencyDistribution,
+        X: Floats,
+        rng: np.random.Generator,
+        labels: Array | None = None,
+        keys: RowKeys | None = None,
+    ) -> State:
+        """Return the frequencies or what makes them, phases for offset features, weights, and the guard's errors.
 
-    X (n, d) are the rows in the coordinates that the law is for; supervised frequencies need their labels (n,), and
-    hold out rows by their keys.
-    """
-    of_draw, of_phases, of_fit = rng.spawn(3)
-    features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
-    m, d = recipe.n_drawn, X.shape[1]
-    state: dict[str, Array] = {}
-    if features == "offset":
-        state["phases"] = of_phases.uniform(0.0, 2.0 * np.pi, size=m)
-    weigh = weights == "fitted"
-    if frequencies in ("structured", "fastfood"):
-        structure = draw_structured(cast(IsotropicDistribution, law), frequencies, m, d, of_draw)
-        state |= structure
-        drawn = StructuredAngles.matrix(structure, d) if weigh else np.empty((0, d))
-    else:
-        drawn = _draw(law, frequencies, m, d, of_draw)
-    if frequencies == "supervised":
-        if labels is None:
-            raise TypeError("supervised frequencies without a label have to be refused before the fit")
-        fitted = fit_for_label(drawn, X, labels, of_fit, phases=state.get("phases"), weigh=weigh, keys=keys)
-    else:
-        fitted = fit_frequencies(drawn, law, X, of_fit, learn=frequencies == "learned", weigh=weigh)
-    if frequencies not in ("structured", "fastfood"):
-        state["frequencies"] = fitted.frequencies
-    if fitted.phases is not None:
-        state["phases"] = fitted.phases
-    if weigh:
-        state["weights"] = np.full(m, 1.0 / m) if fitted.weights is None else fitted.weights
-    if fitted.error_drawn is not None:
-        state["error_drawn"], state["error_kept"] = np.array(fitted.error_drawn), np.array(fitted.error_kept)
-    return state
+        X (n, d) are the rows in the coordinates that the law is for; supervised frequencies need their labels (n,), and
+        hold out rows by their keys.
+        """
+        of_draw, of_phases, of_fit = rng.spawn(3)
+        m, d, frequencies = self.n_drawn, X.shape[1], self.frequencies
+        state: dict[str, Array] = {}
+        if self.features == "offset":
+            state["phases"] = of_phases.uniform(0.0, 2.0 * np.pi, size=m)
+        weigh = self.weights == "fitted"
+        if frequencies in ("structured", "fastfood"):
+            structure = draw_structured(cast(IsotropicDistribution, law), frequencies, m, d, of_draw)
+            state |= structure
+            drawn = StructuredAngles.matrix(structure, d) if weigh else np.empty((0, d))
+        else:
+            drawn = _draw(law, frequencies, m, d, of_draw)
+        if frequencies == "supervised":
+            if labels is None:
+                raise TypeError("supervised frequencies without a label have to be refused before the fit")
+            fitted = fit_for_label(
+                drawn, X, labels, of_fit, phases=state.get("phases"), weigh=weigh, keys=keys
+            )
+        else:
+            fitted = fit_frequencies(drawn, law, X, of_fit, learn=frequencies == "learned", weigh=weigh)
+        if frequencies not in ("structured", "fastfood"):
+            state["frequencies"] = fitted.frequencies
+        if fitted.phases is not None:
+            state["phases"] = fitted.phases
+        if weigh:
+            state["weights"] = np.full(m, 1.0 / m) if fitted.weights is None else fitted.weights
+        if fitted.error_drawn is not None:
+            state["error_drawn"], state["error_kept"] = (
+                np.array(fitted.error_drawn),
+                np.array(fitted.error_kept),
+            )
+        return state
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        m, fitted, frequencies = self.n_drawn, self.weights == "fitted", self.frequencies
+        shapes: dict[str, Shape] = {"phases": (m,)} if self.features == "offset" else {}
+        if frequencies == "structured" or frequencies == "fastfood":
+            shapes |= structured_shapes(state, frequencies, m, n_features_in)
+        else:
+            shapes["frequencies"] = (m, n_features_in)
+        if fitted:
+            shapes["weights"] = (m,)
+        if "error_drawn" in state and (fitted or frequencies in ("learned", "supervised")):
+            shapes |= {"error_drawn": (), "error_kept": ()}
+        return shapes
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        super().check_state(state, n_features_in)
+        check_structured(state, n_features_in)
+        if "weights" in state and (state["weights"] < 0.0).any():
+            raise ValueError("state.weights: expected numbers of at least 0")
 
 
 def _draw(
@@ -116,29 +135,6 @@ def _draw(
     if isinstance(law, IsotropicDistribution):
         return law.orthogonal(m, d, rng)
     return law.qmc(m, d, rng) if d <= _MOST_QMC_INPUTS else law.iid(m, d, rng)
-
-
-def random_feature_shapes(state: State, d: int, recipe: FeatureRecipe) -> Mapping[str, Shape]:
-    """The shapes of that state."""
-    features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
-    m = recipe.n_drawn
-    shapes: dict[str, Shape] = {"phases": (m,)} if features == "offset" else {}
-    if frequencies == "structured" or frequencies == "fastfood":
-        shapes |= structured_shapes(state, frequencies, m, d)
-    else:
-        shapes["frequencies"] = (m, d)
-    if weights == "fitted":
-        shapes["weights"] = (m,)
-    if "error_drawn" in state and (weights == "fitted" or frequencies in ("learned", "supervised")):
-        shapes |= {"error_drawn": (), "error_kept": ()}
-    return shapes
-
-
-def check_random_features(state: State, d: int) -> None:
-    """ValueError for values that no fit gives."""
-    check_structured(state, d)
-    if "weights" in state and (state["weights"] < 0.0).any():
-        raise ValueError("state.weights: expected numbers of at least 0")
 
 
 def bind_random_features(

@@ -71,12 +71,8 @@ class SpectralKernel(AdditiveKernel):
         """Return κ(λ) at λ = `frequency`."""
 
     @abstractmethod
-    def uniform_period(self, order: int) -> float:
-        """Return the best Λ of a uniform window."""
-
-    @abstractmethod
-    def rectangular_period(self, order: int) -> float:
-        """Return the best Λ of a rectangular window."""
+    def periods(self, order: int) -> tuple[float, float]:
+        """Return the best Λ of a uniform window, and of a rectangular one."""
 
     def period(self, window: str, order: int) -> float:
         """Return the default Λ, at least 1.
@@ -85,10 +81,10 @@ class SpectralKernel(AdditiveKernel):
         Lκ(0) = 1, and k̂(x, x) = k(x, x); the formula of the higher orders would give 1.72 k(x, x) for chi2.
         """
         if window != "uniform":
-            return max(1.0, float(self.rectangular_period(order)))
+            return max(1.0, float(self.periods(order)[1]))
         if order == 0:
             return 2.0 * np.pi * float(self.spectrum(np.zeros(1))[0])
-        return max(1.0, float(self.uniform_period(order)))
+        return max(1.0, float(self.periods(order)[0]))
 
 
 class AdditiveChi2Kernel(SpectralKernel):
@@ -105,11 +101,8 @@ class AdditiveChi2Kernel(SpectralKernel):
         """κ(λ) = sech(πλ)."""
         return sech(np.pi * frequency)
 
-    def uniform_period(self, order: int) -> float:
-        return float(5.86 * np.sqrt(order) + 3.65)
-
-    def rectangular_period(self, order: int) -> float:
-        return float(8.80 * np.sqrt(order + 4.44) - 12.6)
+    def periods(self, order: int) -> tuple[float, float]:
+        return 5.86 * np.sqrt(order) + 3.65, 8.80 * np.sqrt(order + 4.44) - 12.6
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         return HarmonicTile(landmarks.rows, landmarks.dtype)
@@ -155,11 +148,8 @@ class IntersectionKernel(SpectralKernel):
         """κ(λ) = (2/π)/(1 + 4λ²)."""
         return (2.0 / np.pi) / (1.0 + 4.0 * frequency**2)
 
-    def uniform_period(self, order: int) -> float:
-        return float(2.38 * np.log(order + 0.8) + 5.6)
-
-    def rectangular_period(self, order: int) -> float:
-        return float(2.00 * np.log(order + 0.99) + 3.52)
+    def periods(self, order: int) -> tuple[float, float]:
+        return 2.38 * np.log(order + 0.8) + 5.6, 2.00 * np.log(order + 0.99) + 3.52
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         return _IntersectionTile(landmarks.rows, landmarks.dtype)
@@ -191,11 +181,8 @@ class JensenShannonKernel(SpectralKernel):
         """κ(λ) = (2/log 4) sech(πλ)/(1 + 4λ²)."""
         return (2.0 / np.log(4.0)) * sech(np.pi * frequency) / (1.0 + 4.0 * frequency**2)
 
-    def uniform_period(self, order: int) -> float:
-        return float(6.64 * np.sqrt(order) + 7.24)
-
-    def rectangular_period(self, order: int) -> float:
-        return float(9.63 * np.sqrt(order + 1.0) - 2.93)
+    def periods(self, order: int) -> tuple[float, float]:
+        return 6.64 * np.sqrt(order) + 7.24, 9.63 * np.sqrt(order + 1.0) - 2.93
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         return _JensenShannonTile(landmarks.rows, landmarks.dtype)

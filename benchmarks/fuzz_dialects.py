@@ -88,7 +88,7 @@ class Dialect:
         if self.date[2:] in (".%m.%Y", "/%d/%Y", "/%m/%Y", "-%m-%Y") and max(map(max, pairs)) <= "12":
             reasons |= set() if self.told else {"no value tells the day from the month"}
         if self.encoding in ("latin-1", "utf-16"):
-            reasons.add("iconv")
+            reasons.add("--encoding")
         return reasons
 
 
@@ -224,9 +224,7 @@ def judge(of: Dialect, values: Table, path: Path, jobs: int) -> str:
         got = read(of, path, jobs)
     except KafeatError as error:
         reason = next((reason for reason in reasons if reason in str(error)), None)
-        remedied = any(
-            word in str(error) for word in ("--", "iconv", "without thousands separators", "write")
-        )
+        remedied = any(word in str(error) for word in ("--", "write"))
         named = str(path) in str(error)
         return f"refused: {reason}" if reason and remedied and named else f"REFUSED: {error}"
     if got.shape != meant.shape or (got != meant).any():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ from kafeat.io.formats import FORMATS, NAMES, delimiter_of, format_of, format_of
 from kafeat.io.storage.base import Location, StandardStream
 
 if TYPE_CHECKING:
-    from kafeat.io.columns.dialect import Asked
+    from kafeat.io.columns.dialect import Asked, Dialect
     from kafeat.io.readers.base import Reader
 
 
@@ -156,9 +157,14 @@ class InputOptions:
         None, "Format of the input (default: by the suffix; stdin is CSV or Arrow, whichever its first bytes show).",
         group="Input", choices=NAMES,
     )  # fmt: skip
-    delimiter: str = option(
-        ",", "Delimiter of a CSV input (default: a comma); tab for tabs.", group="Input", metavar="CHAR"
-    )
+    delimiter: str | None = option(
+        None, "Delimiter of a CSV input; tab for tabs (default: that of , ; tab and | that gives every line the same "
+        "number of fields, else that of the model, or a comma).", group="Input", metavar="CHAR",
+    )  # fmt: skip
+    encoding: str | None = option(
+        None, "Encoding of a CSV input, such as cp1252, latin-1 or utf-16 (default: that of the model, or utf-8).",
+        group="Input", metavar="NAME", rare=True,
+    )  # fmt: skip
     no_header: bool = option(
         False, "The CSV input has no header. Its columns are named c0, c1, …", group="Input"
     )
@@ -192,6 +198,7 @@ class InputOptions:
     def dialect_options(self) -> dict[str, str | list[str]]:
         """The options about the dialect that are given."""
         given = {
+            "encoding": self.encoding,
             "null_values": list(self.null_values),
             "decimal": self.decimal,
             "thousands": self.thousands,
@@ -203,7 +210,7 @@ class InputOptions:
     @property
     def asked(self) -> Asked:
         """The parts of the dialect that the user gave."""
-        from kafeat.io.columns.dialect import MARKS, Asked
+        from kafeat.io.columns.dialect import MARKS, Asked, check_encoding
 
         if self.date_format:
             from kafeat.io.columns.times import time_pattern
@@ -218,14 +225,24 @@ class InputOptions:
         if thousands is not None and thousands == self.decimal:
             raise UsageError(f"--thousands: expected another mark than --decimal, got {thousands} for both")
         units = tuple(filter(None, map(str.strip, self.unit)))
-        return Asked(
-            words if self.null_values else None, self.decimal, tuple(self.date_format), thousands, units
-        )
+        nulls = words if self.null_values else None
+        asked = Asked(nulls, self.decimal, tuple(self.date_format), thousands, units)
+        try:
+            return asked if self.encoding is None else replace(asked, encoding=check_encoding(self.encoding))
+        except ValueError as error:
+            raise UsageError(f"--encoding: {error}") from None
 
-    def open(self, place: Location, stamp: str | None = None, seen: Sequence[str] | None = None) -> Reader:
+    def open(
+        self,
+        place: Location,
+        stamp: str | None = None,
+        seen: Sequence[str] | None = None,
+        fitted: Dialect | None = None,
+    ) -> Reader:
         """Open a file or a data set; a file whose stamp is no longer `stamp` is refused.
 
-        With `seen`, the rows of a pipe are given as they come, once there are values of these columns.
+        With `seen`, the rows of a pipe are given as they come, once there are values of these columns. `fitted` is the
+        dialect of a model, which holds where options and the file say nothing else.
         """
         from kafeat.io.data_set import is_data_set, list_parts
 
@@ -233,13 +250,17 @@ class InputOptions:
             from kafeat.io.readers.dataset import DatasetReader
 
             parts = list_parts(place, self.input_format).parts
-            opened: Reader = DatasetReader(str(place), parts, self.open_file)
+            opened: Reader = DatasetReader(str(place), parts, partial(self.open_file, fitted=fitted))
         else:
-            opened = self.open_file(place, stamp, seen)
+            opened = self.open_file(place, stamp, seen, fitted)
         return opened if self.limit is None else opened.limited(self.limit)
 
     def open_file(
-        self, place: Location, stamp: str | None = None, seen: Sequence[str] | None = None
+        self,
+        place: Location,
+        stamp: str | None = None,
+        seen: Sequence[str] | None = None,
+        fitted: Dialect | None = None,
     ) -> Reader:
         """Open a file, an object or standard input, with all rows. Arrow on standard input is recognised.
 
@@ -248,11 +269,11 @@ class InputOptions:
         if stamp is None:
             entry = place.entry()
             stamp = None if entry is None else entry.stamp
-        reader = self._reader(place, seen)
+        reader = self._reader(place, seen, fitted)
         reader.origin = None if stamp is None else (place, stamp)
         return reader
 
-    def _reader(self, place: Location, seen: Sequence[str] | None) -> Reader:
+    def _reader(self, place: Location, seen: Sequence[str] | None, fitted: Dialect | None) -> Reader:
         format = format_of(place, self.input_format, "--input-format")
         options: dict[str, Any] = {}
         if isinstance(place, StandardStream):
@@ -268,13 +289,14 @@ class InputOptions:
                 format = format_of_stream(options["raw"].magic)
                 options["raw"].prompt &= format.text
         if format.delimited:
-            options |= {
-                "delimiter": delimiter_of(place, self.delimiter),
-                "header": not self.no_header,
-            }
+            usual = delimiter_of(place, fitted.delimiter if fitted else ",")
+            options |= {"delimiter": self.delimiter, "usual": usual, "header": not self.no_header}
+        asked = self.asked
+        if format.delimited and fitted is not None and self.encoding is None:
+            asked = replace(asked, encoding=fitted.encoding)
         if format.text and not format.sparse:
-            options |= {"asked": self.asked, "seen": seen}
+            options |= {"asked": asked, "seen": seen}
         reader: Reader = imported(format.reader)(place, **options)
-        reader.asked = self.asked
+        reader.asked = reader.asked if format.delimited else asked
         reader.format = format
         return reader

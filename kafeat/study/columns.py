@@ -13,7 +13,7 @@ from kafeat.contract.name_patterns import expand
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
-from kafeat.io.columns.times import guess_dates
+from kafeat.io.columns.times import LEAST_TIMES, are_days, guess_dates, unread_times
 from kafeat.io.columns.values import numbers_or_text
 from kafeat.io.readers.base import Reader
 from kafeat.maths.task import class_numbers
@@ -30,7 +30,6 @@ _MOST_RARE = 0.1
 _MOST_DIFFERENT, _NEARLY_ALL = 0.5, 0.98
 # Fewer rows do not tell an id from a category.
 _LEAST_ROWS = 20
-_LEAST_TIMES = 0.9
 # Ids that repeat have a number of different values between these shares of the rows.
 _IDS = 0.1, 0.9
 
@@ -144,6 +143,11 @@ class Groups:
         return {look.name: look.reason for look in self.looks if look.reading is None}
 
     @property
+    def doubts(self) -> Mapping[str, str]:
+        """What is to be said of columns that are read as something else than they look like."""
+        return {look.name: look.reason for look in self.looks if look.reading is not None and look.reason}
+
+    @property
     def ids(self) -> tuple[str, ...]:
         """Columns of text with many values, some of which stand in several rows."""
         return tuple(look.name for look in self.looks if look.repeats)
@@ -231,16 +235,16 @@ def _look(field: Field, column: Any, source: Reader) -> Look:
     """Return what a column holds, of which these are the first values, if they were read."""
     known = field.kind if "(" in field.spelled else (field.spelled or field.kind).split("<")[0]
     if column is None:
-        return Look(field.name, known, **_plainly(field))
+        return Look(field.name, known, **_plainly(field, source))
     missing = column.null_count
     if field.kind in ("list", "other"):
-        return Look(field.name, known, len(column) - missing, missing, **_plainly(field))
+        return Look(field.name, known, len(column) - missing, missing, **_plainly(field, source))
     values = numbers_or_text(column)
     present = values[values != np.array(None)] if values.dtype.kind == "O" else values[values == values]
     words, numbers = class_numbers(present)
     n, missing = len(present), len(values) - len(present)
     if field.kind != "text":
-        return Look(field.name, known, n, missing, len(words), **_plainly(field))
+        return Look(field.name, known, n, missing, len(words), **_plainly(field, source))
     counts = np.bincount(numbers)
     reading, reason = _reading(words.tolist(), counts, len(values), source)
     few, many = (share * n for share in _IDS)
@@ -248,17 +252,20 @@ def _look(field: Field, column: Any, source: Reader) -> Look:
     return Look(field.name, known, n, missing, len(words), reading, reason, repeats)
 
 
-def _plainly(field: Field) -> dict[str, Any]:
+def _plainly(field: Field, source: Reader) -> dict[str, Any]:
     """Return the reading of a column that is no text."""
     if field.kind == "text":
         return {"reading": None, "reason": "no rows"}
     if field.kind == "other":
         return {"reading": None, "reason": "neither numbers, text nor times"}
-    return {"reading": "times" if field.kind in ("date", "timestamp") else "numbers"}
+    days = (
+        source.untyped and field.kind == "number" and are_days(source.first_texts(field.name), source.asked)
+    )
+    return {"reading": "times" if days or field.kind in ("date", "timestamp") else "numbers"}
 
 
 def _reading(words: list[str], counts: Array, looked: int, source: Reader) -> tuple[Reading | None, str]:
-    """Return how a column of text is read, or None and the reason to leave it out.
+    """Return how a column of text is read, or None, and the reason to leave it out, or not to read it as times.
 
     `words` are its different values, which stand in `counts` rows, of all that were `looked` at.
     """
@@ -267,14 +274,17 @@ def _reading(words: list[str], counts: Array, looked: int, source: Reader) -> tu
         return None, "train and test, for which there is --split"
     if not n:
         return None, "no values"
-    if guess_dates(words, source.asked).share >= _LEAST_TIMES:
+    if guess_dates(words, source.asked).share >= LEAST_TIMES:
         return "times", ""
+    why = unread_times(words, source.asked)
     if n < _LEAST_ROWS or counts[counts < max(MIN_FREQUENCY * n, 2.0)].sum() <= _MOST_RARE * n:
-        return "categories", ""
-    if k > _MOST_DIFFERENT * n and sum(map(_has_words, words)) > k / 2:
+        return "categories", why
+    if not why and k > _MOST_DIFFERENT * n and sum(map(_has_words, words)) > k / 2:
         return "texts", ""
     if k < _NEARLY_ALL * n:
-        return "many", ""
+        return "many", why
+    if why:
+        return None, why
     rows = f"{n:,} rows" if looked < LOOK else f"{n:,} of the first {LOOK:,} rows"
     rows = f"the first {LOOK:,} rows" if n == LOOK else rows
     return None, f"{k:,} different values in {rows}, few words: an id"

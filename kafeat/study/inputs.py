@@ -20,6 +20,7 @@ from kafeat.contract.folds import RowKeys
 from kafeat.contract.tile import InputRows, contiguous, dense, stacked
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.dialect import Dialect
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
 from kafeat.io.formats import format_of_stream
@@ -240,6 +241,8 @@ class RereadableData:
     """Stamp of the file when it was first opened; later reads must see the same."""
     labels: LabelNames | None = None
     """The columns of labels, if only rows with labels are read."""
+    fitted: Dialect | None = None
+    """The dialect of a model, which holds where options and the file say nothing else."""
 
     @property
     def name(self) -> str:
@@ -254,7 +257,9 @@ class RereadableData:
         is_path = isinstance(self.data, Location)
         try:
             opened = (
-                self.reading.open(self.data, self.stamp) if is_path else nullcontext(reader_of(self.data))
+                self.reading.open(self.data, self.stamp, fitted=self.fitted)
+                if is_path
+                else nullcontext(reader_of(self.data))
             )
         except DataError as error:
             if self.place is None:

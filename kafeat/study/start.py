@@ -70,4 +70,5 @@ def _described(look: Look, labelled: bool) -> str:
         figures += [f"{look.distinct:,} different", *([f"{look.missing:,} missing"] if look.missing else [])]
     reading = "categories" if look.reading == "many" and not labelled else look.reading
     done = f"left out: {look.reason}" if reading is None else _DONE[reading]
+    done += f"; it {look.reason}" if reading is not None and look.reason else ""
     return f"{', '.join(figures)} -> {done}"

@@ -99,12 +99,12 @@ for name, make, said in [
      "'a', 'b', 'c', got x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, ..."),
     ("a header of numbers", raw("\n".join(LINES).encode()), "'a', 'b', 'c', got 0.0, 0.0, 1.0"),
 ]:
-    bad(f"csv: {name}", make, 3, says="in.csv: expected the columns " + said)
+    bad(f"csv: {name}", make, 3, "--delimiter", ",", says="in.csv: expected the columns " + said)
 bad("csv: a delimiter that is not there", raw(sound_csv()), 3, "--delimiter", ";",
     says="in.csv: expected the columns 'a', 'b', 'c', got a,b,c; is the delimiter another character (--delimiter ',')?")
 for name, make, said in [
     ("Latin-1 in a value", text("1,2,\xe9", encoding="latin-1"),
-     "line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; convert it: iconv -f LATIN1 -t UTF-8, or whatever it is"),
+     "line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; --encoding latin-1 reads it, if it is that"),
     ("an open quote", text('1,"2,3'), "line 14: expected a quote that closes the value opened in this line, got none"),
     ("text behind a quote", text('1,"2"2,3'),
      "line 14: expected the end of a value after the quote that closes it, got '2,3'; a quote within quotes is written twice"),
@@ -113,7 +113,7 @@ for name, make, said in [
     ("nothing", raw(b""), "expected a header line, got an empty file"),
     ("blank lines", raw(b"\n\n\n"), "expected a header line, got an empty file"),
     ("a zero byte", text("1,2\0,3"),
-     "byte 307: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"),
+     "byte 307: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16-le reads it)"),
     ("a spreadsheet", raw(b"PK\x03\x04" + bytes(100)),
      "expected CSV, but this looks like a zip archive, as files of spreadsheets are: save the sheet as CSV"),
     ("Parquet", lambda f: raw(Path(parquet()(f)).read_bytes(), "in.csv")(f),
@@ -131,15 +131,15 @@ for name, make, said in [
 ]:
     bad(f"csv: {name}", make, 3, says="in.csv: expected the column " + said)
 bad("csv: UTF-16", text(encoding="utf-16"), 3,
-    says="in.csv: byte 3: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 3: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16 reads it)")
 bad("csv: UTF-16 without a mark", text(encoding="utf-16-be"), 3,
-    says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16-be reads it)")
 bad("csv: UTF-32", text(encoding="utf-32"), 3,
-    says="in.csv: byte 2: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 2: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-32 reads it)")
 bad("csv: a decimal comma", raw(b"a;b;c\n1,5;2;3\n"), 3, "--delimiter", ";",
     says="in.csv: row 1 (index 0), column 'a': expected a number, got '1,5'; --decimal , reads decimal commas; --on-bad-rows drop")
 bad("csv: nothing but zero bytes", raw(bytes(1000)), 3,
-    says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16-be reads it)")
 bad("csv: no header, other width", raw("\n".join([*LINES, "1,2"]).encode()), 3, "--no-header",
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
 bad("csv: no header, fewer columns", raw(b"1,2\n3,4\n"), 3, "--no-header",

@@ -50,7 +50,7 @@ MORE = {
 }
 NO_FILES = {
     "null_values", "date_format", "color", "max_bad_rows", "sweep", "prefix", "delimiter", "engine", "scheduler",
-    "time", "split_by", "thousands", "unit",
+    "time", "split_by", "thousands", "unit", "encoding",
 }  # fmt: skip
 """Options that are text, and the name of no file."""
 

@@ -18,7 +18,17 @@ from kafeat.contract.step import MOST_FEATURES
 from kafeat.contract.tile import InputRows, TextRows, numbers_of
 from kafeat.errors import quoted
 from kafeat.io.columns.categories import Categories, Codes, Vocabulary, spelled
-from kafeat.io.columns.dialect import ISO, KEEP, MARKS, OLD, USUAL, Dialect
+from kafeat.io.columns.dialect import (
+    ISO,
+    KEEP,
+    MARKS,
+    OLD,
+    USUAL,
+    UTF8,
+    Dialect,
+    check_delimiter,
+    check_encoding,
+)
 from kafeat.io.columns.fields import is_harmful
 from kafeat.io.columns.numbers import is_text
 from kafeat.io.columns.times import check_timezone, time_pattern
@@ -188,13 +198,16 @@ class Columns:
         """The rules for reading text: words for missing values, and the columns with decimal commas and with times.
 
         Only where there are some: the separators of thousands, the units of numbers, the columns of which some numbers
-        have none, and those of which some are negative in brackets.
+        have none, those of which some are negative in brackets, and the delimiter and the encoding of the file.
         """
         more: dict[str, Any] = {
             "thousands": {c.name: c.dialect.thousands for c in self.features if c.dialect.thousands},
             "units": {c.name: list(c.dialect.units) for c in self.features if c.dialect.units},
             "bare": [c.name for c in self.features if c.dialect.bare],
             "brackets": [c.name for c in self.features if c.dialect.brackets],
+            "file": {}
+            if (first := self.features[0].dialect).usual_file
+            else [first.delimiter, first.encoding],
         }
         return {
             "nulls": list(self.features[0].dialect.nulls),
@@ -268,7 +281,7 @@ def _column_from(entry: object) -> Column:
 def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, ...]:
     """Return the columns with the dialect that a file holds."""
     known = {"nulls", "decimal_commas", "dates", "timezones"}
-    if type(plain) is not dict or set(plain) - set(_OF_NUMBERS) != known:
+    if type(plain) is not dict or set(plain) - set(_MORE) != known:
         raise ValueError("columns.dialect: expected a dict of nulls, decimal_commas, dates and timezones")
     nulls, names = _words(plain, "nulls"), {column.name for column in columns}
     for key in ("decimal_commas", "bare", "brackets"):
@@ -280,6 +293,12 @@ def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, 
             raise ValueError(
                 f"columns.dialect.{key}: expected one for each of some columns, got {spell(values)}"
             )
+    file = plain.get("file", [",", UTF8])
+    try:
+        delimiter, encoding = map(str, file if type(file) is list and len(file) == 2 else ())
+        check_delimiter(delimiter), check_encoding(encoding)
+    except ValueError as error:
+        raise ValueError(f"columns.dialect.file: {error}") from None
     commas, bare, brackets = (plain.get(key, []) for key in ("decimal_commas", "bare", "brackets"))
     thousands, units = plain.get("thousands", {}), plain.get("units", {})
     timed = {column.name for column in columns if column.times}
@@ -291,7 +310,7 @@ def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, 
         name = column.name
         dialect = Dialect(
             tuple(nulls), decimal, dates.get(name, ISO), timezones.get(name, KEEP), thousands.get(name, ""),
-            tuple(units.get(name, ())), name in bare, name in brackets,
+            tuple(units.get(name, ())), name in bare, name in brackets, delimiter, encoding,
         )  # fmt: skip
         if dialect.thousands == decimal:
             raise ValueError(
@@ -301,7 +320,7 @@ def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, 
     return tuple(features)
 
 
-_OF_NUMBERS = ("thousands", "units", "bare", "brackets")
+_MORE = ("thousands", "units", "bare", "brackets", "file")
 
 
 def _are_marks(values: list[object]) -> bool:

@@ -6,6 +6,7 @@ read by it.
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +22,8 @@ KEEP, UTC = "keep", "UTC"
 """Time zones: the hours that are written, whatever offset follows them, and those of UTC."""
 
 
+UTF8 = "utf-8"
+"""The encoding that needs no name."""
 BLANKS = " \u00a0\u202f\u2009"
 """The blanks that may separate thousands, and a number from its unit."""
 MARKS = {" ": "blank", "'": "apostrophe"}
@@ -41,6 +44,24 @@ _BESIDE = re.compile(
 )
 
 
+def check_delimiter(delimiter: str) -> str:
+    """Return a character between fields; ValueError refuses others."""
+    if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
+        raise ValueError(f"expected one character, got {delimiter!r}")
+    return delimiter
+
+
+def check_encoding(name: str) -> str:
+    """Return the name of an encoding of text that Python knows; ValueError refuses others."""
+    try:
+        known = codecs.lookup(name) if re.fullmatch("[A-Za-z0-9_-]{1,40}", name) else None
+        if known is not None and "A1".encode(name).decode(name) == "A1":
+            return known.name
+    except (LookupError, UnicodeError):
+        pass
+    raise ValueError(f"expected {UTF8}, cp1252, latin-1, utf-16 or another encoding, got {name!r:.60}")
+
+
 def mark_of(char: str) -> str:
     """Return a separator of thousands as dialects have it: all blanks are one, and both apostrophes."""
     return " " if char in BLANKS else "'" if char == "’" else char
@@ -52,7 +73,8 @@ class Dialect:
 
     `nulls` are the words for what is missing. `decimal` is a point or a comma. `dates` is the form of times in text,
     as `strftime` has it, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits.
-    One of the `units` stands beside each number, or with `bare` beside some. With `brackets`, (5) is −5.
+    One of the `units` stands beside each number, or with `bare` beside some. With `brackets`, (5) is −5. `delimiter`
+    and `encoding` are those of the file.
     """
 
     nulls: tuple[str, ...] = NULLS
@@ -63,16 +85,23 @@ class Dialect:
     units: tuple[str, ...] = ()
     bare: bool = False
     brackets: bool = False
+    delimiter: str = ","
+    encoding: str = UTF8
 
     @cached_property
     def null_words(self) -> frozenset[str]:
-        """The words for what is missing, and the empty one."""
-        return frozenset({"", *self.nulls})
+        """The words for what is missing, and the empty one; among the usual ones is that of MySQL."""
+        return frozenset({"", *self.nulls, *([r"\N"] if self.nulls == NULLS else [])})
 
     @cached_property
     def plain(self) -> bool:
         """True if a text is a number exactly where Arrow reads it as one."""
         return self.decimal == "." and not (self.dressed or any(map(_READ.fullmatch, self.nulls)))
+
+    @property
+    def usual_file(self) -> bool:
+        """True if the delimiter and the encoding of the file go without saying."""
+        return (self.delimiter, self.encoding) == (",", UTF8)
 
     @property
     def dressed(self) -> bool:
@@ -142,11 +171,14 @@ class Asked:
     dates: tuple[str, ...] = ()
     thousands: str | None = None
     units: tuple[str, ...] = ()
+    delimiter: str = ","
+    encoding: str = UTF8
 
     @property
     def dialect(self) -> Dialect:
         """The dialect of a column whose values say nothing else."""
-        return Dialect(NULLS if self.nulls is None else self.nulls)
+        nulls = NULLS if self.nulls is None else self.nulls
+        return Dialect(nulls, delimiter=self.delimiter, encoding=self.encoding)
 
     @property
     def numbers(self) -> Dialect:

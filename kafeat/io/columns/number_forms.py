@@ -165,7 +165,7 @@ def _with_thousands(
     words: Sequence[_Word], shown: _Word, thousands: str, decimal: str, asked: Asked
 ) -> NumberForm:
     """Return the form with separators of thousands, or the problem if it is not that of all words, or not as asked."""
-    dialect = Dialect(asked.dialect.nulls, decimal, thousands=thousands)
+    dialect = replace(asked.dialect, decimal=decimal, thousands=thousands)
     odd = next((word for word in words if not dialect.number.fullmatch(word.core)), None)
     problem = ""
     if odd is not None:
@@ -177,4 +177,4 @@ def _with_thousands(
             f"--decimal {thousands}: expected such numbers, got {shown.text!r}, where {thousands!r} separates "
             "thousands: leave the option out"
         )
-    return NumberForm(Dialect(asked.dialect.nulls) if problem else dialect, problem, shown.text)
+    return NumberForm(asked.dialect if problem else dialect, problem, shown.text)

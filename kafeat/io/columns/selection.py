@@ -14,7 +14,7 @@ from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
 from kafeat.io.columns.fields import fields_of, is_harmful, refuse_slips, require
-from kafeat.io.columns.times import guess_dates
+from kafeat.io.columns.times import MOSTLY, guess_dates
 
 if TYPE_CHECKING:
     from kafeat.io.columns.fields import Field, Table
@@ -170,10 +170,6 @@ def date_form(table: Table, field: Field) -> str:
             "%Y%m%d dates such as 20240229",
         )
     return guess.form
-
-
-MOSTLY = 0.5
-"""The share of a column of numbers that have the form of its times; fewer are no times."""
 
 
 def _refuse_one_name(table: Table, columns: Columns) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC as UTC_ZONE
 from datetime import datetime
@@ -156,7 +156,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
     if len(set(signs)) < len(signs):  # of several names side by side, a text would be tried in every cut
         raise ValueError(once)
     if form != SECONDS:
-        dated = {"d"} < set(letters) and set("Yy") & set(letters) and set("mbB") & set(letters)
+        dated = set("Yy") & set(letters) and set("mbB") & set(letters)
         if not dated or not set(letters) <= set(_PARTS):
             raise ValueError(f"{expected}, got {form!r}")
     pieces = re.split("%(.)", form)
@@ -201,7 +201,7 @@ def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] |
     zone_hours, zone_minutes = number.get("zone_hours", 0), number.get("zone_minutes", 0)
     try:
         time = datetime(
-            number["year"], number["month"], number["day"], hour, minutes, seconds, tzinfo=UTC_ZONE
+            number["year"], number["month"], number.get("day", 1), hour, minutes, seconds, tzinfo=UTC_ZONE
         )
     except ValueError:
         return None
@@ -222,10 +222,28 @@ def _number(text: str) -> float:
         return np.nan
 
 
-_FORMS = ("%Y/%m/%d", "%Y.%m.%d")
-_DAY_OR_MONTH = re.compile(
-    rf"(\d{{1,2}})([./-])(\d{{1,2}})\2(\d{{4}}){_TIME_OF_DAY}", re.ASCII | re.IGNORECASE
+_FORMS = (
+    ISO, "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%d %b %Y", "%d-%b-%Y", "%d. %b %Y", "%d %b %y", "%d-%b-%y", "%b %d, %Y",
+    "%b %d %Y", "%a, %d %b %Y", "%b-%Y", "%b %Y",
+)  # fmt: skip
+_COMPACT = "%Y%m%d"
+"""Digits that are a day: a column has this form only if all its values do, between 1900 and 2100."""
+_COMPACT_DAY = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", re.ASCII)
+_ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
+"""Forms with the same mark twice, by the digits of the year; which of them it is, a number above 12 or 31 tells."""
+_THREE_NUMBERS = re.compile(
+    rf"\d{{1,2}}([./-])\d{{1,2}}\1(\d{{4}}|\d\d){_TIME_OF_DAY}", re.ASCII | re.IGNORECASE
 )
+# The beginnings of the months in languages of Europe, whose names are not read.
+_MONTH = (
+    r"(?:ja|ge|en|f[eéè]|m[aäe]r|mrz|a[pvb]r|ma[ijy]|me[in]|mag|j[uú]|gi|lu|a[uo]|se|o[ckut]|no|d[eéi])"
+    r"[^\W\d]{1,8}\.?"
+)
+_WITH_NAME = re.compile(
+    rf"\d{{1,2}}[-. /]+{_MONTH}[-., /]+(?:19|20)?\d\d|{_MONTH}[-. /]+(?:\d{{1,2}},? )?(?:19|20)\d\d",
+    re.IGNORECASE,
+)
+_SOME, LEAST_TIMES = 100, 0.9
 
 
 class Guess(NamedTuple):
@@ -239,33 +257,72 @@ class Guess(NamedTuple):
 def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     """Return the form that most of the different texts have; one that options name goes first."""
     words = [word for word in dict.fromkeys(map(str.strip, texts)) if not asked.dialect.is_missing(word)]
-    guesses = [_guess(words, form, asked) for form in (*asked.dates, ISO, *_FORMS)]
-    if words:
-        guesses += _day_or_month(words, asked)
-    return max(guesses, key=lambda guess: guess.share)
+    some = words[:_SOME]
+    forms = [*asked.dates, *_FORMS]
+    for mark, year in {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, some) if match}:
+        forms += [form.format(mark) for form in _ORDERS[year]]
+    if words and all(map(_COMPACT_DAY.fullmatch, words)):
+        forms.append(_COMPACT)
+    likely = {form: _share(some, form, asked) for form in forms}
+    most = max(likely.values())
+    shares = {form: _share(words, form, asked) for form, share in likely.items() if share >= min(most, 0.5)}
+    best = max(shares, key=shares.__getitem__)
+    alike = [form for form, share in shares.items() if share == shares[best] > 0.0]
+    if best in asked.dates or len(alike) < 2:
+        return Guess(best, shares[best])
+    usual = [form for form in alike if form[:2] != "%y" or "-" in form]  # 13/01/20 begins with a day
+    if len(usual) == 1:
+        return Guess(usual[0], shares[best])
+    alike = sorted(usual, key=lambda form: "%m" in form.partition("%d")[0])  # days first
+    shown = words[_have(words, best, asked).index(True)]
+    problem = (
+        f"expected a time, got {shown!r}, and no value tells the day from the month"
+        f"{' or the year' if len(alike) > 2 else ''}: --date-format {' or '.join(alike)}"
+    )
+    return Guess(alike[0], shares[best], problem)
 
 
-def _guess(words: Sequence[str], form: str, asked: Asked) -> Guess:
+def _share(words: Sequence[str], form: str, asked: Asked) -> float:
+    """Return the share of the words that are times of a form."""
+    return len(words) and sum(_have(words, form, asked)) / len(words)
+
+
+def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
+    """Return which words are times of a form."""
     dialect = replace(asked.dialect, dates=form)
-    known = sum(not math.isnan(parse_time(word, dialect)[0]) for word in words)
-    return Guess(form, known / max(1, len(words)))
+    return [not math.isnan(parse_time(word, dialect)[0]) for word in words]
 
 
-def _day_or_month(words: Sequence[str], asked: Asked) -> Iterator[Guess]:
-    """Yield the forms that begin with the day or the month; which of them it is, a number above 12 tells."""
-    matches = [match for match in map(_DAY_OR_MONTH.fullmatch, words) if match]
-    for mark in {match[2] for match in matches}:
-        of_mark = [match for match in matches if match[2] == mark]
-        days_first, months_first = f"%d{mark}%m{mark}%Y", f"%m{mark}%d{mark}%Y"
-        above = [any(int(match[place]) > 12 for match in of_mark) for place in (1, 3)]
-        if above != [False, False]:
-            yield from (_guess(words, form, asked) for form in (days_first, months_first))
-        elif days_first not in asked.dates and months_first not in asked.dates:
-            problem = (
-                f"expected a time, got {of_mark[0][0]!r}, and no value tells the day from the month: "
-                f"--date-format {days_first} or {months_first}"
-            )
-            yield Guess(days_first, len(of_mark) / len(words), problem)
+def are_days(texts: Sequence[str], asked: Asked) -> bool:
+    """Return true if all texts are days without a mark, such as 20200131."""
+    found = False
+    for text in texts:
+        word = text.strip()
+        if _COMPACT_DAY.fullmatch(word):
+            found = True
+        elif not asked.dialect.is_missing(word):
+            return False
+    return found
+
+
+def unread_times(words: Sequence[str], asked: Asked) -> str:
+    """Return why texts that look like times are not read as times; empty if they look like something else."""
+    guess = guess_dates(words, asked)
+    some = [word for word in words if not asked.dialect.is_missing(word)][:_SOME]
+    named = sum(_WITH_NAME.fullmatch(word.strip()) is not None for word in some)
+    if guess.share >= MOSTLY:
+        odd = words[_have([*map(str.strip, words)], guess.form, asked).index(False)]
+        return f"looks like times, of which some, such as {odd[:40]!r}, are not as {guess.form}: write all in one form"
+    short = next((form for form in ("%b-%y", "%b %y") if _share(some, form, asked) >= LEAST_TIMES), None)
+    if short is not None:
+        return f"looks like times: --date-format {short} reads {some[0][:40]!r}"
+    if named >= LEAST_TIMES * len(some) > 0:
+        return f"looks like times, got {some[0][:40]!r}: write the months as numbers or in English"
+    return ""
+
+
+MOSTLY = 0.5
+"""The share of a column of numbers that have the form of its times; fewer are no times."""
 
 
 def spell_time_problem(value: object, dialect: Dialect) -> str:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Self
@@ -16,13 +17,14 @@ import pyarrow.csv as pa_csv
 
 from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect
+from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect, check_delimiter
 from kafeat.io.columns.fields import indices_of
+from kafeat.io.formats import delimiter_of
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
-from kafeat.io.readers.csv_sniff import inferred, sniff, typed
+from kafeat.io.readers.csv_sniff import found_delimiter, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
-from kafeat.io.readers.text_stream import HEAD, HashingStream, TextInput, TextReader
+from kafeat.io.readers.text_stream import HEAD, LOOK, HashingStream, TextInput, TextReader
 from kafeat.io.storage.base import Location
 
 # A shell hands these two on as they are written.
@@ -123,19 +125,34 @@ class CsvReader(UntypedReader):
         self,
         location: Location,
         *,
-        delimiter: str = ",",
+        delimiter: str | None = None,
+        usual: str = ",",
         header: bool = True,
         asked: Asked = NOTHING_ASKED,
         raw: HashingStream | None = None,
         seen: Sequence[str] | None = None,
     ) -> None:
-        delimiter = "\t" if delimiter in _TABS else delimiter
-        if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
-            raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
-        self.location, self._text = location.source, TextInput(location, raw, seen is not None)
-        self.positional, self._delimiter = not header, delimiter
+        if delimiter is not None:
+            try:
+                delimiter = check_delimiter("\t" if delimiter in _TABS else delimiter)
+            except ValueError as error:
+                raise UsageError(f"--delimiter: {error}") from None
+        self.location = location.source
+        self._text = TextInput(location, raw, seen is not None, encoding=asked.encoding)
+        self.positional = not header
         with self._text.peeked() as text:
-            self._sniffed = sniff(self.location, text, delimiter, header, asked, seen or ())
+            if asked.encoding == _LATIN_1 and _OF_WINDOWS.search(text.look(LOOK)):
+                raise DataError(
+                    f"{self.location}: expected text in latin-1, got control characters: --encoding cp1252 reads them"
+                )
+            line = _SEP.match(text.look(_LONGEST_SEP))
+            if line is not None and delimiter in (None, line[1].decode()):
+                delimiter, self._text.skipped = line[1].decode(), line.end()
+                text.drop(line.end())
+            self._delimiter = delimiter or found_delimiter(self.location, text, usual)
+            recorded = "," if self._delimiter == delimiter_of(location, ",") else self._delimiter
+            asked = replace(asked, delimiter=recorded)
+            self._sniffed = sniff(self.location, text, self._delimiter, header, asked, seen or ())
         self.fields, self.asked = self._sniffed.fields, asked
         self.rows = 0 if self._sniffed.empty else None
         # The first column, if it alone has no name: pandas and R write row names so.
@@ -233,6 +250,11 @@ class CsvReader(UntypedReader):
         return f"after {done} rows: expected UTF-8 text, got other bytes"
 
 
+# Control characters of Latin-1 that are letters and signs of Windows, as UTF-8.
+_LATIN_1, _OF_WINDOWS = "iso8859-1", re.compile(rb"\xc2[\x80\x82-\x8c\x8e\x91-\x9c\x9e\x9f]")
+# A line of Excel, which is no row.
+_SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([,;\t|])"?\r?\n')
+_LONGEST_SEP = 16
 _STRAY_RETURN = re.compile(rb"\r(?![\r\n])")
 
 

@@ -16,6 +16,8 @@ from kafeat.io.storage.files import read_full
 _QUOTE, _LF, _CR = b'"\n\r'
 _LINE_END = b"\n"
 _MOST_HELD = 4
+# In Latin-1 these are control characters, which no text has.
+_OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -148,10 +150,11 @@ class Utf8:
         try:
             self._decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
+            name = "cp1252" if _OF_WINDOWS.search(whole, error.start) else "latin-1"
             return (
                 f"line {self._line + whole.count(_LINE_END, 0, error.start)}, byte {self._offset + error.start}: "
-                f"expected UTF-8 text, got {whole[error.start : error.start + 4]!r}; convert it: "
-                "iconv -f LATIN1 -t UTF-8, or whatever it is"
+                f"expected UTF-8 text, got {whole[error.start : error.start + 4]!r}; "
+                f"--encoding {name} reads it, if it is that"
             )
         # The decoder holds the bytes of a character that continues in the next piece.
         end = len(whole) - len(self._decoder.getstate()[0])
@@ -165,7 +168,7 @@ def first_not_utf8(text: io.RawIOBase) -> str | None:
     """Describe the first bytes of a text that are not UTF-8. Return None if there are none."""
     check = Utf8()
     while True:
-        data = text.read(1 << 20) or b""
+        data = read_full(text, 1 << 20)
         problem = check.problem(data)
         if problem is not None or not data:
             return problem

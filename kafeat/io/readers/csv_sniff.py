@@ -68,6 +68,30 @@ def sniff(
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks)
 
 
+def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:
+    """Return the delimiter that gives every line of the first bytes as many fields, or else the usual one."""
+    head = text.look(LOOK)
+    while not (text.whole or re.search(rb"[^\r\n][\r\n]", head) or len(head) >= LOOK):
+        head = text.look(LOOK)  # after a pause
+    first = re.split(rb"[\r\n]", head.lstrip(b"\r\n"), maxsplit=1)[0]
+    marks = [usual, *(mark for mark in ",;\t|" if mark != usual and mark.encode() in first)]
+    even = [mark for mark in marks if _even(location, head, mark, text.whole)] if len(marks) > 1 else []
+    if len(even) > 1:
+        raise DataError(
+            f"{location}: expected one delimiter, got {' and '.join(map(repr, even))}, each of which gives every line "
+            f"the same number of fields: --delimiter '{even[0]}' or --delimiter '{even[1]}'"
+        )
+    return even[0] if even else usual
+
+
+def _even(location: str, head: bytes, mark: str, whole: bool) -> bool:
+    try:
+        widths = {len(row) for row in _parsed(location, head, mark, whole) if row}
+    except DataError:
+        return False
+    return len(widths) == 1 and widths != {1}
+
+
 def _first_rows(
     location: str, text: DecompressedStream, delimiter: str, seen: Collection[str] | None
 ) -> tuple[list[list[str]], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import threading
@@ -11,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 import pyarrow as pa
 
 from kafeat.errors import DataError, UsageError
+from kafeat.io.columns.dialect import UTF8
 from kafeat.io.formats import format_of_bytes
 from kafeat.io.readers.base import Reader
 from kafeat.io.storage.base import Location, StandardStream
@@ -91,10 +93,11 @@ class HashingStream(io.RawIOBase):
 class DecompressedStream(io.RawIOBase):
     """The text of a hashing stream, decompressed if it is compressed. `head` was looked at and is read again.
 
-    Bytes that are `binary` may be 0; a text with such a byte is refused, wherever it is.
+    Bytes that are `binary` may be 0; a text with such a byte is refused, wherever it is. A text of another encoding
+    comes as UTF-8.
     """
 
-    def __init__(self, location: str, raw: HashingStream, binary: bool = False) -> None:
+    def __init__(self, location: str, raw: HashingStream, binary: bool = False, encoding: str = UTF8) -> None:
         self._location, self.raw, self._binary, self._done = location, raw, binary, 0
         packing = _packing(raw.magic)
         arrow_file = pa.PythonFile(raw, mode="r")
@@ -104,6 +107,12 @@ class DecompressedStream(io.RawIOBase):
         self.head = b""
         self._at = 0
         self.whole = False
+        self._decoder = None if encoding == UTF8 else codecs.getincrementaldecoder(encoding)()
+        self._encoding, self._decoded = encoding, b""
+
+    def drop(self, size: int) -> None:
+        """Leave out the first bytes, at which was looked."""
+        self.head = self.head[size:]
 
     def look(self, size: int) -> bytes:
         """Return the first `size` bytes, or all if there are fewer: then `whole` is true.
@@ -130,7 +139,7 @@ class DecompressedStream(io.RawIOBase):
     @property
     def paused(self) -> bool:
         """True if all that has come before a pause was read."""
-        return self.raw.paused and self._at >= len(self.head)
+        return self.raw.paused and self._at >= len(self.head) and not self._decoded
 
     def readable(self) -> bool:
         return True
@@ -151,10 +160,25 @@ class DecompressedStream(io.RawIOBase):
         return data
 
     def _take(self, size: int) -> bytes:
-        try:
-            data: bytes = self._stream.read(size)
-        except OSError as error:
-            raise DataError(f"{self._location}: expected sound {self._packing} data, got: {error}") from error
+        while not self._decoded:
+            try:
+                data: bytes = self._stream.read(size)
+            except OSError as error:
+                raise DataError(
+                    f"{self._location}: expected sound {self._packing} data, got: {error}"
+                ) from error
+            if self._decoder is None:
+                return data
+            try:
+                self._decoded = self._decoder.decode(data, final=not data).encode()
+            except UnicodeError as error:
+                raise DataError(
+                    f"{self._location}: expected text in {self._encoding}, got: {error}; --encoding latin-1 reads all "
+                    "bytes"
+                ) from error
+            if not data:
+                break
+        data, self._decoded = self._decoded[:size], self._decoded[size:]
         return data
 
     def __del__(self) -> None:
@@ -174,14 +198,19 @@ class TextInput:
         raw: HashingStream | None = None,
         prompt: bool = False,
         binary: bool = False,
+        encoding: str = UTF8,
     ) -> None:
-        self._place, self._name, self._binary = location, location.source, binary
+        self._place, self._name, self._binary, self._encoding = location, location.source, binary, encoding
+        self.skipped = 0
+        """Bytes at the beginning that are no part of the text."""
         local = isinstance(location, LocalPath)
         self.read_once = location.kind() != "file" if local else isinstance(location, StandardStream)
         # A pipe returns the bytes that were looked at again.
         self._pipe = None
         if self.read_once:
-            self._pipe = DecompressedStream(self._name, raw or HashingStream(location, prompt), binary)
+            self._pipe = DecompressedStream(
+                self._name, raw or HashingStream(location, prompt), binary, encoding
+            )
         self._raw = None if self._pipe is None else self._pipe.raw
 
     @contextmanager
@@ -211,7 +240,11 @@ class TextInput:
         yield pipe
 
     def _open(self) -> DecompressedStream:
-        return DecompressedStream(self._name, HashingStream(self._place), self._binary)
+        text = DecompressedStream(self._name, HashingStream(self._place), self._binary, self._encoding)
+        if self.skipped:
+            text.look(self.skipped)
+            text.drop(self.skipped)
+        return text
 
     def digest(self) -> str:
         """Return the SHA-256 of all bytes."""
@@ -246,6 +279,10 @@ def _packing(magic: bytes) -> str | None:
     return "zstd" if magic.startswith(ZSTD) or skippable else None
 
 
+# The longer ones first: both begin with the same bytes.
+_MARKED = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
 def whole_lines(location: str, text: DecompressedStream, size: int) -> Iterator[bytes]:
     """Yield the text in pieces of about `size` bytes that end with a line, and what has come at every pause."""
     begun: list[bytes] = []
@@ -276,7 +313,9 @@ def refuse_binary(location: str, head: bytes, expected: str) -> None:
             "the sheet as CSV"
         )
     if b"\0" in head[:LOOK]:
+        marked = next((name for mark, name in _MARKED if head.startswith(mark)), "")
+        name = marked or ("utf-16-le" if head.index(0) % 2 else "utf-16-be")
         raise DataError(
             f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "
-            "file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
+            f"file, or like UTF-16 (--encoding {name} reads it)"
         )

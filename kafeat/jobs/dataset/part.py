@@ -222,7 +222,8 @@ def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]
         return
     entry = request.source.entry()
     part = Part("", request.source, entry.bytes if entry else 0, entry.stamp if entry else "")
-    with request.reading.open(request.source, None if entry is None else entry.stamp) as opened:
+    stamp = None if entry is None else entry.stamp
+    with request.reading.open(request.source, stamp, fitted=request.fitted) as opened:
         format = format_of(LocalPath(name_of_part(request, 0, 0)))
         writing = replace(request.writing, overwrite=True, sweep=False)
         stream = OpenTransform(replace(request.job, writing=writing), opened, format)

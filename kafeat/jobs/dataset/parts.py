@@ -47,7 +47,7 @@ def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
     """Return why the request cannot be met for a part; None if it can be, or if the file cannot be read."""
     format = format_of(LocalPath(part.name), request.writing.format)
     try:
-        opened = request.reading.open_file(part.location, part.stamp)
+        opened = request.reading.open_file(part.location, part.stamp, fitted=request.fitted)
     except UsageError as error:
         return error
     except (KafeatError, OSError, MemoryError):
@@ -102,7 +102,7 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
     entry = source.entry()
     if entry is None:
         return None
-    with request.reading.open(source, entry.stamp) as opened:
+    with request.reading.open(source, entry.stamp, fitted=request.fitted) as opened:
         if opened.rows is None or not opened.seekable:
             return None
         height = rows - rows % chunk_rows

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
+from kafeat.io.columns.dialect import Dialect
 from kafeat.io.data_set import (
     MANIFEST,
     Part,
@@ -274,6 +275,11 @@ class DatasetRequest:
     def job(self) -> TransformJob:
         """The work on one file."""
         return TransformJob(self.map, self.reading, self.writing, self.rules, self.engine.jobs)
+
+    @property
+    def fitted(self) -> Dialect:
+        """The dialect of the files that the map was fitted on."""
+        return self.map.columns.features[0].dialect
 
     @property
     def cautions(self) -> list[str]:

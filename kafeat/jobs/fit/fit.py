@@ -98,7 +98,7 @@ def fit(asked: FitOptions) -> FeatureMap:
     listener = Listener(warn=messages.append)
     place, reading = location_of(data), asked.reading or InputOptions()
     with nullcontext(reader_of(data)) if place is None else reading.open(place) as source:
-        source.asked = reading.asked
+        source.asked = reading.asked if place is None else source.asked
         given = label_argument(asked.label, source.rows)
         fm = fit_reader(
             recipe,

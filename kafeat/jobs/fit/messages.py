@@ -11,7 +11,7 @@ from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.dialect import ISO, KEEP, MARKS
+from kafeat.io.columns.dialect import ISO, KEEP, MARKS, UTF8
 from kafeat.io.columns.fields import MOST_LISTED, abbreviated, are_numbers, listed, shown
 from kafeat.io.columns.times import has_offset
 from kafeat.io.readers.base import Reader
@@ -41,7 +41,7 @@ def features_line(config: Config, source: Reader, columns: Columns, others: Mapp
 
 def _dialect(source: Reader, columns: Columns) -> str:
     """Return what is said about times, the forms of numbers and words for what is missing."""
-    fields = {field.name: field for field in source.fields}
+    fields, asked = {field.name: field for field in source.fields}, source.asked
     plain = [column for column in columns.features if column.categories is None]
     times = [_times(source, column) for column in plain if column.times]
     commas = [shown(column.name) for column in plain if column.dialect.decimal == "," and not column.times]
@@ -58,6 +58,8 @@ def _dialect(source: Reader, columns: Columns) -> str:
         if fields[column.name].missing
     ]
     parts = {
+        "delimiter": [] if asked.delimiter == "," else [repr(asked.delimiter)],
+        "encoding": [] if asked.encoding == UTF8 else [asked.encoding],
         "as times": times, "with decimal commas": commas, "with separators of thousands": marks, "with units": units,
         "with (5) for -5": brackets, "missing in the first rows": missing,
     }  # fmt: skip

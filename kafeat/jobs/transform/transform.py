@@ -62,7 +62,8 @@ def transform_file(
     format = format_of(target, job.writing.format)
     started = time.perf_counter()
     job.rules.check(job.fm)
-    with job.reading.open(source, stamp, _columns_to_see(job, source, target, format)) as opened:
+    seen, fitted = _columns_to_see(job, source, target, format), job.fm.columns.features[0].dialect
+    with job.reading.open(source, stamp, seen, fitted) as opened:
         if only is not None:
             opened = opened.select_rows(*only)
         stream = OpenTransform(job, opened, format)

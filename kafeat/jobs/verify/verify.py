@@ -229,7 +229,11 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     known = {} if asked.stats is None else _read_stats(asked.stats)
     source, target = asked.source, asked.target
     hashes = _check_hashes(known, fm, asked.model, source, target)
-    with asked.reading.open(source) as source_reader, asked.reading_output.open(target) as output_reader:
+    fitted = fm.columns.features[0].dialect
+    with (
+        asked.reading.open(source, fitted=fitted) as source_reader,
+        asked.reading_output.open(target) as output_reader,
+    ):
         _check_maker(output_reader, target, fm, asked.model)
         made = known.get("output", {})
         dtype = asked.output_dtype or made.get("dtype")

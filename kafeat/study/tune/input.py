@@ -10,7 +10,7 @@ import numpy as np
 from kafeat.config import Config
 from kafeat.contract.step import DOUBLE, Sample
 from kafeat.contract.tile import TextRows
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import require
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, label_names
@@ -117,6 +117,8 @@ def read_table(
         # A fit of a map knows no weights, so its config has to leave them out.
         of_split += [] if base.predictor is None else weights
         groups = groups_of(source.settled(), base, [*names, *of_split])
+        for column, why in groups.doubts.items():
+            listener.warn(f"{source.location}: column {quoted(column)}: {why}")
     if base.predictor is None:
         groups = groups.without(weights, "weights")
     table = _sampled(data, base, groups, label, split, listener, weight, counted)

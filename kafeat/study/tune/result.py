@@ -57,7 +57,7 @@ class DataArguments(NamedTuple):
         reading = reading or InputOptions()
         words = [
             *([] if reading.input_format is None else ["--input-format", reading.input_format]),
-            *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
+            *([] if reading.delimiter is None else ["--delimiter", reading.delimiter]),
             *(["--no-header"] if reading.no_header else []),
             *(
                 word

@@ -116,7 +116,10 @@ def test_decimal_commas_are_found(tmp_path, values, delimiter):
     fm = fitted(NUMBERS, path, said, delimiter=delimiter)
     want = [[float(value.replace(",", ".")), 1.5] for value in values]
     assert features(fm, path, delimiter=delimiter) == [*want, [-1.0, 2.5]]
-    assert said == [f"{path}: 2 features: n, p; with decimal commas: n; missing in the first rows: n (NA: 1)"]
+    mark = "" if delimiter == "," else f"; delimiter: {delimiter!r}"
+    assert said == [
+        f"{path}: 2 features: n, p{mark}; with decimal commas: n; missing in the first rows: n (NA: 1)"
+    ]
     assert fm.columns.dialect["decimal_commas"] == ["n"]
 
 
@@ -296,6 +299,9 @@ def test_labels_are_read_as_features_are(tmp_path):
 FORMS = {
     "24.12.2013 18:00": "%d.%m.%Y", "12/24/2013 6:00 PM": "%m/%d/%Y", "24/12/2013, 18:00:00": "%d/%m/%Y",
     "2013/12/24 18:00": "%Y/%m/%d", "2013-12-24T18:00Z": "%Y-%m-%d", "24-12-2013T18": "%d-%m-%Y",
+    "24 Dec 2013 18:00": "%d %b %Y", "December 24, 2013 18:00": "%b %d, %Y", "24.12.13 6 PM": "%d.%m.%y",
+    "24-Dec-13 18:00": "%d-%b-%y", "12/24/13 18:00": "%m/%d/%y", "Tue, 24 Dec 2013 18:00:00 +0100": "%a, %d %b %Y",
+    "24/12/13 18:00": "%d/%m/%y", "99-12-24 18:00": "%y-%m-%d",
     "2013.12.24 6 p.m.": "%Y.%m.%d", "2013-12-24 06:00PM": "%Y-%m-%d", "12.24.2013 18:00:00.0": "%m.%d.%Y",
 }  # fmt: skip
 
@@ -315,7 +321,6 @@ def test_common_forms_of_dates(tmp_path, text, form):
 
 
 ASKED = {
-    "24 Dec 2013 18:00": "%d %b %Y", "December 24, 2013": "%B %d, %Y", "24.12.13": "%d.%m.%y", "20131224": "%Y%m%d",
     "1387908000": "%s", "Tue 24.12.2013 06 PM": "%a %d.%m.%Y %I %p", "24.12.2013 18h00": "%d.%m.%Y %Hh%M",
 }  # fmt: skip
 
@@ -328,6 +333,42 @@ def test_other_forms_are_asked_for(tmp_path, text, form):
     fm = fitted(date_parts(), path, date_format=[form])
     hour = 18 if re_hour(form) else 0
     assert features(fm, path) == [[1, 12, 24, hour]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "form", "days"),
+    [
+        (["Jan-2020", "Feb-2020"], "%b-%Y", [(1, 1), (2, 1)]),
+        (["January 2020", "may 2020"], "%b %Y", [(1, 1), (5, 1)]),
+        (["2020-01", "2020-12"], "%Y-%m", [(1, 1), (12, 1)]),
+        (["20200131", "20191201"], "%Y%m%d", [(1, 31), (12, 1)]),
+        (["13.1.20", "1.2.21"], "%d.%m.%y", [(1, 13), (2, 1)]),
+        (["01/13/20", "02/01/21"], "%m/%d/%y", [(1, 13), (2, 1)]),
+    ],
+)
+def test_months_short_years_and_digits_are_dates(
+    tmp_path: Path, texts: list[str], form: str, days: list[tuple[int, int]]
+) -> None:
+    path = written(tmp_path, "t,n\n" + "".join(f"{text},1\n" for text in texts))
+    fm = fitted(date_parts("month", "day"), path)
+    assert fm.columns.dialect["dates"] == {"t": form}
+    assert features(fm, path) == [[1, *day] for day in days]
+    with pytest.raises(DataError, match="column 't': expected .*--date-format"):
+        fitted(date_parts(), written(tmp_path, "t,n\n20201301,1\n20200131,1\n", "z.csv"))
+
+
+def test_where_day_month_and_year_stay_open_the_forms_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path, "t,n\n01-02-03,1\n04-05-06,2\n")
+    with pytest.raises(
+        DataError, match=r"column 't': .*from the month or the year: --date-format (%.*)"
+    ) as refused:
+        fitted(date_parts("year", "month", "day"), path)
+    forms = str(refused.value).partition("--date-format ")[2].split(" or ")
+    assert forms == ["%d-%m-%y", "%m-%d-%y", "%y-%m-%d"]
+    for form in forms:
+        [row, _] = features(fitted(date_parts("year", "month", "day"), path, date_format=[form]), path)
+        meant = datetime.strptime("01-02-03", form)
+        assert row == [1, meant.year, meant.month, meant.day]
 
 
 def re_hour(form: str) -> bool:

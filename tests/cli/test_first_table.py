@@ -1,0 +1,111 @@
+"""An analyst's own CSV: `tune FILE --label L` alone reads it as it is meant, or the option that it names does."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture
+def tuned(in_process, tmp_path):
+    """Run `tune` of a text as a file; return the lines, and the config and the result if it ends well."""
+
+    def run(text, label, *options, name="mine.csv", code=0, encoding="utf-8"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+        best, found = tmp_path / "best.yaml", tmp_path / "found.json"
+        words = [
+            "tune",
+            path,
+            best,
+            "--label",
+            label,
+            "--trials",
+            "1",
+            "--overwrite",
+            "--json",
+            found,
+            *options,
+        ]
+        done = in_process(*words, "--rows", "100", cwd=tmp_path)
+        assert done.returncode == code, done
+        if code:
+            return done.stderr
+        return done.stdout + done.stderr, yaml.safe_load(best.read_text()), json.loads(found.read_text())
+
+    return run
+
+
+def rows(*columns):
+    return "".join(f"{';'.join(row)}\n" for row in zip(*columns, strict=True))
+
+
+def test_columns_of_dates_are_times_or_have_a_line(tuned, tmp_path):
+    days = [np.datetime64("2020-01-01") + i for i in range(120)]
+    month = ["Jan", "Feb", "Mar", "Apr", "May"]
+    y = [f"{i % 30}.5" for i in range(120)]
+    short = [f"{day.item():%d}-{month[day.item().month - 1]}-20" for day in days]
+    german = [
+        f"{day.item():%d} {['Jan', 'Feb', 'Mär', 'Apr', 'Mai'][day.item().month - 1]} 2020" for day in days
+    ]
+    mixed = [f"{day.item():{'%d.%m.%Y' if i % 3 else '%Y-%m-%d'}}" for i, day in enumerate(days)]
+    compact = [f"{day.item():%Y%m%d}" for day in days]
+    text = "a;b;c;d;y\n" + rows(short, german, mixed, compact, y)
+    lines, config, _ = tuned(text, "y")
+    assert "as times: a (%d-%b-%y), d (%Y%m%d)" in lines
+    assert (
+        "b (looks like times, of which some, such as '01 Mär 2020', are not as %d %b %Y: write all in one form)"
+        in lines
+    )
+    assert (
+        "c (looks like times, of which some, such as '2020-01-01', are not as %d.%m.%Y: write all in one form)"
+        in lines
+    )
+    assert {"b", "c"} <= set(config["columns"]["exclude"])
+    lines, _, _ = tuned("a;y\n" + rows([f"{month[i % 5]}-{10 + i % 20}" for i in range(120)], y), "y")
+    assert "note: mine.csv: column 'a': looks like times: --date-format %b-%y reads" in lines.replace(
+        f"{tmp_path}/", ""
+    )
+    lines, _, _ = tuned(
+        "a;y\n" + rows([f"{month[i % 5]}-{10 + i % 20}" for i in range(120)], y),
+        "y",
+        "--date-format",
+        "%b-%y",
+    )
+    assert "as times: a (%b-%y)" in lines
+
+
+def test_open_days_are_refused_with_forms_that_read_them(tuned):
+    text = "a;y\n" + rows(
+        [f"0{1 + i % 9}/0{1 + i % 7}/2020" for i in range(60)], [f"{i}.5" for i in range(60)]
+    )
+    lines = tuned(text, "y", code=3)
+    assert "column 'a'" in lines
+    for form in lines.partition("--date-format ")[2].strip().split(" or "):
+        assert f"as times: a ({form})" in tuned(text, "y", "--date-format", form)[0]
+
+
+def test_a_label_of_text_with_a_unit_is_a_number(tuned):
+    text = "x;price\n" + rows(
+        [f"{i % 17},5" for i in range(80)], [f"{1000 + 100 * (i % 17)},50 €" for i in range(80)]
+    )
+    lines, _, found = tuned(text, "price")
+    assert "label: numbers (17 different numbers in 80 rows); --task classification" in lines
+    assert found["score_name"] == "R²"
+    assert "delimiter: ';'" in lines
+
+
+def test_an_encoding_is_named_and_read(tuned):
+    text = "größe;preis\n" + rows(
+        [f"{i % 9},5 kg" for i in range(80)], [f"{10 + i % 9}.000 €" for i in range(80)]
+    )
+    lines = tuned(text, "preis", code=3, encoding="cp1252")
+    assert "--encoding cp1252 reads it" in lines
+    lines, _, found = tuned(text, "preis", "--encoding", "cp1252", encoding="cp1252")
+    assert "with units: größe (kg)" in lines
+    assert found["score_name"] == "R²"

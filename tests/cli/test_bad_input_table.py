@@ -341,7 +341,7 @@ for name, make, said in [
     ("a shape of terabytes", sparse_npz(shape=[1 << 45, 3]), "expected 35,184,372,088,833 numbers in indptr"),
     ("a shape below 0", sparse_npz(shape=[-3, 3]), "expected from 1 to 2,147,483,647 columns, got the shape (-3, 3)"),
     ("objects", sparse_npz(data=np.array([1, "x", None], dtype=object)),
-     "data: expected a vector of numbers, got object of shape (3,)"),
+     "expected a sparse matrix of scipy.sparse.save_npz, got: Python objects"),
     ("complex numbers", sparse_npz(data=np.ones(3, complex)),
      "expected a sparse matrix of numbers, got dtype complex128"),
     ("NaN", sparse_npz(data=[1.0, np.nan, 2.0]),

@@ -91,17 +91,6 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
     assert "costs: --details" not in narrow
 
 
-def test_kinds_stand_in_columns():
-    from click.testing import CliRunner
-
-    from kafeat import registry
-    from kafeat.cli.kinds import kinds
-
-    lines = CliRunner().invoke(kinds).output.splitlines()
-    starts = {line.index(line.split(maxsplit=1)[1]) for line in lines if line.startswith("  ")}
-    assert starts == {2 + max(map(len, registry.kinds())) + 2}
-
-
 def test_splits_and_scores_by_name_are_in_the_tables(capsys):
     X = np.random.default_rng(0).normal(size=(80, 2))
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": (X[:, 0] > 0).astype(int)})

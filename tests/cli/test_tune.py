@@ -148,13 +148,6 @@ def test_an_interrupted_search_writes_the_best_config_so_far_and_goes_on(table):
     assert not (table / "best.yaml.journal").exists()
 
 
-def test_a_terminated_search_writes_the_best_config_so_far_too(table):
-    done = interrupted(table, 3, "SIGTERM")
-    assert done.returncode == 128 + signal.SIGTERM, done.stderr
-    assert "terminated after 3 trials; --resume goes on" in done.stdout
-    assert sorted(os.listdir(table)) == ["best.yaml", "best.yaml.journal", "x.csv"]
-
-
 # A trial that is for ever in a call of C, which no signal cuts short: the second lock of a mutex.
 LONG = """
 import ctypes, sys, threading

@@ -143,18 +143,18 @@ def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
     from kafeat.runtime import run as running
 
     begun = []
-    real = running._done
+    real = running._Worker._done
 
-    def faulty(program, policy, chunk, *rest):
+    def faulty(worker, chunk, *rest):
         begun.append(chunk.start)
         if chunk.start == 5000:
             time.sleep(0.3)  # later chunks fail first
             raise RuntimeError("of chunk 5")
         if chunk.start > 5000:
             raise RuntimeError("of a later chunk")
-        return real(program, policy, chunk, *rest)
+        return real(worker, chunk, *rest)
 
-    monkeypatch.setattr(running, "_done", faulty)
+    monkeypatch.setattr(running._Worker, "_done", faulty)
     with pytest.raises(RuntimeError, match="of chunk 5"):
         transform_file(folder / "m.joblib", folder / "in.npy", tmp_path / "out.npy", jobs=jobs)
     assert max(begun) <= 5000 + 1000 * (jobs + 1)

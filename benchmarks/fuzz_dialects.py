@@ -26,13 +26,13 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 
+import kafeat
 from kafeat.config import load_config
 from kafeat.errors import KafeatError
 from kafeat.io.columns.dialect import NULLS
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.transform.transform import transform_file
 
 _DATES = (
     "%Y-%m-%d", "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%Y%m%d", "%d %b %Y", "%s",
@@ -201,13 +201,7 @@ def read(of: Dialect, path: Path, jobs: int) -> np.ndarray:
     with InputOptions(**of.options).open(parse_location(path)) as source:
         fm = fit_reader(config, source, None)
     target = path.with_suffix(".npy")
-    transform_file(
-        fm,
-        parse_location(path),
-        parse_location(target),
-        reading=InputOptions(delimiter=of.delimiter),
-        jobs=jobs,
-    )
+    kafeat.transform(path, target, model=fm, delimiter=of.delimiter, jobs=jobs)
     features: np.ndarray = np.load(target)
     return features
 

@@ -18,9 +18,6 @@ import numpy as np
 
 import kafeat
 from kafeat.chain.blas import one_blas_thread
-from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.writers.base import OutputOptions
-from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 
 REPEATS = 7
@@ -65,9 +62,7 @@ def show(fm: FeatureMap, data: str, out: str, jobs: int) -> None:
     """Print the medians for some threads."""
 
     def predict() -> int:
-        return transform_file(
-            fm, LocalPath(data), LocalPath(out), writing=OutputOptions(fsync=False), jobs=jobs
-        ).rows
+        return kafeat.predict(data, out, model=fm, fsync=False, jobs=jobs).rows
 
     rows = predict()
     both = [(timed(lambda: limit(fm, rows, jobs)), timed(predict)) for _ in range(REPEATS)]

@@ -9,6 +9,7 @@ import pytest
 import kafeat
 from kafeat.chain.chain import Chain, FitCache
 from kafeat.contract.step import Sample
+from kafeat.maths.scoring import SCORES
 from kafeat.maths.task import task_of
 from kafeat.registry import build_step
 from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace
@@ -191,7 +192,8 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
     both = next(one for one in trials if one.candidate.map == "raw" and one.candidate.trees != "none")
     raw = next(one for one in trials if one.candidate == RAW)
     scorer = Scorer(
-        SearchSpace(_table_of(_as_table(rows, labels), split=None), width=32), task_of(labels), "log_loss", seed=0,
+        SearchSpace(_table_of(_as_table(rows, labels), split=None), width=32), task_of(labels), SCORES["log_loss"],
+        seed=0,
         jobs=1, on_all_rows=None,
     )  # fmt: skip
     every, without_raw, without_trees = scorer.parts(both.candidate, both.size)

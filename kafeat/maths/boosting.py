@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kafeat.contract.step import Step
 from kafeat.contract.threads import check, share_work
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.content_folds import FEW, NO_GROUP, NO_HASH, folds_to_learn, hashes_of
@@ -29,23 +30,17 @@ _HISTOGRAMS = 256.0
 _PRIOR_ROWS = 10.0
 
 
-class TreeRecipe(Protocol):
-    """The parameters of trees in a step."""
+class TreeRecipe(Step):
+    """A step of trees; the kind declares the parameters."""
 
-    @property
-    def n_components(self) -> int: ...
-    @property
-    def n_folds(self) -> int: ...
-    @property
-    def n_trees(self) -> int: ...
-    @property
-    def max_leaves(self) -> int: ...
-    @property
-    def learning_rate(self) -> float: ...
-    @property
-    def min_leaf_rows(self) -> int: ...
-    @property
-    def scale(self) -> float: ...
+    if TYPE_CHECKING:
+        n_components: int
+        n_folds: int
+        n_trees: int
+        max_leaves: int
+        learning_rate: float
+        min_leaf_rows: int
+        scale: float
 
 
 @dataclass(frozen=True)

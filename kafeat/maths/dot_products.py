@@ -59,8 +59,7 @@ class PolynomialMap(Step):
     coef0: Coef0 = parameter(1.0, "c₀")
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree, coef0=self.coef0)
-        return find_kernel("polynomial").gram(pair, p)
+        return find_kernel("polynomial").gram(pair, KernelParameters.of(self, float(state["gamma"])))
 
 
 def check_series(step: Step, kernel: object, coefficients: Coefficients | None) -> None:

@@ -6,8 +6,8 @@ The kernels themselves are in `kernels/`, one file for each family.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -30,6 +30,14 @@ class KernelParameters:
     homogeneity: float = 1.0
     order: int = 1
     coefficients: tuple[float, ...] = (1.0,)
+
+    @classmethod
+    def of(cls, recipe: object, gamma: float = 1.0) -> Self:
+        """Return the numbers that a recipe has under these names, with γ as it was read off the sample."""
+        named: dict[str, Any] = {one.name: getattr(recipe, one.name, None) for one in fields(cls)} | {
+            "gamma": gamma
+        }
+        return cls(**{name: value for name, value in named.items() if value is not None})
 
 
 class Kernel(ABC):

@@ -53,7 +53,7 @@ class ArcCosine(Step):
         return _RectifiedTransform(state["directions"], self.n_components, self.order, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return ArcCosineKernel().gram(pair, KernelParameters(order=self.order))
+        return ArcCosineKernel().gram(pair, KernelParameters.of(self))
 
 
 class _RectifiedTransform(Transform):

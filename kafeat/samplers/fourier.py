@@ -112,9 +112,6 @@ class Fourier(RandomCosines):
     def _exact(self) -> ShiftInvariantKernel:
         return cast(ShiftInvariantKernel, find_kernel(self.kernel))
 
-    def _parameters(self, gamma: float) -> KernelParameters:
-        return KernelParameters(gamma=gamma, nu=self.nu, alpha=self.alpha)
-
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_features = rng.spawn(2)
         scales = length_scales(self.length_scale, sample.X.shape[1])
@@ -124,7 +121,7 @@ class Fourier(RandomCosines):
                 "fourier: length_scale: expected rows that float64 can hold after it, got larger ones"
             )
         gamma = resolve_gamma(self.gamma, self._exact, X, of_gamma)
-        law = self._exact.frequencies(self._parameters(gamma))
+        law = self._exact.frequencies(KernelParameters.of(self, gamma))
         return {"gamma": np.array(gamma), **self.draw(law, X, of_features, sample.label, sample.keys)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
@@ -150,4 +147,4 @@ class Fourier(RandomCosines):
                 square = self.length_scale**2
                 x, y = pair.squared_norms
                 pair = Gram(pair.dots / square, (x / square, y / square))
-        return self._exact.gram(pair, self._parameters(float(state["gamma"])))
+        return self._exact.gram(pair, KernelParameters.of(self, float(state["gamma"])))

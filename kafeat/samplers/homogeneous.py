@@ -172,7 +172,7 @@ class Homogeneous(Step):
         return _HomogeneousTransform(self, state, n_features_in, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return ADDITIVE[self.kernel].gram(pair, KernelParameters(homogeneity=self.homogeneity))
+        return ADDITIVE[self.kernel].gram(pair, KernelParameters.of(self))
 
 
 def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:

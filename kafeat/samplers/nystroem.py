@@ -315,18 +315,7 @@ class Nystroem(Step):
             name, kernel = self.kernel, cast(TiledKernel, find_kernel(self.kernel))
         else:
             name, kernel = getattr(self.kernel, "__name__", "function"), FunctionKernel(self.kernel)
-        return LandmarkKernel(name, kernel, self.parameters(gamma))
-
-    def parameters(self, gamma: float) -> KernelParameters:
-        """Return the numbers that the kernel may depend on."""
-        return KernelParameters(
-            gamma=gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            nu=self.nu,
-            alpha=self.alpha,
-            coefficients=self.coefficients or (1.0,),
-        )
+        return LandmarkKernel(name, kernel, KernelParameters.of(self, gamma))
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         m = self.n_landmarks or self.n_components

@@ -72,7 +72,7 @@ class PositiveExponential(Step):
         return _ExponentialTransform(state, self.n_components, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return ExponentialKernel().gram(pair, KernelParameters(gamma=float(state["gamma"])))
+        return ExponentialKernel().gram(pair, KernelParameters.of(self, float(state["gamma"])))
 
 
 def best_tilt(phi: float, d: int) -> float:

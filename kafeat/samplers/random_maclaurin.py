@@ -157,13 +157,7 @@ class RandomMaclaurin(Step):
         return ExactTerms(float(roots[0]) if self._constant else None, linear if state["linear"] else None)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        p = KernelParameters(
-            gamma=float(state["gamma"]),
-            degree=self.degree,
-            coef0=self.coef0,
-            coefficients=self.coefficients or (1.0,),
-        )
-        return find_kernel(self.kernel).gram(pair, p)
+        return find_kernel(self.kernel).gram(pair, KernelParameters.of(self, float(state["gamma"])))
 
 
 @dataclass(frozen=True)

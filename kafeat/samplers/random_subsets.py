@@ -117,8 +117,7 @@ class RandomSubsets(Step):
         return ExactTerms(1.0 if least > 0 else None, root if least > 1 else None)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree)
-        return find_kernel(self.kernel).gram(pair, p)
+        return find_kernel(self.kernel).gram(pair, KernelParameters.of(self, float(state["gamma"])))
 
 
 class _SubsetsTransform(Transform):

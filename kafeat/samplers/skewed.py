@@ -63,4 +63,4 @@ class Skewed(RandomCosines):
         return bind_random_features(state, n_features_in, dtype, log_warp(self.skewedness))
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return self._exact.gram(pair, KernelParameters(skewedness=self.skewedness))
+        return self._exact.gram(pair, KernelParameters.of(self))

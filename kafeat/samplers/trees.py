@@ -16,20 +16,19 @@ from kafeat.contract.step import (
     GROUP,
     PositiveFloat,
     Sample,
-    Step,
     Traits,
     Transform,
     Width,
     parameter,
 )
-from kafeat.maths.boosting import fit_trees
+from kafeat.maths.boosting import TreeRecipe, fit_trees
 from kafeat.maths.tree_columns import MOST_LEAVES, STATE_DTYPES, TreeColumns, check_trees, tree_shapes
 from kafeat.types import Shape, State
 
 _AS_RANKS = Coding(lenient=True, most=MOST_CATEGORIES)
 
 
-class Trees(Step):
+class Trees(TreeRecipe):
     """z_j(x) = (Σ_{t in group j} f_t(x) − m_j)·scale/s_j, where f_t are the boosted trees of x's fold, or of all folds.
 
     Each of `n_folds` ensembles learns the label from the rows of the other folds. A row of the fit goes through that of

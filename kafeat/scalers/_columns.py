@@ -15,7 +15,7 @@ from kafeat.types import Array, Floats, Shape, State
 
 
 class ColumnScaler(Scaler):
-    """A scaler that learns a few numbers of each column."""
+    """A scaler that learns a few numbers of each column, or none."""
 
     learned: ClassVar[tuple[str, ...]] = ()
     """The names of the arrays in the state, with a number for each column."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import PositiveFloat, Sample, Scaler, Traits, parameter
+from kafeat.contract.step import PositiveFloat, Sample, Traits, parameter
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import CosineKernel
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.scalers._columns import ColumnScaler
+from kafeat.types import Array, Floats, State
 
 
-class Normalize(Scaler):
+class Normalize(ColumnScaler):
     """x/‖x‖ row by row: l1 Σ|x_i|, l2 √Σx_i², max max|x_i|, homogeneous (Σ|x_i|^γ)^{1/γ}. A row of zeros stays.
 
     With l2, the linear kernel becomes the cosine. With l1, an additive homogeneous kernel of homogeneity 1 has
@@ -32,9 +32,6 @@ class Normalize(Scaler):
         return replace(super().traits, needs_coordinates=self.norm != "l2")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        return {}
-
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {}
 
     def sources(self, state: State, n_features_in: int) -> Array:

@@ -8,6 +8,7 @@ they predict clearly better than the untouched draw.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -150,17 +151,13 @@ def _targets(labels: Array, train: Array, rng: np.random.Generator) -> Floats:
 def _search(data: _Data, plain: _Model, rng: np.random.Generator, weigh: bool) -> _Model:
     """Try starts and rates, train for long with the best, and return the best model on held-out rows."""
     starts = [data.fit(plain.frequencies * np.sqrt(factor), plain.amplitudes, _PENALTY) for factor in _STARTS]
-    start = min(starts, key=_held_out_error)
+    start = min(starts, key=attrgetter("ridge.error"))
     share = min(1.0, _BUDGET / ((len(_RATES) * _TRIAL_STEPS + _STEPS) * _step_cost(data, plain)))
     trial_steps, steps = (max(_LEAST_STEPS, int(share * n)) for n in (_TRIAL_STEPS, _STEPS))
     trials = [data.fit(*_train(data, start, rate, trial_steps, rng, weigh)) for rate in _RATES]
-    best = int(np.argmin([_held_out_error(trial) for trial in trials]))
+    best = int(np.argmin([trial.ridge.error for trial in trials]))
     final = data.fit(*_train(data, start, _RATES[best], steps, rng, weigh))
-    return min(trials[best], final, key=_held_out_error)
-
-
-def _held_out_error(model: _Model) -> float:
-    return model.ridge.error
+    return min(trials[best], final, key=attrgetter("ridge.error"))
 
 
 def _step_cost(data: _Data, plain: _Model) -> float:

@@ -40,7 +40,8 @@ def emit_nystroem(fitted: FittedStep, x: Value) -> Value:
     with x.graph.computing_in(inner):
         if inner != outer:
             x = x.cast(inner)
-        z = kernel(x, landmarks, step.parameters(float(state["gamma"]))).matmul(state["projection"])
+        parameters = KernelParameters.of(step, float(state["gamma"]))
+        z = kernel(x, landmarks, parameters).matmul(state["projection"])
     return z if inner == outer else z.cast(outer)
 
 

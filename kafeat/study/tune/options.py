@@ -70,7 +70,7 @@ class TuneOptions:
     base: Recipe | None = option(
         None,
         "Config to start from: keep its seed and columns, and try its steps, if it has some, as well.",
-        names=("--from",), use="config", metavar="BASE.yaml",
+        names=("--from",), use="config", metavar="BASE.yaml", rare=True,
     )  # fmt: skip
     predictor: PredictorKind | None = option(
         None,
@@ -108,7 +108,7 @@ class TuneOptions:
     journal: str | None = None
     resume: bool = option(
         False, "Take the trials of a killed run from its journal, if there is one.",
-        python="Take the trials from the journal if data and arguments are the same.",
+        python="Take the trials from the journal if data and arguments are the same.", rare=True,
     )  # fmt: skip
     config_name: str = "best.yaml"
     stops: tuple[type[BaseException], ...] = (KeyboardInterrupt,)

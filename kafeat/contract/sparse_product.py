@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop, vector_bytes
+from kafeat.compiled.library import ARRAY, FLAG, SIZE, address, loop, vector_bytes
 from kafeat.contract.tile import SparseRows
 from kafeat.types import Array, Floats
 
@@ -79,14 +79,10 @@ class SparseMatrix:
             _check_columns(X)
             out[...] = (X.csr @ self._transposed).toarray()
             return bool(np.isfinite(out).all())
-        return self._by_sparse_loop(self._sparse_loop, X, out)
-
-    def _by_sparse_loop(self, run: Loop, X: SparseRows, out: Floats) -> bool:
         rows, kept = csr_addresses(X)
-        values, columns, starts = self._of_inputs
+        matrix = *map(address, self._of_inputs), self.shape[0]
         buffer = _buffer(self.shape[0], self.dtype)
-        matrix = address(values), address(columns), address(starts), self.shape[0]
-        lost = run(*rows, len(X), *matrix, address(buffer), address(out), *_steps(out))
+        lost = self._sparse_loop(*rows, len(X), *matrix, address(buffer), address(out), *_steps(out))
         del kept
         return not lost
 

@@ -37,7 +37,7 @@ from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 T = TypeVar("T")
-Spreads = Literal["needs", "evens", "keeps", "ignores"]
+Spreads = Literal["needs", "keeps", "ignores"]
 Names = tuple[str | None, ...]
 
 DOUBLE = np.dtype(np.float64)
@@ -106,8 +106,8 @@ class Traits:
         last_only: True for a predictor, which can only be the last step of a config.
         missing: The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none.
         spreads: The treatment of columns whose spreads differ. It `needs` like ones, as it measures rows as a whole, by
-            distances or dot products; it `evens` them out; it `keeps` them for the next step; or it `ignores` them, as
-            it takes every column by itself, with its unit.
+            distances or dot products; it `keeps` them for the next step; or it `ignores` them, as it takes every column
+            by itself, with its unit.
         refuses_negative: True if there is a bound, 0 or less, below which `fit` and the transform refuse values.
         needs_coordinates: True if `exact` needs coordinates, as dot products of the inputs do not determine it.
         keeps_rows: True if the state holds rows of the data that it was fitted on.

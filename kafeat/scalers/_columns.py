@@ -27,7 +27,7 @@ class ColumnScaler(Scaler):
 class AffineScaler(ColumnScaler):
     """(x − a)/b; `learned` names a and b."""
 
-    always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="ignores")
 
     def scale(self, state: State, X: Floats) -> Floats:
         start, unit = (state[name] for name in self.learned)

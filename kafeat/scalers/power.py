@@ -27,7 +27,7 @@ class Power(ColumnScaler):
     columns and heavy tails become nearly symmetric. Source: Yeo & Johnson 2000.
     """
 
-    always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="ignores")
     learned: ClassVar[tuple[str, ...]] = ("exponent", "mean", "scale")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:

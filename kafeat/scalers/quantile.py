@@ -25,7 +25,7 @@ class Quantile(Scaler):
     distances between values tell. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
     """
 
-    always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="ignores")
 
     output: Literal["normal", "uniform"] = parameter("normal", "distribution of the output columns")
     n_quantiles: Annotated[int, Field(ge=2, le=10_000)] = parameter(

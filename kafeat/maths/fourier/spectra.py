@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -22,22 +21,6 @@ _MOST_SOBOL_DIMENSIONS = 21_201
 
 # Very rough kernels have frequencies beyond float64. From here on cosines of any two rows are as good as random.
 _LARGEST_MIXING = 1e30
-
-
-class FrequencyDistribution(Protocol):
-    """The interface of a frequency distribution."""
-
-    def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """m independent draws of ω, (m, d)."""
-
-    def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """m draws through the inverse c.d.f. of scrambled Sobol points (Avron et al. 2016), (m, d)."""
-
-    def kernel(self, differences: Floats) -> Floats:
-        """k(δ) of rows δ (n, d), (n,)."""
-
-    def scaled(self, factor: float) -> FrequencyDistribution:
-        """The distribution of factor·ω; `factor` is above 0."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +54,7 @@ class IsotropicDistribution:
         return self._mixed(v) * np.sqrt(chdtri(d, np.clip(u, 1e-300, None)))
 
     def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        """m independent draws of ω, (m, d)."""
         return self._mixed(_uniform((m, 1), rng)) * rng.standard_normal((m, d))
 
     def orthogonal(self, m: int, d: int, rng: np.random.Generator) -> Floats:
@@ -89,6 +73,7 @@ class IsotropicDistribution:
         return np.concatenate(directions)[:m] * self.radii(m, d, rng)[:, None]
 
     def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        """m draws through the inverse c.d.f. of scrambled Sobol points (Avron et al. 2016), (m, d)."""
         from scipy.special import ndtri
 
         # One dimension more for the mixing variable.
@@ -96,9 +81,11 @@ class IsotropicDistribution:
         return self._mixed(u[:, -1:]) * ndtri(u[:, :d])
 
     def kernel(self, differences: Floats) -> Floats:
+        """k(δ) of rows δ (n, d), (n,)."""
         return self.profile(self.gamma * np.einsum("ij,ij->i", differences, differences))
 
     def scaled(self, factor: float) -> IsotropicDistribution:
+        """The distribution of factor·ω; `factor` is above 0."""
         return replace(self, gamma=self.gamma * factor * factor)  # the square alone might not fit a number
 
 
@@ -124,6 +111,9 @@ class ProductDistribution:
 
     def scaled(self, factor: float) -> ProductDistribution:
         return replace(self, scale=self.scale * factor)
+
+
+FrequencyDistribution = IsotropicDistribution | ProductDistribution
 
 
 def _inside(u: Floats) -> Floats:

@@ -67,9 +67,9 @@ class EvaluationRequest:
     )  # fmt: skip
     sweep: Sequence[str] | Mapping[str, Sequence[Any]] = option(
         (), "Try these values of a parameter in every step that has it, or of steps[i].KEY. Repeatable.",
-        multiple=True, metavar="KEY=a,b,c",
+        multiple=True, metavar="KEY=a,b,c", rare=True,
     )  # fmt: skip
-    seeds: int = option(1, "Number of seeds to fit each recipe with.", most=1000)
+    seeds: int = option(1, "Number of seeds to fit each recipe with.", most=1000, rare=True)
     # The rows of all splits are in memory, and more splits than this hardly change a mean.
     splits: int = option(
         1,

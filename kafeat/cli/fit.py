@@ -13,7 +13,6 @@ from kafeat.jobs.options import FitOptions
 
 if TYPE_CHECKING:
     from kafeat.io.options import InputOptions
-    from kafeat.jobs.options import ClassWeight
 
 
 @click.command(
@@ -46,8 +45,6 @@ def fit(
     overwrite: bool,
     reading: InputOptions,
     fsync: bool,
-    class_weight: ClassWeight | None,
-    split_by: str | None,
     **values: Any,
 ) -> None:
     """Fit the map of CONFIG.yaml on DATA and save it as MODEL. If DATA is `-`, read CSV or Arrow from stdin.
@@ -59,12 +56,11 @@ def fit(
     from dataclasses import replace
 
     from kafeat.cli.progress import progress
-    from kafeat.config import load_config
-    from kafeat.jobs.fit.fit import fit_reader
-    from kafeat.jobs.fit.predictor import with_class_weight
-    from kafeat.jobs.fit.split_by import with_split_by
+    from kafeat.jobs.fit.fit import fit_reader, recipe_of
 
-    recipe = with_split_by(with_class_weight(load_config(config), class_weight), split_by)
+    recipe = recipe_of(
+        config, *(values.pop(name) for name in ("class_weight", "split_by", "exclude", "only"))
+    )
     with reading.open(located(data)) as source, progress("reading rows") as announce:
         listener = replace(log.listener(), rows=announce(source.rows), phase=announce.phase)
         fm = fit_reader(recipe, source, listener=listener, **values)

@@ -135,10 +135,8 @@ def _report(result: Tuning, config: str, report: str | None, ended: str | None, 
         lines.append(f"{ended} after {counted(result.trials, 'trial')}; --resume goes on")
     if report is not None:
         lines.append(f"page: {os.path.join(report, 'index.html')}")
-    lines += [
-        f"next: {command}"
-        for command in result.commands(config)[: 1 if result.config.predictor is None else 2]
-    ]
+    lines += [f"next: {command}" for command in result.commands(config)[:2]]
+    lines += [f"The fit takes about {max(1.0, result.fit_seconds):.0f} s."] if result.commands(config) else []
     for line in lines:
         if to_stderr:
             log.say(line)

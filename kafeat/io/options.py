@@ -133,6 +133,14 @@ SPLIT_BY = Option(
     "choose by (default: what the config says, or at random).",
     metavar="group:COL|time:COL",
 )  # fmt: skip
+EXCLUDE = Option(
+    help="Columns that are no features, separated by commas, by name or pattern (default: those of the config).",
+    python="Columns that are no features: names or patterns, besides those of the config.", metavar="COLS",
+)  # fmt: skip
+ONLY = Option(
+    help="The feature columns, separated by commas, by name or pattern (default: what the config says, or all).",
+    python="The feature columns: names or patterns, in the place of those of the config.", metavar="COLS",
+)  # fmt: skip
 SCORES = (
     "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "brier", "r2", "mae", "mse", "rmse",
 )  # fmt: skip

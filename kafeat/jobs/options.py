@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 from kafeat.io.options import (
     CLASS_WEIGHT,
     DROP_UNLABELLED,
+    EXCLUDE,
     INTERVAL,
     JOBS,
     LABEL,
+    ONLY,
     OUTPUT_DTYPE,
     SPLIT_BY,
     WEIGHT,
@@ -62,6 +64,8 @@ class FitOptions:
     weight: str | None = option(None, WEIGHT)
     class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
     split_by: str | None = option(None, SPLIT_BY)
+    exclude: str | Sequence[str] = option((), EXCLUDE)
+    only: str | Sequence[str] = option((), ONLY)
     jobs: int | None = option(None, JOBS)
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
     intervals: bool = option(

@@ -15,7 +15,7 @@ from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quote
 from kafeat.jobs.fit.labels import check_label
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import check_weight
-from kafeat.jobs.fit.split_by import with_split_by
+from kafeat.jobs.fit.split_by import with_selection, with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
@@ -92,7 +92,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     listener = (asked.listener or Listener(warn=messages.append)).once()
     exhibits: list[MapFigures] | None = None if asked.report is None else []
     candidates = _split_alike(
-        list_candidates(_as_list(asked.model), _as_list(asked.config), sweeps, asked.seeds), asked.split_by
+        list_candidates(_as_list(asked.model), _as_list(asked.config), sweeps, asked.seeds), asked
     )
     _check_splits(asked, candidates)
     for candidate in candidates:
@@ -130,14 +130,18 @@ def _refuse_values(argument: str, column: object) -> None:
         )
 
 
-def _split_alike(candidates: Sequence[ComparedMap], split_by: str | None) -> list[ComparedMap]:
-    """Return candidates that hold out the same rows: by the option, or by what all recipes say."""
+def _split_alike(candidates: Sequence[ComparedMap], asked: EvaluationRequest) -> list[ComparedMap]:
+    """Return candidates that hold out the same rows, with the columns that were asked for."""
+    split_by = asked.split_by
     own = {one.config.split_by for one in candidates}
     if split_by is None and len(own) > 1:
         raise UsageError(
             f"split_by: expected the same in all recipes, got {' and '.join(sorted(map(str, own)))}: give --split-by"
         )
-    return [replace(one, config=with_split_by(one.config, split_by)) for one in candidates]
+    return [
+        replace(one, config=with_selection(with_split_by(one.config, split_by), asked.exclude, asked.only))
+        for one in candidates
+    ]
 
 
 def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -> None:

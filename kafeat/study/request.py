@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafeat.io.options import (
     DROP_UNLABELLED,
+    EXCLUDE,
     JOBS,
     LABEL,
+    ONLY,
     OUTPUT_DTYPE,
     SCORES,
     SPLIT_BY,
@@ -81,6 +83,8 @@ class EvaluationRequest:
         use="column", metavar="COL",
     )  # fmt: skip
     split_by: str | None = option(None, SPLIT_BY, rare=True)
+    exclude: str | Sequence[str] = option((), EXCLUDE, rare=True)
+    only: str | Sequence[str] = option((), ONLY, rare=True)
     task: TaskKind = option("auto", TASK)
     learner: str = option(
         "ridge", "Model used to predict the label. All but ridge need the extra kafeat[evaluate].", choices=LEARNERS

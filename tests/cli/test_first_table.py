@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -109,3 +110,54 @@ def test_an_encoding_is_named_and_read(tuned):
     lines, _, found = tuned(text, "preis", "--encoding", "cp1252", encoding="cp1252")
     assert "with units: größe (kg)" in lines
     assert found["score_name"] == "R²"
+
+
+def test_columns_that_say_nothing_of_new_rows_are_left_out_and_said(tuned):
+    n, kinds = 60, "abc"
+    text = "nr;t_id;pop;land;c;x;y\n" + rows(
+        [str(1000 + i) for i in range(n)], [str(7 * i % 61 + 5) for i in range(n)], [str(i * i + 10) for i in range(n)],
+        ["DE"] * n, [kinds[i % 3] for i in range(n)], [f"{i % 7},5" for i in range(n)],
+        [f"{i % 7},25" for i in range(n)],
+    )  # fmt: skip
+    lines, config, found = tuned(text, "y")
+    assert "left out: nr (counts the rows), t_id (an id), land (constant), y (--label)" in lines
+    assert "pop: different whole numbers in all rows, kept as numbers; --exclude leaves them out" in lines
+    assert config["columns"] == {"exclude": ["nr", "t_id", "land"]}
+    assert "Left out: land (constant)." in found["notes"]
+    assert tuned(text, "y", "--exclude", "pop,c")[1]["columns"] == {
+        "exclude": ["pop", "c", "nr", "t_id", "land"]
+    }
+    assert tuned(text, "y", "--only", "nr, x,l*")[1]["columns"] == {"include": ["nr", "x", "l*"]}
+    assert "--exclude: expected no --only with it, got both" in tuned(
+        text, "y", "--only", "x", "--exclude", "nr", code=2
+    )
+    assert "expected the column 'z'" in tuned(text, "y", "--only", "z", code=3)
+
+
+def test_columns_are_asked_for_in_fit_and_evaluate(run, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("a,b,c,y\n" + "".join(f"{i % 5},{i % 7},{i},{i % 3}.5\n" for i in range(60)))
+    (tmp_path / "r.yaml").write_text("steps: [{kind: standardize}, {kind: ridge}]\n")
+    for options, columns in ((("--exclude", "c"), "a, b"), (("--only", "a,c"), "a, c")):
+        said = run(
+            "fit --config r.yaml mine.csv m.joblib --overwrite --label y", *options, cwd=tmp_path
+        ).stderr
+        assert f"2 features: {columns}; left out: " in said
+        assert run("inspect m.joblib", cwd=tmp_path).stdout.count(f"columns: {columns}\n") == 1
+        said = run("evaluate --config r.yaml mine.csv --label y", *options, cwd=tmp_path).stderr
+        assert f"2 features: {columns}; left out: " in said
+
+
+def test_the_next_lines_work_for_new_rows(tuned, run, tmp_path):
+    rates = [f"{i % 17},5 %" for i in range(80)]
+    text = "größe;rate\n" + rows([f"{1 + i % 17}.000 €" for i in range(80)], rates)
+    lines, _, _ = tuned(text, "rate", "--encoding", "cp1252", "--predictor", "ridge", encoding="cp1252")
+    fit, predict = [
+        line.removeprefix("next: kafeat ") for line in lines.splitlines() if line.startswith("next: ")
+    ]
+    assert "The fit takes about " in lines
+    run(*shlex.split(fit), cwd=tmp_path)
+    (tmp_path / "NEW.csv").write_text("größe\n3.000 €\n14.500 €\n", encoding="cp1252")
+    run(*shlex.split(predict), cwd=tmp_path)
+    found = np.loadtxt(tmp_path / "predictions.csv", skiprows=1)
+    np.testing.assert_allclose(found, [2.5, 14.0], atol=0.6)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 
 from kafeat.config import Config, load_config
+from kafeat.config.load import Source
 from kafeat.contract.folds import Folds
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
@@ -44,8 +45,8 @@ from kafeat.jobs.fit.predictor import (
     with_intervals,
 )
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
-from kafeat.jobs.fit.split_by import SplitBy, refuse_shared, with_split_by
-from kafeat.jobs.options import FitOptions, with_keywords
+from kafeat.jobs.fit.split_by import SplitBy, refuse_shared, with_selection, with_split_by
+from kafeat.jobs.options import ClassWeight, FitOptions, with_keywords
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 
@@ -92,7 +93,7 @@ def fit(asked: FitOptions) -> FeatureMap:
     >>> kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]}, X)
     FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
-    recipe = with_split_by(with_class_weight(load_config(asked.config), asked.class_weight), asked.split_by)
+    recipe = recipe_of(asked.config, asked.class_weight, asked.split_by, asked.exclude, asked.only)
     data, split, weight = asked.data, asked.split, asked.weight
     messages = list[str]()
     listener = Listener(warn=messages.append)
@@ -117,6 +118,18 @@ def fit(asked: FitOptions) -> FeatureMap:
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=3)
     return fm
+
+
+def recipe_of(
+    config: Source,
+    class_weight: ClassWeight | None,
+    split_by: str | None,
+    exclude: str | Sequence[str],
+    only: str | Sequence[str],
+) -> Config:
+    """Return the config of a fit with what options say."""
+    weighted = with_class_weight(load_config(config), class_weight)
+    return with_selection(with_split_by(weighted, split_by), exclude, only)
 
 
 def fit_reader(

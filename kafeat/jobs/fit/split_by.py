@@ -46,6 +46,22 @@ def with_split_by(config: Config, split_by: str | None) -> Config:
         raise UsageError(f"split_by: expected group:COL or time:COL, got {split_by!r}") from None
 
 
+def with_selection(config: Config, exclude: str | Sequence[str], only: str | Sequence[str]) -> Config:
+    """Return the config with these columns left out, or with only these; a text has names between commas."""
+    without, chosen = (
+        [name.strip() for name in (given.split(",") if isinstance(given, str) else given)]
+        for given in (exclude, only)
+    )
+    if without and chosen:
+        raise UsageError("--exclude: expected no --only with it, got both")
+    if not (without or chosen):
+        return config
+    include = chosen or [name for name in config.columns.include if name not in without]
+    columns = {"include": include} if include else {"exclude": [*config.columns.exclude, *without]}
+    columns = {key: list(dict.fromkeys(names)) for key, names in columns.items()}
+    return Config.model_validate({**config.to_plain(), "columns": columns})
+
+
 def refuse_shared(option: str, column: str | None, others: Sequence[str | None]) -> None:
     """Refuse a column of weights or groups that is the label or the split, too."""
     if column is not None and column in others:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,18 +12,26 @@ from kafeat.config import Config
 from kafeat.contract.step import DOUBLE, Sample
 from kafeat.contract.tile import TextRows
 from kafeat.errors import DataError, UsageError, quoted
-from kafeat.io.columns.fields import require
+from kafeat.io.columns.fields import listed, require
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, label_names
-from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.messages import Listener, Say
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy, refuse_shared
 from kafeat.study.columns import MIN_FREQUENCY, Groups, groups_of, with_columns
 from kafeat.study.inputs import RereadableData
-from kafeat.types import Array
+from kafeat.types import Array, Floats
 
 # Columns with fewer numbers may have none in a part of the rows.
 _LEAST_VALUES = 10
+_EMPTY = "no values"
+_DIFFERENT = "different whole numbers in all rows, kept as numbers"
+# Of fewer rows, numbers differ by chance.
+_LEAST_IDS = 20
+ID = re.compile(
+    r"(?:^|[_\W])(?:id|key|nr|no|number|patient|customer|user|subject|session|group)s?$|[a-z]I[dD]$", re.I
+)
+"""Names of columns that tell rows or groups of rows apart."""
 # Columns whose spreads differ by less have one unit, as the bins of a histogram have.
 _ONE_UNIT = 100.0
 
@@ -121,11 +130,24 @@ def read_table(
             listener.warn(f"{source.location}: column {quoted(column)}: {why}")
     if base.predictor is None:
         groups = groups.without(weights, "weights")
-    table = _sampled(data, base, groups, label, split, listener, weight, counted)
-    empty = _empty(table.without_texts, groups)
-    if empty:
-        groups = groups.without(empty, "no values")
-        table = _sampled(data, base, groups, label, split, SILENT, weight, counted)
+    told: list[tuple[Say, str]] = []
+    quiet = replace(
+        listener,
+        inform=lambda line: told.append((listener.inform, line)),
+        warn=lambda line: told.append((listener.warn, line)),
+    )
+    table = _sampled(data, base, groups, label, split, quiet, weight, counted)
+    unfit = _unfit(table, base)
+    different = unfit.pop(_DIFFERENT)
+    if any(unfit.values()):
+        told.clear()
+        for reason, columns in unfit.items():
+            groups = groups.without(columns, reason)
+        table = _sampled(data, base, groups, label, split, quiet, weight, counted)
+    for tell, line in told:
+        tell(line)
+    if different:
+        listener.inform(f"{table.place}: {listed(different)}: {_DIFFERENT}; --exclude leaves them out")
     if not groups.texts and not _varies(table.sample):
         raise DataError(
             f"{table.place}: expected a feature column with different values, got only constant ones"
@@ -159,12 +181,41 @@ def _sampled(
     return TunedTable(sampled, alone, sample.label, groups)
 
 
-def _empty(sample: Sample, groups: Groups) -> list[str]:
-    """Return the names of the columns of numbers with hardly any value."""
-    few = np.isfinite(sample.X).sum(axis=0) < min(_LEAST_VALUES, len(sample.X))
-    return [
-        name for name, empty in zip(sample.names or (), few, strict=True) if empty and name in groups.numbers
-    ]
+def _unfit(table: TunedTable, base: Config) -> dict[str, list[str]]:
+    """Return the columns that say nothing of new rows, by the reason, and those of which a line is said.
+
+    Columns that the config names stay, and so do all if none would be left.
+    """
+    sample, groups, split_by = table.without_texts, table.groups, SplitBy.of(base)
+    X, rows = sample.X, table.sampled.chosen.result()[0]
+    few = np.isfinite(X).sum(axis=0) < min(_LEAST_VALUES, len(X))
+    found: dict[str, list[str]] = {
+        _EMPTY: [],
+        "constant": [],
+        "counts the rows": [],
+        "an id": [],
+        _DIFFERENT: [],
+    }
+    for name, x, empty in zip(map(str, sample.names or ()), X.T, few, strict=True):
+        if empty and name in groups.numbers:
+            found[_EMPTY].append(name)
+        elif base.columns.include or (split_by is not None and split_by.column == name):
+            continue
+        elif name in groups.without_texts and (x == x[0]).all():
+            found["constant"].append(name)
+        elif name in groups.numbers and _tells_rows_apart(x):
+            counts = (x - rows == x[0] - rows[0]).all()
+            found["counts the rows" if counts else "an id" if ID.search(name) else _DIFFERENT].append(name)
+    unfit = {name for reason, names in found.items() if reason != _DIFFERENT for name in names}
+    if not groups.texts and unfit.issuperset(groups.without_texts):
+        return {_EMPTY: found[_EMPTY], _DIFFERENT: []}
+    return found
+
+
+def _tells_rows_apart(x: Floats) -> bool:
+    """Return true if all values of a column are different whole numbers."""
+    whole = len(x) >= _LEAST_IDS and bool((x == np.round(x)).all())
+    return whole and len(np.unique(x)) == len(x)
 
 
 def _varies(sample: Sample) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from textwrap import wrap
@@ -15,13 +14,14 @@ from kafeat.config import Config
 from kafeat.config.template import flow
 from kafeat.contract.predictor import Predictor
 from kafeat.errors import counted, quoted, visible
+from kafeat.io.columns.fields import listed
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import PROPER
 from kafeat.maths.task import PredictionTask
 from kafeat.registry import build_step
 from kafeat.study.recommendation import COMMON
 from kafeat.study.tune.choice import Choice, of_rows
-from kafeat.study.tune.input import TunedTable
+from kafeat.study.tune.input import ID, TunedTable
 from kafeat.study.tune.search import Search
 from kafeat.study.tune.space import FIXED
 from kafeat.study.tune.trials import Size
@@ -41,8 +41,9 @@ def notes(
     `asked` holds the options that are not the defaults, and `constant` is the score of a constant prediction.
     """
     table, best = search.space.table, choice.chosen.outcome
-    for name, reason in table.groups.left_out.items():
-        yield f"Left out: {name} ({reason})."
+    left_out = table.groups.left_out
+    for reason in dict.fromkeys(left_out.values()):
+        yield f"Left out: {listed([name for name, why in left_out.items() if why == reason])} ({reason})."
     # Whether LightGBM is there takes seconds to find out, which there are not after a signal.
     if not choice.interrupted and search.space.without_library is not None:
         yield f"No columns of trees were tried: {search.space.without_library}."
@@ -105,10 +106,6 @@ def _again(search: Search, asked: Mapping[str, str], predictor: Predictor | None
 # A model of a smaller share of the rows is likely worse than that of all.
 _MOST_OF_ROWS = 0.6
 
-_ID = re.compile(
-    r"(?:^|[_\W])(?:id|key|nr|no|number|patient|customer|user|subject|session|group)s?$|[a-z]I[dD]$", re.I
-)
-
 
 def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
     """Name columns that may make rows alike, so that scores of random rows are too good."""
@@ -142,7 +139,7 @@ def _groups_rows(name: str, values: Floats, Y: Floats) -> bool:
         return False
     means = np.column_stack([np.bincount(own, column) for column in Y.T]) / np.bincount(own)[:, None]
     within, every = np.square(Y - means[own]).sum() / (n - k), np.square(Y - Y.mean(axis=0)).sum() / (n - 1)
-    return _ID.search(name) is not None or bool(1.0 - within / every > _OF_GROUP)
+    return ID.search(name) is not None or bool(1.0 - within / every > _OF_GROUP)
 
 
 def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:

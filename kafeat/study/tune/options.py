@@ -5,15 +5,17 @@ The command line imports this file for its help, so it imports nothing that is s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass
 from typing import TYPE_CHECKING
 
 from kafeat.io.options import (
     CLASS_WEIGHT,
     DROP_UNLABELLED,
+    EXCLUDE,
     JOBS,
     LABEL,
+    ONLY,
     SCORES,
     SPLIT_BY,
     TASK,
@@ -81,6 +83,8 @@ class TuneOptions:
     )
     class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
     split_by: str | None = option(None, SPLIT_BY)
+    exclude: str | Sequence[str] = option((), EXCLUDE)
+    only: str | Sequence[str] = option((), ONLY)
     rows: int | None = option(
         None,
         "Number of rows of the last stage of the search (default: all).",

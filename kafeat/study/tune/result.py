@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafeat.config import Config
 from kafeat.errors import UsageError
+from kafeat.io.formats import suffix_of
 from kafeat.io.options import InputOptions
+from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import SCORES, Score
 from kafeat.model.feature_map import FeatureMap
@@ -98,6 +100,7 @@ class Tuning:
         trials: The number of trials of the search.
         notes: Sentences about the table and the choice.
         interrupted: True if the search was interrupted.
+        fit_seconds: About the seconds that a fit of the config on all rows takes.
     """
 
     config: Config
@@ -120,6 +123,7 @@ class Tuning:
     interrupted: bool
     _source: DataArguments | None
     _labels: LabelNames
+    fit_seconds: float
     _fit: Callable[[], FeatureMap] = field(repr=False)
 
     def fit(self) -> FeatureMap:
@@ -232,7 +236,10 @@ class Tuning:
         return named(self.losses)["importance"]
 
     def commands(self, config: str = "best.yaml") -> list[str]:
-        """Return the commands to go on with, if the config is in this file; none for data in memory or from a pipe."""
+        """Return the commands to go on with, if the config is in this file; none for data in memory or from a pipe.
+
+        The second one is for new rows without a label, as the model records how text is read.
+        """
         if self._source is None:
             return []
         data, split, reading = self._source
@@ -240,14 +247,16 @@ class Tuning:
         model, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
         output = "predictions.csv" if predicts else "features.parquet"
         label = [word for name in self._labels for word in ("--label", name)]
-        keep = [word for name in self._labels for word in ("--keep", name)]
+        new = f"NEW{suffix_of(LocalPath(data))}"
+        positional = ["--no-header"] if "--no-header" in reading else []
+        format = list(reading[:2]) if "--input-format" in reading else []
         # Without a split the map has seen all rows, so that only a map fitted anew can be judged.
         judged = ["--model", model] if "--split" in split else ["--config", config]
         return [
             shlex.join(["kafeat", *words])
             for words in (
                 ["fit", "--config", config, data, model, *label, *split, *reading],
-                [use, "--model", model, data, output, *keep, *reading],
+                [use, "--model", model, new, output, *format, *positional],
                 ["evaluate", *judged, data, *label, *split, *reading],
             )
         ]

@@ -20,7 +20,7 @@ from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.predictor import with_class_weight
-from kafeat.jobs.fit.split_by import with_split_by
+from kafeat.jobs.fit.split_by import with_selection, with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.maths.scoring import PROPER, SCORES, Score, ScoringName, score_for
 from kafeat.maths.task import Kind, PredictionTask, TaskKind, class_numbers, task_of
@@ -36,7 +36,7 @@ from kafeat.study.tune.input import check_base, read_table
 from kafeat.study.tune.notes import commented, comments, notes
 from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.result import DataArguments, Tuning, curve_of, learning_curve_of, table_of
-from kafeat.study.tune.search import Budget, Search
+from kafeat.study.tune.search import Budget, Search, Trial
 from kafeat.study.tune.space import (
     Candidate,
     SearchSpace,
@@ -238,6 +238,13 @@ class Tuner:
                 intervals=intervals,
             )  # fmt: skip
 
+    def _fit_seconds(self, config: Config, best: Trial) -> float:
+        """Return about the seconds of a fit, with the refits for intervals, from those of the trial."""
+        each = best.outcome.seconds / best.size.splits
+        again = any(step.traits.takes_label for step in config.map_steps)
+        fits = 1 if config.predictor is None else _FITS_WITH_STEPS if again else _FITS_FOR_INTERVALS
+        return fits * each * max(1.0, self.space.table.sampled.n_rows / best.size.rows)
+
     def result(
         self,
         search: Search,
@@ -274,10 +281,13 @@ class Tuner:
             interrupted=choice.interrupted,
             _source=source,
             _labels=names,
+            fit_seconds=self._fit_seconds(config, best),
             _fit=partial(fit, config),
         )
 
 
+# Fits of a model with intervals, without and with steps that learn from the label, as multiples of one without.
+_FITS_FOR_INTERVALS, _FITS_WITH_STEPS = 2, 9
 # A trial may take longer than those before it, and the chosen map is fitted, so the search ends before the time.
 _SHARE_OF_TIME = 0.88
 # Time of the last fit and its score, as a multiple of that of a trial on as many rows as the sample.
@@ -341,7 +351,7 @@ def tune(asked: TuneOptions) -> Tuning:
     started = monotonic()
     start, own = load_start(asked.base)
     start = with_class_weight(with_predictor(start, asked.predictor, asked.task), asked.class_weight)
-    start = with_split_by(start, asked.split_by)
+    start = with_selection(with_split_by(start, asked.split_by), asked.exclude, asked.only)
     budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
     seconds = seconds_of(asked.time)
     budget.check()

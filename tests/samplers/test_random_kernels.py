@@ -83,6 +83,9 @@ DRAWS: list[tuple[Step, Kernel]] = [
 ]  # fmt: skip
 
 
+NAMES = [f"{step.kind} {i}" for i, (step, _) in enumerate(DRAWS)]
+
+
 def kernels(features, step: Step, X: np.ndarray, width: int, seeds: int) -> np.ndarray:
     """The kernel of the features of each seed, (seeds, n, n)."""
     step = step.model_copy(update={"n_components": width})
@@ -100,7 +103,7 @@ def assert_right_on_average(K: np.ndarray, exact: np.ndarray) -> None:
     assert errors.max() <= 0.25 * exact.max(), "a wrong constant would not be seen"
 
 
-@pytest.mark.parametrize(("step", "exact"), DRAWS, ids=str)
+@pytest.mark.parametrize(("step", "exact"), DRAWS, ids=NAMES)
 def test_the_mean_over_seeds_is_the_kernel(features, step: Step, exact: Kernel) -> None:
     rows = np.abs(X) if exact is skewed else X
     assert_right_on_average(kernels(features, step, rows, WIDTH, SEEDS), exact(step, rows))
@@ -118,7 +121,7 @@ def test_the_mean_over_seeds_of_few_outputs_is_the_kernel(features, width: int, 
     assert_right_on_average(kernels(features, step, X, width, 2500), exact)
 
 
-@pytest.mark.parametrize(("step", "exact"), DRAWS, ids=str)
+@pytest.mark.parametrize(("step", "exact"), DRAWS, ids=NAMES)
 def test_the_error_halves_when_outputs_quadruple(features, step: Step, exact: Kernel) -> None:
     rows, seeds = np.abs(X) if exact is skewed else X, 100
     few, many = (

@@ -72,13 +72,14 @@ class Cut(NamedTuple):
 class Folds:
     """Parts of rows, and the cuts into parts to learn from and a part to hold out.
 
-    With `edges` a row is in the part of its key between two of them; without, a row's hash decides.
-    With `held` there is the cut alone that holds out this part.
+    With `edges` a row is in the part of its key between two of them; without, a row's hash decides in which of the
+    `random` parts. With `held` there is the cut alone that holds out this part.
     """
 
     edges: Floats | None = None
     ordered: bool = False
     held: int | None = None
+    random: int = FOLDS
 
     @classmethod
     def by(cls, keys: RowKeys | None, n: int = FOLDS) -> Self:
@@ -92,25 +93,25 @@ class Folds:
     @property
     def count(self) -> int:
         """The number of parts."""
-        return FOLDS if self.edges is None else len(self.edges) + 1
+        return self.random if self.edges is None else len(self.edges) + 1
 
     def parts(self, keys: Array) -> Array:
         """Return the part of each row from its key (n,), or without edges from its hash (n,), a whole number."""
         if self.edges is None:
             if keys.dtype.kind not in "iu":
                 raise TypeError("random parts follow from hashes, got keys, which need edges")
-            return (keys % keys.dtype.type(FOLDS)).astype(np.intp)
+            return (keys % keys.dtype.type(self.random)).astype(np.intp)
         return np.searchsorted(self.edges, keys, side="right")
+
+    def cut(self, held: int) -> Cut:
+        """Return the cut that holds out this part, to learn from all others, or if ordered from those before it."""
+        every = range(held if self.ordered else self.count)
+        return Cut(tuple(part for part in every if part != held), held)
 
     @property
     def cuts(self) -> list[Cut]:
-        """The cuts: each part is held out once, and if parts are ordered, after all parts before it."""
-        every = range(self.count)
-        cuts = [
-            Cut(tuple(range(held) if self.ordered else (part for part in every if part != held)), held)
-            for held in every[self.ordered :]
-        ]
-        return [cut for cut in cuts if self.held in (None, cut.held)]
+        """The cuts: each part is held out once, but for the first if they are ordered."""
+        return [self.cut(held) for held in range(self.ordered, self.count) if self.held in (None, held)]
 
     @property
     def one_part(self) -> DataError:
@@ -118,8 +119,8 @@ class Folds:
         if self.edges is not None:
             return one_only(self.ordered)
         return DataError(
-            f"penalty: expected rows in at least two of the {FOLDS} random parts, which are held out in turn, got them "
-            "in one: give more rows, or a number as the penalty"
+            f"penalty: expected rows in at least two of the {self.random} random parts, which are held out in turn, "
+            "got them in one: give more rows, or a number as the penalty"
         )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from kafeat.config import Config, load_config
 from kafeat.contract.describe import nearest
-from kafeat.contract.folds import RANDOM, Folds
+from kafeat.contract.folds import Folds
 from kafeat.contract.tile import dense
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
 from kafeat.io.readers.memory import table_of
@@ -28,8 +28,8 @@ from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
 from kafeat.jobs.fit.labels import LabelSummary
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.predictor import row_streams
-from kafeat.jobs.fit.sample import TrainingData, rows_numbered
+from kafeat.jobs.fit.predictor import PredictorJob, row_streams
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.jobs.fit.search import nested, ridge_predictions
 from kafeat.maths.row_sample import row_hashes
 from kafeat.maths.task import TaskKind
@@ -132,15 +132,11 @@ def _value(text: str) -> Any:
 
 
 class Fit(NamedTuple):
-    """A fitted map, and the seconds of its fit without reading, None for a model.
-
-    `folds` and the `summary` of the labels are for the predictor.
-    """
+    """A fitted map, the seconds of its fit without reading, None for a model, and the job of its predictor, if any."""
 
     map: FeatureMap
     seconds: float | None = None
-    folds: Folds = RANDOM
-    summary: LabelSummary | None = None
+    job: PredictorJob | None = None
 
 
 @dataclass(frozen=True)
@@ -200,8 +196,8 @@ class ComparedMap:
         if self.fitted is not None:
             return Fit(self.fitted)
         with data.open() as source:
-            rows = TrainingData(
-                source, request.labels, request.split, rows_numbered(held_out), request.weight
+            rows = TrainingData(source, request.labels, request.split, weight=request.weight).of_rows(
+                lambda numbers, _: ~held_out[numbers]
             )
             summary = LabelSummary() if self.config.learn_all_rows else None
             sampled = read_sample(self.config, rows, listener, summary)
@@ -220,7 +216,10 @@ class ComparedMap:
                 all_rows=streams,
             )
             fm, seconds = timed(partial(learn, listener))
-            return Fit(fm, seconds, Folds.by(sampled.keys), summary)
+            if summary is None or self.config.predictor is None:
+                return Fit(fm, seconds)
+            job = PredictorJob(rows, summary, Folds.by(sampled.keys), request.jobs, listener)
+            return Fit(fm, seconds, job)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""

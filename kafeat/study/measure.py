@@ -241,7 +241,7 @@ class Evaluator:
     ) -> ScoredModel | None:
         """Score the predictor that a model ends in; that of a recipe is fitted on the rows that are not held out."""
         rows, request = self._rows, self._request
-        fm = with_predictor(fit, self._data, request, rows.held_out, listener)
+        fm = with_predictor(fit, self._data)
         scored = score_model(fm, subject, machines.truth, rows.test, request, machines.scoring.first)
         if scored is not None:
             seen = 0 if candidate.fitted is None else test_rows_seen(fm, self._data, rows.test)

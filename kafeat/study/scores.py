@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,9 +15,7 @@ from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import plain_names
-from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.predictor import PredictorJob, fit_predictor
-from kafeat.jobs.fit.sample import TrainingData, rows_numbered
+from kafeat.jobs.fit.predictor import fit_predictor
 from kafeat.maths.calibration import calibration_p_value, reliability
 from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
 from kafeat.maths.scoring import Score, score_for, scores_of
@@ -325,17 +323,13 @@ def _order(predictor: FittedPredictor, labels: Sequence[str]) -> list[int] | Non
     return [names.index(one) for one in asked] if set(asked) == set(names) else None
 
 
-def with_predictor(
-    fit: Fit, data: RereadableData, request: EvaluationRequest, held_out: Mask, listener: Listener
-) -> FeatureMap:
-    """Return a map with the predictor that its config ends in, fitted on the rows that are not held out."""
-    if fit.map.config.predictor is None or fit.summary is None:
+def with_predictor(fit: Fit, data: RereadableData) -> FeatureMap:
+    """Return a map with the predictor that its config ends in, fitted on the rows that the map has learned from."""
+    if fit.job is None:
         return fit.map
     with data.open() as source:
-        training = TrainingData(
-            source, request.labels, request.split, rows_numbered(held_out), request.weight
-        )
-        return fit_predictor(fit.map, PredictorJob(training, fit.summary, fit.folds, request.jobs, listener))
+        rows = replace(fit.job.data, source=source)
+        return fit_predictor(fit.map, replace(fit.job, data=rows))
 
 
 def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -13,64 +11,21 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
 from kafeat.contract.folds import Cut, Folds
 from kafeat.contract.predictor import HeldOut, TrainingRows
-from kafeat.io.readers.base import Chunk
+from kafeat.jobs.fit.held_out import RowRule, map_of_rows, predicted, results_of, rows_in
 from kafeat.jobs.fit.messages import SILENT
-from kafeat.jobs.fit.predictor import (
-    PredictorJob,
-    fit_predictor,
-    labelled_rows,
-    learn_predictor,
-    row_streams,
-    targets_of,
-)
+from kafeat.jobs.fit.predictor import PredictorJob, learn_predictor, targets_of
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.search import limit_landmarks
-from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.intervals import Intervals, fit_intervals
 from kafeat.maths.ridge import NormalEquations
-from kafeat.maths.row_sample import mixed, row_hashes
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import build_step
 from kafeat.runtime.environment import count_jobs
-from kafeat.types import Array, Floats, Mask
+from kafeat.types import Array, Floats
 
 # Folds of random rows, of which as many are fitted as have enough rows: a quantile at 90 % is then right to 0.4 points.
 _FEWEST_FOLDS, _FEWEST_FITS, _ENOUGH_ROWS = 8, 3, 5_000
-
-
-class _Parts(NamedTuple):
-    """Division of all rows into parts, by their keys or at random, and the cuts that are fitted."""
-
-    parts: int
-    cuts: list[Cut]
-    seed: int
-    folds: Folds
-    keys: KeyReader | None
-
-    @classmethod
-    def of(cls, config: Config, data: TrainingData, rows: int, folds: Folds, more: bool) -> Self:
-        """Return the parts of so many rows: the folds that the penalty is chosen by, or `more` of random rows."""
-        split_by = SplitBy.of(config)
-        keys = split_by and KeyReader(split_by, data.source, config.seed)
-        if keys is not None or not more:
-            return cls(folds.count, folds.cuts, config.seed, folds, keys)
-        parts = max(_FEWEST_FOLDS, _FEWEST_FITS * rows // _ENOUGH_ROWS)
-        fitted = min(parts, -(-_ENOUGH_ROWS * parts // rows))
-        every = range(parts)
-        cuts = [Cut(tuple(part for part in every if part != held), held) for held in range(fitted)]
-        return cls(parts, cuts, config.seed, folds, None)
-
-    def of_rows(self, numbers: Array, keys: Array | None) -> Array:
-        """Return the part of each row from its number (n,) in the data, or from its key (n,)."""
-        if keys is not None:
-            return self.folds.parts(keys)
-        return (mixed(self.seed, numbers.astype(np.uint64)) % np.uint64(self.parts)).astype(np.intp)
-
-    def of_chunk(self, chunk: Chunk) -> Array:
-        """Return the part of each row of a chunk."""
-        keys = None if self.keys is None else self.keys.keys(chunk).values
-        return self.of_rows(np.arange(chunk.start, chunk.start + chunk.rows), keys)
 
 
 @dataclass(frozen=True)
@@ -83,14 +38,39 @@ class Refit:
     more: bool = False
 
     @property
+    def seed(self) -> int:
+        """The seed of the parts."""
+        return self.fm.config.seed
+
+    @property
     def jobs(self) -> int:
         """The number of threads."""
         return count_jobs(self.job.jobs)
 
+    @property
+    def at_random(self) -> bool:
+        """True if parts are of random rows, and as many as intervals need."""
+        return self.more and self.fm.config.split_by is None
+
     @cached_property
-    def parts(self) -> _Parts:
-        """The parts of the rows."""
-        return _Parts.of(self.fm.config, self.job.data, self.job.summary.rows, self.job.folds, self.more)
+    def folds(self) -> Folds:
+        """The parts of the rows: the folds that the penalty is chosen by, or more."""
+        most = max(_FEWEST_FOLDS, _FEWEST_FITS * self.job.summary.rows // _ENOUGH_ROWS)
+        return Folds(random=most) if self.at_random else self.job.folds
+
+    @cached_property
+    def cuts(self) -> list[Cut]:
+        """The cuts that are fitted."""
+        if not self.at_random:
+            return self.folds.cuts
+        parts = self.folds.count
+        fitted = min(parts, -(-_ENOUGH_ROWS * parts // self.job.summary.rows))
+        return [self.folds.cut(held) for held in range(fitted)]
+
+    @cached_property
+    def held_out(self) -> TrainingData:
+        """The rows that are held out by a cut."""
+        return self.job.data.of_rows(rows_in([cut.held for cut in self.cuts], self.folds, self.seed))
 
     @cached_property
     def task(self) -> PredictionTask:
@@ -100,40 +80,11 @@ class Refit:
             raise TypeError("the config has no predictor")
         return self.job.summary.task(step.task)
 
-    def rows_of(self, kept: Iterable[int]) -> TrainingData:
-        """Return the training rows of these parts."""
-        before, kept = self.job.data.held_out, tuple(kept)
-
-        def left_out(chunk: Chunk) -> Mask:
-            rows: Mask = ~np.isin(self.parts.of_chunk(chunk), kept)
-            return rows if before is None else rows | before(chunk)
-
-        return replace(self.job.data, held_out=left_out)
-
-    def sample_of(self, kept: Iterable[int]) -> SampledFit:
-        """Return the rows of the sample in these parts."""
-        parts = list(kept)
-        return self.sampled.of_rows(lambda numbers, keys: np.isin(self.parts.of_rows(numbers, keys), parts))
-
-    def mapped(self, cut: Cut) -> tuple[FeatureMap, Folds] | None:
-        """Return a map that has seen only the rows to learn from, and their folds; None without any in the sample."""
-        learned = self.sample_of(cut.train)
-        if learned.chosen.empty:
-            return None
-        config = self._settled(len(learned.chosen))
-        streams = row_streams(config, self.rows_of(cut.train))
-        fm = replace(learned, config=config).learn(
-            final=False, with_mean=False, all_rows=streams, jobs=self.jobs
-        )
-        return fm, Folds.by(learned.keys)
-
-    def fitted(self, cut: Cut) -> FeatureMap | None:
-        """Return a model that has seen only the rows to learn from; None if there are none in the sample."""
-        made = self.mapped(cut)
-        if made is None:
-            return None
-        fm, folds = made
-        return fit_predictor(fm, PredictorJob(self.rows_of(cut.train), self.job.summary, folds, self.jobs))
+    def learned(self, rule: RowRule) -> SampledFit | None:
+        """Return the rows of the sample to learn from, with all that was chosen for the model; None without any."""
+        learned = self.sampled.of_rows(rule.learned)
+        rows = len(learned.chosen)
+        return replace(learned, config=self._settled(rows)) if rows else None
 
     def _settled(self, rows: int) -> Config:
         """Return the config of the model with all that was chosen for it, for a fit on so many rows."""
@@ -146,61 +97,50 @@ class Refit:
             update={"steps": (*steps, last if model is None else model.fitted.step)}
         )
 
-    def features(self, fm: FeatureMap) -> Floats:
-        """Return the features of all rows that are held out by a cut."""
-        scored = self.rows_of(cut.held for cut in self.parts.cuts)
-        return np.concatenate([rows.results for rows in labelled_rows(scored, fm, self.jobs)])
-
     def scored(self) -> tuple[TrainingRows, Array]:
         """Return the rows that are held out by a cut, with the features of the model for numbers, and their parts."""
-        held, parts = list[TrainingRows](), list[Array]()
-        for rows in labelled_rows(self.rows_of(cut.held for cut in self.parts.cuts), self.fm, self.jobs):
-            hashes = row_hashes(self.parts.seed, rows.chunk.start, rows.chunk.rows)[rows.taken]
-            folds = self.parts.folds.parts(hashes if rows.keys is None else rows.keys)
-            counts = np.ones(len(folds)) if rows.weights is None else rows.weights
-            held.append(TrainingRows(rows.results, self.task.targets(rows.labels), folds, counts))
-            parts.append(self.parts.of_chunk(rows.chunk)[rows.taken])
-        Z, targets, of_folds, counts = (
-            np.concatenate([getattr(one, name) for one in held])
-            for name in ("features", "targets", "parts", "weights")
-        )
-        return TrainingRows(Z, targets, of_folds, counts, counts), np.concatenate(parts)
+        rows = results_of(self.held_out, self.fm, self.job.jobs)
+        counts = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
+        targets, folds = self.task.targets(rows.labels), rows.parts(self.job.folds, self.seed)
+        return TrainingRows(rows.results, targets, folds, counts, counts), rows.parts(self.folds, self.seed)
 
     def scores(self) -> list[tuple[float, ...]]:
         """Return scores of the penalties on each part, by maps and predictors that have not seen it."""
         step, scores = self.fm.config.predictor, list[tuple[float, ...]]()
-        for cut in () if step is None or len(step.multiples) < 2 else self.parts.cuts:
+        for cut in () if step is None or len(step.multiples) < 2 else self.cuts:
             self.job.listener.phase(
-                f"fitting without part {cut.held + 1} of {self.parts.parts} to choose a penalty"
+                f"fitting without part {cut.held + 1} of {self.folds.count} to choose a penalty"
             )
-            made = self.mapped(cut)
-            if made is not None and not self.sample_of([cut.held]).chosen.empty:
-                rows = self.rows_of([*cut.train, cut.held])
+            rule = RowRule.of_cut(cut, self.folds, self.seed)
+            learned = self.learned(rule)
+            if learned is not None and not self.sampled.of_rows(rule.scored).chosen.empty:
+                fm, _ = map_of_rows(learned, self.job, rule.learned)
+                rows = self.job.data.of_rows(rows_in([*cut.train, cut.held], self.folds, self.seed))
                 own = replace(
                     self.job, data=rows, folds=replace(self.job.folds, held=cut.held), listener=SILENT
                 )
-                scores.append(learn_predictor(made[0], own)[1].scores)
+                scores.append(learn_predictor(fm, own)[1].scores)
         return scores
 
     def intervals(self) -> Intervals | None:
         """Return intervals from errors of rows that neither steps nor predictor had seen; None without any."""
         task, (rows, parts) = self.task, self.scored()
         outputs, others = np.full(rows.targets.shape, np.nan), dict[Cut, FeatureMap]()
-        for cut in self.parts.cuts:
-            self.job.listener.phase(f"fitting without the rows of fold {cut.held + 1} of {self.parts.parts}")
-            other = self.fitted(cut)
-            if other is not None and (parts == cut.held).any():
-                others[cut] = other
-                own = labelled_rows(self.rows_of([cut.held]), other, self.jobs, "predictions")
-                made = np.concatenate([one.results for one in own])
-                outputs[parts == cut.held] = made if task.classes is not None else task.targets(made)
+        for cut in self.cuts:
+            self.job.listener.phase(f"fitting without the rows of fold {cut.held + 1} of {self.folds.count}")
+            rule, own = RowRule.of_cut(cut, self.folds, self.seed), parts == cut.held
+            learned = self.learned(rule)
+            if learned is not None and own.any():
+                others[cut], made = predicted(learned, self.job, rule)
+                outputs[own] = made.results if task.classes is not None else task.targets(made.results)
         outputs[rows.counts == 0.0] = np.nan
 
         def sizes(errors: Floats, multiple: float) -> Floats:
             """Return sizes in the features of each fold, whose model has not seen its rows, either."""
             known, found = np.isfinite(errors).all(axis=1), np.full(errors.shape, np.nan)
             for cut, other in others.items():
-                Z, learned, own = self.features(other), known & np.isin(parts, cut.train), parts == cut.held
+                Z = results_of(self.held_out, other, self.job.jobs).results
+                learned, own = known & np.isin(parts, cut.train), parts == cut.held
                 if learned.any():
                     equations = NormalEquations(Z.shape[1], errors.shape[1], self.jobs, folds=self.job.folds)
                     some = rows.select(learned)

@@ -29,7 +29,7 @@ from kafeat.jobs.fit.split_by import KeyReader, SplitBy, refuse_shared
 from kafeat.jobs.options import ClassWeight
 from kafeat.maths.intervals import MOST_SCORES, Intervals, fit_intervals
 from kafeat.maths.ridge import MOST_NUMBERS
-from kafeat.maths.row_sample import RowSample, row_hashes
+from kafeat.maths.row_sample import RowSample, mixed
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import FittedPredictor
@@ -41,17 +41,26 @@ from kafeat.types import Array, Floats, Mask
 
 
 class LabelledRows(NamedTuple):
-    """Rows of a chunk to learn from or to score: a mask of them in the chunk, the results of a program, and the rest.
+    """Rows to learn from or to score: the first of a block of rows, a mask of them in it, and what is known of them.
 
-    The results (n, width), labels, weights and keys are those of the `n` rows of the mask.
+    The results (n, width) of a program, labels, weights and keys are those of the `n` rows of the mask.
     """
 
-    chunk: Chunk
+    start: int
     taken: Mask
     results: Floats
     labels: Array
     weights: Floats | None
     keys: Floats | None
+
+    def parts(self, folds: Folds, seed: int) -> Array:
+        """Return the part (n,) of each row."""
+        return parts_of(folds, seed, self.start + np.flatnonzero(self.taken), self.keys)
+
+
+def parts_of(folds: Folds, seed: int, numbers: Array, keys: Floats | None) -> Array:
+    """Return the part (n,) of each row by its key, or without keys by the hash of its number in the data."""
+    return folds.parts(mixed(seed, numbers.astype(np.uint64)) if keys is None else keys)
 
 
 def labelled_rows(
@@ -79,10 +88,12 @@ def _chosen(
     not_features = [name for name in keep if split_by != SplitBy(True, name)]
     matched = match(data.source, columns, not_features)
     for chunk in data.source.coding(keep).chunks(matched, keep, config.chunk_rows):
-        taken = data.train_rows(chunk)
-        keys = None if key_reader is None else key_reader.keys(chunk).values[taken]
-        own = labels.read(chunk)[taken]
-        about.append(LabelledRows(chunk, taken, _NONE, own, data.weights(chunk, taken), keys))
+        keys = None if key_reader is None else key_reader.keys(chunk).values
+        taken = data.train_rows(chunk, keys)
+        own, weights = labels.read(chunk)[taken], data.weights(chunk, taken)
+        about.append(
+            LabelledRows(chunk.start, taken, _NONE, own, weights, None if keys is None else keys[taken])
+        )
         # A test row that the map refuses does no harm, as it is not transformed.
         yield chunk if taken.all() else chunk.selected(taken)
 
@@ -97,7 +108,7 @@ def row_streams(
         for _, X in matrices(_chosen(data, config, columns, about), DOUBLE):
             rows = about.popleft()
             yield X if isinstance(X, TextRows) else dense(X), rows.labels
-            listener.rows(rows.chunk.rows)
+            listener.rows(len(rows.taken))
         data.source.check_unchanged()
 
     return lambda columns, labels: RowStream(labels, lambda: blocks(columns))
@@ -152,9 +163,8 @@ class Training:
 
     def add(self, rows: LabelledRows) -> None:
         """Add the rows of a chunk, some at a time."""
-        chunk, taken, Z, labels, given, keys = rows
-        hashes = row_hashes(self._seed, chunk.start, chunk.rows)[taken]
-        parts, weights = self._folds.parts(hashes if keys is None else keys), self._weights(labels, given)
+        start, taken, Z, labels, given, _ = rows
+        parts, weights = rows.parts(self._folds, self._seed), self._weights(labels, given)
         self._weighted = weights is not None
         # A row without weight is as good as absent, and a fold of such rows has no error to choose by.
         learned = np.ones(len(Z), dtype=bool) if given is None else given > 0.0
@@ -167,15 +177,15 @@ class Training:
             targets = self._task.targets(labels[some])
             own = None if weights is None else weights[some]
             self._learning.add(TrainingRows(Z[some], targets, parts[some], own))
-        places = np.full(chunk.rows, -1)  # of the rows of the chunk among those that were learned from
+        places = np.full(len(taken), -1)  # of the rows of the chunk among those that were learned from
         places[np.flatnonzero(taken)[learned]] = train
-        offsets = self._kept.choose(chunk.start, chunk.rows)
+        offsets = self._kept.choose(start, len(taken))
         offsets = offsets[places[offsets] >= 0]
         kept = places[offsets]
         ones = np.ones(len(kept))
         own, counts = (ones if one is None else one[kept] for one in (weights, given))
         about = np.column_stack([self._task.targets(labels[kept]), counts, own, parts[kept]])
-        self._kept.add(chunk.start, chunk.rows, offsets, Z[kept], about=about)
+        self._kept.add(start, len(taken), offsets, Z[kept], about=about)
 
     def _weights(self, labels: Array, given: Floats | None) -> Floats | None:
         if self._class_weights is None:
@@ -305,7 +315,7 @@ def _learn(training: Training, fm: FeatureMap, job: PredictorJob) -> Learned:
     with one_blas_thread(linalg=True):
         for rows in labelled_rows(job.data, fm, count_jobs(job.jobs)):
             training.add(rows)
-            job.listener.rows(rows.chunk.rows)
+            job.listener.rows(len(rows.taken))
         if weight is not None and len(training.parts) < 2:
             raise DataError(_of_weights(weight, len(training.parts)))
         return training.learned()

@@ -120,27 +120,40 @@ _WEIGHTS = (1e-100, 1e100)
 _OF_MISSING = "; impute as the first step of the config fills in missing values"
 
 
+RowChoice = Callable[[Array, Floats | None], Mask]
+"""Return true for the rows that take part, by their numbers (n,) in the data and their keys (n,), None without
+`split_by`."""
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """A source, and its columns of labels, of train and test, and of weights. None of them is a feature.
 
-    Test rows are read but not fitted on, and neither are those for which `held_out` returns true.
+    Test rows are read but not fitted on, and neither are those that are not `chosen`.
     """
 
     source: Reader
     label: LabelArgument = None
     split: str | None = None
-    held_out: Callable[[Chunk], Mask] | None = None
+    chosen: RowChoice | None = None
     weight: str | None = None
     tested: bool = False
     """True takes the test rows of the split instead."""
 
-    def train_rows(self, chunk: Chunk) -> Mask:
-        """Return true for the rows of a chunk that are to be fitted on."""
+    def of_rows(self, chosen: RowChoice) -> Self:
+        """Return the data of which only these rows take part."""
+        if self.chosen is not None:
+            raise TypeError("these are rows of a choice already")
+        return replace(self, chosen=chosen)
+
+    def train_rows(self, chunk: Chunk, keys: Floats | None) -> Mask:
+        """Return true for the rows of a chunk, which have these keys, that are to be fitted on."""
         rows = np.ones(chunk.rows, dtype=bool)
         if self.split is not None:
             rows = read_test_rows(chunk, self.split) == self.tested
-        return rows if self.held_out is None else rows & ~self.held_out(chunk)
+        if self.chosen is None:
+            return rows
+        return rows & self.chosen(np.arange(chunk.start, chunk.start + chunk.rows), keys)
 
     def weights(self, chunk: Chunk, train: Mask | slice) -> Floats | None:
         """Return the weights of the rows of a chunk to fit on; refuse text, and numbers outside `_WEIGHTS`."""
@@ -158,11 +171,6 @@ class TrainingData:
                 f"or a number from {least:g} to {most:g}, got {got:g}"
             )
         return weights
-
-
-def rows_numbered(mask: Mask) -> Callable[[Chunk], Mask]:
-    """Return a function that returns the part of a mask of all rows that is that of a chunk."""
-    return lambda chunk: mask[chunk.start : chunk.start + chunk.rows]
 
 
 @dataclass
@@ -222,7 +230,7 @@ class SampledFit:
         keep = list(dict.fromkeys(name for name in roles if name is not None))
         source = data.source.coding(keep)
         labels, key_reader = LabelReader(data.label), split_by and KeyReader(split_by, source, config.seed)
-        all_count = data.held_out is None and data.split is None
+        all_count = data.chosen is None and data.split is None
         sampled = all_count and not first and self.summary is None
         blocks = self._sampled_blocks(source, columns, keep) if sampled else None
         # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
@@ -230,14 +238,15 @@ class SampledFit:
         chunks = source.chunks(columns, keep, height) if blocks is None else blocks
         for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
             offsets = self.chosen.choose(first + chunk.start, chunk.rows)
+            keys = None if key_reader is None else key_reader.keys(chunk).values
             train: Array | slice = slice(None)
             if all_count:
                 self.column_ranges = self.column_ranges.adding(X)
             else:
-                train = data.train_rows(chunk)
+                train = data.train_rows(chunk, keys)
                 self.column_ranges = self.column_ranges.adding(X[train])
                 offsets = offsets[train[offsets]]
-                if data.held_out is None and not isinstance(X, SparseRows):
+                if data.chosen is None and not isinstance(X, SparseRows):
                     columns.use(X[train])
             values = labels.read(chunk) if labelled else None
             if values is not None:
@@ -254,7 +263,7 @@ class SampledFit:
                 else "lower fit_rows",
             )
             rows = contiguous(X[offsets]) if isinstance(X, TextRows) else dense(X[offsets])
-            keys = None if key_reader is None else key_reader.keys(chunk).values[offsets]
+            keys = None if keys is None else keys[offsets]
             self.chosen.add(first + chunk.start, chunk.rows, offsets, rows, label=values, keys=keys)
             columns.forget(self.chosen.parts)
             listener.rows(chunk.rows)
@@ -275,10 +284,10 @@ class SampledFit:
         """Return a copy that can read more rows without a change to this one."""
         return replace(self, chosen=self.chosen.copied())
 
-    def of_rows(self, taken: Callable[[Array, Floats | None], Mask]) -> Self:
-        """Return a fit on those rows of the sample that a function of row numbers and keys returns true for."""
+    def of_rows(self, chosen: RowChoice) -> Self:
+        """Return a fit on these rows of the sample."""
         numbers, _, about = self.chosen.result()
-        return replace(self, chosen=self.chosen.where(taken(numbers, about.get("keys"))))
+        return replace(self, chosen=self.chosen.where(chosen(numbers, about.get("keys"))))
 
     def sample(self, final: bool = True) -> tuple[Columns, Sample]:
         """Return the sample so far, and its columns with their categories. If not `final`, more rows may be read."""

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from kafeat.config import Config
 from kafeat.contract.folds import Folds
 from kafeat.errors import DataError, quoted
-from kafeat.io.readers.base import Chunk, Reader
 from kafeat.jobs.fit.fit import read_sample
+from kafeat.jobs.fit.held_out import RowRule, predicted, results_of
 from kafeat.jobs.fit.labels import LabelArgument
-from kafeat.jobs.fit.predictor import PredictorJob, fit_predictor, labelled_rows, row_streams
+from kafeat.jobs.fit.predictor import LabelledRows, PredictorJob
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
-from kafeat.jobs.fit.split_by import KeyReader, SplitBy
+from kafeat.jobs.fit.split_by import SplitBy
 from kafeat.maths.row_sample import mixed
 from kafeat.maths.scoring import Score
-from kafeat.maths.task import PredictionTask, class_numbers, joined
+from kafeat.maths.task import PredictionTask, class_numbers
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.columns import Groups, Recipe, with_columns
 from kafeat.study.inputs import RereadableData
@@ -32,40 +32,32 @@ _TEST_RESAMPLES = 100
 _TIMED_ROWS = 2048
 
 
-@dataclass(frozen=True)
-class Roles:
-    """The rows that a map learns from, and those that it is scored on, which are the same for all maps.
+def rule_of_share(seed: int, limit: float, folds: Folds, test_share: float, share: float) -> RowRule:
+    """Return the rule by which a map is scored on rows that are the same for all maps.
 
     `limit` is the share of all rows that take part, of which `test_share` are scored on, and `share` that of the others
     which are learned from. With keys, `folds` divide the rows: whole groups are scored on, or the latest rows.
     """
 
-    seed: int
-    limit: float
-    share: float
-    folds: Folds
-    test_share: float
-
-    def learned(self, numbers: Array, keys: Floats | None) -> Mask:
-        """Return true for the rows to learn from, by their numbers (n,) in the data and their keys."""
-        place, test = self._places(numbers, keys)
-        return ~test & (place < self.share)
-
-    def scored(self, numbers: Array, keys: Floats | None) -> Mask:
-        """Return true for the rows to score on."""
-        place, test = self._places(numbers, keys)
-        return test & (place < 1.0)
-
-    def _places(self, numbers: Array, keys: Floats | None) -> tuple[Floats, Mask]:
+    def places(numbers: Array, keys: Floats | None) -> tuple[Floats, Mask]:
         """Return a random number for each row, below 1 if it takes part, and true for the rows to score on."""
         # Hashed twice, as the sample of a fit has the rows with the smallest hashes.
-        hashes = mixed(self.seed, mixed(self.seed, numbers.astype(np.uint64)))
-        place: Floats = hashes / 2.0**64 / self.limit
-        if keys is None:
-            share = self.test_share
-            test: Mask = place < share
-            return np.where(test | (place >= 1.0), place, (place - share) / (1.0 - share)), test
-        return place, self.folds.parts(keys) == self.folds.cuts[-1].held
+        hashes = mixed(seed, mixed(seed, numbers.astype(np.uint64)))
+        place: Floats = hashes / 2.0**64 / limit
+        if keys is not None:
+            return place, folds.parts(keys) == folds.cuts[-1].held
+        test: Mask = place < test_share
+        return np.where(test | (place >= 1.0), place, (place - test_share) / (1.0 - test_share)), test
+
+    def learned(numbers: Array, keys: Floats | None) -> Mask:
+        place, test = places(numbers, keys)
+        return ~test & (place < share)
+
+    def scored(numbers: Array, keys: Floats | None) -> Mask:
+        place, test = places(numbers, keys)
+        return test & (place < 1.0)
+
+    return RowRule(learned, scored)
 
 
 def _row_seconds(fm: FeatureMap, sampled: SampledFit) -> float:
@@ -99,11 +91,19 @@ class AllRows:
         started, seed = time.perf_counter(), self.start.seed
         config = with_columns(self.start, self.groups, [*recipes, self._ridge])
         sampled = self._sample_for(config)
-        folds = Folds.by(sampled.keys, size.parts)
-        roles = Roles(seed, min(1.0, size.rows / self.sampled.n_rows), size.share, folds, size.held)
-        for_map = replace(roles, share=min(size.share, MOST_MAP_ROWS / len(sampled.chosen)))
-        fm = self._fitted(sampled.of_rows(for_map.learned), roles)
-        task, tested = self._tested(fm, self._rows(roles.scored))
+        limit, folds = min(1.0, size.rows / self.sampled.n_rows), Folds.by(sampled.keys, size.parts)
+        with_share = partial(rule_of_share, seed, limit, folds, size.held)
+        rule, for_map = (
+            with_share(size.share),
+            with_share(min(size.share, MOST_MAP_ROWS / len(sampled.chosen))),
+        )
+        summary = self.sampled.summary
+        if summary is None:
+            raise TypeError("a search on all rows counts their labels")
+        with self.data.open() as source:
+            job = PredictorJob(TrainingData(source, self.label, self.split), summary, folds, self.jobs)
+            fm, rows = predicted(sampled.of_rows(for_map.learned), job, rule)
+        task, tested = self._tested(fm, rows)
         return outcome_of(
             task,
             self.scoring,
@@ -112,7 +112,7 @@ class AllRows:
             np.random.default_rng([seed, 10]),
             seconds=time.perf_counter() - started,
             columns=fm.n_components,
-            row_seconds=_row_seconds(fm, sampled.of_rows(roles.scored)),
+            row_seconds=_row_seconds(fm, sampled.of_rows(rule.scored)),
             model_bytes=fm.chain.n_bytes,
         )
 
@@ -136,36 +136,13 @@ class AllRows:
         weight = "none" if last is None else last.class_weight
         return {"kind": "ridge", "task": self.task.kind, "class_weight": weight}
 
-    def _fitted(self, sampled: SampledFit, roles: Roles) -> FeatureMap:
-        summary, rows = self.sampled.summary, self._rows(roles.learned)
-        if summary is None:
-            raise TypeError("a search on all rows counts their labels")
-        with self.data.open() as source:
-            fm = sampled.learn(
-                with_mean=False, all_rows=row_streams(sampled.config, rows(source)), jobs=self.jobs
-            )
-            folds = Folds.by(sampled.keys)
-            return fit_predictor(fm, PredictorJob(rows(source), summary, folds, self.jobs))
-
-    def _rows(self, taken: Callable[[Array, Floats | None], Mask]) -> Callable[[Reader], TrainingData]:
-        """Return a function of a reader that returns the training rows with one role."""
-
-        def of(source: Reader) -> TrainingData:
-            split_by = SplitBy.of(self.start)
-            reader = split_by and KeyReader(split_by, source, self.start.seed)
-
-            def held_out(chunk: Chunk) -> Mask:
-                keys = None if reader is None else reader.keys(chunk).values
-                return ~taken(np.arange(chunk.start, chunk.start + chunk.rows), keys)
-
-            return TrainingData(source, self.label, self.split, held_out)
-
-        return of
-
     def test_score(self, fm: FeatureMap, split: str) -> TestScore:
         """Return the score of the predictions of a model of the training rows on the test rows."""
-        task, tested = self._tested(fm, lambda source: TrainingData(source, self.label, split, tested=True))
-        predicted, labels, groups = tested
+        with self.data.open() as source:
+            rows = results_of(
+                TrainingData(source, self.label, split, tested=True), fm, self.jobs, "predictions"
+            )
+        task, (predicted, labels, groups) = self._tested(fm, rows)
         if not len(labels):
             raise DataError(
                 f"{self.data.name}: split {quoted(split)}: expected at least one row of test, got none"
@@ -176,20 +153,14 @@ class AllRows:
         resampled = resampled_scores(self.scoring, task, predicted, labels, _TEST_RESAMPLES, groups=groups)
         return TestScore(score, float(np.nanstd(resampled)), len(labels))
 
-    def _tested(
-        self, fm: FeatureMap, rows: Callable[[Reader], TrainingData]
-    ) -> tuple[PredictionTask, Tested]:
-        """Return the task of some rows, what a model predicts of them, and their labels."""
+    def _tested(self, fm: FeatureMap, rows: LabelledRows) -> tuple[PredictionTask, Tested]:
+        """Return the task of some rows, what a model has predicted of them, and their labels."""
         model = fm.needed_predictor().labels
-        with self.data.open() as source:
-            parts = list(labelled_rows(rows(source), fm, self.jobs, "predictions"))
-        predicted = np.concatenate([part.results for part in parts])
-        seen = joined([part.labels for part in parts])
         # Some of the rows may have other classes than those that were learned from, or none.
-        task = self.task if model.classes is None else replace(self.task, classes=class_numbers(seen)[0])
+        task = (
+            self.task if model.classes is None else replace(self.task, classes=class_numbers(rows.labels)[0])
+        )
         rule = ModelScoring.of(task, model)
         split_by = SplitBy.of(self.start)
-        keys = None
-        if split_by is not None and not split_by.ordered:
-            keys = np.concatenate([part.keys for part in parts if part.keys is not None])
-        return rule.task, Tested(rule.predicted(predicted), rule.named(seen), keys)
+        keys = None if split_by is None or split_by.ordered else rows.keys
+        return rule.task, Tested(rule.predicted(rows.results), rule.named(rows.labels), keys)

@@ -7,7 +7,7 @@ import pytest
 
 import kafeat
 from kafeat.contract.folds import Folds, RowKeys
-from kafeat.study.tune.all_rows import Roles
+from kafeat.study.tune.all_rows import rule_of_share
 from kafeat.study.tune.choice import with_twice_the_rows
 from kafeat.study.tune.search import Trial
 from kafeat.study.tune.space import DEFAULT
@@ -143,13 +143,13 @@ def test_the_range_for_twice_the_rows_holds_a_power_law(power):
     assert low == pytest.approx(high) == pytest.approx(1.0 - 32.0**-power)
 
 
-def test_roles_divide_the_rows():
+def test_a_rule_divides_the_rows():
     numbers = np.arange(100_000)
-    every = Roles(0, 1.0, 1.0, Folds(), 0.25)
+    every = rule_of_share(0, 1.0, Folds(), 0.25, 1.0)
     learned, scored = every.learned(numbers, None), every.scored(numbers, None)
     assert (learned ^ scored).all()
     assert abs(scored.mean() - 0.25) < 0.01
-    half, fewer = (Roles(0, limit, share, Folds(), 0.25) for limit, share in ((1.0, 0.5), (0.2, 1.0)))
+    half, fewer = (rule_of_share(0, limit, Folds(), 0.25, share) for limit, share in ((1.0, 0.5), (0.2, 1.0)))
     assert (half.scored(numbers, None) == scored).all()
     assert (half.learned(numbers, None) <= learned).all()
     assert abs(half.learned(numbers, None).mean() - 0.375) < 0.01
@@ -157,12 +157,12 @@ def test_roles_divide_the_rows():
     assert abs(fewer.scored(numbers, None).mean() - 0.05) < 0.01
 
 
-def test_roles_by_keys_keep_groups_and_times_apart():
+def test_rules_by_keys_keep_groups_and_times_apart():
     values = np.floor(np.arange(10_000) / 7.0)
     numbers = np.arange(10_000)
     for ordered in (False, True):
-        roles = Roles(0, 1.0, 1.0, Folds.by(RowKeys(values, ordered), 4), 0.25)
-        learned, scored = roles.learned(numbers, values), roles.scored(numbers, values)
+        rule = rule_of_share(0, 1.0, Folds.by(RowKeys(values, ordered), 4), 0.25, 1.0)
+        learned, scored = rule.learned(numbers, values), rule.scored(numbers, values)
         assert not set(values[learned]) & set(values[scored])
         assert values[scored].min() > values[learned].max() or not ordered
 

@@ -1,0 +1,75 @@
+"""Fit on some rows of the data, which are read again for it, and predict others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kafeat.chain.program import What
+from kafeat.contract.folds import Cut, Folds
+from kafeat.jobs.fit.messages import SILENT
+from kafeat.jobs.fit.predictor import (
+    LabelledRows,
+    PredictorJob,
+    fit_predictor,
+    labelled_rows,
+    parts_of,
+    row_streams,
+)
+from kafeat.jobs.fit.sample import RowChoice, SampledFit, TrainingData
+from kafeat.maths.task import joined
+from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.environment import count_jobs
+
+
+class RowRule(NamedTuple):
+    """The rows to learn from, and the rows to score on. No row is both, and some may be neither."""
+
+    learned: RowChoice
+    scored: RowChoice
+
+    @classmethod
+    def of_cut(cls, cut: Cut, folds: Folds, seed: int) -> RowRule:
+        """Return the rule by which the rows of one part are scored on."""
+        return cls(rows_in(cut.train, folds, seed), rows_in([cut.held], folds, seed))
+
+
+def rows_in(kept: Collection[int], folds: Folds, seed: int) -> RowChoice:
+    """Return the choice of the rows in these parts."""
+    return lambda numbers, keys: np.isin(parts_of(folds, seed, numbers, keys), list(kept))
+
+
+def map_of_rows(
+    sampled: SampledFit, job: PredictorJob, learned: RowChoice
+) -> tuple[FeatureMap, PredictorJob]:
+    """Fit a map that sees only these rows; return it, and the job of a predictor that learns from all of them.
+
+    `sampled` is the sample for the map, all of whose rows are among them.
+    """
+    data, jobs = job.data.of_rows(learned), count_jobs(job.jobs)
+    fm = sampled.learn(with_mean=False, all_rows=row_streams(sampled.config, data), jobs=jobs)
+    return fm, replace(job, data=data, folds=Folds.by(sampled.keys), listener=SILENT)
+
+
+def predicted(sampled: SampledFit, job: PredictorJob, rule: RowRule) -> tuple[FeatureMap, LabelledRows]:
+    """Fit map and predictor on the rows to learn from; return them, and what they predict of the rows to score on."""
+    fm = fit_predictor(*map_of_rows(sampled, job, rule.learned))
+    return fm, results_of(job.data.of_rows(rule.scored), fm, job.jobs, "predictions")
+
+
+def results_of(data: TrainingData, fm: FeatureMap, jobs: int | None, what: What = "features") -> LabelledRows:
+    """Return the features, or the predictions, of all rows that take part, and what is known of them."""
+    starts, taken, results, labels, weights, keys = zip(
+        *labelled_rows(data, fm, count_jobs(jobs), what), strict=True
+    )
+    return LabelledRows(
+        starts[0],
+        np.concatenate(taken),
+        np.concatenate(results),
+        joined(labels),
+        None if data.weight is None else np.concatenate(weights),
+        None if fm.config.split_by is None else np.concatenate(keys),
+    )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
+from urllib.parse import unquote
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
 from kafeat.io.formats import format_of_part, suffix_of
@@ -16,6 +19,10 @@ from kafeat.io.storage.location import parse_location, read_json
 from kafeat.io.storage.object_store import is_remote, scheme_only
 
 MANIFEST = "_kafeat.json"
+
+
+Keys: TypeAlias = tuple[tuple[str, str, int | float | str | None], ...]
+"""Names, Arrow types and values of the columns that the folders of a part name, such as year=2024."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,7 @@ class Part:
     bytes: int
     stamp: str
     only: tuple[int, int] | None = None
+    keys: Keys = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,33 @@ def find_parts(location: Location) -> Parts:
         folder, pattern = _fixed(location)
         if folder.kind() == "folder":
             parts = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
-    return Parts(location, folder, tuple(sorted(parts, key=lambda part: part.name)), pattern)
+    return Parts(location, folder, tuple(_with_keys(sorted(parts, key=lambda part: part.name))), pattern)
+
+
+_WHOLE, _NUMBER, _HIVE_NULL = (
+    r"-?(?:0|[1-9][0-9]{0,17})",
+    r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?",
+    "__HIVE_DEFAULT_PARTITION__",
+)
+
+
+def _with_keys(parts: list[Part]) -> Iterator[Part]:
+    """Yield the parts with the keys that the folders of all name: numbers, if all values of one are, or text."""
+    pairs = [[folder.partition("=") for folder in part.name.split("/")[:-1]] for part in parts]
+    every = [{unquote(key): unquote(value) for key, sign, value in one if key and sign} for one in pairs]
+    kinds = dict[str, str]()
+    for key in every[0] if every else ():
+        words = [keys[key] for keys in every if keys.get(key, _HIVE_NULL) != _HIVE_NULL]
+        if words and all(key in keys for keys in every):
+            whole, numbers = (all(re.fullmatch(form, word) for word in words) for form in (_WHOLE, _NUMBER))
+            kinds[key] = "int64" if whole else "double" if numbers else "string"
+    read = {"int64": int, "double": float, "string": str}
+    for part, keys in zip(parts, every, strict=True):
+        typed = [
+            (key, kind, None if keys[key] == _HIVE_NULL else read[kind](keys[key]))
+            for key, kind in kinds.items()
+        ]
+        yield replace(part, keys=tuple(typed))
 
 
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:

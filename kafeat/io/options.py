@@ -18,6 +18,7 @@ from kafeat.io.storage.base import Location, StandardStream
 
 if TYPE_CHECKING:
     from kafeat.io.columns.dialect import Asked, Dialect
+    from kafeat.io.data_set import Keys
     from kafeat.io.readers.base import Reader
 
 
@@ -246,11 +247,12 @@ class InputOptions:
         stamp: str | None = None,
         seen: Sequence[str] | None = None,
         fitted: Dialect | None = None,
+        keys: Keys = (),
     ) -> Reader:
         """Open a file or a data set; a file whose stamp is no longer `stamp` is refused.
 
         With `seen`, the rows of a pipe are given as they come, once there are values of these columns. `fitted` is the
-        dialect of a model, which holds where options and the file say nothing else.
+        dialect of a model, which holds where options and the file say nothing else; `keys` are columns of one value.
         """
         from kafeat.io.data_set import is_data_set, list_parts
 
@@ -260,7 +262,7 @@ class InputOptions:
             parts = list_parts(place, self.input_format).parts
             opened: Reader = DatasetReader(str(place), parts, partial(self.open_file, fitted=fitted))
         else:
-            opened = self.open_file(place, stamp, seen, fitted)
+            opened = self.open_file(place, stamp, seen, fitted, keys)
         return opened if self.limit is None else opened.limited(self.limit)
 
     def open_file(
@@ -269,6 +271,7 @@ class InputOptions:
         stamp: str | None = None,
         seen: Sequence[str] | None = None,
         fitted: Dialect | None = None,
+        keys: Keys = (),
     ) -> Reader:
         """Open a file, an object or standard input, with all rows. Arrow on standard input is recognised.
 
@@ -278,6 +281,7 @@ class InputOptions:
             entry = place.entry()
             stamp = None if entry is None else entry.stamp
         reader = self._reader(place, seen, fitted)
+        reader.add_keys(keys)
         reader.origin = None if stamp is None else (place, stamp)
         return reader
 

@@ -16,6 +16,7 @@ from kafeat.contract.tile import InputRows, dense, stacked
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Table
+from kafeat.io.data_set import Keys
 from kafeat.io.formats import FORMATS, Format, spelled
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
@@ -146,7 +147,13 @@ class Reader(Table, ABC):
     """Metadata that kafeat has written to the file, such as `map`, the SHA-256 of the map."""
     format: Format
     """Format of a file or of the first part of a data set."""
+    keys: Mapping[str, pa.Scalar] = MappingProxyType({})
+    """Columns of one value, which the folders of a part name. They are the last ones."""
     _place: Location
+
+    def add_keys(self, keys: Keys) -> None:
+        """Add columns of one value, but not those that the file itself has; formats without names have none."""
+        return
 
     @property
     def rereadable(self) -> bool:

@@ -19,11 +19,12 @@ from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect, check_delimiter
 from kafeat.io.columns.fields import indices_of
+from kafeat.io.data_set import Keys
 from kafeat.io.formats import delimiter_of
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
 from kafeat.io.readers.csv_sniff import found_delimiter, inferred, sniff, typed
-from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
+from kafeat.io.readers.table import Broken, KeyedReader, TableChunk, TakePassthrough, cut
 from kafeat.io.readers.text_stream import HEAD, LOOK, HashingStream, TextInput, TextReader
 from kafeat.io.storage.base import Location
 
@@ -31,7 +32,7 @@ from kafeat.io.storage.base import Location
 _TABS = ("\\t", "tab")
 
 
-class UntypedReader(TextReader):
+class UntypedReader(TextReader, KeyedReader):
     """A reader of text in which every value is text, and is converted to numbers by the worker.
 
     So the row of an invalid value is known, a passthrough column is copied as it is, and a pipe is read only once.
@@ -67,7 +68,11 @@ class UntypedReader(TextReader):
         where = [len(features) + kept.index(i) if i in kept else features.index(i) for i in passthrough]
         take_passthrough = self._take_passthrough(where, keep, typed_passthrough) if passthrough else None
         broken: Broken = {}
-        for start, table in cut(self._pieces(indices, broken if set_aside else None), height):
+
+        def read(own: list[int]) -> Iterator[pa.RecordBatch | None]:
+            return self._pieces(own, broken if set_aside else None)
+
+        for start, table in cut(self._with_keys(indices, read), height):
             above, rows = start % height, table.num_rows
             yield TableChunk(
                 self.location, start, rows, columns, table, take_passthrough, broken, above=above,
@@ -86,7 +91,9 @@ class UntypedReader(TextReader):
     def coding(self, names: Iterable[str]) -> Self:
         """Return a view that reads these columns of labels and weights as features are read, by their dialects."""
         view = copy(self)
-        view._types, view._meant = {}, self._meant | set(names)
+        own = len(self.fields) - len(self.keys)
+        view._types = {index: kind for index, kind in self._types.items() if index >= own}
+        view._meant = self._meant | set(names)
         return view
 
     def _dialect(self, index: int) -> Dialect | None:
@@ -98,7 +105,15 @@ class UntypedReader(TextReader):
             raise self.refusal(field.name, field.problem)
         return field.dialect
 
+    def add_keys(self, keys: Keys) -> None:
+        super().add_keys(keys)
+        own = len(self.fields) - len(self.keys)
+        self._types |= {own + i: value.type for i, value in enumerate(self.keys.values())}
+        self.keys = {name: value.cast(pa.string()) for name, value in self.keys.items()}
+
     def first_texts(self, name: str) -> Sequence[str]:
+        if name in self.keys:
+            return (self.keys[name].as_py() or "",)
         return self._texts(indices_of(self, [name])[0])
 
     def _type(self, index: int) -> pa.DataType:
@@ -192,7 +207,7 @@ class CsvReader(UntypedReader):
     def _reader(
         self, text: CheckedText, indices: list[int], ragged: WrongWidthRows | None
     ) -> pa_csv.CSVStreamingReader:
-        names = [str(i) for i in range(len(self.fields))]
+        names = [str(i) for i in range(len(self._sniffed.fields))]
         return pa_csv.open_csv(
             pa.PythonFile(text, mode="r"),
             # One thread is as fast here, and only then Arrow counts the rows in its errors.

@@ -15,7 +15,6 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.data_set import Part
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.storage.base import Location
 from kafeat.types import Array
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
 EDGE = 1 << 16
 """Bytes at each end of a part that the digest of the data set covers."""
-OpenFile = Callable[[Location, str], Reader]
-"""Opens a file that has a stamp."""
+OpenFile = Callable[..., Reader]
+"""Opens a file at a location that has a stamp, with keys."""
 
 
 class DatasetReader(Reader):
@@ -47,7 +46,7 @@ class DatasetReader(Reader):
             self.fields = first.fields
 
     def _part(self, part: Part) -> Reader:
-        return self._open_file(part.location, part.stamp)
+        return self._open_file(part.location, part.stamp, keys=part.keys)
 
     def _first(self) -> Reader:
         """Open the first part with rows, as a part without rows shows no types. If none has rows, open the first."""
@@ -76,6 +75,8 @@ class DatasetReader(Reader):
 
     def first_texts(self, name: str) -> Sequence[str]:
         with self._first() as first:
+            if name in first.keys:
+                return [str(value) for part in self._parts for key, _, value in part.keys if key == name]
             return first.first_texts(name)
 
     def coding(self, names: Iterable[str]) -> Self:

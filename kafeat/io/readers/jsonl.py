@@ -18,6 +18,7 @@ from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect
 from kafeat.io.columns.fields import Field, indices_of, listed
+from kafeat.io.data_set import Keys
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv import UntypedReader
 from kafeat.io.readers.csv_sniff import JsonNumber, guessed, inferred
@@ -86,6 +87,10 @@ class JsonlReader(UntypedReader):
             advice = "" if problems[0].startswith("key") else "; jq -c writes an object a line"
             raise DataError(f"{self.location}: {spell_row(0)}: {problems[0]}{advice}")
         return rows
+
+    def add_keys(self, keys: Keys) -> None:
+        super().add_keys(keys)
+        self._values += [[]] * len(self.keys)
 
     def expect(self, absent: Sequence[str]) -> None:
         if not self._whole:

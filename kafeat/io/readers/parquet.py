@@ -92,7 +92,7 @@ class ParquetReader(ArrowReader):
         plain = {
             field.name for field in schema if is_text(field.type) and not pa.types.is_dictionary(field.type)
         }
-        texts = plain.intersection(names)
+        texts = plain.intersection(names).difference(self.keys)
         if texts <= self._coded:
             return self
         view = copy(self)

@@ -29,6 +29,7 @@ from kafeat.io.columns.numbers import (
     to_numbers,
 )
 from kafeat.io.columns.times import spell_time_problem, to_seconds
+from kafeat.io.data_set import Keys
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.location import parse_json
 from kafeat.types import Array, Floats, Mask
@@ -182,10 +183,50 @@ def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
 PEEK = 1024
 
 
-class ArrowReader(Reader):
+class KeyedReader(Reader):
+    """A reader of Arrow record batches, to which columns of one value may be added."""
+
+    def add_keys(self, keys: Keys) -> None:
+        known = {field.name for field in self.fields}
+        if not self.positional:
+            self.keys = {
+                name: pa.scalar(value, pa.type_for_alias(kind))
+                for name, kind, value in keys
+                if name not in known
+            }
+            added = (field_from(pa.field(name, value.type), None) for name, value in self.keys.items())
+            self.fields = (*self.fields, *added)
+
+    def _with_keys(
+        self, indices: list[int], read: Callable[[list[int]], Iterator[pa.RecordBatch | None]]
+    ) -> Iterator[pa.RecordBatch | None]:
+        """Yield the batches of the columns at `indices`, of which `read` has those of the file."""
+        names = [self.fields[index].name for index in indices]
+        if self.keys.keys().isdisjoint(names):
+            yield from read(indices)
+            return
+        own = [index for index, name in zip(indices, names, strict=True) if name not in self.keys] or [0]
+        for batch in read(own):
+            if batch is not None:
+                columns = [
+                    pa.repeat(self.keys[name], batch.num_rows)
+                    if name in self.keys
+                    else batch.column(own.index(index))
+                    for index, name in zip(indices, names, strict=True)
+                ]
+                batch = pa.RecordBatch.from_arrays(columns, names)
+            yield batch
+
+
+class ArrowReader(KeyedReader):
     """A reader of a typed table that comes in record batches."""
 
     schema: pa.Schema
+
+    def add_keys(self, keys: Keys) -> None:
+        super().add_keys(keys)
+        for name, value in self.keys.items():
+            self.schema = self.schema.append(pa.field(name, value.type))
 
     @abstractmethod
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
@@ -215,6 +256,8 @@ class ArrowReader(Reader):
 
     def _peek(self, index: int) -> Iterable[pa.Scalar]:
         """Return the first values of a column."""
+        if self.schema.field(index).name in self.keys:
+            return (self.keys[self.schema.field(index).name],)
         batch = next(self.pieces([index], PEEK), None)
         return () if batch is None else batch.column(0)
 
@@ -233,7 +276,9 @@ class ArrowReader(Reader):
         indices = list(dict.fromkeys([*features, *passthrough]))
         where = [indices.index(i) for i in passthrough]
         take_passthrough = (lambda table, _start: table.select(where)) if passthrough else None
-        for start, table in cut(self.pieces(indices, height), height, self.first):
+        for start, table in cut(
+            self._with_keys(indices, lambda own: self.pieces(own, height)), height, self.first
+        ):
             yield TableChunk(self.location, start, table.num_rows, columns, table, take_passthrough)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:

@@ -146,6 +146,7 @@ def _outcome(task: PartTask) -> Outcome:
         hashed=True,
         only=part.only,
         stamp=part.stamp,
+        keys=part.keys,
     )
     rejects = None if rules.rejects is None else rules.rejects.entry()
     return Outcome(record_of(part, done, rejects), None, this_environment())

@@ -47,7 +47,7 @@ def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
     """Return why the request cannot be met for a part; None if it can be, or if the file cannot be read."""
     format = format_of(LocalPath(part.name), request.writing.format)
     try:
-        opened = request.reading.open_file(part.location, part.stamp, fitted=request.fitted)
+        opened = request.reading.open_file(part.location, part.stamp, fitted=request.fitted, keys=part.keys)
     except UsageError as error:
         return error
     except (KafeatError, OSError, MemoryError):

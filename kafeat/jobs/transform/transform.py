@@ -12,6 +12,7 @@ from kafeat._version import __version__
 from kafeat.errors import InvalidValueError
 from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
+from kafeat.io.data_set import Keys
 from kafeat.io.formats import Format, format_of
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
@@ -51,6 +52,7 @@ def transform_file(
     hashed: bool = False,
     only: tuple[int, int] | None = None,
     stamp: str | None = None,
+    keys: Keys = (),
 ) -> TransformResult:
     """Write the features of every row of `source` to `target`, in order; the file is written completely or not at all.
 
@@ -58,12 +60,13 @@ def transform_file(
     each finished chunk. `only` holds the first row to transform and the one
     after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
+    `keys` are columns of one value.
     """
     format = format_of(target, job.writing.format)
     started = time.perf_counter()
     job.rules.check(job.fm)
     seen, fitted = _columns_to_see(job, source, target, format), job.fm.columns.features[0].dialect
-    with job.reading.open(source, stamp, seen, fitted) as opened:
+    with job.reading.open(source, stamp, seen, fitted, keys) as opened:
         if only is not None:
             opened = opened.select_rows(*only)
         stream = OpenTransform(job, opened, format)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -13,13 +14,14 @@ from kafeat.contract.name_patterns import expand
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
-from kafeat.io.columns.times import LEAST_TIMES, are_days, guess_dates, unread_times
+from kafeat.io.columns.times import LEAST_TIMES, are_days, guess_dates, parse_time, unread_times
 from kafeat.io.columns.values import numbers_or_text
 from kafeat.io.readers.base import Reader
 from kafeat.maths.task import class_numbers
 from kafeat.registry import build_step
 from kafeat.types import Array
 
+_LONGEST_EXAMPLE = 30
 LOOK = 2000
 """Rows that are looked at to tell categories from words, ids and times."""
 MIN_FREQUENCY = 0.01
@@ -79,7 +81,7 @@ class Look:
     """A feature column in the first rows: `rows` rows have a value, `missing` have none, `distinct` is None of lists.
 
     One without a `reading` is left out for a `reason`. `repeats` is true for text with many values that stand in
-    several rows.
+    several rows. `example` is the first value as it is read.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Look:
     reading: Reading | None = "numbers"
     reason: str = ""
     repeats: bool = False
+    example: str = ""
 
 
 @dataclass(frozen=True)
@@ -244,12 +247,27 @@ def _look(field: Field, column: Any, source: Reader) -> Look:
     words, numbers = class_numbers(present)
     n, missing = len(present), len(values) - len(present)
     if field.kind != "text":
-        return Look(field.name, known, n, missing, len(words), **_plainly(field, source))
+        plain = _plainly(field, source)
+        example = _example(present, plain["reading"], source)
+        return Look(field.name, known, n, missing, len(words), **plain, example=example)
     counts = np.bincount(numbers)
     reading, reason = _reading(words.tolist(), counts, len(values), source)
+    example = _example(present, reading, source)
     few, many = (share * n for share in _IDS)
     repeats = reading not in ("times", "texts") and n >= _LEAST_ROWS and few <= len(counts) <= many
-    return Look(field.name, known, n, missing, len(words), reading, reason, repeats)
+    return Look(field.name, known, n, missing, len(words), reading, reason, repeats, example)
+
+
+def _example(present: Array, reading: Reading | None, source: Reader) -> str:
+    """Return the first value as it is read; the time of a text in ISO 8601."""
+    text = str(present[0]).strip() if len(present) else ""
+    if reading == "times" and present.dtype.kind != "M" and text:
+        dialect = replace(
+            source.asked.dialect, dates=guess_dates([*map(str, present[:LOOK])], source.asked).form
+        )
+        seconds = parse_time(text, dialect)[0]
+        return text if math.isnan(seconds) else str(np.datetime64(int(seconds), "s"))
+    return text if len(text) <= _LONGEST_EXAMPLE else f"{text[:_LONGEST_EXAMPLE]}…"
 
 
 def _plainly(field: Field, source: Reader) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def _described(look: Look, labelled: bool) -> str:
     figures = [look.type]
     if look.distinct is not None:
         figures += [f"{look.distinct:,} different", *([f"{look.missing:,} missing"] if look.missing else [])]
+    figures += [f"such as {look.example}"] if look.example else []
     reading = "categories" if look.reading == "many" and not labelled else look.reading
     done = f"left out: {look.reason}" if reading is None else _DONE[reading]
     done += f"; it {look.reason}" if reading is not None and look.reason else ""

@@ -153,17 +153,19 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, tm
     text = run("config --for x.parquet --label y", cwd=tmp_path).stdout
     said = " ".join(text.replace("\n#", " ").split())
     assert "A config to start from for x.parquet, by its first 2,000 rows." in said
-    assert "size: double, 2,000 different -> kept as numbers" in said
+    assert f"size: double, 2,000 different, such as {table['size'][0]} -> kept as numbers" in said
     assert (
-        "id: string, 2,000 different -> left out: 2,000 different values in the first 2,000 rows, few words: an id"
-        in said
+        "id: string, 2,000 different, such as row 0 -> left out: 2,000 different values in the first 2,000 rows, "
+        "few words: an id" in said
     )
     assert "empty: double, 0 different, 2,000 missing -> left out: no values" in said
     assert "vector: fixed_size_list -> kept as numbers" in said
     assert "bytes: binary -> left out: neither numbers, text nor times" in said
     assert "y: left out, as it is the label" in said
     for name, reading in (("town", "one_hot"), ("note", "text"), ("when", "date_parts"), ("shop", "target")):
-        assert re.search(rf"{name}: string, [\d,]+ different(, [\d,]+ missing)? -> {reading}", said)
+        assert re.search(
+            rf"{name}: string, [\d,]+ different(, [\d,]+ missing)?, such as [^>]+ -> {reading}", said
+        )
     (tmp_path / "x.yaml").write_text(text)
     assert run("config --check x.yaml", cwd=tmp_path).stdout.startswith("x.yaml: valid: union, ")
     done = run("fit --config x.yaml x.parquet x.joblib --label y", cwd=tmp_path)

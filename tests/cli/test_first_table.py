@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 
 import numpy as np
@@ -161,3 +162,22 @@ def test_the_next_lines_work_for_new_rows(tuned, run, tmp_path):
     run(*shlex.split(predict), cwd=tmp_path)
     found = np.loadtxt(tmp_path / "predictions.csv", skiprows=1)
     np.testing.assert_allclose(found, [2.5, 14.0], atol=0.6)
+
+
+def test_a_starting_config_shows_a_value_of_each_column_as_it_is_read(run, tmp_path):
+    (tmp_path / "mine.csv").write_text(
+        "a;b;c;d;e;f;y\n" + rows(
+            [f"{1 + i}.234,50 €" for i in range(9)], [f"0{1 + i} Jan 2012" for i in range(9)], [f"2020010{1 + i}" for i in range(9)],
+            ["\\N", *"12345678"], [f"({i + 5})" for i in range(9)], ["x"] * 9, list("123456789"),
+        )
+    )  # fmt: skip
+    text = run("config --for mine.csv --label y", cwd=tmp_path).stdout
+    for name, value in {
+        "a": "1234.5",
+        "b": "2012-01-01T00:00:00",
+        "c": "2020-01-01T00:00:00",
+        "d": "1.0",
+        "e": "-5",
+        "f": "x",
+    }.items():
+        assert re.search(rf"#   {name}: .*, such as {re.escape(value)} -> ", text), text

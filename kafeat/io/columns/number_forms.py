@@ -30,6 +30,8 @@ _LEAST_LARGE = 3
 """So many numbers with one mark before three digits, beside whole ones below 1,000, have thousands separators."""
 _SOME = 100
 _OTHER = {",": ".", ".": ","}
+_BROKEN = "\ufffd"
+"""Stands for bytes that are no text."""
 
 
 class NumberForm(NamedTuple):
@@ -73,13 +75,19 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     count = sum(counts[word.text] for word in taken)
     if 2 * count <= len(values):
         return None
-    if unit and (count < len(values) or not all(word.known for word in taken)):
+    if unit and not all(word.known for word in taken):
         others = counts.keys() - {word.text for word in taken}
         if count < _NEARLY_ALL * len(values) or any(word.core[0] == "0" != word.core for word in taken):
             return None
         but = f", {min(others)[:40]!r} is not" if others else ""
         note = f"values such as {taken[0].text[:40]!r} are no numbers{but}; --unit {unit!r} reads them as numbers"
         return NumberForm(asked.dialect, note=note)
+    if _BROKEN in unit:
+        text = taken[0].text
+        problem = (
+            f"expected UTF-8 text, got other bytes in {text!r}: --encoding cp1252 reads them, if it is that"
+        )
+        return NumberForm(asked.dialect, problem, taken[0].text)
     form = _separators(taken, asked, bool(unit))
     units = asked.units or ((unit,) if unit else ())
     dialect = replace(
@@ -104,7 +112,9 @@ def _word(text: str, units: Sequence[str]) -> _Word | None:
 def _is_unit(before: str, after: str) -> bool:
     """Return true for a currency, and behind a number for words and signs of units."""
     unit = (before + after).removesuffix(".")
-    if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
+    if any(unicodedata.category(char) == "Sc" or char == _BROKEN for char in unit) or _CURRENCIES.fullmatch(
+        unit
+    ):
         return True
     signs = any(char.isalpha() or char in _UNIT_SIGNS for char in after)
     return signs and not _POWERS.fullmatch(unit) and '"' not in unit

@@ -228,7 +228,9 @@ _FORMS = (
 )  # fmt: skip
 _COMPACT = "%Y%m%d"
 """Digits that are a day: a column has this form only if all its values do, between 1900 and 2100."""
-_COMPACT_DAY = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", re.ASCII)
+_COMPACT_DAY = re.compile(
+    rf"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]){_TIME_OF_DAY}", re.ASCII | re.IGNORECASE
+)
 _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
 """Forms with the same mark twice, by the digits of the year; which of them it is, a number above 12 or 31 tells."""
 _THREE_NUMBERS = re.compile(

@@ -107,7 +107,7 @@ def test_an_encoding_is_named_and_read(tuned):
         [f"{i % 9},5 kg" for i in range(80)], [f"{10 + i % 9}.000 €" for i in range(80)]
     )
     lines = tuned(text, "preis", code=3, encoding="cp1252")
-    assert "--encoding cp1252 reads it" in lines
+    assert "--encoding cp1252 reads them" in lines
     lines, _, found = tuned(text, "preis", "--encoding", "cp1252", encoding="cp1252")
     assert "with units: größe (kg)" in lines
     assert found["score_name"] == "R²"
@@ -165,12 +165,12 @@ def test_the_next_lines_work_for_new_rows(tuned, run, tmp_path):
 
 
 def test_a_starting_config_shows_a_value_of_each_column_as_it_is_read(run, tmp_path):
-    (tmp_path / "mine.csv").write_text(
-        "a;b;c;d;e;f;y\n" + rows(
-            [f"{1 + i}.234,50 €" for i in range(9)], [f"0{1 + i} Jan 2012" for i in range(9)], [f"2020010{1 + i}" for i in range(9)],
-            ["\\N", *"12345678"], [f"({i + 5})" for i in range(9)], ["x"] * 9, list("123456789"),
-        )
-    )  # fmt: skip
+    values = [
+        [f"{1 + i}.234,50 €" for i in range(9)], [f"0{1 + i} Jan 2012" for i in range(9)],
+        [f"2020010{1 + i}" for i in range(9)], ["\\N", *"12345678"], [f"({i + 5})" for i in range(9)], ["x"] * 9,
+        list("123456789"),
+    ]  # fmt: skip
+    (tmp_path / "mine.csv").write_text("a;b;c;d;e;f;y\n" + rows(*values))
     text = run("config --for mine.csv --label y", cwd=tmp_path).stdout
     for name, value in {
         "a": "1234.5",

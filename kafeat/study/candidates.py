@@ -30,7 +30,7 @@ from kafeat.jobs.fit.labels import LabelSummary
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import PredictorJob, row_streams
 from kafeat.jobs.fit.sample import TrainingData
-from kafeat.jobs.fit.search import nested, ridge_predictions
+from kafeat.jobs.fit.search import learn_ridge, nested
 from kafeat.maths.row_sample import row_hashes
 from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
@@ -201,17 +201,13 @@ class ComparedMap:
             )
             summary = LabelSummary() if self.config.learn_all_rows else None
             sampled = read_sample(self.config, rows, listener, summary)
-            predict = (
-                partial(learner.held_out_predictions, penalty=request.penalty)
-                if learner
-                else ridge_predictions
-            )
+            scorer = partial(learner.learn, penalty=request.penalty) if learner else learn_ridge
             streams = row_streams(self.config, rows)
             learn = partial(
                 sampled.learn,
                 final=False,
                 with_mean=False,
-                predict=predict,
+                learner=scorer,
                 task=request.task,
                 all_rows=streams,
             )

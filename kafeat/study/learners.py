@@ -275,19 +275,15 @@ class Learner(ABC):
         training = self.on_rows(inputs, train, truth)
         return training.model(training.search() if penalty is None else penalty)
 
-    def held_out_predictions(
-        self, Z: Floats, labels: Array, train: Folded, task: PredictionTask, penalty: float | None = None
-    ) -> Floats:
-        """Return what the first rows of features Z (n, D), which are in folds, teach about the others."""
-        numbers, n = np.arange(len(Z)), len(train.parts)
-
-        def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
-            yield numbers[rows], Z[rows]
-
-        parts = np.append(train.parts, np.zeros(len(Z) - n, np.intp))  # only those of the first rows count
-        truth = Truth(task, labels, Folded(parts, train.folds))
-        model = self.linear(Inputs(Z.shape[1], blocks), numbers < n, truth, penalty)
-        return model(Z[n:].astype(np.float64))
+    def learn(
+        self, Z: Floats, labels: Array, folded: Folded, task: PredictionTask, penalty: float | None = None
+    ) -> Model:
+        """Learn from features Z (n, D) with labels (n,), which are in folds."""
+        inputs, every = (
+            Inputs(Z.shape[1], lambda rows: iter([(np.flatnonzero(rows), Z[rows])])),
+            np.ones(len(Z), bool),
+        )
+        return self.linear(inputs, every, Truth(task, labels, folded), penalty)
 
 
 class Ridge(Learner):

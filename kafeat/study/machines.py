@@ -171,10 +171,10 @@ class Machines:
 
         Only choosing a map needs this, so its costs do not count.
         """
-        key = subject.raw_key
+        key, known = subject.raw_key, ~self._split.held_out
         if key not in self._raw_validated:
-            self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, validation)[:2])
-        tested = self._tested(subject.features, validation)
+            self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, known, validation)[:2])
+        tested = self._tested(subject.features, known, validation)
         uncertainty = self.scoring.uncertainty(tested)
         return {
             "raw_validation": {"score": self._raw_validated[key]},
@@ -190,18 +190,16 @@ class Machines:
         scored = []
         for name, columns in parts if len(parts) > 1 else ():
             rest = Inputs(subject.features.width - len(columns), partial(_without, subject.features, columns))
-            model = self._learner.linear(rest, self._split.train, self.truth, self._penalty)
-            tested = self.truth.tested(*predictions(model, rest, self._split.test))
+            tested = self._tested(rest, self._split.train, self._split.test)
             score = self.scoring.score(*tested[:2])
             known = score if np.isfinite(score) else None
             scored.append({"part": name, "columns": len(columns), "score_without": known})
         return scored
 
-    def _tested(self, inputs: Inputs, validation: Mask) -> Tested:
-        """Return the predictions and the labels of the rows that maps are chosen on."""
-        model = self._learner.linear(inputs, ~self._split.held_out, self.truth, self._penalty)
-        rows, predicted = predictions(model, inputs, validation)
-        return self.truth.tested(rows, predicted)
+    def _tested(self, inputs: Inputs, train: Mask, test: Mask) -> Tested:
+        """Learn from some rows; return what is predicted of others, and their labels."""
+        model = self._learner.linear(inputs, train, self.truth, self._penalty)
+        return self.truth.tested(*predictions(model, inputs, test))
 
     def _learned(self, inputs: TimedInputs, itemsize: int, train_rows: Mask) -> Learned:
         """Learn from these rows."""

@@ -4,7 +4,6 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -657,7 +656,7 @@ def test_recipes_are_not_fitted_on_the_rows_to_choose_by(monkeypatch):
     inner = candidates.read_sample
 
     def watched(config, rows, *others):
-        held.append(rows.held_out(SimpleNamespace(start=0, rows=200)))
+        held.append(~rows.chosen(np.arange(200), None))
         return inner(config, rows, *others)
 
     monkeypatch.setattr(candidates, "read_sample", watched)
@@ -797,13 +796,13 @@ def test_values_of_validate_are_scored_with_the_learner_that_is_asked_for(rings,
     from kafeat.study.learners import Learner
 
     table, seen = rings[0].drop(["part"]), []
-    inner = Learner.held_out_predictions
+    inner = Learner.learn
 
     def watched(self, *rows, penalty=None):
         seen.append((self.name, penalty))
         return inner(self, *rows, penalty)
 
-    monkeypatch.setattr(Learner, "held_out_predictions", watched)
+    monkeypatch.setattr(Learner, "learn", watched)
     config = {"steps": [{**STEP, "gamma": {"validate": [0.1, 1.0]}}]}
     kafeat.evaluate(data=table, label="y", config=config, learner="linear_svc", penalty=0.5, **FEW)
     assert set(seen) == {("linear_svc", 0.5)}

@@ -5,7 +5,7 @@ import pytest
 
 from kafeat.contract.folds import RANDOM, Folded, RowKeys
 from kafeat.errors import UsageError
-from kafeat.jobs.fit.search import ridge_predictions
+from kafeat.jobs.fit.search import learn_ridge
 from kafeat.maths.scoring import score_for
 from kafeat.maths.task import task_of
 from kafeat.study.learners import Inputs, Truth, predictions, split, unit_scaling_of
@@ -150,10 +150,10 @@ def test_the_ridge_of_a_fit_is_that_of_an_evaluation(ring):
     for keys in (None, RowKeys(np.arange(480.0), True), RowKeys(np.arange(480.0) % 40, False)):
         folded = Folded.of(keys, 480)
         for features, least, most in ((Z, 0.9, 1.0), (X, 0.0, 0.75)):
-            predicted = ridge_predictions(features, truth.labels, folded, truth.task)
+            known = features[:480], truth.labels[:480], folded, truth.task
+            predicted = learn_ridge(*known)(features[480:])
             assert least < usual(truth.task, predicted, truth.labels[480:]) <= most
-            other = learner_of("ridge").held_out_predictions(features, truth.labels, folded, truth.task)
-            np.testing.assert_array_equal(predicted, other)
+            np.testing.assert_array_equal(predicted, learner_of("ridge").learn(*known)(features[480:]))
 
 
 def test_too_many_rows_for_memory_are_refused():

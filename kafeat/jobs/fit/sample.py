@@ -38,7 +38,7 @@ from kafeat.jobs.fit.labels import (
     read_test_rows,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.fit.search import HeldOutPredictions, ridge_predictions, settle
+from kafeat.jobs.fit.search import Learn, learn_ridge, settle
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.row_sample import RowSample, smallest
 from kafeat.maths.task import TaskKind
@@ -323,7 +323,7 @@ class SampledFit:
         *,
         final: bool = True,
         with_mean: bool = True,
-        predict: HeldOutPredictions = ridge_predictions,
+        learner: Learn = learn_ridge,
         task: TaskKind = "auto",
         all_rows: Callable[[Columns, Array], RowStream] | None = None,
         jobs: int = 1,
@@ -331,7 +331,7 @@ class SampledFit:
         """Fit the map on the sample so far, by `jobs` threads. If not `final`, more rows may be read later.
 
         `with_mean` records the mean of the features, for tests of drift, which takes as long as a transform of the
-        sample. `predict` is the learner that scores values of `validate`, and `task` its task if the config has
+        sample. `learner` scores values of `validate`, and `task` its task if the config has
         no predictor. `all_rows` reads all rows, for steps that learn from them; without it they learn from the sample.
         """
         config = self.config
@@ -345,7 +345,7 @@ class SampledFit:
             last = config.predictor
             task = task if last is None else last.task
             task = self.summary.kind if task == "auto" and self.summary and self.summary.rows else task
-            chain, searches = self._chain(sample, listener, predict, task)
+            chain, searches = self._chain(sample, listener, learner, task)
             mean = _feature_mean(chain, sample.X, config, columns) if with_mean else None
         name = printable(parse_location(self.place).name)
         provenance = Provenance(
@@ -370,7 +370,7 @@ class SampledFit:
         )
 
     def _chain(
-        self, sample: Sample, listener: Listener, predict: HeldOutPredictions, task: TaskKind
+        self, sample: Sample, listener: Listener, learner: Learn, task: TaskKind
     ) -> tuple[Chain, list[ChosenParameter]]:
         """Fit the chain on the sample; return it and the searches for its sizes."""
         config = self.config
@@ -389,7 +389,7 @@ class SampledFit:
         if any(step.searches for step in config.map_steps):
             listener.phase("choosing parameters from the data")
         options = config.search or SearchOptions()
-        steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options, predict, task)
+        steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options, learner, task)
         chain = Chain.fit(steps, sample, _stream(config.seed, 1), on_step)
         for fitted in chain.steps:
             for message in fitted.step.fit_warnings(fitted.state):

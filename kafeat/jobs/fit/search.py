@@ -89,6 +89,13 @@ class Subset:
         except InvalidValueError as refused:
             raise InvalidValueError(int(self.rows[refused.row]), refused.column, refused.problem) from None
 
+    @property
+    def labels(self) -> Array:
+        """The labels of the rows."""
+        if self.sample.label is None:
+            raise TypeError("a search by score without a label has to be refused before the fit")
+        return self.sample.label
+
     def features(self, chain: Chain) -> Floats:
         """Return the features of the rows in float64."""
         with self.counted():
@@ -150,26 +157,17 @@ def fit_chain(
         return Chain.fit(steps, train.sample, copy.deepcopy(rng), cache=cache)
 
 
-HeldOutPredictions = Callable[[Floats, Array, Folded, PredictionTask], Floats]
-"""Learn from the first rows of features (n, D) with labels (n,), which are in folds, and predict the others."""
+Learn = Callable[[Floats, Array, Folded, PredictionTask], Callable[[Floats], Floats]]
+"""Learn from features (n, D) with labels (n,), which are in folds; return what predicts (m, k) from features."""
 
 
-def ridge_predictions(
-    Z: Floats, labels: Array, train: Folded, task: PredictionTask, weights: Floats | None = None
-) -> Floats:
-    """Return what ridge on the first n_train rows of features Z (n, D) predicts of the others, (n − n_train, k)."""
-    model = ridge_model(Z, labels, train, task, weights)
-    return model(Z[len(train.parts) :].astype(np.float64))
-
-
-def ridge_model(
-    Z: Floats, labels: Array, train: Folded, task: PredictionTask, weights: Floats | None = None
+def learn_ridge(
+    Z: Floats, labels: Array, folded: Folded, task: PredictionTask, weights: Floats | None = None
 ) -> Callable[[Floats], Floats]:
-    """Return ridge on the first n_train rows of features Z (n, D), as a function of features in float64."""
-    n = len(train.parts)
-    Y = task.targets(labels[:n])
-    ridge = NormalEquations(Z.shape[1], Y.shape[1], folds=train.folds)
-    ridge.add(Z[:n], Y, train.parts, None if weights is None else weights[:n])
+    """Learn by ridge, with the penalty that is best over the folds."""
+    Y = task.targets(labels)
+    ridge = NormalEquations(Z.shape[1], Y.shape[1], folds=folded.folds)
+    ridge.add(Z, Y, folded.parts, weights)
     return ridge.model(ridge.search())
 
 
@@ -190,26 +188,14 @@ class SampleSplit:
         """Fit the chain on the rows to fit on."""
         return fit_chain(recipes, self.train, rng, self.cache)
 
-    def features(self, chain: Chain) -> tuple[Floats, Array]:
-        """Return the features and the labels of the rows to fit on, and after them those of the rows to score on."""
-        of_train, of_test = self.train.sample.label, self.test.sample.label
-        if of_train is None or of_test is None:
-            raise TypeError("a search by score without a label has to be refused before the fit")
-        features = np.concatenate([subset.features(chain) for subset in (self.train, self.test)])
-        return features, np.concatenate([of_train, of_test])
-
     @property
-    def folds(self) -> Folded:
-        """The rows to fit on in folds, to choose a penalty."""
-        return Folded.of(self.train.sample.keys, len(self.train))
+    def labels(self) -> Array:
+        """The labels of the rows to fit on, and after them those of the rows to score on."""
+        return np.concatenate([self.train.labels, self.test.labels])
 
-    def predictions(
-        self, chain: Chain, predict: HeldOutPredictions, kind: TaskKind
-    ) -> tuple[PredictionTask, Floats, Array]:
-        """Return the task, what is predicted of the rows to score on from their features (n, k), and their labels."""
-        features, labels = self.features(chain)
-        task = task_of(labels, kind)
-        return task, predict(features, labels, self.folds, task), labels[len(self.train) :]
+    def model(self, Z: Floats, learn: Learn, task: PredictionTask) -> Callable[[Floats], Floats]:
+        """Return what is learned from features (n, D) of the rows to fit on, as a function of features in float64."""
+        return learn(Z, self.train.labels, Folded.of(self.train.sample.keys, len(self.train)), task)
 
 
 def train_and_test(sample: Sample, rng: np.random.Generator, most_rows: int) -> SampleSplit:
@@ -332,7 +318,7 @@ def settle(
     sample: Sample,
     rng: np.random.Generator,
     options: SearchOptions,
-    predict: HeldOutPredictions,
+    learn: Learn,
     kind: TaskKind,
 ) -> tuple[tuple[Step, ...], list[ChosenParameter]]:
     """Return the steps with a value in the place of every search, and the record of each search.
@@ -348,7 +334,9 @@ def settle(
             )
 
     def score_on(split: SampleSplit, recipes: list[Recipe]) -> float:
-        task, predicted, labels = split.predictions(split.fit(recipes, rng), predict, kind)
+        chain, task, labels = split.fit(recipes, rng), task_of(split.labels, kind), split.test.labels
+        model = split.model(split.train.features(chain), learn, task)
+        predicted = model(split.test.features(chain))
         score = score_for(options.scoring, task.kind)
         if score.needs_probabilities:
             predicted = held_out_probabilities(predicted, task.numbers(labels))

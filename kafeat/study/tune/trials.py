@@ -27,11 +27,12 @@ from kafeat.contract.threads import share_work
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
 from kafeat.io.storage.atomic import naming
 from kafeat.io.storage.files import is_at, lock, write_full
-from kafeat.jobs.fit.search import SampleSplit, ridge_model, ridge_predictions
+from kafeat.jobs.fit.search import SampleSplit, learn_ridge
 from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
 from kafeat.maths.scoring import PROPER, SCORES, SQUARED_ERROR, Score, constant_predictions
 from kafeat.maths.task import PredictionTask
 from kafeat.study.columns import Recipe
+from kafeat.study.costs import timed
 from kafeat.study.importance import HeldOut, Losses, places_of, rows_to_shuffle, score_losses
 from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores
@@ -187,24 +188,28 @@ class Scorer:
     def _on(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> _OnSplit:
         """Return what is predicted on one split."""
         chain = self._fitted(split, number, candidate, size)
-        Z, labels = split.features(chain)
-        started = time.perf_counter()
-        split.test.features(chain)  # rows of the fit may take less
-        row_seconds = (time.perf_counter() - started) / len(split.test)
-        return _OnSplit(self._tested(split, Z, labels, size), chain.n_components, row_seconds, chain.n_bytes)
+        model = self._model(split, split.train.features(chain))
+        Z, seconds = timed(partial(split.test.features, chain))
+        row_seconds, tested = seconds / len(split.test), self._tested(split, model(Z), size)
+        return _OnSplit(tested, chain.n_components, row_seconds, chain.n_bytes)
 
     def _fitted(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Chain:
         recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
         return split.fit(recipes, np.random.default_rng([self._seed, 6, number]))
 
-    def _tested(self, split: SampleSplit, Z: Floats, labels: Array, size: Size) -> Tested:
-        """Return what ridge on features (n, D) of all rows of a split predicts of those held out."""
-        predicted = ridge_predictions(Z, labels, split.folds, self._task, self._weights(labels))
+    def _model(self, split: SampleSplit, Z: Floats) -> Callable[[Floats], Floats]:
+        """Return ridge on features (n, D) of the rows to learn from."""
+        weights = self._weights(split.labels)
+        learn = partial(learn_ridge, weights=None if weights is None else weights[: len(Z)])
+        return split.model(Z, learn, self._task)
+
+    def _tested(self, split: SampleSplit, predicted: Floats, size: Size) -> Tested:
+        """Return what is predicted of the rows that a split holds out, with their labels."""
         keys = split.test.sample.keys
         groups = None if keys is None or keys.ordered else keys.values
         if groups is None and size.splits > size.parts:
             groups = split.test.rows  # resampled together, as some rows are held out more than once
-        return Tested(predicted, labels[len(split.train) :], groups)
+        return Tested(predicted, split.test.labels, groups)
 
     def _weights(self, labels: Array) -> Floats | None:
         return self._task.class_weights(labels) if self._balanced else None
@@ -226,10 +231,13 @@ class Scorer:
         for number, split in enumerate(self._splits(size)):
             with one_blas_thread(linalg=True):
                 chain = self._fitted(split, number, candidate, size)
-                Z, labels = split.features(chain)
+                Z, Z_test = split.train.features(chain), split.test.features(chain)
                 left_out = [("", np.empty(0, np.intp)), *chain.parts] if len(chain.parts) > 1 else []
                 for place, (name, columns) in enumerate(left_out):
-                    without = self._tested(split, np.delete(Z, columns, axis=1), labels, size)
+                    predicted = self._model(split, np.delete(Z, columns, axis=1))(
+                        np.delete(Z_test, columns, axis=1)
+                    )
+                    without = self._tested(split, predicted, size)
                     tested.setdefault((place, name, len(columns)), []).append(without)
         return [
             {"part": name, "columns": n, "score_without": self._outcome(found, size).score}
@@ -246,10 +254,9 @@ class Scorer:
                 rows = np.sort(rng.permutation(len(split.test))[: most - sum(map(len, known))])
                 if len(rows):
                     chain = self._fitted(split, number, candidate, size)
-                    Z, labels = split.features(chain)
-                    model = ridge_model(Z, labels, split.folds, self._task, self._weights(labels))
+                    model = self._model(split, split.train.features(chain))
                     held_out.append((split.test.sample.X[rows], partial(_predictions, chain, model)))
-                    known.append(labels[len(split.train) :][rows])
+                    known.append(split.test.labels[rows])
             return self._losses(places, held_out, np.concatenate(known)) if known else None
 
     def _losses(self, places: dict[str, slice], held_out: list[HeldOut], labels: Array) -> Losses | None:

@@ -202,9 +202,8 @@ def train_and_test(sample: Sample, rng: np.random.Generator, most_rows: int) -> 
     """Return three quarters of the rows to fit on, and the rest."""
     order = _shuffled(sample, rng, most_rows)
     held = min(len(order) // 4, _MOST_HELD_OUT)
-    if sample.keys is None:
-        return SampleSplit.of(sample, order[held:], order[:held])
-    test = sample.keys.select(order).last(held, rng)
+    keys = sample.keys
+    test = np.arange(len(order)) < held if keys is None else keys.select(order).last(held, rng)
     return SampleSplit.of(sample, order[~test], order[test])
 
 

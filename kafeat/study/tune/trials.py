@@ -1,32 +1,22 @@
-"""Score candidates on rows that their maps were not fitted on, and the chosen map on the test rows; weigh columns.
-
-The trials made so far stand in a journal, one JSON object a line, so that a killed search can go on.
-"""
+"""Score candidates on rows that their maps were not fitted on, and weigh columns."""
 
 from __future__ import annotations
 
-import errno
-import json
-import os
-import stat
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from math import ceil
-from types import TracebackType
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import Field, FiniteFloat
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache
 from kafeat.contract.folds import RowKeys, cuts_by
 from kafeat.contract.threads import share_work
-from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
-from kafeat.io.storage.atomic import naming
-from kafeat.io.storage.files import is_at, lock, write_full
+from kafeat.errors import DataError
 from kafeat.jobs.fit.search import SampleSplit, learn_ridge
 from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
 from kafeat.maths.scoring import PROPER, SCORES, SQUARED_ERROR, Score, constant_predictions
@@ -40,7 +30,7 @@ from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.space import Candidate, SearchSpace
 from kafeat.types import Array, Floats
 
-_RESAMPLES = 40
+RESAMPLES = 40
 MOST_ROWS = 6000
 """Rows of a trial in memory."""
 MOST_MAP_ROWS = 40_000
@@ -312,7 +302,7 @@ def outcome_of(
         raise DataError(
             f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
         )
-    resampled = resampled_scores(scoring, task, first, labels, _RESAMPLES, rng, groups)
+    resampled = resampled_scores(scoring, task, first, labels, RESAMPLES, rng, groups)
     return Outcome(
         score=score,
         resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
@@ -345,9 +335,7 @@ def _rows_of_split(table: TunedTable, size: Size, number: int, seed: int) -> tup
     rng = np.random.default_rng([seed, 5, shuffling])
     order, sample = rng.permutation(len(table.labels))[: size.rows], table.sample
     if sample.keys is None:
-        held = len(order) // size.parts
-        test = np.zeros(len(order), dtype=bool)
-        test[part * held : (part + 1) * held] = True
+        test = np.arange(len(order)) // (len(order) // size.parts) == part
         return order[~test], order[test]
     cuts = cuts_by(sample.keys.select(order).shuffled(rng), size.parts)
     train, tested = (order[mask] for mask in cuts[-1 - part % len(cuts)])
@@ -381,131 +369,3 @@ class TestScore(NamedTuple):
     value: float | None
     error: float | None
     rows: int
-
-
-_Run = Callable[[Candidate, Size], Outcome]
-# A file that begins otherwise is no journal, and is left alone.
-_MARK = b'{"kafeat": "tune", "key": '
-
-
-class TrialJournal:
-    """The outcomes of a search, in a file that it has locked. It stays if the search or the writing of its result ends
-    early, and otherwise is removed. `complete` is None until there is a choice.
-
-    With `resume` the outcomes of an earlier search are taken from the file if its key is the same, up to the first
-    damaged line. Without it a file with outcomes is refused.
-    """
-
-    def __init__(self, path: str, key: str, resume: bool, warn: Callable[[str], None]) -> None:
-        self._path, self._known = path, dict[str, Outcome]()
-        self.complete: bool | None = None
-        with naming(path):
-            self._file = os.fdopen(_open(path), "r+b", buffering=0)
-            try:
-                self._begin(_MARK + json.dumps(key).encode() + b"}\n", resume, warn)
-            except BaseException:
-                self._file.close()
-                raise
-
-    def _begin(self, head: bytes, resume: bool, warn: Callable[[str], None]) -> None:
-        if lock(self._file.fileno(), wait=False) is False:
-            raise SystemRefusedError(
-                f"{self._path}: expected a journal that no search writes to, got one in use; wait until that search "
-                "has ended, or name another config"
-            )
-        content = self._file.read()
-        if content and not content.startswith(_MARK):
-            raise _not_ours(self._path)
-        lines = content.splitlines(keepends=True)[1:]
-        if lines and not resume:
-            raise UsageError(
-                f"{self._path}: expected no trials of an earlier search, got {len(lines):,}; go on with them "
-                "(--resume, in Python resume=True), or remove the file to start anew"
-            )
-        same = content.startswith(head)
-        if lines and not same:
-            warn(f"{self._path}: of other data or options; the search starts anew")
-        self._file.truncate(len(head) + self._take(lines, warn) if same else 0)
-        if not same:
-            write_full(self._file, head)
-
-    def _take(self, lines: Sequence[bytes], warn: Callable[[str], None]) -> int:
-        """Take the outcomes of the lines up to the first damaged one; return the bytes of these."""
-        size = 0
-        for line in lines:
-            record = _read(line)
-            if record is None:
-                taken = counted(len(self._known), "trial")
-                warn(f"{self._path}: a line is damaged; the search goes on from {taken} before it")
-                break
-            self._known[record.trial] = record
-            size += len(line)
-        return size
-
-    def remembering(self, run: _Run) -> _Run:
-        """Return a function that takes outcomes from the file, and adds new ones to it."""
-
-        def remembered(candidate: Candidate, size: Size) -> Outcome:
-            name = json.dumps([asdict(candidate), size])
-            if name not in self._known:
-                outcome = self._known[name] = run(candidate, size)
-                with naming(self._path):
-                    write_full(self._file, json.dumps({"trial": name, **asdict(outcome)}).encode() + b"\n")
-            return self._known[name]
-
-        return remembered
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        # The same data would fail again, but the same result may be written elsewhere.
-        useless = self.complete is None and isinstance(error, DataError | UsageError)
-        done = useless if error is not None else self.complete
-        with naming(self._path), self._file:
-            if (done or not self._known) and is_at(self._file.fileno(), self._path):
-                os.unlink(self._path)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Line(Outcome):
-    """An outcome as it is written, with the name of its trial."""
-
-    trial: str
-
-
-_LINE = TypeAdapter(_Line)
-
-
-def _read(line: bytes) -> _Line | None:
-    """Return the outcome of a line, or None for a damaged or incomplete one."""
-    try:
-        record = _LINE.validate_json(line, strict=True)
-    except ValidationError:
-        return None
-    complete = record.columns > 0 and len(record.resampled) == _RESAMPLES and record.score > float("-inf")
-    return record if line.endswith(b"\n") and (complete or record.failure is not None) else None
-
-
-def _open(path: str) -> int:
-    """Open or make a file. A link is refused, as its target may be anything."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        file = os.open(path, flags, 0o666)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise _not_ours(path) from None
-        raise
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise _not_ours(path)
-    return file
-
-
-def _not_ours(path: str) -> UsageError:
-    return UsageError(
-        f"{path}: expected no file of that name, or the journal of a search, got another file; move it, or name "
-        "another config"
-    )

@@ -33,6 +33,7 @@ from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows
 from kafeat.study.tune.choice import Choice, choose, first_choice, with_twice_the_rows
 from kafeat.study.tune.input import check_base, read_table
+from kafeat.study.tune.journal import TrialJournal
 from kafeat.study.tune.notes import commented, comments, notes
 from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.result import DataArguments, Tuning, curve_of, learning_curve_of, table_of
@@ -51,7 +52,6 @@ from kafeat.study.tune.trials import (
     Scorer,
     Size,
     TestScore,
-    TrialJournal,
     constant_score,
     final_size,
     sizes,

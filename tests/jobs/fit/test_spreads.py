@@ -9,7 +9,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import KafeatWarning
-from kafeat.jobs.fit.sample import spread_warnings
+from kafeat.jobs.fit.spreads import spread_warnings
 from kafeat.registry import build_step, samplers, scalers, step_class
 from tests.recipes import small
 

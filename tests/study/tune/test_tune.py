@@ -18,9 +18,10 @@ from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.maths.scoring import SCORES
 from kafeat.study.columns import with_columns
 from kafeat.study.tune.choice import choose
+from kafeat.study.tune.journal import TrialJournal
 from kafeat.study.tune.search import Search
 from kafeat.study.tune.space import RAW, STARTS, Candidate, SearchSpace, seconds_of
-from kafeat.study.tune.trials import Outcome, Size, TrialJournal, final_size, sizes
+from kafeat.study.tune.trials import Outcome, Size, final_size, sizes
 
 X = np.random.default_rng(0).normal(size=(300, 3)) * [1.0, 100.0, 0.01]
 Y = np.sin(2.0 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=300)

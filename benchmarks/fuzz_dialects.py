@@ -129,6 +129,7 @@ def dialect(rng: random.Random) -> Dialect:
     # Without a decimal comma in the file, 1.234 is read as pandas reads it.
     digits = rng.choice(((1,), (2,), (1, 2)) if thousands == "." else ((0,), (1,), (2,), (1, 2), (3,), (3,)))
     encoding = rng.choices(("utf-8", "utf-8-sig", "cp1252", "latin-1", "utf-16"), (14, 4, 2, 1, 1))[0]
+    null = rng.choice(("", *NULLS)) if rng.random() < 0.85 else rng.choice(_OTHER_WORDS)
     unit = "" if rng.random() < 0.6 else rng.choice(_UNITS)
     plain = encoding in ("cp1252", "latin-1")
     return Dialect(
@@ -136,7 +137,7 @@ def dialect(rng: random.Random) -> Dialect:
         decimal=decimal,
         digits=digits,
         thousands="" if plain and thousands in "’\u202f" else thousands,
-        null=rng.choice(("", *NULLS)) if rng.random() < 0.85 else rng.choice(_OTHER_WORDS),
+        null=null,
         date=date,
         clock="" if date == "%s" or rng.random() < 0.2 else rng.choice(_CLOCKS),
         offset=rng.choice(("", "", "Z", "+05:30", "-0400", "local")),
@@ -148,7 +149,7 @@ def dialect(rng: random.Random) -> Dialect:
         unit="" if "€" in unit and encoding == "latin-1" else unit,
         brackets=rng.random() < 0.05,
         minus="-" if plain or rng.random() < 0.9 else "\u2212",
-        told=rng.random() < 0.3,
+        told=null == "-999" or rng.random() < 0.3,  # which is a number
     )
 
 

@@ -73,8 +73,8 @@ class Dialect:
 
     `nulls` are the words for what is missing. `decimal` is a point or a comma. `dates` is the form of times in text,
     as `strftime` has it, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits.
-    One of the `units` stands beside each number, or with `bare` beside some. With `brackets`, (5) is −5. `delimiter`
-    and `encoding` are those of the file.
+    One of the `units` stands beside each number; with `bare` beside some, and a minus may be U+2212. With `brackets`,
+    (5) is −5. `delimiter` and `encoding` are those of the file.
     """
 
     nulls: tuple[str, ...] = NULLS
@@ -106,7 +106,7 @@ class Dialect:
     @property
     def dressed(self) -> bool:
         """True if there are more than digits and a decimal mark in numbers."""
-        return bool(self.thousands or self.units or self.brackets)
+        return bool(self.thousands or self.units or self.bare or self.brackets)
 
     @cached_property
     def separators(self) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import NamedTuple
 
-from kafeat.io.columns.dialect import BLANKS, COMMA, GROUPED, POINT, Asked, Dialect, mark_of
+from kafeat.io.columns.dialect import BLANKS, COMMA, GROUPED, MINUS, POINT, Asked, Dialect, mark_of
 
 _GAP = f"[{BLANKS}]*"
 _CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]+)?"
@@ -60,16 +61,13 @@ class _Word(NamedTuple):
 def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     """Return how a column writes its numbers, or None if most values are no numbers in any form."""
     counts = Counter(value.strip()[:_LONGEST] for value in values)
-    some = list(counts)[:_SOME]
-    if 2 * sum(counts[word] for word in some if len(word) < _LONGEST and _PARTED.fullmatch(word)) <= sum(
-        map(counts.__getitem__, some)
+    some = dict(list(counts.items())[:_SOME])
+    if 2 * max(_shares(map(partial(_word, units=asked.units), some), some).values(), default=0) <= sum(
+        some.values()
     ):
         return None
     words = [word for word in (_word(text, asked.units) for text in counts) if word is not None]
-    shares = Counter[str]()
-    for word in words:
-        shares[word.unit] += counts[word.text]
-    unit = "" if asked.units or not shares else shares.most_common(1)[0][0]
+    unit = "" if asked.units else _shares(words, counts).most_common(1)[0][0]
     taken = [word for word in words if word.unit == unit or word.unit in asked.units]
     taken = [word for word in taken if any(form.fullmatch(word.core) for form in (POINT, COMMA, GROUPED))]
     count = sum(counts[word.text] for word in taken)
@@ -90,10 +88,18 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         return NumberForm(asked.dialect, problem, taken[0].text)
     form = _separators(taken, asked, bool(unit))
     units = asked.units or ((unit,) if unit else ())
-    dialect = replace(
-        form.dialect, units=units, bare=bool(asked.units), brackets=any(word.brackets for word in taken)
-    )
+    bare = bool(asked.units) or (not units and any(MINUS in word.text for word in taken))
+    dialect = replace(form.dialect, units=units, bare=bare, brackets=any(word.brackets for word in taken))
     return form._replace(dialect=dialect)
+
+
+def _shares(words: Iterable[_Word | None], counts: Mapping[str, int]) -> Counter[str]:
+    """Return how many values have each unit; the empty one stands for none."""
+    shares = Counter[str]()
+    for word in words:
+        if word is not None:
+            shares[word.unit] += counts[word.text]
+    return shares
 
 
 def _word(text: str, units: Sequence[str]) -> _Word | None:
@@ -105,10 +111,13 @@ def _word(text: str, units: Sequence[str]) -> _Word | None:
     if (before and after) or (inner and not before) or len(before + after) > _LONGEST_UNIT:
         return None
     known = before + after in units or _is_unit(before, after)
-    code = before and (inner or text[match.start(4) - 1] not in BLANKS)  # B-02 and A1
-    return None if code and not known else _Word(text, core, before + after, known, match[1] is not None)
+    name = before and (
+        inner or " " in before or text[match.start(4) - 1] not in BLANKS
+    )  # B-02, A1, Main Street 5
+    return None if name and not known else _Word(text, core, before + after, known, match[1] is not None)
 
 
+@lru_cache(maxsize=256)
 def _is_unit(before: str, after: str) -> bool:
     """Return true for a currency, and behind a number for words and signs of units."""
     unit = (before + after).removesuffix(".")

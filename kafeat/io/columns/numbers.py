@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafeat.io.columns.dialect import MINUS, USUAL, Dialect
+from kafeat.io.columns.dialect import USUAL, Dialect
 from kafeat.io.columns.fields import Field, Kind
 from kafeat.types import Array, Floats, Mask
 
@@ -134,12 +134,10 @@ def without_nulls(values: pa.Array, dialect: Dialect) -> pa.Array:
 
 def with_points(text: pa.Array, dialect: Dialect) -> pa.Array:
     """Return text with plain numbers for those of the dialect; what is no number of it stays none."""
-    import pyarrow.compute as pc
-
-    if not dialect.dressed:
-        text = pc.replace_substring_regex(text, f"^{MINUS}", "-")
     if dialect.decimal == "." and not dialect.dressed:
         return text
+    import pyarrow.compute as pc
+
     if dialect.dressed:
         groups = "".join(f"\\{group}" for group in range(1, re.compile(dialect.forms).groups + 1))
         number = pc.replace_substring_regex(text, dialect.forms, groups)

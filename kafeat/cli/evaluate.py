@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -17,7 +17,8 @@ from kafeat.errors import DataError, UsageError, without_secrets
 from kafeat.study.request import EvaluationRequest, NamedRecipe
 
 if TYPE_CHECKING:
-    from kafeat.study.records import Report
+    from kafeat.study.evaluation import Evaluation
+    from kafeat.study.records import Record
 
 
 _ALLOWED = (
@@ -194,7 +195,7 @@ def evaluate(
     shown = json_file != "-" and not log.settings.quiet
     if all_rows:
         records = _score(data, values)
-        write_json(json_file, {**source, "records": records})
+        write_json(json_file, {**source, "records": [record.flat() for record in records]})
         for record in records if shown else ():
             show_predictions(record)
         refuse_low_scores(records, min_score, min_coverage)
@@ -209,11 +210,11 @@ def evaluate(
     report = _evaluate(data, experiment, values)
     write_json(json_file, {**source, **report})
     if shown:
-        show(report, values["scoring"], details or max_error is not None)
-    gate(report, max_error, min_score)
+        show(report.report, values["scoring"], details or max_error is not None)
+    gate(report.report, max_error, min_score)
 
 
-def _score(data: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _score(data: str, values: Mapping[str, Any]) -> list[Record]:
     """Score the predictions of finished models on all rows."""
     from kafeat.study.scores import score_predictions
 
@@ -232,7 +233,7 @@ def _score(data: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
     )
 
 
-def _evaluate(data: str, experiment: str | None, values: dict[str, Any]) -> Report:
+def _evaluate(data: str, experiment: str | None, values: dict[str, Any]) -> Evaluation:
     """Evaluate models, the recipes of --config and those of the experiment."""
     from kafeat.cli.progress import progress
     from kafeat.study.evaluate import evaluate as job
@@ -243,8 +244,7 @@ def _evaluate(data: str, experiment: str | None, values: dict[str, Any]) -> Repo
             "evaluate: expected --model MODEL, --config CONFIG.yaml or --experiment NAME, got none of them"
         )
     with progress("evaluate") as announce, expected:
-        results = job(data=data, config=recipes, say=announce.phase, listener=log.listener(), **values)
-    return cast("Report", results)
+        return job(data=data, config=recipes, say=announce.phase, listener=log.listener(), **values)
 
 
 def _drop_idle_defaults(values: dict[str, Any], experiment: str | None) -> None:

@@ -6,8 +6,8 @@ Texts fold, less important columns are dropped, and numbers are never cut.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from rich.box import HEAVY_HEAD, SIMPLE_HEAD
 from rich.cells import cell_len
@@ -16,7 +16,8 @@ from rich.table import Table
 from kafeat.cli import log
 from kafeat.maths.scoring import SCORES, scores_of
 from kafeat.study.recommendation import answer, choose
-from kafeat.study.records import FlatRecord, Report
+from kafeat.study.records import Entries, Record, Report
+from kafeat.study.summary import is_scored
 from kafeat.study.tables import (
     TableColumn,
     caption,
@@ -31,13 +32,13 @@ from kafeat.study.tables import (
 
 def notes(report: Report, details: bool) -> Iterator[str]:
     """Yield the notes: those that qualify scores and errors, and the details of a report with a label."""
-    records, entries = report["records"], report["summary"]
-    labelled = "score_map" in entries[0]
+    records, labelled = report.records, is_scored(report.summaries[0])
     yield from _of_records(records, details or not labelled)
     for which, text in (("raw", "the raw columns"), ("map", "the features"), ("exact", "the exact kernel")):
-        if not all(record.get(f"converged_{which}", True) for record in records):
+        if not all(record.scored.tested.get(which, {}).get("converged", True) for record in records):
             yield f"note: on {text} the solver stopped before it converged: the score may be too low"
-    for reason in dict.fromkeys(one["boosting_left_out"] for one in records if "boosting_left_out" in one):
+    reasons = [one.about["boosting_left_out"] for one in records if "boosting_left_out" in one.about]
+    for reason in dict.fromkeys(reasons):
         yield f"note: gradient boosting is left out: {reason}"
     if details or not labelled:
         yield from _details(report)
@@ -47,35 +48,36 @@ def notes(report: Report, details: bool) -> Iterator[str]:
 
 def _details(report: Report) -> Iterator[str]:
     """Yield the equivalent model of scikit-learn, and ratios of times."""
-    first, entries = report["records"][0], report["summary"]
-    same = first.get("equivalent_model") or first.get("equivalent_map")
-    if same and len(report["records"]) == 1:
-        yield f"the same model of scikit-learn on the features: {same}"
-    if "score_map" in entries[0]:
+    tested, entries = report.records[0].scored.tested, report.summaries
+    same = [tested[which].get("equivalent") for which in ("model", "map") if which in tested]
+    if any(same) and len(report.records) == 1:
+        yield f"the same model of scikit-learn on the features: {next(filter(None, same))}"
+    if is_scored(entries[0]):
         yield from findings(entries, choose(entries) or entries[0])
 
 
-def _of_records(records: Sequence[FlatRecord], errors: bool) -> Iterator[str]:
+def _of_records(records: Sequence[Record], errors: bool) -> Iterator[str]:
     """Yield what each record says about its rows and, with errors, its reference, which others do not repeat."""
     said = set()
     for record in records:
-        if record["rows_seen_in_fit"]:
+        about, name = record.about, record.about["map"]
+        if about["rows_seen_in_fit"]:
             yield (
-                f"note: {record['map']} was fitted on this file, and {record['rows_seen_in_fit']:,} of these rows "
-                "were in the fit sample"
+                f"note: {name} was fitted on this file, and {about['rows_seen_in_fit']:,} of these rows were in the "
+                "fit sample"
             )
-        if record["rows_seen_in_fit"] is None and record["map"] not in said:
-            said.add(record["map"])
-            yield f"note: {record['map']} was fitted on another file; it is unknown whether it saw these rows"
-        if record.get("test_rows_seen_model"):
-            seen = f"{record['test_rows_seen_model']:,}"
+        if about["rows_seen_in_fit"] is None and name not in said:
+            said.add(name)
+            yield f"note: {name} was fitted on another file; it is unknown whether it saw these rows"
+        seen = record.scored.tested.get("model", {}).get("test_rows_seen")
+        if seen:
             yield (
-                f"note: the predictor of {record['map']} may have learned from {seen} of the test rows: "
-                "its scores are of new rows only if it was fitted with the same --split"
+                f"note: the predictor of {name} may have learned from {seen:,} of the test rows: its scores are of new "
+                "rows only if it was fitted with the same --split"
             )
-        if errors and record["reference"] and record["reference"] not in said:
-            said.add(record["reference"])
-            yield f"note: {record['reference']}"
+        if errors and about["reference"] and about["reference"] not in said:
+            said.add(about["reference"])
+            yield f"note: {about['reference']}"
 
 
 # Columns are dropped before texts fold to less than _ENOUGH; texts never fold to less than _LEAST.
@@ -147,15 +149,16 @@ class _Printer:
 
 def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> None:
     """Print the answer, the tables and the notes of an evaluation; `scoring` names scores to show beside."""
-    printer, entries = _Printer(), report["summary"]
-    labelled = "score_map" in entries[0]
+    printer, entries = _Printer(), report.summaries
+    labelled = is_scored(entries[0])
     for line in answer(report):
         printer.line(line, "bold")
     if labelled:
         printer.table(caption(report), score_table(entries, scoring, details))
     if details or not labelled:
-        rows = f"{entries[0]['rows']:,} rows"
-        held = " that were held out" if all(one["rows_seen_in_fit"] == 0 for one in report["records"]) else ""
+        rows = f"{entries[0].about['rows']:,} rows"
+        unseen = all(one.about["rows_seen_in_fit"] == 0 for one in report.records)
+        held = " that were held out" if unseen else ""
         errors = error_table(entries)
         printer.table(
             f"errors of z(x)·z(y) against the exact kernel on {rows}{held}",
@@ -172,52 +175,52 @@ def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> 
         printer.line(note)
 
 
-def _show_promises(printer: _Printer, record: Mapping[str, Any]) -> None:
+def _show_promises(printer: _Printer, about: Entries, model: Entries) -> None:
     """Print coverage, score and calibration beside those of rows that were held out of the fit."""
-    held = record["held_out_model"]
+    held = model["held_out"]
     rows = [
         (f"coverage of {one['level']:.0%}", one["level"], one["coverage"], one["p_value"])
-        for one in record["coverage_model"]
+        for one in model["coverage"]
     ]
     # Both errors of numbers are divided by the variance of the fit, as that of these rows may be another.
-    name = "accuracy" if record["task"] == "classification" else "R² by the variance of the fit"
+    name = "accuracy" if about["task"] == "classification" else "R² by the variance of the fit"
     rows.append((name, held["score"], held["score_here"], held["p_value"]))
     if "calibration_error" in held:
-        here = record["calibration_error_model"], held["calibration_p_value"]
+        here = model["calibration_error"], held["calibration_p_value"]
         rows.append(("calibration error", held["calibration_error"], *here))
     columns = list(zip(*rows, strict=True))
-    printer.table(f"{record['map']}: does it still hold? p is small if these rows are worse", [
+    printer.table(f"{about['map']}: does it still hold? p is small if these rows are worse", [
         TableColumn("", list(map(str, columns[0]))),
         *(TableColumn(title, ["" if one is None else f"{one:z.4f}" for one in column])
           for title, column in zip(("fit", "here", "p"), columns[1:], strict=True)),
     ])  # fmt: skip
     if held.get("calibration_p_value", 1.0) is None:
         printer.line(
-            f"note: {record['map']} was fitted by an older kafeat, which kept too little to tell if the calibration "
+            f"note: {about['map']} was fitted by an older kafeat, which kept too little to tell if the calibration "
             "error got worse: fit it again"
         )
 
 
 def _spelled(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:z.4f}"
+    return "undefined" if value is None or not isfinite(value) else f"{value:z.4f}"
 
 
-def show_predictions(record: Mapping[str, Any]) -> None:
+def show_predictions(record: Record) -> None:
     """Print the scores of the predictions of a finished model."""
-    printer, score = _Printer(), SCORES[record["scoring"]]
-    values = {str(one): record.get(f"{one.name}_model") for one in scores_of(record["task"])}
-    if "calibration_error_model" in record:
-        values["calibration error"] = record["calibration_error_model"]
-    printer.table(f"{record['map']}: predictions of {record['rows_test']:,} rows", [
+    printer, about, tested = _Printer(), record.about, record.scored.tested
+    score, model = SCORES[about["scoring"]], tested["model"]
+    values = {str(one): model[one.name] for one in scores_of(about["task"])}
+    if "calibration_error" in model:
+        values["calibration error"] = model["calibration_error"]
+    printer.table(f"{about['map']}: predictions of {about['rows_test']:,} rows", [
         TableColumn("score", list(values)), TableColumn("value", list(map(_spelled, values.values()))),
     ])  # fmt: skip
-    constant = record["score_constant"]
-    constant = None if constant is None else score.stated(constant)
+    constant = score.stated(tested["constant"]["score"])
     printer.line(f"{score} of the best constant prediction of these rows: {_spelled(constant)}")
-    if "held_out_model" in record:
-        _show_promises(printer, record)
-    if record["test_rows_seen_model"]:
+    if "held_out" in model:
+        _show_promises(printer, about, model)
+    if model["test_rows_seen"]:
         printer.line(
-            f"note: {record['map']} may have learned from {record['test_rows_seen_model']:,} of these rows: it was "
-            "fitted on this file"
+            f"note: {about['map']} may have learned from {model['test_rows_seen']:,} of these rows: it was fitted on "
+            "this file"
         )

@@ -23,8 +23,8 @@ each, with the classes."""
 class MapFigures:
     """The data of one map with one setting, for its first seed."""
 
-    record: Any
-    """The record of the evaluation, of which figures read the map, its setting and numbers."""
+    about: Mapping[str, Any]
+    """Its name as `map`, and its setting."""
     exact: Floats
     approximate: Floats
     """Gram matrices of some rows, (r, r), with similar rows next to each other."""
@@ -35,11 +35,13 @@ class MapFigures:
 
 
 def same_map(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return true if two records are of one map with one setting."""
+    """Return True if both are of one map with one setting."""
     return (one["map"], one["setting"]) == (other["map"], other["setting"])
 
 
-def map_figures(record: Any, K: Floats, Z: Floats, model: ModelFigures | None = None) -> MapFigures:
+def map_figures(
+    about: Mapping[str, Any], K: Floats, Z: Floats, model: ModelFigures | None = None
+) -> MapFigures:
     """Return the data of a map with the exact kernel K (n, n) and the features Z (n, D) of some rows."""
     rng = np.random.default_rng(0)
     some = _in_order(K, rng)
@@ -49,7 +51,7 @@ def map_figures(record: Any, K: Floats, Z: Floats, model: ModelFigures | None = 
     near = np.einsum("ij,ij->i", Z[i], Z[j])
     norms = np.einsum("ij,ij->i", Z, Z)
     return MapFigures(
-        record=record,
+        about=about,
         exact=K[np.ix_(some, some)],
         approximate=Z[some] @ Z[some].T,
         distances=(

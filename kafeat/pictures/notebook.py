@@ -187,9 +187,9 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
     figures = _figures(fm, X, rows)
     axes = new_axes(columns)
     getattr(portraits, portrait)(axes if columns > 1 else axes[0], STYLES[0], figures)
-    relative = figures.record["relative_frobenius"]
     figure: Any = axes[0].figure
-    figure.suptitle(f"{figures.record['map']}: relative error {relative:.3g}", fontsize=10)
+    about = figures.about
+    figure.suptitle(f"{about['map']}: relative error {about['relative_frobenius']:.3g}", fontsize=10)
     return axes
 
 
@@ -208,10 +208,8 @@ def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
     with one_blas_thread(linalg=True):
         K = fm.chain.exact(part, part, dtype)
         Z = run_tiles(fm.chain.bind(dtype), part, dtype).astype(np.float64)
-        record = {
+        about = {
             "map": " -> ".join(fitted.step.kind for fitted in fm.chain.steps),
-            "setting": {},
-            "n_components": fm.chain.n_components,
             "relative_frobenius": relative_frobenius(K, Z),
         }
-        return map_figures(record, K, Z)
+        return map_figures(about, K, Z)

@@ -23,7 +23,7 @@ from kafeat.study.evaluation import Evaluation
 from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.recommendation import recommend, score_of_choice
-from kafeat.study.records import FlatRecord, Report
+from kafeat.study.records import Record, Report
 from kafeat.study.report.document import report_folder
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.study.summary import spell, summarize
@@ -118,7 +118,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
             write_evaluation(asked.report, rows_source.name, result, exhibits)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=3)
-    return Evaluation({**records[0], **result} if len(records) == 1 else result)
+    return Evaluation(result)
 
 
 def _refuse_values(argument: str, column: object) -> None:
@@ -167,7 +167,7 @@ def _records(
     candidates: Sequence[ComparedMap],
     exhibits: list[MapFigures] | None,
     listener: Listener,
-) -> list[FlatRecord]:
+) -> list[Record]:
     """Evaluate every map in every split; if there are several maps, an error names its map."""
     for candidate in candidates:
         candidate.refuse_features(request.reserved)
@@ -181,7 +181,7 @@ def _records(
             named = f"{candidate.spelled}: "
             tell = partial(_tell, request.say, f"{place}{named}")
             try:
-                records.append(evaluator.record(candidate, tell, listener).flat())
+                records.append(evaluator.record(candidate, tell, listener))
             except DataError as error:
                 raise error if len(candidates) == 1 else DataError(f"{named}{error}") from None
     return records
@@ -192,16 +192,11 @@ def _tell(say: Say | None, place: str, step: str) -> None:
         say(f"{place}{step}")
 
 
-def _report(records: list[FlatRecord]) -> Report:
-    """Return the records with their summary and the recommendation."""
-    summary = summarize(records)
-    choice = score_of_choice(records)
-    return {
-        "records": records,
-        "summary": summary,
-        "recommendation": recommend(summary, choice),
-        "score_of_choice": choice,
-    }
+def _report(records: list[Record]) -> Report:
+    """Return the records with their summaries and the recommendation."""
+    summaries, choice = summarize(records), score_of_choice(records)
+    said = recommend(summaries, choice)
+    return Report(records=records, summaries=summaries, recommendation=said, score_of_choice=choice)
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -213,16 +208,14 @@ def _as_list(value: Any) -> list[Any]:
 def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
     """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
     missed = []
-    for entry in report["summary"]:
-        for key, bound, expected, sign in (
-            ("relative_frobenius", max_error, "relative Frobenius error: expected at most", 1.0),
-            ("score_map", min_score, "score of the features: expected at least", -1.0),
+    for entry in report.summaries:
+        error, score = entry.kernel["relative_frobenius"]["mean"], entry.mean("map")
+        for value, bound, expected, sign in (
+            (error, max_error, "relative Frobenius error: expected at most", 1.0),
+            (score, min_score, "score of the features: expected at least", -1.0),
         ):
-            if bound is None:
-                continue
-            value = entry[key]["mean"]
-            if value is None or sign * value > sign * bound:
+            if bound is not None and (value is None or sign * value > sign * bound):
                 got = "none" if value is None else f"{value:.4g}"
-                missed.append(f"{spell(entry)}: {expected} {bound:g}, got {got}")
+                missed.append(f"{spell(entry.about)}: {expected} {bound:g}, got {got}")
     if missed:
         raise GateError("\n".join(missed))

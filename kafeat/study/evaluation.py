@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 from kafeat.study.recommendation import answer
 from kafeat.study.records import Report, Summary, Table
+from kafeat.study.summary import is_scored
 from kafeat.study.tables import error_table, score_table
 
 if TYPE_CHECKING:
@@ -17,8 +18,14 @@ if TYPE_CHECKING:
 class Evaluation(dict[str, Any]):
     """The result of `kafeat.evaluate`: a dict, with a table for notebooks, a data frame, and a plot.
 
-    `docs/reference/json.md` lists its keys. It is an ordinary dict for `json.dump`.
+    `docs/reference/json.md` lists its keys. It is an ordinary dict for `json.dump`. The keys of a single record are at
+    the top too.
     """
+
+    def __init__(self, report: Report) -> None:
+        only = report.records[0].flat() if len(report.records) == 1 else {}
+        super().__init__({**only, **report.flat()})
+        self.report = report
 
     def to_pandas(self) -> Any:
         """Return the means of each map and setting as a data frame of pandas.
@@ -46,7 +53,7 @@ class Evaluation(dict[str, Any]):
         >>> list(found.to_pandas()["n_components"])
         [64, 256]
         """
-        return Table(map(_row, self["summary"])).to_pandas()
+        return Table(map(_row, self.report.summaries)).to_pandas()
 
     def plot(self) -> Axes:
         """Plot scores over columns, with those of the raw columns and the exact kernel; without a label, the errors.
@@ -71,30 +78,30 @@ class Evaluation(dict[str, Any]):
         >>> found.plot().get_xlabel()
         'columns D'
         """
-        summaries: list[Summary] = self["summary"]
+        summaries = self.report.summaries
         with needs_matplotlib():
             from kafeat.pictures.canvas import STYLES
             from kafeat.study.report import comparisons
 
             (axes,) = new_axes()
-        scored = "score_map" in summaries[0]
+        scored = is_scored(summaries[0])
         draw = comparisons.score_over_columns if scored else comparisons.error_over_columns
         draw(axes, STYLES[0], summaries)
         return axes
 
     def _repr_html_(self) -> str:
-        entries: list[Summary] = self["summary"]
-        columns = score_table(entries) if "score_map" in entries[0] else error_table(entries)
+        entries = self.report.summaries
+        columns = score_table(entries) if is_scored(entries[0]) else error_table(entries)
         rows = zip(*(column.cells for column in columns), strict=True)
-        return html_table("; ".join(answer(cast("Report", self))), rows, [column.head for column in columns])
+        return html_table("; ".join(answer(self.report)), rows, [column.head for column in columns])
 
 
 def _row(entry: Summary) -> dict[str, Any]:
     """Return an entry without nested values."""
     row: dict[str, Any] = {}
-    for key, value in entry.items():
+    for key, value in entry.flat().items():
         if key == "setting":
-            row |= {name: value for name, value in entry["setting"].items() if name not in entry}
+            row |= {name: own for name, own in value.items() if name not in entry.about}
         elif isinstance(value, Mapping):
             row |= {key: value["mean"], f"{key}_error": value["standard_error"]}
         else:

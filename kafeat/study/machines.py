@@ -177,8 +177,8 @@ class Machines:
         tested = self._tested(subject.features, known, validation)
         uncertainty = self.scoring.uncertainty(tested)
         return {
-            "raw_validation": {"score": self._raw_validated[key]},
-            "map_validation": {
+            "raw": {"score": self._raw_validated[key]},
+            "map": {
                 "score": self.scoring.score(*tested[:2]),
                 **({} if uncertainty is None else {"score_uncertainty": uncertainty}),
             },

@@ -31,7 +31,7 @@ from kafeat.study.kernel_error import (
 )
 from kafeat.study.learners import Learner, Split, Truth, equivalent_learner, split
 from kafeat.study.machines import Compared, Machines, learner_of
-from kafeat.study.records import Entries, Record
+from kafeat.study.records import Entries, Record, Scored
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.study.scores import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.types import Array, Floats, Mask
@@ -163,18 +163,18 @@ class Evaluator:
         subject = EvaluatedMap(fit.map, self._data, len(rows.test), request, np.flatnonzero(~rows.held_out))
         compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
         measured, K, Z = _of_kernel(subject, X)
-        record = Record(
-            map=_of_map(candidate, fit, subject),
-            rows=self._of_rows(candidate, fit.map, compared, X),
-            kernel=measured,
-        )
+        about = {
+            **_of_map(candidate, fit, subject), **self._of_rows(candidate, fit.map, compared, X),
+            "reference": measured.pop("reference"),
+        }  # fmt: skip
+        record = Record(about=about, kernel={"fit_seconds": fit.seconds, **measured})
         exhibits, figures = self._exhibits, None
-        drawn = exhibits is not None and not any(same_map(one.record, record.map) for one in exhibits)
+        drawn = exhibits is not None and not any(same_map(one.about, about) for one in exhibits)
         if self._machines is not None:
             tell("learning")
             record, figures = self._learned(record, self._machines, candidate, fit, subject, drawn, listener)
         if exhibits is not None and drawn:
-            exhibits.append(map_figures(record.flat(), K, Z, figures))
+            exhibits.append(map_figures(about, K, Z, figures))
         return record
 
     def _learned(
@@ -190,18 +190,19 @@ class Evaluator:
         """Train and test the learner, and the predictor of the map; what columns are worth only if it is `drawn`."""
         check_labels(self._rows, machines.truth, self._request.labels[0])
         compared = machines.compare(subject)
-        scored, parts = self._scored(machines, compared, fit), machines.parts(subject)
         validation = self._rows.validation
+        scored = self._scored(machines, compared, fit)
         if validation is not None:
-            scored |= machines.validated(subject, validation)
+            scored = replace(scored, validation=machines.validated(subject, validation))
         model = self._model(machines, candidate, fit, subject, listener)
         if model is not None:
-            scored["model"] = model.entries
+            scored = replace(scored, tested={**scored.tested, "model": model.entries})
         task = self._of_task(machines, compared, validation)
         losses = self._losses(machines, compared, subject, model) if drawn else None
         if losses is not None:
             task |= named(losses)
-        return replace(record, task=task, scored=scored, parts=parts), model and model.figures
+        record = replace(record, about={**record.about, **task}, scored=scored, parts=machines.parts(subject))
+        return record, model and model.figures
 
     def _losses(
         self, machines: Machines, of: Compared, subject: EvaluatedMap, model: ScoredModel | None
@@ -263,32 +264,32 @@ class Evaluator:
             "task": task.kind, "classes": None if task.classes is None else len(task.classes),
             "learner": request.learner, "scoring": scoring.first.name,
             "rows_train": int(self._rows.train.sum()), "rows_test": int(self._rows.test.sum()),
+            "rows_exact": min(int(self._rows.train.sum()), request.exact_rows),
+            "rows_test_exact": len(of.exact.tested[1]),
             **({} if validation is None else {"rows_validation": int(validation.sum())}),
             **({"boosting_left_out": of.boosting} if isinstance(of.boosting, str) else {}),
         }  # fmt: skip
 
-    def _scored(self, machines: Machines, of: Compared, fit: Fit) -> dict[str, Entries]:
+    def _scored(self, machines: Machines, of: Compared, fit: Fit) -> Scored:
         """Return the scores and the costs of the learner on all its inputs, and of boosting."""
-        rows, request, scoring, labels = self._rows, self._request, machines.scoring, machines.truth.labels
+        scoring, labels, train = machines.scoring, machines.truth.labels, self._rows.train
         # A model was fitted before, at no cost here.
-        fit_seconds = fit.seconds or 0.0
-        penalty = of.features.trained.model.penalty
-        return {
-            "constant": scoring.of_constant(labels[rows.train], labels[rows.test]),
+        fit_seconds, penalty = fit.seconds or 0.0, of.features.trained.model.penalty
+        tested = {
+            "constant": scoring.of_constant(labels[train], labels[self._rows.test]),
             "raw": of.raw.entries(),
             "map": {
                 **of.features.entries(fit_seconds), "transform_seconds": of.features.making_seconds,
-                "equivalent": equivalent_learner(request.learner, scoring.task.kind, penalty),
+                "equivalent": equivalent_learner(self._request.learner, scoring.task.kind, penalty),
             },
-            "exact": {
-                **of.exact.entries(), "kernel_seconds": of.exact.making_seconds,
-                "rows": min(int(rows.train.sum()), request.exact_rows), "rows_test": len(of.exact.tested[1]),
-            },
-            "map_exact_rows": {
-                "score": of.same_rows.scores["score"], "total_seconds": of.same_rows.total_seconds(fit_seconds),
-            },
+            "exact": {**of.exact.entries(), "kernel_seconds": of.exact.making_seconds},
             **({} if isinstance(of.boosting, str) else {"boosting": of.boosting.entries()}),
         }  # fmt: skip
+        same = {
+            "score": of.same_rows.scores["score"],
+            "total_seconds": of.same_rows.total_seconds(fit_seconds),
+        }
+        return Scored(tested=tested, exact_rows={"map": same})
 
 
 def _of_map(candidate: ComparedMap, fit: Fit, subject: EvaluatedMap) -> Entries:
@@ -299,7 +300,6 @@ def _of_map(candidate: ComparedMap, fit: Fit, subject: EvaluatedMap) -> Entries:
         "seed": fm.config.seed, "kinds": [one.step.kind for one in fm.chain.steps],
         "n_components": fm.n_components, "n_features_in": subject.n_features_in, "columns_raw": subject.raw.width,
         "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
-        "fit_seconds": fit.seconds,
     }  # fmt: skip
 
 

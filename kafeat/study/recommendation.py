@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kafeat.study.records import Estimate, FlatRecord, Report, Summary
+from kafeat.study.records import Estimate, Record, Report, Summary
 from kafeat.study.summary import (
     comparable,
     estimate,
     goodness,
+    is_scored,
     margin_of,
     noise_of,
     scoring_of,
@@ -27,7 +28,7 @@ def choose(summaries: Sequence[Summary]) -> Summary | None:
         return None
     best = max(summaries, key=goodness)
     enough = [summary for summary in summaries if goodness(summary) >= goodness(best) - margin_of(best)]
-    return min(enough, key=lambda s: (s["n_components"], -goodness(s)))
+    return min(enough, key=lambda one: (one.about["n_components"], -goodness(one)))
 
 
 COMMON = 0.6
@@ -39,8 +40,8 @@ _RIVALS = {"boosting": "gradient boosting", "raw": "the raw columns", "constant"
 
 def answer(report: Report) -> list[str]:
     """Return what an evaluation says, in lines: the recommended map, and what is better than it and what is not."""
-    summaries, lines = report["summary"], [report["recommendation"]] if report["recommendation"] else []
-    if "score_map" not in summaries[0]:
+    summaries, lines = report.summaries, [report.recommendation] if report.recommendation else []
+    if not is_scored(summaries[0]):
         return [
             "only kernels were compared: without --label nothing says whether a map helps to predict",
             *lines,
@@ -49,16 +50,18 @@ def answer(report: Report) -> list[str]:
     if entry is None and len(summaries) > 1:
         return ["no map can be recommended: none has a score"]
     entry = entry or summaries[0]
-    which = "model" if "score_model" in entry else "map"
-    own = f"{spell(entry)}{': its own predictions' if which == 'model' else ''}"
-    said = f"{own}: {scoring_of(entry)} {spelled_score(entry, which)} on {entry['rows_test']:,} test rows"
+    which = "model" if "model" in entry.scored.tested else "map"
+    own = f"{spell(entry.about)}{': its own predictions' if which == 'model' else ''}"
+    said = (
+        f"{own}: {scoring_of(entry)} {spelled_score(entry, which)} on {entry.about['rows_test']:,} test rows"
+    )
     better, level, worse = _rivals(entry, which)
     lines.append(said + (f", better than {_joined(worse)}" if worse else ""))
     if better:
         lines.append(f"{_joined(better)} {_verb(better)} better, beyond noise")
     if level:
         lines.append(f"{_joined(level)} {_verb(level)} as good, within noise")
-    constant = entry.get("score_constant", {"mean": None})["mean"]
+    constant = entry.mean("constant")
     if scoring_of(entry).name == "accuracy" and constant is not None and constant > COMMON:
         lines.append(
             f"one class has {constant:.0%} of these rows, so accuracy says little: --scoring auc compares the order of "
@@ -70,12 +73,12 @@ def answer(report: Report) -> list[str]:
 def _rivals(entry: Summary, which: str) -> tuple[list[str], list[str], list[str]]:
     """Return those that are better than the map beyond noise, those within noise, and those that are worse."""
     better, level, worse = list[str](), list[str](), list[str]()
-    mine = entry[f"score_{which}"]["mean"]
+    mine = entry.mean(which)
     for rival, name in _RIVALS.items():
-        score = entry.get(f"score_{rival}", {"mean": None})["mean"]
+        score = entry.mean(rival)
         if score is None or mine is None:
             continue
-        noise = float(np.hypot(noise_of(entry, f"score_{which}"), noise_of(entry, f"score_{rival}")))
+        noise = float(np.hypot(noise_of(entry, which), noise_of(entry, rival)))
         ahead = score - mine
         group = level if abs(ahead) <= _BEYOND_NOISE * noise else better if ahead > 0.0 else worse
         group.append(f"{name} ({spell_value(scoring_of(entry).stated(score))})")
@@ -94,52 +97,53 @@ def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> s
     """Return one line that recommends a map and gives the reason; `choice` is what `score_of_choice` returns."""
     chosen = choose(summaries)
     if chosen is None:
-        if len(summaries) < 2 or "score_map" in summaries[0]:
+        if len(summaries) < 2 or is_scored(summaries[0]):
             return None
         return (
             "no recommendation: the maps stand for different kernels, whose errors do not rank them; "
             "a label (--label) tells which kernel suits the data"
         )
     best = max(summaries, key=goodness)
-    reason = _of_score(chosen, best, choice) if "score_map" in best else _of_error(chosen, best)
-    return f"take {spell(chosen)}: {reason}"
+    reason = _of_score(chosen, best, choice) if is_scored(best) else _of_error(chosen, best)
+    return f"take {spell(chosen.about)}: {reason}"
 
 
-def score_of_choice(records: Sequence[FlatRecord]) -> Estimate | None:
+def score_of_choice(records: Sequence[Record]) -> Estimate | None:
     """Return the test score of the map that each split chooses by its own rows; None with a single split or map.
 
     The rows that choose in one split are test rows of another, so the test scores of one map over all splits are too
     good to expect of a choice.
     """
-    groups: dict[int | None, list[FlatRecord]] = {}
+    groups: dict[int | None, list[Record]] = {}
     for record in records:
-        groups.setdefault(record["split_seed"], []).append(record)
+        groups.setdefault(record.about["split_seed"], []).append(record)
     chosen = [choose(summarize(group)) for group in groups.values()]
-    scores = [one["score_map"]["mean"] for one in chosen if one is not None and "score_map" in one]
+    scores = [one.mean("map") for one in chosen if one is not None and is_scored(one)]
     if len(groups) < 2 or len(scores) < len(groups):
         return None
-    first = records[0]
-    return estimate(scores, first["rows_test"] / first["rows_train"])
+    about = records[0].about
+    return estimate(scores, about["rows_test"] / about["rows_train"])
 
 
 def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
     margin = margin_of(best)
     reason = f"{scoring_of(best)} {_told(chosen, goodness(chosen))}"
-    if "rows_validation" in chosen:
-        reason += f" on {chosen['rows_validation']:,} rows kept to choose by"
+    about = chosen.about
+    if "rows_validation" in about:
+        reason += f" on {about['rows_validation']:,} rows kept to choose by"
     if chosen is not best:
-        reason += f", within {margin:.4f} (its uncertainty) of the best, {spell(best)} with "
-        reason += f"{_told(best, goodness(best))}, for {chosen['n_components']:,} columns in place of "
-        reason += f"{best['n_components']:,}"
+        reason += f", within {margin:.4f} (its uncertainty) of the best, {spell(best.about)} with "
+        reason += f"{_told(best, goodness(best))}, for {about['n_components']:,} columns in place of "
+        reason += f"{best.about['n_components']:,}"
     else:
         reason += ", and nothing with fewer columns comes within its uncertainty"
-    test = chosen["score_map"]["mean"]
+    test = chosen.mean("map")
     if choice is not None and choice["mean"] is not None:
-        reason += f"; chosen anew in each of {chosen['splits']} splits, the test rows give "
+        reason += f"; chosen anew in each of {chosen.splits} splits, the test rows give "
         reason += f"{_told(chosen, choice['mean'])} ± {choice['deviation'] or 0.0:.4f}"
-    elif "rows_validation" in chosen and test is not None:
+    elif "rows_validation" in about and test is not None:
         reason += (
-            f"; on the {chosen['rows_test']:,} test rows, which had no part in this, {_told(chosen, test)}"
+            f"; on the {about['rows_test']:,} test rows, which had no part in this, {_told(chosen, test)}"
         )
     return reason
 
@@ -149,7 +153,7 @@ def _told(summary: Summary, score: float) -> str:
 
 
 def _of_error(chosen: Summary, best: Summary) -> str:
-    reason = f"relative error {chosen['relative_frobenius']['mean']:.4f}"
+    reason = f"relative error {chosen.kernel['relative_frobenius']['mean']:.4f}"
     return reason + (
-        ", the smallest" if chosen is best else f", {spell(best)} is not better by more than chance"
+        ", the smallest" if chosen is best else f", {spell(best.about)} is not better by more than chance"
     )

@@ -1,4 +1,4 @@
-"""The results of an evaluation: records, summaries, the report and tables."""
+"""The results of an evaluation: records, summaries and the report, nested until JSON is made of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,41 @@ Entries = dict[str, Any]
 """Figures by their names. A name is absent where it has no meaning."""
 
 FlatRecord = dict[str, Any]
-"""A record under the keys of JSON, which docs/reference/json.md lists."""
+"""Figures under the keys of JSON, which docs/reference/json.md lists."""
+
+MACHINES = ("raw", "map", "exact")
+"""The inputs that a learner is trained on: raw columns, features, and the exact kernel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """Figures of everything that is scored.
+
+    Attributes:
+        tested: On the test rows: a constant, the learner on its inputs, `boosting`, and the `model` that a map ends in.
+        validation: The learner on the raw columns and the features, on the rows that maps are chosen by.
+        exact_rows: The learner on the features, learned from the training rows of the exact machine alone.
+    """
+
+    tested: Mapping[str, Entries] = field(default_factory=dict)
+    validation: Mapping[str, Entries] = field(default_factory=dict)
+    exact_rows: Mapping[str, Entries] = field(default_factory=dict)
+
+    def flat(self) -> FlatRecord:
+        """Return all figures under the keys of JSON, as `accuracy_map` and `score_map_validation`."""
+        return {
+            f"{name}_{which}{ending}": value
+            for ending, of in (
+                ("", self.tested),
+                ("_validation", self.validation),
+                ("_exact_rows", self.exact_rows),
+            )
+            for which, entries in of.items()
+            for name, value in entries.items()
+        }
+
+
+NO_SCORES = Scored()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,53 +56,26 @@ class Record:
     """The evaluation of one map with one setting, one seed and one split of the rows.
 
     Attributes:
-        map: Its name, setting, kinds and numbers of columns.
-        rows: The rows that are compared.
-        kernel: Its errors against the exact kernel, and the seconds of both.
-        task: The label, the learner, and the rows to train and to test on.
-        scored: Scores and costs of everything that is scored, as `SCORED` names it, and of the rows to choose on.
+        about: The map, its setting, kinds and numbers of columns; the rows that are compared; and with a label the
+            learner and the rows to train and to test on.
+        kernel: Errors against the exact kernel, and the seconds of the fit and of both.
+        scored: Scores and costs of everything that is scored.
         parts: The parts of a union, with the score without each.
     """
 
-    map: Entries
-    rows: Entries
-    kernel: Entries
-    task: Entries = field(default_factory=dict)
-    scored: Mapping[str, Entries] = field(default_factory=dict)
+    about: Entries
+    kernel: Entries = field(default_factory=dict)
+    scored: Scored = NO_SCORES
     parts: list[Entries] = field(default_factory=list)
 
     def flat(self) -> FlatRecord:
-        """Return all figures under the keys of JSON."""
+        """Return all figures under the keys of JSON; a ratio to zero has no value, and is null."""
+        flat = {**self.about, **self.kernel, **self.scored.flat()}
         parts = {"parts": self.parts} if self.parts else {}
-        return finite({**self.map, **self.rows, **self.kernel, **self.task, **flat(self.scored), **parts})
-
-
-def flat(scored: Mapping[str, Entries]) -> FlatRecord:
-    """Return figures of everything that is scored under the keys of JSON, as `accuracy_map`."""
-    return {f"{name}_{which}": value for which, of in scored.items() for name, value in of.items()}
-
-
-def finite(record: FlatRecord) -> FlatRecord:
-    """Return a record without infinite numbers: a ratio to zero has no value, and is null in JSON."""
-    return {
-        key: None if isinstance(value, float) and not np.isfinite(value) else value
-        for key, value in record.items()
-    }
-
-
-Summary = dict[str, Any]
-"""Means over the seeds and splits of a map with one setting; keys that all share stay as in the records.
-
-Every figure of the records that varies is an `Estimate` under its own key.
-"""
-
-MACHINES = ("raw", "map", "exact")
-"""The inputs that a learner is trained on: raw columns, features, and the exact kernel."""
-
-SCORED = ("constant", *MACHINES, "boosting", "model")
-"""All that is scored: a constant, the learner on its inputs, gradient boosting, and the predictor of a model."""
-
-COSTS = ("learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "matrix_bytes")
+        return {
+            key: None if isinstance(value, float) and not np.isfinite(value) else value
+            for key, value in {**flat, **parts}.items()
+        }
 
 
 class Estimate(TypedDict):
@@ -79,15 +86,47 @@ class Estimate(TypedDict):
     deviation: float | None
 
 
-class Report(TypedDict):
-    """The result of `kafeat.evaluate`."""
+@dataclass(frozen=True, kw_only=True)
+class Summary(Record):
+    """Means over the seeds and splits of a map with one setting: every figure is an `Estimate`.
 
-    records: list[FlatRecord]
-    summary: list[Summary]
-    """One entry for each map and setting."""
+    What is known `about` the records stays, as far as all share it.
+    """
+
+    seeds: int
+    splits: int
+
+    def flat(self) -> FlatRecord:
+        return {**super().flat(), "seeds": self.seeds, "splits": self.splits}
+
+    def mean(self, which: str, name: str = "score") -> float | None:
+        """Return the mean of a figure on the test rows; None if it is undefined or absent."""
+        known = self.scored.tested.get(which, {}).get(name)
+        return None if known is None else known["mean"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The result of `kafeat.evaluate`.
+
+    Attributes:
+        summaries: One for each map and setting.
+        score_of_choice: Test score of the map that each split chooses by its own rows; None with a single split or map.
+    """
+
+    records: list[Record]
+    summaries: list[Summary]
     recommendation: str | None
     score_of_choice: Estimate | None
-    """Test score of the map that each split chooses by its own rows; None with a single split or map."""
+
+    def flat(self) -> dict[str, Any]:
+        """Return the report under the keys of JSON."""
+        return {
+            "records": [one.flat() for one in self.records],
+            "summary": [one.flat() for one in self.summaries],
+            "recommendation": self.recommendation,
+            "score_of_choice": self.score_of_choice,
+        }
 
 
 class Table(list[dict[str, Any]]):

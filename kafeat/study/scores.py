@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -28,7 +28,7 @@ from kafeat.pictures.figure_data import ModelFigures
 from kafeat.study.candidates import Fit
 from kafeat.study.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
-from kafeat.study.records import Entries, finite, flat
+from kafeat.study.records import Entries, Record, Scored
 from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
 
@@ -348,34 +348,34 @@ def score_predictions(
     reading: InputOptions | None = None,
     jobs: int | None = None,
     drop_unlabelled: bool = False,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return a record with the scores of every model, which ends in a predictor; docs/reference/json.md has its keys.
 
     Without `label` it is the one that the model was fitted with. `scoring` names the score that decides.
     """
     with rereadable(data, reading, tuple(label) if drop_unlabelled else None) as source:
-        return [
-            {"map": model, **_scored(load(model), model, source, label, scoring, jobs)} for model in models
-        ]
+        return [_scored(load(model), model, source, label, scoring, jobs) for model in models]
 
 
 def refuse_low_scores(
-    records: Sequence[Mapping[str, Any]], least: float | None, least_coverage: float | None = None
+    records: Sequence[Record], least: float | None, least_coverage: float | None = None
 ) -> None:
     """Raise `GateError` if a model has a score, or a coverage of its 90 % intervals, that is lower, or none."""
     low = list[str]()
-    for one in records:
-        covered = [each["coverage"] for each in one.get("coverage_model", ()) if each["level"] == _GATED]
+    for record in records:
+        name, model = record.about["map"], record.scored.tested["model"]
+        covered = [each["coverage"] for each in model.get("coverage", ()) if each["level"] == _GATED]
         if least_coverage is not None and not covered:
             raise UsageError(
-                f"--min-coverage: expected a model with intervals of {_GATED:g}, got {one['map']}: fit it again with "
+                f"--min-coverage: expected a model with intervals of {_GATED:g}, got {name}: fit it again with "
                 "--intervals, on more rows if it has some"
             )
-        found = {"score_model": (least, one["score_model"])}
-        found |= {f"coverage of {_GATED:g}": (least_coverage, covered[0])} if covered else {}
+        score = model["score"] if np.isfinite(model["score"]) else None
+        found = [("score_model", least, score)]
+        found += [(f"coverage of {_GATED:g}", least_coverage, covered[0])] if covered else []
         low += [
-            f"{one['map']}: {name}: expected at least {bound:g}, got {'none' if got is None else format(got, '.4g')}"
-            for name, (bound, got) in found.items()
+            f"{name}: {what}: expected at least {bound:g}, got {'none' if got is None else format(got, '.4g')}"
+            for what, bound, got in found
             if bound is not None and (got is None or got < bound)
         ]
     if low:
@@ -389,7 +389,7 @@ def _scored(
     label: Sequence[str],
     scoring: str | None,
     jobs: int | None,
-) -> dict[str, Any]:
+) -> Record:
     if fm.predictor is None:
         raise UsageError(
             f"{name}: expected a model that ends in a predictor, such as ridge, got a map of features alone"
@@ -416,7 +416,7 @@ def _scored(
     rule = ModelScoring.of(task, own)
     known = rule.named(labels)
     constant = {"score": deciding.of_constant(rule.task, known, known)}
-    return finite({
-        "label": plain_names(names), "task": task.kind, "rows_test": n, "scoring": deciding.name,
-        **flat({"model": model, "constant": constant}),
-    })  # fmt: skip
+    about = {
+        "map": name, "label": plain_names(names), "task": task.kind, "rows_test": n, "scoring": deciding.name,
+    }  # fmt: skip
+    return Record(about=about, scored=Scored(tested={"model": model, "constant": constant}))

@@ -8,63 +8,72 @@ from typing import Any
 import numpy as np
 
 from kafeat.maths.scoring import SCORES, Score, score_for
-from kafeat.study.records import (
-    COSTS,
-    MACHINES,
-    SCORED,
-    Estimate,
-    FlatRecord,
-    Summary,
-)
+from kafeat.study.records import Entries, Estimate, Record, Scored, Summary
 
 # Kernels whose means differ by more than this share are different kernels.
 _SAME_KERNEL = 0.1
 
-_SCORES = ("score", "training_score", *SCORES)
+_OF_SCORES = {"score", "training_score", "score_uncertainty", *SCORES}
+_MEANS = {
+    *_OF_SCORES, "nonzero", "calibration_error", "rounds", "rows", "learn_seconds", "search_seconds", "total_seconds",
+    "predict_seconds", "transform_seconds", "kernel_seconds", "matrix_bytes",
+}  # fmt: skip
+"""The figures of what is scored of which a summary has the mean."""
 
-FIGURES = (
-    "relative_frobenius", "relative_spectral", "max_abs_error", "mean_abs_error", "bias", "distortion_max",
-    "distortion_mean", "distortion_bound", "kernel_pca_error_least", "kernel_pca_spectrum",
-    "kernel_pca_subspace", "closed_form_error_max", "closed_form_error_mean", "kernel_mean", "fit_seconds",
-    "transform_seconds", "exact_seconds", "transform_seconds_map", "kernel_seconds_exact", "score_map_exact_rows",
-    "total_seconds_map_exact_rows", "score_raw_validation", "score_map_validation",
-    "score_uncertainty_map_validation", "calibration_error_model", "rounds_boosting", "rows_boosting",
-    *(f"{key}_{which}" for key in (*_SCORES, "score_uncertainty", "nonzero") for which in SCORED),
-    *(f"{key}_{which}" for key in COSTS for which in (*MACHINES, "boosting")),
-)  # fmt: skip
-"""The keys of records of which a summary has the mean."""
-
-SHARED = (
+_SHARED = (
     "map", "setting", "n_components", "n_features_in", "columns_raw", "bytes_per_row", "rows", "task", "scoring",
     "rows_train", "rows_test", "rows_exact", "rows_test_exact", "rows_validation",
 )  # fmt: skip
 
 
-def summarize(records: Iterable[FlatRecord]) -> list[Summary]:
+def summarize(records: Iterable[Record]) -> list[Summary]:
     """Return, for each map and setting, the mean of every figure over the seeds and splits, and its standard error."""
-    groups: dict[tuple[str, str], list[FlatRecord]] = {}
+    groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
-        groups.setdefault((record["map"], repr(record["setting"])), []).append(record)
+        groups.setdefault((record.about["map"], repr(record.about["setting"])), []).append(record)
     return [_summary(group) for group in groups.values()]
 
 
-def _summary(group: Sequence[FlatRecord]) -> Summary:
-    first = group[0]
-    splits = len({record.get("split_seed") for record in group})
-    return {
-        **{key: first[key] for key in SHARED if key in first},
-        "seeds": len(group) // splits,
-        "splits": splits,
-        **{
-            key: estimate([record.get(key) for record in group], _overlap(first, key) if splits > 1 else 0.0)
-            for key in FIGURES
-            if key in first
+def _summary(group: Sequence[Record]) -> Summary:
+    first, splits = group[0], len({record.about.get("split_seed") for record in group})
+    about = first.about
+    # Splits share training rows, so that scores vary less than those of new data (Nadeau & Bengio 2003).
+    tested = validation = 0.0
+    if splits > 1 and "rows_test" in about:
+        tested = about["rows_test"] / about["rows_train"]
+        kept = about.get("rows_validation", 0)
+        validation = kept / max(about["rows_train"] - kept, 1)
+
+    def means(of: Sequence[Mapping[str, Entries]], overlap: float) -> dict[str, Entries]:
+        return {
+            which: {
+                name: estimate([one[which][name] for one in of], overlap if name in _OF_SCORES else 0.0)
+                for name in entries
+                if name in _MEANS
+            }
+            for which, entries in of[0].items()
+        }
+
+    every = [record.scored for record in group]
+    return Summary(
+        about={key: about[key] for key in _SHARED if key in about},
+        kernel={
+            key: estimate([record.kernel.get(key) for record in group], 0.0)
+            for key, value in first.kernel.items()
+            if key != "reference"
         },
-        **({"parts": _parts([record["parts"] for record in group])} if "parts" in first else {}),
-    }
+        scored=Scored(
+            tested=means([one.tested for one in every], tested),
+            validation=means([one.validation for one in every], validation),
+            exact_rows=means([one.exact_rows for one in every], tested),
+        ),
+        parts=_parts([record.parts for record in group]),
+        seeds=len(group) // splits,
+        splits=splits,
+    )
 
 
-def _parts(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def _parts(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[Entries]:
     """Return the parts of a union with the mean of the score without each, and its standard error."""
     return [
         {**parts[0], "score_without": estimate([part["score_without"] for part in parts], 0.0)}
@@ -72,22 +81,12 @@ def _parts(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any
     ]
 
 
-def _overlap(record: Mapping[str, Any], key: str) -> float:
-    """Return the number of scored rows to that of training rows, for a score; 0 for other figures.
-
-    Splits share training rows, so that their scores vary less than those of new data (Nadeau & Bengio 2003).
-    """
-    if not key.startswith(tuple(_SCORES)):
-        return 0.0
-    if key.endswith("_validation"):
-        scored = int(record["rows_validation"])
-        return scored / max(int(record["rows_train"]) - scored, 1)
-    return int(record["rows_test"]) / int(record["rows_train"])
-
-
 def estimate(values: Sequence[float | None], overlap: float) -> Estimate:
-    """Return the mean, its standard error s·√(1/n + overlap), and the deviation s."""
-    known = [value for value in values if value is not None]
+    """Return the mean, its standard error s·√(1/n + overlap), and the deviation s.
+
+    `overlap` is the number of scored rows to that of training rows; 0 for other figures than scores.
+    """
+    known = [value for value in values if value is not None and np.isfinite(value)]
     if not known:
         return {"mean": None, "standard_error": None, "deviation": None}
     if min(known) == max(known):  # rounding would give equal numbers a nonzero spread
@@ -98,14 +97,28 @@ def estimate(values: Sequence[float | None], overlap: float) -> Estimate:
     return {"mean": float(np.mean(known)), "standard_error": error, "deviation": deviation}
 
 
+def is_scored(summary: Summary) -> bool:
+    """Return True if a learner was scored."""
+    return "map" in summary.scored.tested
+
+
+def deciding(summary: Summary) -> Estimate:
+    """Return what maps are chosen by: the score on the rows kept for that, or the test rows; or else the error."""
+    if not is_scored(summary):
+        error: Estimate = summary.kernel["relative_frobenius"]
+        return error
+    scored = summary.scored
+    score: Estimate = (scored.validation or scored.tested)["map"]["score"]
+    return score
+
+
 def goodness(summary: Summary) -> float:
     """Return the quantity to maximize: the score if there is one, else the negative error.
 
     The score is that on the rows to choose on, so that the score on the test rows stays what can be expected.
     """
-    key, sign = (deciding(summary), 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
-    value = summary[key]["mean"]
-    return -np.inf if value is None else sign * float(value)
+    value = deciding(summary)["mean"]
+    return -np.inf if value is None else value if is_scored(summary) else -value
 
 
 def comparable(summaries: Sequence[Summary]) -> bool:
@@ -113,9 +126,9 @@ def comparable(summaries: Sequence[Summary]) -> bool:
 
     Kernels are compared by the mean of their entries on the compared rows, which varies little between fits.
     """
-    if all("score_map" in summary for summary in summaries):
+    if all(map(is_scored, summaries)):
         return any(goodness(summary) > -np.inf for summary in summaries)
-    means = [summary["kernel_mean"]["mean"] for summary in summaries]
+    means = [summary.kernel["kernel_mean"]["mean"] for summary in summaries]
     largest = max(abs(mean) for mean in means)
     return bool(max(means) - min(means) <= _SAME_KERNEL * largest)
 
@@ -126,25 +139,30 @@ def margin_of(best: Summary) -> float:
     It is √(p(1 − p)/n) for an accuracy p, 2|R|(1 − R²)/√n for R² (Olkin & Finn 1995), and for other scores that of
     resampled rows. Several splits score more rows, at most all of them.
     """
-    if "score_map" not in best:
-        return best["relative_frobenius"]["standard_error"] or 0.0
-    return noise_of(best, deciding(best), "rows_validation" if "rows_validation" in best else "rows_test")
+    if not is_scored(best):
+        return deciding(best)["standard_error"] or 0.0
+    if best.scored.validation:
+        return _noise(best, best.scored.validation["map"], best.about["rows_validation"])
+    return noise_of(best, "map")
 
 
-def noise_of(summary: Summary, key: str, rows: str = "rows_test") -> float:
-    """Return the standard error of a score: over the seeds or splits, or that of these rows if larger."""
-    figure, n, splits = summary[key], summary[rows], summary.get("splits", 1)
-    scored = n if splits == 1 else min(splits * n, summary["rows_train"] + summary["rows_test"])
-    of_rows = _of_rows(summary, figure["mean"], n, key) * float(np.sqrt(n / max(scored, 1)))
-    return max(figure["standard_error"] or 0.0, of_rows)
+def noise_of(summary: Summary, which: str) -> float:
+    """Return the standard error of a score: over the seeds or splits, or that of its test rows if larger."""
+    rows = "rows_test_exact" if which == "exact" else "rows_test"
+    return _noise(summary, summary.scored.tested[which], summary.about[rows])
 
 
-def _of_rows(summary: Summary, score: float, rows: int, key: str) -> float:
-    """Return the standard error of a score on so many rows: from resamples if there are any, else by a formula."""
-    known = summary.get(key.replace("score_", "score_uncertainty_", 1))
-    if known is not None:
-        return known["mean"] or 0.0
-    scoring, share = scoring_of(summary), min(max(abs(score), 0.0), 1.0)
+def _noise(summary: Summary, entries: Entries, n: int) -> float:
+    figure, splits = entries["score"], summary.splits
+    scored = n if splits == 1 else min(splits * n, summary.about["rows_train"] + summary.about["rows_test"])
+    known = entries.get("score_uncertainty")
+    of_rows = _of_rows(scoring_of(summary), figure["mean"], n) if known is None else known["mean"] or 0.0
+    return max(figure["standard_error"] or 0.0, of_rows * float(np.sqrt(n / max(scored, 1))))
+
+
+def _of_rows(scoring: Score, score: float, rows: int) -> float:
+    """Return the standard error of a score on so many rows by its formula."""
+    share = min(max(abs(score), 0.0), 1.0)
     if scoring.is_noisy:
         return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
     if scoring.name == "r2":
@@ -155,28 +173,29 @@ def _of_rows(summary: Summary, score: float, rows: int, key: str) -> float:
 
 def scoring_of(summary: Summary) -> Score:
     """Return the score that decides."""
-    return score_for(summary.get("scoring"), summary.get("task", "regression"))
+    return score_for(summary.about.get("scoring"), summary.about.get("task", "regression"))
 
 
-def stated_mean(summary: Summary, key: str) -> float | None:
+def stated_mean(summary: Summary, which: str, name: str = "score") -> float | None:
     """Return the mean of a figure, and of the score that decides as it is usually stated; None if it is undefined."""
-    mean = summary[key]["mean"]
-    return mean if mean is None or "score" not in key else scoring_of(summary).stated(mean)
+    mean = summary.mean(which, name)
+    return (
+        mean if mean is None or name not in ("score", "training_score") else scoring_of(summary).stated(mean)
+    )
 
 
 def spread_of(summary: Summary, figure: Estimate) -> float | None:
     """Return what stands behind ± : the deviation over several splits, else the standard error over the seeds."""
-    return figure["deviation"] if summary.get("splits", 1) > 1 else figure["standard_error"]
+    return figure["deviation"] if summary.splits > 1 else figure["standard_error"]
 
 
 def spelled_score(summary: Summary, which: str) -> str:
     """Return a score with what stands behind ±: over one split the standard error, of the rows too."""
-    key = f"score_{which}"
-    mean = stated_mean(summary, key)
+    mean = stated_mean(summary, which)
     if mean is None:
         return "undefined"
-    rows = "rows_test_exact" if which == "exact" else "rows_test"
-    error = summary[key]["deviation"] if summary["splits"] > 1 else noise_of(summary, key, rows)
+    splits = summary.splits > 1
+    error = summary.scored.tested[which]["score"]["deviation"] if splits else noise_of(summary, which)
     return spell_value(mean) + (f" ± {error:.1g}" if error else "")
 
 
@@ -185,23 +204,13 @@ def spell_value(score: float) -> str:
     return f"{score:z.4f}" if abs(score) < 10.0 else f"{score:,.5g}"
 
 
-def deciding(summary: Summary, which: str = "map") -> str:
-    """Return the key of the score that maps are chosen by; without rows to choose on it is that of the test rows."""
-    return f"score_{which}_validation" if "rows_validation" in summary else f"score_{which}"
-
-
-def is_number(value: object) -> bool:
-    """Return True if a swept value is a number (not a bool or text)."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def spell_briefly(summary: Mapping[str, Any]) -> str:
+def spell_briefly(about: Mapping[str, Any]) -> str:
     """Return the map with its setting, without the number of columns, which tables show separately."""
-    rest = {key: value for key, value in summary["setting"].items() if not key.endswith("n_components")}
-    return spell({"map": summary["map"], "setting": rest})
+    rest = {key: value for key, value in about["setting"].items() if not key.endswith("n_components")}
+    return spell({"map": about["map"], "setting": rest})
 
 
-def spell(summary: Mapping[str, Any]) -> str:
+def spell(about: Mapping[str, Any]) -> str:
     """Return the map with its setting."""
-    setting = ", ".join(f"{key} = {value}" for key, value in summary["setting"].items())
-    return f"{summary['map']} ({setting})" if setting else str(summary["map"])
+    setting = ", ".join(f"{key} = {value}" for key, value in about["setting"].items())
+    return f"{about['map']} ({setting})" if setting else str(about["map"])

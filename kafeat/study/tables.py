@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafeat.maths.scoring import PROPER, SCORES, Score, scores_of
-from kafeat.study.records import Report, Summary
+from kafeat.study.records import Estimate, Report, Summary
 from kafeat.study.summary import (
+    is_scored,
     scoring_of,
     spell,
     spell_briefly,
     spell_value,
     spelled_score,
     spread_of,
-    stated_mean,
 )
 
 # Two measured times that differ by less than this factor count as equal, and times below these seconds as none.
@@ -30,65 +30,61 @@ class TableColumn(NamedTuple):
     idle: int = 0
 
 
-# The keys of a summary, where they are not those of the machine.
-_KEYS = {
-    "fit": {"map": "fit_seconds"},
-    "made": {"map": "transform_seconds_map", "exact": "kernel_seconds_exact"},
-    "same_rows": {"map": "total_seconds_map_exact_rows", "exact": "total_seconds_exact"},
-    "same_rows_score": {"map": "score_map_exact_rows", "exact": "score_exact"},
-    "transform": {"map": "transform_seconds"},
-}
-
-
 @dataclass(frozen=True)
 class Row:
-    """A row of the table of scores: a key of `SCORED`, a name, the width of the input, and a summary of figures."""
+    """A row of the table of scores: what is scored, a name, the width of the input, and the summary."""
 
     which: str
     name: str
     width: int
     entry: Summary
 
-    def key(self, figure: str) -> str:
-        """Return the key of a figure in the summary.
-
-        Beside those of the records there are `fit`, `made`, the seconds to make the features or the kernel matrix, and
-        `same_rows` and `same_rows_score`, of the training rows of the exact machine only.
-        """
-        return _KEYS[figure].get(self.which, "") if figure in _KEYS else f"{figure}_{self.which}"
-
     def of(self, figure: str) -> float | None:
         """Return the mean of a figure; None if it is unknown or absent."""
-        known = self.entry.get(self.key(figure))
+        return self.entry.mean(self.which, figure)
+
+    def of_kernel(self, figure: str) -> float | None:
+        """Return the mean of a figure of the map itself; None for all that is no map."""
+        known = self.entry.kernel.get(figure) if self.which == "map" else None
         return None if known is None else known["mean"]
+
+    def same_rows(self, figure: str) -> Estimate | None:
+        """Return a figure of the learner on the training rows of the exact machine alone."""
+        scored = self.entry.scored
+        estimates = scored.tested if self.which == "exact" else scored.exact_rows
+        known: Estimate | None = estimates.get(self.which, {}).get(figure)
+        return known
 
 
 def rows_of(summaries: Sequence[Summary]) -> list[Row]:
     """Return what a report with a label has scored: a constant, raw columns, boosting, maps and exact machines."""
+    about = [one.about for one in summaries]
     rows = [Row("constant", "a constant", 0, summaries[0])]
-    rows += _distinct([Row("raw", "raw columns", one["columns_raw"], one) for one in summaries])
+    rows += _distinct([Row("raw", "raw columns", one.about["columns_raw"], one) for one in summaries])
     rows += _distinct([
-        Row("boosting", _boosting(one), one["columns_raw"], one) for one in summaries if "score_boosting" in one
+        Row("boosting", _boosting(one), one.about["columns_raw"], one)
+        for one in summaries if "boosting" in one.scored.tested
     ])  # fmt: skip
     for one in summaries:
-        rows.append(Row("map", spell_briefly(one), one["n_components"], one))
-        if "score_model" in one:
-            rows.append(Row("model", f"{spell_briefly(one)}: its own predictions", one["n_components"], one))
-    exact = f"exact kernel, {summaries[0]['rows_exact']:,} rows"
-    return rows + _distinct([Row("exact", exact, one["rows_exact"], one) for one in summaries])
+        width = one.about["n_components"]
+        rows.append(Row("map", spell_briefly(one.about), width, one))
+        if "model" in one.scored.tested:
+            rows.append(Row("model", f"{spell_briefly(one.about)}: its own predictions", width, one))
+    exact = f"exact kernel, {about[0]['rows_exact']:,} rows"
+    return rows + _distinct([Row("exact", exact, one.about["rows_exact"], one) for one in summaries])
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
     """Return one row if all have the same width and score, as they are one machine, else one for each map."""
     if len({(row.width, row.of("score")) for row in rows}) < 2:
         return list(rows[:1])
-    named = {spell_briefly(row.entry): row for row in reversed(rows)}
+    named = {spell_briefly(row.entry.about): row for row in reversed(rows)}
     return [Row(row.which, f"{row.name}, {name}", row.width, row.entry) for name, row in named.items()][::-1]
 
 
 def _boosting(entry: Summary) -> str:
-    rounds, rows = (entry[f"{what}_boosting"]["mean"] for what in ("rounds", "rows"))
-    fewer = f", {rows:,.0f} rows" if rows < entry["rows_train"] else ""
+    rounds, rows = (entry.mean("boosting", what) or 0.0 for what in ("rounds", "rows"))
+    fewer = f", {rows:,.0f} rows" if rows < entry.about["rows_train"] else ""
     return f"gradient boosting (scikit-learn, {rounds:.0f} rounds{fewer})"
 
 
@@ -97,22 +93,23 @@ def score_table(
 ) -> list[TableColumn]:
     """Return the scores of everything that was scored; `scoring` names scores beside the first, `details` takes all."""
     rows, first = rows_of(summaries), summaries[0]
-    named = scores_of(first["task"]) if details else _beside(rows, scoring[1:])
+    about, decides = first.about, scoring_of(first)
+    named = scores_of(about["task"]) if details else _beside(rows, scoring[1:])
     columns = [
         TableColumn("on", [row.name for row in rows]),
         TableColumn(
             "columns", ["" if row.which in ("constant", "exact") else spell_count(row.width) for row in rows]
         ),
-        TableColumn(str(scoring_of(first)), [spelled_score(row.entry, row.which) for row in rows]),
+        TableColumn(str(decides), [spelled_score(row.entry, row.which) for row in rows]),
         *(
             TableColumn(str(score), [_value(row, score.name) for row in rows], 2 if details else 0)
             for score in dict.fromkeys(named)
-            if score != scoring_of(first)
+            if score != decides
         ),
     ]
-    if first["rows_exact"] < first["rows_train"]:
-        same = [_value(row, "same_rows_score") for row in rows]
-        columns.append(TableColumn(f"with the same {first['rows_exact']:,} rows", same, 1))
+    if about["rows_exact"] < about["rows_train"]:
+        same = [_spelled(row.entry, decides, row.same_rows("score")) for row in rows]
+        columns.append(TableColumn(f"with the same {about['rows_exact']:,} rows", same, 1))
     if details:
         columns += [
             TableColumn("calibration error", [_value(row, "calibration_error") for row in rows], 3),
@@ -130,12 +127,18 @@ def _beside(rows: Sequence[Row], scoring: Sequence[str]) -> list[Score]:
 
 
 def _value(row: Row, figure: str) -> str:
-    key = row.key(figure)
-    mean = stated_mean(row.entry, key) if key in row.entry else None
-    if mean is None:
+    known = row.entry.scored.tested.get(row.which, {}).get(figure)
+    decides = scoring_of(row.entry) if figure == "training_score" else None
+    return _spelled(row.entry, decides, known)
+
+
+def _spelled(entry: Summary, score: Score | None, figure: Estimate | None) -> str:
+    """Return a figure, or as it is usually stated if it is that `score`."""
+    if figure is None or figure["mean"] is None:
         return ""
     # Over one split, only the score that decides has a standard error of the rows.
-    spread = row.entry[key]["deviation"] if row.entry["splits"] > 1 else None
+    spread = figure["deviation"] if entry.splits > 1 else None
+    mean = figure["mean"] if score is None else score.stated(figure["mean"])
     return spell_value(mean) + (f" ± {spread:.1g}" if spread else "")
 
 
@@ -160,12 +163,15 @@ def error_table(summaries: Sequence[Summary]) -> list[TableColumn]:
     """Return the errors of z(x)·z(y) against the exact kernel."""
 
     def cell(entry: Summary, key: str) -> str:
-        mean, spread = (entry[key]["mean"], spread_of(entry, entry[key])) if key in entry else (None, None)
-        return "" if mean is None else f"{mean:.4g}" + (f" ± {spread:.1g}" if spread else "")
+        known = entry.kernel.get(key)
+        if known is None or known["mean"] is None:
+            return ""
+        spread = spread_of(entry, known)
+        return f"{known['mean']:.4g}" + (f" ± {spread:.1g}" if spread else "")
 
     columns = [
-        TableColumn("map", [spell_briefly(entry) for entry in summaries]),
-        TableColumn("columns", [spell_count(entry["n_components"]) for entry in summaries]),
+        TableColumn("map", [spell_briefly(entry.about) for entry in summaries]),
+        TableColumn("columns", [spell_count(entry.about["n_components"]) for entry in summaries]),
         *(
             TableColumn(head, [cell(entry, key) for entry in summaries], idle)
             for idle, (key, head) in enumerate(_ERRORS.items())
@@ -176,46 +182,50 @@ def error_table(summaries: Sequence[Summary]) -> list[TableColumn]:
 
 def cost_table(summaries: Sequence[Summary]) -> list[TableColumn]:
     """Return what each machine costs; without a label, what each map does."""
-    first = summaries[0]
-    rows = [Row("map", spell_briefly(one), one["n_components"], one) for one in summaries]
+    about = summaries[0].about
+    rows = [Row("map", spell_briefly(one.about), one.about["n_components"], one) for one in summaries]
     same = ""
-    if "score_map" in first:
+    if is_scored(summaries[0]):
         rows = [row for row in rows_of(summaries) if row.which not in ("constant", "model")]
-        if first["rows_exact"] < first["rows_train"]:
-            same = f"total with the same {first['rows_exact']:,} rows, s"
+        if about["rows_exact"] < about["rows_train"]:
+            same = f"total with the same {about['rows_exact']:,} rows, s"
 
     def column(head: str, cost: str, idle: int = 0) -> TableColumn:
-        spell = spell_megabytes if head.endswith("MB") else spell_seconds
-        return TableColumn(head, [spell(row.of(cost)) for row in rows], idle)
+        return TableColumn(head, [spell_seconds(row.of(cost)) for row in rows], idle)
 
+    made = [row.of("kernel_seconds" if row.which == "exact" else "transform_seconds") for row in rows]
+    totals = [row.same_rows("total_seconds") for row in rows]
     columns = [
         TableColumn("on", [row.name for row in rows]),
         TableColumn("columns", [spell_count(row.width) if row.which == "map" else "" for row in rows]),
-        column("fit, s", "fit", 2),
-        column("features (or kernel), s", "made", 2),
+        TableColumn("fit, s", [spell_seconds(row.of_kernel("fit_seconds")) for row in rows], 2),
+        TableColumn("features (or kernel), s", list(map(spell_seconds, made)), 2),
         column("learn, s", "learn_seconds", 2),
         column("total, s", "total_seconds"),
-        *([column(same, "same_rows")] if same else []),
+        *([TableColumn(same, [spell_seconds(one and one["mean"]) for one in totals])] if same else []),
         TableColumn("search, s", [spell_seconds(row.of("search_seconds") or None) for row in rows], 5),
         column("predict, s", "predict_seconds"),
-        column("features (or kernel), MB", "matrix_bytes", 6),
-        column(f"transform {first['rows']:,} rows, s", "transform", 3),
+        TableColumn("features (or kernel), MB", [spell_megabytes(row.of("matrix_bytes")) for row in rows], 6),
+        TableColumn(
+            f"transform {about['rows']:,} rows, s",
+            [spell_seconds(row.of_kernel("transform_seconds")) for row in rows], 3,
+        ),
         TableColumn("bytes a row", [_bytes(row) for row in rows], 4),
-    ]
+    ]  # fmt: skip
     return [one for one in columns if any(one.cells)]
 
 
 def _bytes(row: Row) -> str:
-    return f"{row.entry['bytes_per_row']:,}" if row.which == "map" else ""
+    return f"{row.entry.about['bytes_per_row']:,}" if row.which == "map" else ""
 
 
 def part_table(summaries: Sequence[Summary]) -> list[TableColumn]:
     """Return the score without each part of a union, for maps that are unions."""
-    parts = [(one, part) for one in summaries for part in one.get("parts", ())]
+    parts = [(one, part) for one in summaries for part in one.parts]
     of = f"{scoring_of(summaries[0])} without it"
     scores = [(scoring_of(one), part["score_without"]["mean"]) for one, part in parts]
     columns = [
-        TableColumn("map", [spell_briefly(one) for one, _ in parts]),
+        TableColumn("map", [spell_briefly(one.about) for one, _ in parts]),
         TableColumn("part", [part["part"] for _, part in parts]),
         TableColumn("columns", [spell_count(part["columns"]) for _, part in parts]),
         TableColumn(of, ["" if mean is None else spell_value(score.stated(mean)) for score, mean in scores]),
@@ -232,13 +242,11 @@ def transposed(table: Sequence[TableColumn]) -> list[TableColumn]:
 
 def caption(report: Report) -> str:
     """Return what the scores of a report with a label are of, and what stands behind ±."""
-    record, entry = report["records"][0], report["summary"][0]
-    seeds = f" and {entry['seeds']} seeds" if entry["seeds"] > 1 else ""
-    spread = (
-        f"the deviation over {entry['splits']} splits{seeds}" if entry["splits"] > 1 else "the standard error"
-    )
+    about, entry = report.records[0].about, report.summaries[0]
+    seeds = f" and {entry.seeds} seeds" if entry.seeds > 1 else ""
+    spread = f"the deviation over {entry.splits} splits{seeds}" if entry.splits > 1 else "the standard error"
     return (
-        f"{record['learner']} learned from {record['rows_train']:,} rows, scored on {record['rows_test']:,} others; "
+        f"{about['learner']} learned from {about['rows_train']:,} rows, scored on {about['rows_test']:,} others; "
         f"± is {spread}"
     )
 
@@ -248,14 +256,13 @@ def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
 
     Both totals are of the training rows of the exact machine.
     """
-    name = spell(entry) if len(summaries) > 1 else ""
-    learned = f"to fit, transform and learn once from {entry['rows_exact']:,} rows"
-    for what, near, exact in (
-        (learned, "total_seconds_map_exact_rows", "total_seconds_exact"),
-        ("to predict the test rows", "predict_seconds_map", "predict_seconds_exact"),
+    name, scored = spell(entry.about) if len(summaries) > 1 else "", entry.scored
+    learned = f"to fit, transform and learn once from {entry.about['rows_exact']:,} rows"
+    for what, near, cost in (
+        (learned, scored.exact_rows, "total_seconds"),
+        ("to predict the test rows", scored.tested, "predict_seconds"),
     ):
-        seconds = (entry[key]["mean"] for key in (near, exact))
-        yield from _ratio(what, name, *seconds)
+        yield from _ratio(what, name, *(of[cost]["mean"] for of in (near["map"], scored.tested["exact"])))
 
 
 def _ratio(what: str, name: str, near: float, exact: float) -> Iterator[str]:

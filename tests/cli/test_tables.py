@@ -9,7 +9,9 @@ from rich.console import Console
 
 import kafeat
 from kafeat.cli.evaluate_tables import fitting, show
+from kafeat.study.records import Report
 from kafeat.study.tables import TableColumn
+from tests.study.summaries import record_of, summary_of
 
 MAPS = TableColumn("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
 FIGURES = [
@@ -65,11 +67,12 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
     record = {"rows": 359, "rows_seen_in_fit": 0, "reference": None, "task": "classification", "learner": "ridge",
               "rows_train": 1438, "rows_exact": 300, "rows_test": 359, "map": "m",
               "boosting_left_out": "there is no scikit-learn"}  # fmt: skip
-    report = {
-        "summary": [entry, entry],
-        "records": [record],
-        "recommendation": None,
-    }
+    report = Report(
+        records=[record_of(record)],
+        summaries=[summary_of(entry)] * 2,
+        recommendation=None,
+        score_of_choice=None,
+    )
     show(report)
     whole = capsys.readouterr().out
     assert "with the same 300 rows" in whole
@@ -106,7 +109,7 @@ def test_splits_and_scores_by_name_are_in_the_tables(capsys):
         report = kafeat.evaluate(
             config={"steps": [{"kind": "fourier", "n_components": 4}]}, sweep=sweep, **asked
         )
-        show(report, ("error_rate", "auc"))
+        show(report.report, ("error_rate", "auc"))
         text = capsys.readouterr().out
         assert "± is the deviation over 2 splits\n" in text
         for entry in report["summary"]:

@@ -22,9 +22,10 @@ from kafeat.study.evaluate import gate
 from kafeat.study.inputs import rereadable
 from kafeat.study.measure import choose_rows, compared_rows
 from kafeat.study.recommendation import answer, choose, recommend
-from kafeat.study.records import SCORED, Estimate, Report
+from kafeat.study.records import Estimate, Report
 from kafeat.study.request import EvaluationRequest
-from kafeat.study.summary import FIGURES, SHARED, summarize
+from kafeat.study.summary import summarize
+from tests.study.summaries import WHICH, record_of, summary_of
 
 STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
 CONFIG = {"fit_rows": "all", "steps": [STEP]}
@@ -135,14 +136,15 @@ def test_records_and_summaries_have_the_documented_keys(compared):
         "score_model", "calibration_error_model", "equivalent_model", "test_rows_seen_model",
         "coverage_model", "held_out_model",  # only of models with intervals, on all rows
     }  # fmt: skip
-    absent |= {f"{score.name}_{which}" for score in scores_of("regression") for which in SCORED}
+    absent |= {f"{score.name}_{which}" for score in scores_of("regression") for which in WHICH}
     for record in compared["records"]:
         assert set(record) == documented_keys() - absent
     for summary in compared["summary"]:
-        figures = {key for key in FIGURES if key in record}
-        assert set(summary) == {*SHARED, "seeds", "splits"} | figures
-        assert all(set(summary[key]) == set(Estimate.__annotations__) for key in FIGURES if key in summary)
-    assert set(compared) == set(Report.__annotations__)
+        assert set(summary) - {"seeds", "splits"} <= set(record)
+        means = [value for value in summary.values() if isinstance(value, dict) and "mean" in value]
+        assert len(means) > 50
+        assert all(set(value) == set(Estimate.__annotations__) for value in means)
+    assert set(compared) == {"records", "summary", "recommendation", "score_of_choice"}
 
 
 def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):
@@ -156,8 +158,8 @@ def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):
 def test_the_summary_is_of_its_records(compared):
     for entry in compared["summary"]:
         group = [r for r in compared["records"] if r["setting"] == entry["setting"]]
-        for key in FIGURES:
-            if key in entry:
+        for key, value in entry.items():
+            if isinstance(value, dict) and "mean" in value:
                 values = [record[key] for record in group]
                 if None in values:  # log loss without probabilities
                     assert entry[key]["mean"] is None
@@ -283,11 +285,11 @@ def test_label_and_split_are_no_features_of_a_recipe(rings):
 
 
 def test_gates(compared):
-    gate(compared, max_error=10.0, min_score=0.0)
+    gate(compared.report, max_error=10.0, min_score=0.0)
     with pytest.raises(GateError, match=r"relative Frobenius error: expected at most 0.0001, got 0\."):
-        gate(compared, max_error=1e-4, min_score=None)
+        gate(compared.report, max_error=1e-4, min_score=None)
     with pytest.raises(GateError, match="score of the features: expected at least 1.1, got 0") as caught:
-        gate(compared, None, 1.1)
+        gate(compared.report, None, 1.1)
     assert len(str(caught.value).splitlines()) == 3
 
 
@@ -300,15 +302,17 @@ def entry(name, D, score, error=0.0, seconds=1.0, **more):
 
 def test_the_recommendation_is_the_cheapest_that_is_as_good_as_the_best():
     entries = [entry("small", 16, 0.80), entry("middle", 64, 0.946), entry("large", 512, 0.95)]
-    said = recommend(entries)
+    said = recommend(list(map(summary_of, entries)))
     # An accuracy of 0.95 on 1,000 rows is uncertain by √(0.95·0.05/1000) = 0.0069.
     assert said.startswith("take middle: accuracy 0.9460, within 0.0069 ")
     assert "64 columns in place of 512" in said
     entries[1]["score_map"]["mean"] = 0.94
-    assert recommend(entries).startswith("take large: accuracy 0.9500, and nothing with fewer columns")
-    assert recommend(entries[:1]) is None
+    assert recommend(list(map(summary_of, entries))).startswith(
+        "take large: accuracy 0.9500, and nothing with fewer columns"
+    )
+    assert recommend([summary_of(entries[0])]) is None
     level = [entry("slow", 64, 0.95, seconds=2.0), entry("fast", 64, 0.948, seconds=1.0)]
-    assert recommend(level).startswith("take slow: accuracy 0.9500, and nothing")
+    assert recommend(list(map(summary_of, level))).startswith("take slow: accuracy 0.9500, and nothing")
 
 
 def test_the_answer_says_what_is_better_than_the_map():
@@ -318,7 +322,8 @@ def test_the_answer_says_what_is_better_than_the_map():
             **{f"score_{which}": {"mean": score, "standard_error": None}
                for which, score in (("raw", raw), ("boosting", boosting), ("constant", constant))},
         }  # fmt: skip
-        return answer({"summary": [one], "recommendation": None})
+        summaries = [summary_of(one)]
+        return answer(Report(records=[], summaries=summaries, recommendation=None, score_of_choice=None))
 
     # Two standard errors of the difference of accuracies near 0.9 on 1,000 rows are 2·√(2·0.09/1000) = 0.027.
     assert said(0.9, 0.95, 0.89) == [
@@ -340,7 +345,8 @@ def test_the_answer_says_what_is_better_than_the_map():
 
 def test_several_splits_score_at_most_all_rows():
     rows = {"rows_train": 60, "rows_test": 40, "splits": 5}
-    said = recommend([entry("small", 16, 0.88, **rows), entry("large", 512, 0.9, **rows)])
+    entries = [entry("small", 16, 0.88, **rows), entry("large", 512, 0.9, **rows)]
+    said = recommend(list(map(summary_of, entries)))
     # Five splits score 200 rows, but there are only 100, and √(0.9·0.1/100) = 0.03.
     assert said.startswith("take small: accuracy 0.8800, within 0.0300 (its uncertainty) of the best, large")
 
@@ -355,13 +361,15 @@ def test_errors_against_different_kernels_are_not_ranked():
     for entries in (same, other):
         for summary in entries:
             del summary["score_map"]
-    assert recommend(same).startswith("take b: relative error 0.1000")
-    assert recommend(other).startswith("no recommendation: the maps stand for different kernels")
+    assert recommend(list(map(summary_of, same))).startswith("take b: relative error 0.1000")
+    assert recommend(list(map(summary_of, other))).startswith(
+        "no recommendation: the maps stand for different kernels"
+    )
 
 
 def summarized(*figures):
     of_map = {"map": "m", "setting": {}, "n_components": 2, "bytes_per_row": 8, "rows": 5}
-    return summarize([{**of_map, **one} for one in figures])[0]
+    return summarize([record_of({**of_map, **one}) for one in figures])[0].flat()
 
 
 def test_equal_figures_have_no_uncertainty_and_one_has_none():
@@ -635,7 +643,7 @@ def test_the_recommendation_is_chosen_on_other_rows_than_those_reported():
         for labels in (y, noise)
     )  # fmt: skip
     for result in (true, wrong):
-        assert choose(result["summary"])["setting"] == {"gamma": 1.0}
+        assert choose(result.report.summaries).about["setting"] == {"gamma": 1.0}
         assert "on 75 rows kept to choose by" in result["recommendation"]
     kept, other = (result["records"][1] for result in (true, wrong))
     # Labels are scaled by the spread of all of them, which changes the rounding.
@@ -686,7 +694,7 @@ def test_rows_to_choose_by_decide_and_the_test_score_is_told():
         summary["score_map_validation"] = {"mean": validation, "standard_error": 0.0}
         summary["score_raw_validation"] = {"mean": 0.5}
         summary["rows_validation"] = 400
-    said = recommend(entries)
+    said = recommend(list(map(summary_of, entries)))
     assert said.startswith("take a: accuracy 0.9500 on 400 rows kept to choose by, and nothing")
     assert said.endswith("on the 1,000 test rows, which had no part in this, 0.9000")
 
@@ -725,9 +733,9 @@ def test_each_split_is_an_evaluation_of_its_own(rings, over_splits):
 def test_the_score_of_the_choice_is_that_of_choices_made_in_each_split(over_splits):
     chosen = []
     for seed in (0, 1, 2):
-        records = [one for one in over_splits["records"] if one["split_seed"] == seed]
-        best = choose(summarize(records))["setting"]
-        chosen.append(next(one["score_map"] for one in records if one["setting"] == best))
+        records = [one for one in over_splits.report.records if one.about["split_seed"] == seed]
+        best = choose(summarize(records)).about["setting"]
+        chosen.append(next(one.flat()["score_map"] for one in records if one.about["setting"] == best))
     assert over_splits["score_of_choice"]["mean"] == pytest.approx(np.mean(chosen))
     assert "chosen anew in each of 3 splits, the test rows give" in over_splits["recommendation"]
 
@@ -832,7 +840,7 @@ def test_each_part_of_a_union_has_the_score_without_it(rings):
         ridge = linear.Ridge(alpha=0.5).fit(rest[~test], y[~test])
         right = (ridge.predict(rest[test]) > 0.5) == y[test]
         assert part["score_without"] == pytest.approx(right.mean())
-    (_, of_part, _, score) = part_table(found["summary"])
+    (_, of_part, _, score) = part_table(found.report.summaries)
     assert of_part.cells == ["fourier", "fourier", "standardize"]
     assert score.head == "accuracy without it"
     assert score.cells == [f"{part['score_without']:.4f}" for part in found["parts"]]

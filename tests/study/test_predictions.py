@@ -114,6 +114,7 @@ def test_a_label_and_a_split_with_control_characters_in_their_names(tmp_path, va
     source, model = str(tmp_path / "in.parquet"), str(tmp_path / "m.joblib")
     config = {"steps": [{"kind": "standardize"}, {"kind": "ridge", "penalty": 1e-6}]}
     kafeat.fit(config, source, label=label, split=split).save(model)
-    [record] = score_predictions([model], source, jobs=1)
+    [found] = score_predictions([model], source, jobs=1)
+    record = found.flat()
     assert record["score_model"] > 0.99
     assert record["test_rows_seen_model"] == 40

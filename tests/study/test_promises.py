@@ -39,18 +39,22 @@ def record(folder, model, data, label=()):
     [found] = score_predictions(
         [str(folder / f"{model}.joblib")], str(folder / f"{data}.parquet"), label, jobs=1
     )
-    json.dumps(found)
+    json.dumps(found.flat())
     return found
+
+
+def promises(folder, model, data, label=()):
+    return record(folder, model, data, label).scored.tested["model"]
 
 
 @pytest.mark.parametrize("model", ["y", "c", "y_z"])
 def test_rows_like_those_of_the_fit_hold_the_promise(folder, model):
-    found = record(folder, model, "same")
-    for one in found["coverage_model"]:
+    found = promises(folder, model, "same")
+    for one in found["coverage"]:
         error = np.sqrt(one["level"] * (1.0 - one["level"]) * (1.0 / 3000 + 1.0 / 2000))
         assert one["coverage"] >= one["level"] - 4.0 * error
         assert one["p_value"] > 1e-4
-    held = found["held_out_model"]
+    held = found["held_out"]
     assert held["p_value"] > 1e-4
     assert abs(held["score"] - held["score_here"]) < 0.05
     assert held["rows"] == 2000
@@ -59,28 +63,27 @@ def test_rows_like_those_of_the_fit_hold_the_promise(folder, model):
 @pytest.mark.parametrize("model", ["y", "c", "y_z"])
 def test_rows_with_twice_the_noise_break_it(folder, model):
     found = record(folder, model, "worse")
-    assert found["coverage_model"][1]["p_value"] < 1e-4
-    assert found["held_out_model"]["p_value"] < 1e-4
+    promised = found.scored.tested["model"]
+    assert promised["coverage"][1]["p_value"] < 1e-4
+    assert promised["held_out"]["p_value"] < 1e-4
     refuse_low_scores([found], None, 0.5)
     with pytest.raises(GateError, match=r"coverage of 0\.9: expected at least 0\.89, got 0\."):
         refuse_low_scores([found], None, 0.89)
 
 
 def test_coverage_and_width_are_those_of_predict_interval(folder):
-    found, rows = record(folder, "y", "worse"), pq.read_table(folder / "worse.parquet")
+    found, rows = promises(folder, "y", "worse"), pq.read_table(folder / "worse.parquet")
     low, high = kafeat.load(folder / "y.joblib").predict_interval(rows, 0.8).T
     truth = rows["y"].to_numpy()
-    one = found["coverage_model"][0]
+    one = found["coverage"][0]
     assert one["coverage"] == ((low <= truth) & (truth <= high)).mean()
     assert one["size"] == pytest.approx((high - low).mean())
 
 
 def test_labels_in_another_order_are_those_of_the_model(folder):
-    one, other = record(folder, "y_z", "same", ("y", "z")), record(folder, "y_z", "same", ("z", "y"))
-    assert one["coverage_model"] == other["coverage_model"]
-    assert one["held_out_model"]["score_here"] == pytest.approx(
-        other["held_out_model"]["score_here"], rel=1e-12
-    )
+    one, other = promises(folder, "y_z", "same", ("y", "z")), promises(folder, "y_z", "same", ("z", "y"))
+    assert one["coverage"] == other["coverage"]
+    assert one["held_out"]["score_here"] == pytest.approx(other["held_out"]["score_here"], rel=1e-12)
 
 
 def test_a_class_that_the_model_does_not_know_is_not_covered(folder, tmp_path):
@@ -89,15 +92,16 @@ def test_a_class_that_the_model_does_not_know_is_not_covered(folder, tmp_path):
     spoiled = rows.set_column(4, "c", pa.array(["other" if i % 2 else one for i, one in enumerate(classes)]))
     pq.write_table(spoiled, tmp_path / "o.parquet")
     [found] = score_predictions([str(folder / "c.joblib")], str(tmp_path / "o.parquet"), jobs=1)
-    assert all(one["coverage"] <= 0.5 for one in found["coverage_model"])
-    assert found["held_out_model"]["score_here"] == pytest.approx(found["score_model"])
+    found = found.scored.tested["model"]
+    assert all(one["coverage"] <= 0.5 for one in found["coverage"])
+    assert found["held_out"]["score_here"] == pytest.approx(found["score"])
 
 
 def test_a_model_without_intervals_has_no_coverage(folder, tmp_path):
     config = {"columns": {"include": ["a", "b"]}, "steps": STEPS}
     kafeat.fit(config, table(500, 0), label="y", intervals=False).save(tmp_path / "m")
     [found] = score_predictions([str(tmp_path / "m")], str(folder / "same.parquet"), jobs=1)
-    assert "coverage_model" not in found
+    assert "coverage" not in found.scored.tested["model"]
     with pytest.raises(UsageError, match="--min-coverage: expected a model with intervals"):
         refuse_low_scores([found], None, 0.8)
 
@@ -120,9 +124,9 @@ def test_a_file_of_an_older_kafeat_has_the_error_alone_and_says_so(folder, tmp_p
     old = replace(intervals, calibration=np.array(intervals.calibration_error))
     replace(fm, predictor=replace(fm.needed_predictor(), intervals=old)).save(tmp_path / "old.joblib")
     [found] = score_predictions([str(tmp_path / "old.joblib")], str(folder / "same.parquet"), jobs=1)
-    new = record(folder, "c", "same")["held_out_model"]
+    new = promises(folder, "c", "same")["held_out"]
     assert new["calibration_p_value"] is not None
-    assert found["held_out_model"] == {**new, "calibration_p_value": None}
+    assert found.scored.tested["model"]["held_out"] == {**new, "calibration_p_value": None}
     done = in_process(
         "evaluate", "--model", "old.joblib", folder / "same.parquet", "--all-rows", cwd=tmp_path
     )

@@ -74,7 +74,9 @@ def test_no_evaluation_makes_texts_dense(
     report = tmp_path / "page"
     kafeat.evaluate(config=recipe, data=table, label="y", exact_rows=100, report=str(report), jobs=1)
     [scored] = score_predictions([str(tmp_path / "m.joblib")], str(tmp_path / "t.parquet"))
-    assert scored["score_model"] == pytest.approx(r2_score(table["y"], model.predict(X)), abs=1e-9)
+    assert scored.scored.tested["model"]["score"] == pytest.approx(
+        r2_score(table["y"], model.predict(X)), abs=1e-9
+    )
     source, columns = model.source(X)
     rows = source.decoded(columns, model.input_dtype, model.chunk_rows)
     assert isinstance(rows, TextRows)

@@ -11,8 +11,8 @@ from matplotlib.ticker import NullLocator
 
 from kafeat.maths.scoring import Score
 from kafeat.pictures.canvas import Style, cycle, legend
-from kafeat.study.records import Summary
-from kafeat.study.summary import scoring_of, spell_briefly, spread_of, stated_mean
+from kafeat.study.records import Estimate, Summary
+from kafeat.study.summary import is_scored, scoring_of, spell_briefly, spread_of, stated_mean
 from kafeat.study.tables import rows_of
 
 
@@ -20,23 +20,24 @@ def lines(summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
     """Group the settings of a map that differ only in the number of columns into lines."""
     lines: dict[str, list[Summary]] = {}
     for entry in summaries:
-        lines.setdefault(spell_briefly(entry), []).append(entry)
+        lines.setdefault(spell_briefly(entry.about), []).append(entry)
     return {name: sorted(entries, key=_columns) for name, entries in lines.items()}
 
 
 def _columns(entry: Summary) -> int:
-    return int(entry["n_components"])
+    return int(entry.about["n_components"])
 
 
 def error_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
     """Plot relative Frobenius and spectral errors, beside a line of 1/√D."""
     top: tuple[float, float] | None = None
     for (name, entries), hue in zip(lines(summaries).items(), cycle(style), strict=False):
-        _bars(axes, entries, "relative_frobenius", hue, name)
-        if "relative_spectral" in entries[0]:
-            spectral = [_mean(entry, "relative_spectral") for entry in entries]
+        errors = [entry.kernel["relative_frobenius"] for entry in entries]
+        _bars(axes, entries, [one["mean"] for one in errors], errors, hue, name)
+        if "relative_spectral" in entries[0].kernel:
+            spectral = [entry.kernel["relative_spectral"]["mean"] for entry in entries]
             axes.plot(list(map(_columns, entries)), spectral, "--", lw=1.2, color=hue)
-        first = entries[0]["relative_frobenius"]["mean"]
+        first = errors[0]["mean"]
         if first and (top is None or first > top[1]):
             top = _columns(entries[0]), first
     axes.set(yscale="log", ylabel="relative error")
@@ -53,11 +54,12 @@ def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
     A row of a kernel matrix of n rows has n columns.
     """
     for (name, entries), hue in zip(lines(summaries).items(), cycle(style), strict=False):
-        _bars(axes, entries, "score_map", hue, name)
-    rows, exact = rows_of(summaries), f"exact kernel, {summaries[0]['rows_exact']:,} rows"
+        scores = [entry.scored.tested["map"]["score"] for entry in entries]
+        _bars(axes, entries, [_mean(entry, "map") for entry in entries], scores, hue, name)
+    rows, exact = rows_of(summaries), f"exact kernel, {summaries[0].about['rows_exact']:,} rows"
     for which, mark, label in (("raw", "s", "raw columns, linear"), ("exact", "D", exact)):
         points = [row for row in rows if row.which == which]
-        scores = [_mean(row.entry, f"score_{which}") for row in points]
+        scores = [_mean(row.entry, which) for row in points]
         axes.scatter(
             [row.width for row in points], scores, marker=mark, s=36, color=style.ink, label=label, zorder=3
         )
@@ -70,7 +72,7 @@ def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
     """Let the axis run from the score of a constant to that of perfect predictions, and as far as points lie beyond."""
     ends = [abs(scoring_of(summaries[0]).best), *axes.get_ylim()]
-    ends += [_mean(entry, "score_constant") for entry in summaries if "score_constant" in entry]
+    ends += [_mean(entry, "constant") for entry in summaries]
     known = [end for end in ends if np.isfinite(end)]
     axes.set_ylim(min(known), max(known))
 
@@ -78,29 +80,35 @@ def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
 def time_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
     """Plot the seconds to transform the rows compared, and in total."""
     for (name, entries), hue in zip(lines(summaries).items(), cycle(style), strict=False):
-        for key, dash, label in (("transform_seconds", "-", name), ("total_seconds_map", "--", None)):
-            if key in entries[0]:
-                seconds = [_mean(entry, key) for entry in entries]
-                axes.plot(
-                    list(map(_columns, entries)), seconds, dash, marker="o", ms=4, color=hue, label=label
-                )
+        made = [entry.kernel["transform_seconds"]["mean"] for entry in entries]
+        columns = list(map(_columns, entries))
+        axes.plot(columns, made, marker="o", ms=4, color=hue, label=name)
+        if is_scored(entries[0]):
+            total = [entry.scored.tested["map"]["total_seconds"]["mean"] for entry in entries]
+            axes.plot(columns, total, "--", marker="o", ms=4, color=hue)
     axes.set(yscale="log", ylabel="seconds")
     _along(axes, summaries)
     legend(axes, style)
 
 
-def _bars(axes: Axes, entries: Sequence[Summary], key: str, hue: str, label: str) -> None:
-    means = [_mean(entry, key) for entry in entries]
-    errors = [spread_of(entry, entry[key]) or 0.0 for entry in entries]
+def _bars(
+    axes: Axes,
+    entries: Sequence[Summary],
+    means: Sequence[float],
+    figures: Sequence[Estimate],
+    hue: str,
+    label: str,
+) -> None:
+    errors = [spread_of(entry, figure) or 0.0 for entry, figure in zip(entries, figures, strict=True)]
     axes.errorbar(
         list(map(_columns, entries)), means, yerr=errors,
         marker="o", ms=4, lw=1.5, capsize=2, color=hue, label=label,
     )  # fmt: skip
 
 
-def _mean(entry: Summary, key: str) -> float:
-    """Return a mean as it is usually stated, NaN if it is undefined."""
-    mean = stated_mean(entry, key)
+def _mean(entry: Summary, which: str) -> float:
+    """Return a mean score as it is usually stated, NaN if it is undefined."""
+    mean = stated_mean(entry, which)
     return float("nan") if mean is None else mean
 
 

@@ -9,9 +9,10 @@ from kafeat.maths.scoring import SCORES
 from kafeat.pictures.canvas import Picture
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.recommendation import answer, choose
-from kafeat.study.records import FlatRecord, Report
+from kafeat.study.records import Entries, Report
 from kafeat.study.report.document import document, figures, importance, table, write_page
 from kafeat.study.report.pictures import pictures
+from kafeat.study.summary import is_scored
 from kafeat.study.tables import (
     TableColumn,
     caption,
@@ -30,13 +31,13 @@ _OF_COSTS = ("time-over",)
 
 def write_evaluation(folder: str, data: str, report: Report, exhibits: Sequence[MapFigures]) -> None:
     """Write the page of an evaluation, and its pictures."""
-    drawn = list(pictures(report["summary"], exhibits))
+    drawn = list(pictures(report.summaries, exhibits))
     write_page(folder, page(report, data, drawn), drawn)
 
 
 def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
     """Return the page, which needs no other file."""
-    labelled = "score_map" in report["summary"][0]
+    labelled = is_scored(report.summaries[0])
     kernels = [one for one in pictures if not one.name.startswith((*_OF_SCORES, *_OF_COSTS))]
     body = [
         f"<h1>Evaluation on {escape(data)}</h1>",
@@ -58,7 +59,7 @@ def _some(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
 
 def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     """Yield a table of all scores, what they are of, and what the predictions look like."""
-    entries, split = report["summary"], report["records"][0]["split"]
+    entries, split = report.summaries, report.records[0].about["split"]
     best = choose(entries)
     chosen = [i for i, row in enumerate(rows_of(entries)) if row.which == "map" and row.entry is best]
     yield "<h2>Scores</h2>"
@@ -68,7 +69,7 @@ def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     if part_table(entries):
         yield "<h2>What each part of a union is worth</h2>"
         yield from table(part_table(entries))
-    for why in dict.fromkeys(one.get("boosting_left_out") for one in report["records"]):
+    for why in dict.fromkeys(one.about.get("boosting_left_out") for one in report.records):
         if why is not None:
             yield f"<p>Gradient boosting is left out: {escape(why)}.</p>"
     for record in _with_losses(report):
@@ -77,37 +78,38 @@ def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     yield from figures(pictures)
 
 
-def _with_losses(report: Report) -> list[FlatRecord]:
+def _with_losses(report: Report) -> list[Entries]:
     """Return the first record of each map of which the losses by shuffling are known."""
-    known = {record["map"]: record for record in reversed(report["records"]) if record.get("importance")}
+    every = [record.about for record in reversed(report.records)]
+    known = {about["map"]: about for about in every if about.get("importance")}
     return list(known.values())[::-1]
 
 
 def _data(report: Report) -> Iterator[str]:
     """Yield a small table of the data."""
-    first = report["records"][0]
+    first = report.records[0].about
     cells = {"rows": f"{first['data_rows']:,}", "columns": _range(report, "n_features_in")}
-    if any(record["columns_raw"] != record["n_features_in"] for record in report["records"]):
+    if any(one.about["columns_raw"] != one.about["n_features_in"] for one in report.records):
         cells["columns as numbers"] = _range(report, "columns_raw")
     if "task" in first:
         classes = first["classes"]
         cells["label"] = "a number" if classes is None else f"{classes:,} classes"
         cells["rows to train"], cells["rows to test"] = f"{first['rows_train']:,}", f"{first['rows_test']:,}"
-    missing = max(record["missing_share"] for record in report["records"])
+    missing = max(record.about["missing_share"] for record in report.records)
     cells["missing"] = f"{100.0 * missing:.2g} %" if missing else "none"
     yield from table([TableColumn(head, [cell]) for head, cell in cells.items()])
 
 
 def _range(report: Report, key: str) -> str:
-    widths = sorted({record[key] for record in report["records"]})
+    widths = sorted({record.about[key] for record in report.records})
     return " to ".join(f"{width:,}" for width in dict.fromkeys((widths[0], widths[-1])))
 
 
 def _costs(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     """Yield a table of what each machine costs: the raw columns, every map, and the exact machines."""
-    entries = report["summary"]
+    entries = report.summaries
     yield from table(cost_table(entries))
-    if "score_map" in entries[0]:
+    if is_scored(entries[0]):
         said = [f"{text[0].upper()}{text[1:]}." for text in findings(entries, choose(entries) or entries[0])]
         yield f"<p>{escape(' '.join([_COSTS, *said]))}</p>"
     yield from figures(pictures)
@@ -120,8 +122,8 @@ _COSTS = (
 
 
 def _kernels(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
-    first = report["records"][0]
-    yield from table(error_table(report["summary"]))
+    first = report.records[0].about
+    yield from table(error_table(report.summaries))
     seen = first["rows_seen_in_fit"]
     rows = f"{first['rows']:,} rows" + (f"; the fit of the map saw {seen:,} of them" if seen else "")
     yield f"<p>Errors of z(x)·z(y) against the exact kernel on {rows}.</p>"

@@ -12,12 +12,12 @@ from kafeat.pictures.figure_data import MapFigures, same_map
 from kafeat.study.recommendation import choose
 from kafeat.study.records import Summary
 from kafeat.study.report import comparisons
-from kafeat.study.summary import spell
+from kafeat.study.summary import is_scored, spell
 
 
 def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
     """Yield the figures that apply to these maps, comparisons first."""
-    if len({entry["n_components"] for entry in summaries}) > 1:
+    if len({entry.about["n_components"] for entry in summaries}) > 1:
         yield from _comparisons(summaries)
     for exhibit in _best_of_each(summaries, exhibits):
         yield from _of_one(exhibit)
@@ -31,7 +31,7 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
         "random features do.",
         partial(comparisons.error_over_columns, summaries=summaries),
     )  # fmt: skip
-    if "score_map" in summaries[0]:
+    if is_scored(summaries[0]):
         yield drawn(
             "score-over-columns", "svg", "Score over columns",
             "The score on rows that were held out; the axis runs from a constant to perfect predictions. The points "
@@ -50,15 +50,17 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
 def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[MapFigures]:
     """Yield one setting of each map: the recommended one, or the best of the map, or that with most columns."""
     overall = choose(summaries)
-    for name in dict.fromkeys(exhibit.record["map"] for exhibit in exhibits):
-        own = [entry for entry in summaries if entry["map"] == name]
-        best = overall if overall in own else choose(own) or max(own, key=lambda one: one["n_components"])
-        yield next(one for one in exhibits if same_map(one.record, best))
+    for name in dict.fromkeys(exhibit.about["map"] for exhibit in exhibits):
+        own = [entry for entry in summaries if entry.about["map"] == name]
+        best = (
+            overall if overall in own else choose(own) or max(own, key=lambda one: one.about["n_components"])
+        )
+        yield next(one for one in exhibits if same_map(one.about, best.about))
 
 
 def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
     """Draw the kernel of one map, and what its model predicts."""
-    name, of_map = _slug(exhibit.record["map"]), spell(exhibit.record)
+    name, of_map = _slug(exhibit.about["map"]), spell(exhibit.about)
     yield drawn(
         f"gram-{name}", "png", f"Gram matrices: {of_map}",
         "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",

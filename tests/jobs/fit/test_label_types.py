@@ -115,7 +115,7 @@ def test_a_model_is_scored_on_the_same_rows_in_another_format(name, tmp_path):
     plain = data.set_column(2, "y", data["y"].cast(pa.string()) if name == "decimal" else data["y"])
     pa_csv.write_csv(plain, tmp_path / "in.csv")
     records = [
-        score_predictions([str(tmp_path / "m.joblib")], str(tmp_path / f"in.{ending}"), jobs=1)[0]
+        score_predictions([str(tmp_path / "m.joblib")], str(tmp_path / f"in.{ending}"), jobs=1)[0].flat()
         for ending in ("parquet", "csv")
     ]
     assert records[0]["accuracy_model"] == records[1]["accuracy_model"] > 0.9

@@ -55,7 +55,7 @@ def test_rows_without_a_label_are_left_out(tmp_path, ending, missing):
     assert scores[0] == scores[1] > 0.8
     fitted.save(tmp_path / "m.joblib")
     [record] = score_predictions([str(tmp_path / "m.joblib")], full, ("y",), drop_unlabelled=True)
-    assert record["rows_test"] == 257
+    assert record.about["rows_test"] == 257
     tuned = [
         kafeat.tune(data, "y", 8, trials=2, jobs=1, weight="w", drop_unlabelled=True, predictor="ridge")
         for data in (full, part)

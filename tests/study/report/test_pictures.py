@@ -1,5 +1,6 @@
 """Pictures of a sweep: of which setting they are, what they compare, and that legends cover no data."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from kafeat.pictures.canvas import STYLES
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.report import comparisons
 from kafeat.study.report.pictures import pictures
+from tests.study.summaries import summary_of
 
 STYLE = STYLES[0]
 
@@ -24,7 +26,7 @@ def figure_of(value):
 
 
 def summary(setting, score, exact=0.9, name="m"):
-    return {
+    return summary_of({
         "map": name, "setting": setting, "n_components": setting.get("n_components", 64), "rows": 100,
         "rows_test": 1000, "rows_exact": 500, "task": "classification", "relative_frobenius": figure_of(0.1),
         "score_map": figure_of(score), "score_raw": figure_of(0.5), "score_exact": figure_of(exact),
@@ -34,11 +36,12 @@ def summary(setting, score, exact=0.9, name="m"):
         "total_seconds_map_exact_rows": figure_of(0.1),
         **{f"{cost}_{which}": figure_of(0.1 + score) for which in ("raw", "map", "exact") for cost in (
             "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "matrix_bytes")},
-    }  # fmt: skip
+        "score_constant": figure_of(0.5),
+    })  # fmt: skip
 
 
-def exhibit(record):
-    return MapFigures(record, np.eye(3), np.eye(3), (np.ones(3), np.ones(3)))
+def exhibit(entry):
+    return MapFigures(entry.about, np.eye(3), np.eye(3), (np.ones(3), np.ones(3)))
 
 
 @pytest.fixture
@@ -98,7 +101,9 @@ def test_only_numbers_of_columns_are_compared_in_pictures(seen):
 
 def test_the_spectral_norm_is_beside_the_frobenius_norm():
     entries = [
-        {**summary({"n_components": D}, 0.5), "relative_spectral": figure_of(1.0 / D)} for D in (8, 32)
+        replace(one, kernel={**one.kernel, "relative_spectral": figure_of(1.0 / D)})
+        for D in (8, 32)
+        for one in [summary({"n_components": D}, 0.5)]
     ]
     _, axes = axes_of(partial(comparisons.error_over_columns, summaries=entries))
     (line,) = dashed(axes, "--")

@@ -21,7 +21,7 @@ from kafeat.maths.task import class_numbers
 from kafeat.registry import build_step
 from kafeat.types import Array
 
-_LONGEST_EXAMPLE = 30
+_LONGEST_EXAMPLE, _MOST_REASONS = 30, 8
 LOOK = 2000
 """Rows that are looked at to tell categories from words, ids and times."""
 MIN_FREQUENCY = 0.01
@@ -221,7 +221,10 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
     first = _first_rows(source, [field.name for field in fields if every or field.kind == "text"])
     looks = [_look(field, None if first is None else first.get(field.name), source) for field in fields]
     if all(look.reading is None for look in looks):
-        raise DataError(f"{source.location}: expected at least one column to learn from, got none")
+        why = "; ".join(f"{look.name}: {look.reason}" for look in looks[:_MOST_REASONS])
+        raise DataError(
+            f"{source.location}: expected at least one column to learn from, got none{why and f' ({why})'}"
+        )
     return Groups(tuple(looks))
 
 

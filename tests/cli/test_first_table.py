@@ -181,3 +181,24 @@ def test_a_starting_config_shows_a_value_of_each_column_as_it_is_read(run, tmp_p
         "f": "x",
     }.items():
         assert re.search(rf"#   {name}: .*, such as {re.escape(value)} -> ", text), text
+
+
+def test_a_stray_word_among_the_numbers_of_a_label_is_named_with_the_remedy(tuned):
+    text = "x;y\n" + rows(
+        [f"{i % 7}" for i in range(60)], ["oops" if i == 20 else f"{i * 1.5}" for i in range(60)]
+    )
+    lines = tuned(text, "y", code=3)
+    remedy = re.search(r"label 'y': most values are numbers, but 'oops' is not, .*: (--.*) leaves", lines)[1]
+    assert "got 60 different texts such as 0.0 in 60 rows: text like this cannot be predicted" in lines
+    assert "label: numbers (59 different numbers in 59 rows)" in tuned(text, "y", *shlex.split(remedy))[0]
+
+
+def test_where_no_column_is_left_the_reasons_are_said(tuned):
+    text = "t;id;y\n" + rows(
+        [f"{i % 24:02}:{i:02}" for i in range(60)], [f"n{i}" for i in range(60)], ["1.5", "2"] * 30
+    )
+    lines = tuned(text, "y", code=3)
+    assert (
+        "got none (t: looks like times of day, such as '00:00': write them as hours, such as 13.5, " in lines
+    )
+    assert "id: 60 different values in 60 rows, few words: an id)" in lines

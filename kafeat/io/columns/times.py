@@ -245,6 +245,7 @@ _WITH_NAME = re.compile(
     rf"\d{{1,2}}[-. /]+{_MONTH}[-., /]+(?:19|20)?\d\d|{_MONTH}[-. /]+(?:\d{{1,2}},? )?(?:19|20)\d\d",
     re.IGNORECASE,
 )
+_OF_DAY = re.compile(r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
 _SOME, LEAST_TIMES = 100, 0.9
 
 
@@ -318,6 +319,8 @@ def unread_times(words: Sequence[str], asked: Asked) -> str:
     short = next((form for form in ("%b-%y", "%b %y") if _share(some, form, asked) >= LEAST_TIMES), None)
     if short is not None:
         return f"looks like times: --date-format {short} reads {some[0][:40]!r}"
+    if sum(_OF_DAY.fullmatch(word.strip()) is not None for word in some) >= LEAST_TIMES * len(some) > 0:
+        return f"looks like times of day, such as {some[0][:40]!r}: write them as hours, such as 13.5, or after a date"
     if named >= LEAST_TIMES * len(some) > 0:
         return f"looks like times, got {some[0][:40]!r}: write the months as numbers or in English"
     return ""

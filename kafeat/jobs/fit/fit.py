@@ -34,7 +34,14 @@ from kafeat.jobs.fit.labels import (
     label_argument,
     label_names,
 )
-from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
+from kafeat.jobs.fit.messages import (
+    SILENT,
+    Listener,
+    features_line,
+    fit_warnings,
+    label_warnings,
+    text_warning,
+)
 from kafeat.jobs.fit.predictor import (
     PredictorJob,
     check_rereadable,
@@ -216,7 +223,9 @@ def read_sample(
     others = {**(left_out or {}), **options}
     columns = columns_of(config, source, names, others)
     listener.inform(features_line(config, source, columns, {**others, **dict.fromkeys(names, "--label")}))
-    for message in fit_warnings(config, source, columns, has_label(data.label)):
+    for message in (
+        *fit_warnings(config, source, columns, has_label(data.label)), *label_warnings(source, names),
+    ):  # fmt: skip
         listener.warn(message)
     sampled = SampledFit.empty(config, columns, summary)
     sampled.place, sampled.locate = source.location, source.locate

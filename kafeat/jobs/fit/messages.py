@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from shlex import quote
+
+import numpy as np
+import pyarrow as pa
 
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, MARKS, UTF8
-from kafeat.io.columns.fields import MOST_LISTED, abbreviated, are_numbers, listed, shown
+from kafeat.io.columns.fields import MOST_LISTED, abbreviated, are_numbers, fields_of, listed, shown
+from kafeat.io.columns.numbers import to_doubles
 from kafeat.io.columns.times import has_offset
 from kafeat.io.readers.base import Reader
 
@@ -110,6 +115,21 @@ def _left_out(
             reason = "names of rows" if field.name in source.row_names else kind
         reasons.setdefault(reason, []).append(field.name)
     return reasons
+
+
+def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
+    """Yield a warning of each label of text, most of which are numbers."""
+    for field in fields_of(source, names) if source.untyped else ():
+        texts = source.first_texts(field.name) if field.kind == "number" and not field.problem else ()
+        numbers = to_doubles(pa.array(texts, pa.string()), field.dialect)
+        odd = [
+            text for text in np.array(texts, object)[np.isnan(numbers)] if not field.dialect.is_missing(text)
+        ]
+        if odd:
+            yield (
+                f"{source.location}: label {quoted(field.name)}: most values are numbers, but {odd[0][:40]!r} is not, and "
+                f"so all are text: --null-values {quote(odd[0].strip()[:40])} --drop-unlabelled leaves such rows out"
+            )
 
 
 def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: bool) -> Iterator[str]:

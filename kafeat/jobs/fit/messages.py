@@ -127,8 +127,8 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
         ]
         if odd:
             yield (
-                f"{source.location}: label {quoted(field.name)}: most values are numbers, but {odd[0][:40]!r} is not, "
-                f"and so all are text: --null-values {quote(odd[0].strip()[:40])} --drop-unlabelled leaves such rows out"
+                f"{source.location}: label {quoted(field.name)}: most values are numbers, but {odd[0][:40]!r} is not, so "
+                f"all are text: --null-values {quote(odd[0].strip()[:40])} --drop-unlabelled leaves such rows out"
             )
 
 

@@ -123,6 +123,12 @@ def are_doubles(values: Sequence[str]) -> bool:
         return False
 
 
+def first_no_number(values: Sequence[str], dialect: Dialect) -> str:
+    """Return the first text that is no number of the dialect, and not missing; empty if there is none."""
+    odd = np.flatnonzero(np.isnan(to_doubles(pa.array(values, pa.string()), dialect)))
+    return next((values[row].strip() for row in odd.tolist() if not dialect.is_missing(values[row])), "")
+
+
 def without_nulls(values: pa.Array, dialect: Dialect) -> pa.Array:
     """Return text without spaces around it, and null for the words for what is missing."""
     import pyarrow.compute as pc

@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from shlex import quote
 
-import numpy as np
-import pyarrow as pa
-
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, MARKS, UTF8
 from kafeat.io.columns.fields import MOST_LISTED, abbreviated, are_numbers, fields_of, listed, shown
-from kafeat.io.columns.numbers import to_doubles
+from kafeat.io.columns.numbers import first_no_number
 from kafeat.io.columns.times import has_offset
 from kafeat.io.readers.base import Reader
 
@@ -120,15 +117,12 @@ def _left_out(
 def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
     """Yield a warning of each label of text, most of which are numbers."""
     for field in fields_of(source, names) if source.untyped else ():
-        texts = source.first_texts(field.name) if field.kind == "number" and not field.problem else ()
-        numbers = to_doubles(pa.array(texts, pa.string()), field.dialect)
-        odd = [
-            text for text in np.array(texts, object)[np.isnan(numbers)] if not field.dialect.is_missing(text)
-        ]
+        known = field.kind == "number" and not field.problem
+        odd = first_no_number(source.first_texts(field.name), field.dialect) if known else ""
         if odd:
             yield (
-                f"{source.location}: label {quoted(field.name)}: most values are numbers, but {odd[0][:40]!r} is not, so "
-                f"all are text: --null-values {quote(odd[0].strip()[:40])} --drop-unlabelled leaves such rows out"
+                f"{source.location}: label {quoted(field.name)}: most values are numbers, but {odd[:40]!r} is not, so all "
+                f"are text: --null-values {quote(odd[:40])} --drop-unlabelled leaves such rows out"
             )
 
 

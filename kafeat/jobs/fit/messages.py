@@ -121,8 +121,8 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
         odd = first_no_number(source.first_texts(field.name), field.dialect) if known else ""
         if odd:
             yield (
-                f"{source.location}: label {quoted(field.name)}: most values are numbers, but {odd[:40]!r} is not, so all "
-                f"are text: --null-values {quote(odd[:40])} --drop-unlabelled leaves such rows out"
+                f"{source.location}: label {quoted(field.name)}: most values are numbers, but {odd[:40]!r} is not,"
+                f" so all are text: --null-values {quote(odd[:40])} --drop-unlabelled leaves such rows out"
             )
 
 

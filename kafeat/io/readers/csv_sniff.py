@@ -72,7 +72,7 @@ def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:
     """Return the delimiter that gives every line of the first bytes as many fields, or else the usual one."""
     head = text.look(LOOK)
     while not (text.whole or re.search(rb"[^\r\n][\r\n]", head) or len(head) >= LOOK):
-        head = text.look(LOOK)  # after a pause
+        head = text.look(LOOK, beyond=len(head))
     first = re.split(rb"[\r\n]", head.lstrip(b"\r\n"), maxsplit=1)[0]
     marks = [usual, *(mark for mark in ",;\t|" if mark != usual and mark.encode() in first)]
     even = [mark for mark in marks if _even(location, head, mark, text.whole)] if len(marks) > 1 else []
@@ -96,9 +96,9 @@ def _first_rows(
     location: str, text: DecompressedStream, delimiter: str, seen: Collection[str] | None
 ) -> tuple[list[list[str]], int]:
     """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
-    size = LOOK
+    size, seen_before = LOOK, 0
     while True:
-        head = text.look(size)
+        head = text.look(size, seen_before)
         refuse_binary(location, head, "CSV")
         paused = len(head) < size and not text.whole
         # A row that has not ended takes the character behind a pause; a lone CR may be half of an end.
@@ -112,7 +112,7 @@ def _first_rows(
             raise DataError(
                 f"{location}: expected rows of less than {LONGEST} bytes, got a longer one; is a quote left open?"
             )
-        size *= 1 if paused else 4
+        size, seen_before = (size, len(head)) if paused else (4 * size, 0)
 
 
 def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:

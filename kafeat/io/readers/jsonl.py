@@ -64,7 +64,7 @@ class JsonlReader(UntypedReader):
         """
         size, lines = LOOK, list[bytes]()
         while not lines:
-            head = text.look(size).removeprefix(_BOM)
+            head = text.look(size, beyond=len(text.head)).removeprefix(_BOM)
             refuse_binary(self.location, head, "JSON lines")
             lines = _lines(head if text.whole else head[: head.rfind(b"\n") + 1])
             if text.whole:

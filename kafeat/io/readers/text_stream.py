@@ -114,21 +114,15 @@ class DecompressedStream(io.RawIOBase):
         """Leave out the first bytes, at which was looked."""
         self.head = self.head[size:]
 
-    def look(self, size: int) -> bytes:
+    def look(self, size: int, beyond: int = 0) -> bytes:
         """Return the first `size` bytes, or all if there are fewer: then `whole` is true.
 
-        At a pause return what has come. The next call waits for more.
+        At a pause return what has come, if that is more than so many bytes; else wait for more.
         """
-        parts = [self.head]
-        have = len(self.head)
-        while have < size and not self.whole:
-            data = self._take(size - have)
+        while len(self.head) < size and not self.whole and not (self.raw.paused and len(self.head) > beyond):
+            data = self._take(size - len(self.head))
             self.whole = not data
-            parts.append(data)
-            have += len(data)
-            if self.raw.paused:
-                break
-        self.head = b"".join(parts)
+            self.head += data
         return self.head
 
     @property

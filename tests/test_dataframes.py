@@ -74,9 +74,8 @@ def test_another_file_is_refused_and_a_loaded_map_is_not_read_again(tmp_path: Pa
     sent = shared(place)
     fitted(1).save(place)
     assert sent.map.digest == sent.digest
-    with pytest.raises(
-        ArtifactError, match=rf"expected the map with the SHA-256 {sent.digest}, got \w+: every"
-    ):
+    told = rf"expected the map with the SHA-256 {sent.digest}, got \w+: every"
+    with pytest.raises(ArtifactError, match=told):
         _ = travelled(sent).map
     place.unlink()
     with pytest.raises(SystemRefusedError, match="map.joblib: No such file"):

@@ -125,16 +125,12 @@ def test_a_refused_value_names_the_steps_before_and_its_column_where_it_is_the_i
     bad[270, 2] = -50.0
     spoiled = pa.table({name: bad[:, i] for i, name in enumerate("abcde")})
     fm = kafeat.fit({"steps": [{"kind": "minmax"}, {"kind": "homogeneous"}]}, table)
-    with pytest.raises(
-        DataError,
-        match=r"row 271 \(index 270\), column 'c': after minmax: expected a value of at least 0, got -",
-    ):
+    told = r"row 271 \(index 270\), column 'c': after minmax: expected a value of at least 0, got -"
+    with pytest.raises(DataError, match=told):
         fm.transform(spoiled)
     steps = [{"kind": "projection", "n_components": 2}, {"kind": "homogeneous", "negative": "error"}]
-    with pytest.raises(
-        DataError,
-        match=r"<table>: row \d+ \(index \d+\): after projection: expected a value of at least 0, got -",
-    ):
+    told = r"<table>: row \d+ \(index \d+\): after projection: expected a value of at least 0, got -"
+    with pytest.raises(DataError, match=told):
         kafeat.fit({"steps": [*steps, {"kind": "standardize"}]}, table)
 
 
@@ -148,9 +144,8 @@ def test_a_state_that_the_precision_cannot_hold_is_refused() -> None:
 
 def test_outputs_that_no_machine_could_hold_are_refused_before_they_are_computed() -> None:
     steps = [{"kind": "homogeneous", "order": 92}] * 2  # 300 * 185² outputs
-    with pytest.raises(
-        DataError, match=r"steps\[1\]: homogeneous: expected from 1 to 10,000,000 outputs, got"
-    ):
+    told = r"steps\[1\]: homogeneous: expected from 1 to 10,000,000 outputs, got"
+    with pytest.raises(DataError, match=told):
         kafeat.fit({"steps": steps}, np.ones((5, 300)))
 
 

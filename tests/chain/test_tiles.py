@@ -84,10 +84,8 @@ def test_a_refused_value_is_counted_from_the_first_row_of_the_chunk() -> None:
 
     X = np.ones((3 * HEIGHT, 2))
     X[2 * HEIGHT + 7, 1] = -1
-    with pytest.raises(
-        InvalidValueError,
-        match=rf"row {2 * HEIGHT + 8} \(index {2 * HEIGHT + 7}\), column 1: expected better",
-    ):
+    told = rf"row {2 * HEIGHT + 8} \(index {2 * HEIGHT + 7}\), column 1: expected better"
+    with pytest.raises(InvalidValueError, match=told):
         run(Scripted(refuse), X)
 
 

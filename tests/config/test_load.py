@@ -126,9 +126,8 @@ def test_neither_path_nor_mapping():
 
 def test_a_missing_file_is_the_systems_refusal(tmp_path):
     path = tmp_path / "no.yaml"
-    with pytest.raises(
-        SystemRefusedError, match=r"no\.yaml: cannot read the config: No such file or directory$"
-    ):
+    told = r"no\.yaml: cannot read the config: No such file or directory$"
+    with pytest.raises(SystemRefusedError, match=told):
         load_config(path)
     with pytest.raises(SystemRefusedError, match=r"cannot read the config: Is a directory$"):
         load_config(tmp_path)

@@ -107,9 +107,8 @@ def test_a_sample_that_leaves_no_room_for_the_steps_is_refused_while_it_is_read(
     wide = np.ones((400, 300))
     config = {"fit_rows": 200, "chunk_rows": 100, "steps": ["normalize"]}
     kafeat.fit(config, wide[:, :150])
-    with pytest.raises(
-        DataError, match=r"<array>: fit_rows: .* rows or more of 300 columns: .* lower fit_rows, which is 200"
-    ):
+    told = r"<array>: fit_rows: .* rows or more of 300 columns: .* lower fit_rows, which is 200"
+    with pytest.raises(DataError, match=told):
         kafeat.fit(config, wide)
 
 

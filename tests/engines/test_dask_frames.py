@@ -235,9 +235,7 @@ def test_blocks_of_an_array(by_name, dtype):
 def test_a_bad_value_of_an_array_is_named_by_block(by_name):
     X = np.zeros((10, 3))
     X[7, 1] = np.inf
-    with pytest.raises(
-        DataError, match=r"<block 1>: row 3 \(index 2\), column 'c1': expected a finite number"
-    ):
+    with pytest.raises(DataError, match=r"<block 1>: row 3 .*column 'c1': expected a finite number"):
         kafeat.dask.transform(da.from_array(X, chunks=(5, 3)), by_name).compute(scheduler="sync")
 
 
@@ -270,9 +268,7 @@ def test_a_cluster_of_processes(tmp_path, client, by_name, ddf):
     for model in (by_name, tmp_path / "map.joblib"):
         made = kafeat.dask.transform(ddf, model, keep=["id"]).compute()
         assert made[NAMES].to_numpy().tobytes() == want.tobytes()
-    with pytest.raises(
-        DataError, match=r"<partition \d>: row 1 \(index 0\), column 'x': expected a finite number"
-    ):
+    with pytest.raises(DataError, match=r"<partition \d>: row 1 .*column 'x': expected a finite number"):
         kafeat.dask.transform(ddf.assign(x=np.nan), by_name).compute()
 
 

@@ -157,9 +157,8 @@ def test_a_scheduler_that_is_lost_is_told_and_the_run_goes_on_later(made, tmp_pa
             os.kill(own.scheduler.pid, signal.SIGKILL)
 
     try:
-        with pytest.raises(
-            SystemRefusedError, match="expected the Dask scheduler to stay, got a lost connection"
-        ):
+        told = "expected the Dask scheduler to stay, got a lost connection"
+        with pytest.raises(SystemRefusedError, match=told):
             transform_parts(
                 model, data, out, engine=Engine("dask", own.address), announce=lambda _parts: kill_scheduler
             )

@@ -64,10 +64,8 @@ def test_work_that_is_not_known_there_is_told():
 
     try:
         future: Future[object] = processes.submit(double, Unknown())  # type: ignore[arg-type]
-        with pytest.raises(
-            SystemRefusedError,
-            match="the same modules as in this process, got ModuleNotFoundError: No module",
-        ):
+        told = "the same modules as in this process, got ModuleNotFoundError: No module"
+        with pytest.raises(SystemRefusedError, match=told):
             future.result(20)
         assert processes.submit(double, 4).result(20) == 8
     finally:

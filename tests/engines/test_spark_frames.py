@@ -83,9 +83,8 @@ def test_predictions_are_those_of_the_model(df, rows, kind):
 def test_a_class_beyond_long_is_refused(df, rows):
     label = np.where(rows["x"].to_numpy() > 0.0, np.uint64(2**63), np.uint64(1))
     fm = predicting(rows, label, task="classification")
-    with pytest.raises(
-        UsageError, match="expected classes that Spark's long can hold, got 9223372036854775808"
-    ):
+    told = "expected classes that Spark's long can hold, got 9223372036854775808"
+    with pytest.raises(UsageError, match=told):
         kafeat.spark.predict(df, fm)
 
 

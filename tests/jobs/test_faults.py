@@ -230,9 +230,8 @@ def test_a_small_disk_at_every_stage(folder, small_disk, monkeypatch, out):
 def test_an_output_that_the_disk_cannot_hold_is_refused_before_the_work(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("kafeat.io.storage.local_path.LocalPath.free_bytes", lambda _place: 1_000_000)
     for out in ("out.npy", "out.parquet"):
-        with pytest.raises(
-            SystemRefusedError, match=rf"{out}: expected room for 9.8 MiB, got 976.6 KiB free"
-        ):
+        told = rf"{out}: expected room for 9.8 MiB, got 976.6 KiB free"
+        with pytest.raises(SystemRefusedError, match=told):
             transform_file(folder / "m.joblib", folder / "in.npy", tmp_path / out)
     assert os.listdir(tmp_path) == []
 

@@ -70,9 +70,8 @@ def test_more_duplicates_than_not() -> None:
 @pytest.mark.parametrize("n", [1, 5])
 def test_rows_that_do_not_differ_are_refused(rule: str, n: int) -> None:
     what = "variance" if rule == "scale" else "distance between rows"
-    with pytest.raises(
-        DataError, match=f"gamma: {rule}: expected rows that differ, got a {what} of 0 in the fit sample"
-    ):
+    told = f"gamma: {rule}: expected rows that differ, got a {what} of 0 in the fit sample"
+    with pytest.raises(DataError, match=told):
         resolve(rule, "rbf", np.full((n, 3), 2.0))
 
 
@@ -88,9 +87,8 @@ def test_squares_beyond_float64_do_not_matter(kernel: str, rule: str, exponent: 
 @pytest.mark.parametrize(("exponent", "size"), [(-600, "10\\^-36\\d"), (600, "10\\^36\\d")])
 @pytest.mark.parametrize("rule", ["median", "scale"])
 def test_a_gamma_beyond_float64_is_refused(rule: str, exponent: int, size: str) -> None:
-    with pytest.raises(
-        DataError, match=f"gamma: {rule}: expected a .* whose inverse.*got one of {size}.*scale the input"
-    ):
+    told = f"gamma: {rule}: expected a .* whose inverse.*got one of {size}.*scale the input"
+    with pytest.raises(DataError, match=told):
         resolve(rule, "rbf", np.ldexp(rows(), exponent))
 
 

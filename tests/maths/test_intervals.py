@@ -71,9 +71,8 @@ def test_exchangeable_rows_are_covered_as_often_as_is_said(level):
 def test_a_level_that_the_rows_cannot_tell_is_refused():
     found = of(thinned(scores(20)))
     assert found.quantiles(20 / 21) == scores(20).max()
-    with pytest.raises(
-        UsageError, match=r"at most 0\.9523, as the model knows the errors of 20 held-out rows"
-    ):
+    told = r"at most 0\.9523, as the model knows the errors of 20 held-out rows"
+    with pytest.raises(UsageError, match=told):
         found.quantiles(0.96)
     for level in (0.0, 1.0, -1.0, float("nan")):
         with pytest.raises(UsageError, match="between 0 and 1"):

@@ -55,9 +55,7 @@ def test_features_that_another_dtype_cannot_hold_are_refused(small):
     fm, X = small
     huge = X.copy()
     huge[1234, 2] = 1e9
-    with pytest.raises(
-        DataError, match=r"row 1235 \(index 1234\): expected features that float16 can hold, got"
-    ):
+    with pytest.raises(DataError, match=r"row 1235 .*: expected features that float16 can hold, got"):
         fm.transform(huge, out=np.empty((3000, 6), np.float16))
 
 
@@ -67,9 +65,8 @@ def test_features_that_another_dtype_cannot_hold_are_refused(small):
 def test_a_place_that_does_not_fit_is_refused(small, out):
     fm, X = small
     out.flags.writeable = out.dtype != "f4" or len(out) != 3000
-    with pytest.raises(
-        UsageError, match=r"out: expected a writeable array of floats of shape \(3000, 6\), got"
-    ):
+    told = r"out: expected a writeable array of floats of shape \(3000, 6\), got"
+    with pytest.raises(UsageError, match=told):
         fm.transform(X, out=out)
 
 

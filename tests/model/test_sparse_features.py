@@ -127,9 +127,8 @@ def test_no_rows():
 def test_a_value_that_is_refused_is_named(form, step):
     fm, bad = fit(step), DENSE.copy()
     bad[200, 3] = -1.0
-    with pytest.raises(
-        DataError, match=r"row 201 .*column .*expected a value (of at least 0|above -1), got -1"
-    ):
+    told = r"row 201 .*column .*expected a value (of at least 0|above -1), got -1"
+    with pytest.raises(DataError, match=told):
         fm.transform_sparse(form(bad))
     bad[200, 3] = np.nan
     with pytest.raises(DataError, match="row 201"):

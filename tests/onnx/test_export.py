@@ -411,19 +411,16 @@ def test_unknown_opsets_are_refused(opset: int) -> None:
 def test_what_no_operator_computes_is_refused_with_its_place(monkeypatch, tmp_path) -> None:
     bessel = {"kind": "nystroem", "kernel": "matern", "nu": 2.0, "n_components": 4}
     fm = chain({"kind": "union", "maps": [{"steps": [{"kind": "standardize"}, bessel]}]})
-    with pytest.raises(
-        UsageError, match=r"^steps\[0\]\.maps\[0\]\.steps\[1\]\.nu: expected 0\.5, 1\.5 or 2\.5, got 2"
-    ):
+    told = r"^steps\[0\]\.maps\[0\]\.steps\[1\]\.nu: expected 0\.5, 1\.5 or 2\.5, got 2"
+    with pytest.raises(UsageError, match=told):
         kafeat.onnx.export(fm, tmp_path / "m.onnx")
     fm = chain({"kind": "nystroem", "kernel": lambda X, Y: X @ Y.T, "n_components": 4})
-    with pytest.raises(
-        UsageError, match=r"steps\[0\]\.kernel: expected a kernel by name, got a Python function"
-    ):
+    told = r"steps\[0\]\.kernel: expected a kernel by name, got a Python function"
+    with pytest.raises(UsageError, match=told):
         kafeat.onnx.to_model(fm)
     monkeypatch.delitem(importlib.import_module("kafeat.onnx.chain")._emitters(), "standardize")
-    with pytest.raises(
-        UsageError, match=r"steps\[0\]\.kind: expected a step that ONNX has .* got standardize"
-    ):
+    told = r"steps\[0\]\.kind: expected a step that ONNX has .* got standardize"
+    with pytest.raises(UsageError, match=told):
         kafeat.onnx.to_model(chain({"kind": "standardize"}))
     assert not list(tmp_path.iterdir())
 
@@ -440,9 +437,8 @@ def test_a_graph_that_errs_is_not_written(monkeypatch, tmp_path) -> None:
     emit = emitters["arc_cosine"]
     monkeypatch.setitem(emitters, "arc_cosine", lambda fitted, x: emit(fitted, x) * 1.0001)
     fm = chain({"kind": "arc_cosine", "n_components": 40})
-    with pytest.raises(
-        GateError, match="expected features that differ from kafeat's by at most .*: nothing was written"
-    ):
+    told = "expected features that differ from kafeat's by at most .*: nothing was written"
+    with pytest.raises(GateError, match=told):
         kafeat.onnx.export(fm, tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())
     kafeat.onnx.export(fm, tmp_path / "m.onnx", check=False)

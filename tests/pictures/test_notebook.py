@@ -117,7 +117,6 @@ def test_without_matplotlib_the_remedy_is_named(exact, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delattr("kafeat.pictures.portraits", raising=False)
     assert fm._repr_html_()
-    with pytest.raises(
-        UsageError, match=r"^plot: expected matplotlib, got: .*pip install 'kafeat\[evaluate\]'$"
-    ):
+    told = r"^plot: expected matplotlib, got: .*pip install 'kafeat\[evaluate\]'$"
+    with pytest.raises(UsageError, match=told):
         fm.plot_kernel(X)

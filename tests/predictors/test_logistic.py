@@ -83,9 +83,8 @@ def test_constant_features_predict_the_frequencies(y):
 
 
 def test_numbers_are_refused(X):
-    with pytest.raises(
-        DataError, match="logistic: expected a label of classes, got numbers: ridge predicts numbers"
-    ):
+    told = "logistic: expected a label of classes, got numbers: ridge predicts numbers"
+    with pytest.raises(DataError, match=told):
         fitted(X, X[:, 0])
     with pytest.raises(ConfigError, match="expected one of 'auto', 'classification', got 'regression'"):
         fitted(X, X[:, 0], task="regression")

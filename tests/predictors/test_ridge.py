@@ -256,9 +256,8 @@ def test_more_classes_than_can_be_learned(X):
 
 
 def test_a_map_and_a_config_without_a_label_are_refused(X):
-    with pytest.raises(
-        UsageError, match=r"steps\[2\]\.kind: ridge: expected a label to predict \(--label COL\), got none"
-    ):
+    told = r"steps\[2\]\.kind: ridge: expected a label to predict \(--label COL\), got none"
+    with pytest.raises(UsageError, match=told):
         fitted(X, None)
     fm = kafeat.fit({"steps": MAP}, X)
     assert fm.classes is None
@@ -324,14 +323,12 @@ def test_weights_that_are_refused(X, y, w, message):
 
 def test_weights_need_a_predictor_and_a_column_of_their_own(X, y):
     table = weighted_table(X, y, np.ones(1000))
-    with pytest.raises(
-        UsageError, match="--weight: expected a config that ends in a predictor, such as ridge, got a map"
-    ):
+    told = "--weight: expected a config that ends in a predictor, such as ridge, got a map"
+    with pytest.raises(UsageError, match=told):
         kafeat.fit({"steps": MAP}, table, weight="w")
     config = {"steps": [*MAP, {"kind": "ridge"}]}
-    with pytest.raises(
-        UsageError, match="--weight: expected another column than those of the label and the split, got 'y'"
-    ):
+    told = "--weight: expected another column than those of the label and the split, got 'y'"
+    with pytest.raises(UsageError, match=told):
         kafeat.fit(config, table, "y", weight="y")
     with pytest.raises(DataError, match="--weight: expected the column 'v', got x0"):
         kafeat.fit(config, table, "y", weight="v")

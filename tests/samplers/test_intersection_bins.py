@@ -72,7 +72,5 @@ def test_clipped_values_are_counted(tmp_path, steps, jobs: int) -> None:
 
 
 def test_negative_values_are_refused() -> None:
-    with pytest.raises(
-        DataError, match=r"row 1 \(index 0\), column 'c0': expected a value of at least 0, got -1"
-    ):
+    with pytest.raises(DataError, match=r"row 1 .*column 'c0': expected a value of at least 0, got -1"):
         kafeat.fit({"steps": [{"kind": "intersection_bins"}]}, np.array([[-1.0]]))

@@ -218,17 +218,15 @@ def exact_rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def test_too_few_rows_are_refused() -> None:
-    with pytest.raises(
-        DataError, match=r"nystroem: expected at least as many rows as landmarks \(11\), got 10: lower"
-    ):
+    told = r"nystroem: expected at least as many rows as landmarks \(11\), got 10: lower"
+    with pytest.raises(DataError, match=told):
         fit(rows(10, 3), n_components=5, n_landmarks=11)
 
 
 def test_an_indefinite_kernel_is_refused_and_clip_negative_overrides() -> None:
     X = rows(40, 4) * 3 - 3
-    with pytest.raises(
-        DataError, match=r"kernel sigmoid: expected a positive semi-definite .* clip_negative: true"
-    ):
+    told = r"kernel sigmoid: expected a positive semi-definite .* clip_negative: true"
+    with pytest.raises(DataError, match=told):
         fit(X, kernel="sigmoid", n_components=40)
     fm = fit(X, kernel="sigmoid", n_components=40, clip_negative=True)
     Z, K = fm.transform(X), fm.exact_kernel(X)
@@ -246,9 +244,7 @@ def test_negative_values_are_refused_by_histogram_kernels() -> None:
         fm = fit(X, kernel=kernel, n_components=5)
         bad = X.copy()
         bad[3, 1] = -1.0
-        with pytest.raises(
-            DataError, match=r"row 4 \(index 3\), column 'c1': expected a value of at least 0, got -1"
-        ):
+        with pytest.raises(DataError, match=r"row 4 .*column 'c1': expected a value of at least 0, got -1"):
             fm.transform(bad)
         with pytest.raises(DataError, match=r"column 'c1': expected a value of at least 0, got -1"):
             fit(bad, kernel=kernel, n_components=5)
@@ -258,18 +254,15 @@ def test_overflow_is_an_error_and_no_warning() -> None:
     fm = fit(rows(20, 4).astype(np.float32), "float32", kernel="polynomial", n_components=5)
     X = rows(300, 4).astype(np.float32)
     X[280] = 1e30
-    with pytest.raises(
-        DataError,
-        match=r"row 281 \(index 280\): expected features that float32 can hold, got .*dtype: float64",
-    ):
+    told = r"row 281 \(index 280\): expected features that float32 can hold, got .*dtype: float64"
+    with pytest.raises(DataError, match=told):
         fm.transform(X)
 
 
 def test_a_kernel_matrix_that_overflows_is_an_error() -> None:
     X = rows(20, 4) * 1e200
-    with pytest.raises(
-        DataError, match=r"nystroem: kernel polynomial: expected .*, got inf: scale the input"
-    ):
+    told = r"nystroem: kernel polynomial: expected .*, got inf: scale the input"
+    with pytest.raises(DataError, match=told):
         fit(X, kernel="polynomial", n_components=5)
 
 
@@ -326,9 +319,8 @@ def test_precomputed_has_no_exact_kernel_and_says_so() -> None:
 
 
 def test_precomputed_refuses_what_is_no_kernel_matrix() -> None:
-    with pytest.raises(
-        DataError, match=r"precomputed: expected the square kernel matrix .* got 30 rows and 4"
-    ):
+    told = r"precomputed: expected the square kernel matrix .* got 30 rows and 4"
+    with pytest.raises(DataError, match=told):
         fit(rows(30, 4), kernel="precomputed", n_components=5)
     with pytest.raises(DataError, match="precomputed: expected a symmetric kernel matrix, got another"):
         fit(rows(30, 30), kernel="precomputed", n_components=5, landmarks="uniform")
@@ -352,9 +344,8 @@ def test_a_python_function_is_a_kernel(weights: str) -> None:
 
 def test_a_python_function_cannot_be_saved_and_save_says_so(tmp_path: Path) -> None:
     fm = fit(rows(30, 3), kernel=wave, n_components=5)
-    with pytest.raises(
-        UsageError, match=r"steps\[0\]\.kernel: .* got a Python function: such a map cannot be saved"
-    ):
+    told = r"steps\[0\]\.kernel: .* got a Python function: such a map cannot be saved"
+    with pytest.raises(UsageError, match=told):
         fm.save(tmp_path / "m.joblib")
     assert not list(tmp_path.iterdir())
 
@@ -372,9 +363,8 @@ def test_directions_that_few_rows_need_are_kept_though_only_some_rows_are_looked
 
 
 def test_a_function_of_the_wrong_shape_is_refused() -> None:
-    with pytest.raises(
-        UsageError, match=r"kernel: expected a function that gives an array of shape \(\d+, \d+\), got"
-    ):
+    told = r"kernel: expected a function that gives an array of shape \(\d+, \d+\), got"
+    with pytest.raises(UsageError, match=told):
         fit(rows(30, 3), kernel=lambda X, Y: X.sum(1), n_components=5)
 
 
@@ -383,20 +373,16 @@ def test_a_function_of_the_wrong_shape_is_refused() -> None:
 def test_a_function_by_its_name_is_refused_with_what_to_do(kernel: str, union: bool) -> None:
     step = {"kind": "nystroem", "kernel": kernel}
     steps = [{"kind": "union", "maps": [{"steps": [step]}]}] if union else [step]
-    with pytest.raises(
-        ConfigError,
-        match=rf"kernel: expected the name of a kernel, got '{kernel}': .* `kafeat.fit` in Python",
-    ):
+    told = rf"kernel: expected the name of a kernel, got '{kernel}': .* `kafeat.fit` in Python"
+    with pytest.raises(ConfigError, match=told):
         kafeat.fit({"steps": steps}, rows(30, 3))
 
 
 def test_a_model_file_with_a_function_by_its_name_is_refused_with_what_to_do() -> None:
     content = artifact.loads(fit(rows(30, 3), n_components=5).dumps(), "m.joblib")
     content["steps"][0]["recipe"]["kernel"] = "math:hypot"  # as earlier versions saved it
-    with pytest.raises(
-        ArtifactError,
-        match=r"m.joblib: steps\[0\].recipe.kernel: expected .*, got 'math:hypot': .* `kafeat.fit` in Python",
-    ):
+    told = r"m.joblib: steps\[0\].recipe.kernel: expected .*, got 'math:hypot': .* `kafeat.fit` in Python"
+    with pytest.raises(ArtifactError, match=told):
         loads(artifact.dumps(content), "m.joblib")
 
 
@@ -408,9 +394,8 @@ def test_a_function_can_be_inspected_though_not_saved() -> None:
 
 @pytest.mark.parametrize("name", ["gamma", "degree", "coef0", "nu", "alpha"])
 def test_numbers_that_a_function_would_ignore_are_refused(name: str) -> None:
-    with pytest.raises(
-        ConfigError, match=rf"steps\[0\].{name}: expected none beside a Python function, got 3"
-    ):
+    told = rf"steps\[0\].{name}: expected none beside a Python function, got 3"
+    with pytest.raises(ConfigError, match=told):
         fit(rows(30, 3), kernel=wave, n_components=5, **{name: 3})
 
 
@@ -429,9 +414,8 @@ def test_a_precomputed_kernel_is_evaluated_by_its_recipe_and_as_the_first_step_o
     assert kafeat.evaluate(data=K, config={"steps": [step]}, jobs=1)["n_components"] == 5
     later = {"steps": [{"kind": "standardize"}, step]}
     for asked in ({"model": fit(K, kernel="precomputed", n_components=5)}, {"config": later}):
-        with pytest.raises(
-            UsageError, match="evaluate: nystroem: kernel precomputed: there is no exact kernel"
-        ):
+        told = "evaluate: nystroem: kernel precomputed: there is no exact kernel"
+        with pytest.raises(UsageError, match=told):
             kafeat.evaluate(data=K, **asked)
 
 
@@ -469,9 +453,8 @@ def test_given_landmarks_are_checked() -> None:
     ):
         with pytest.raises(DataError, match=told):
             fit(X, **{"n_components": 5, "landmarks": {"given": landmarks}, **parameters})
-    with pytest.raises(
-        ConfigError, match="given: expected the path of a file, or rows as a 2-D array, got 3"
-    ):
+    expected = "given: expected the path of a file, or rows as a 2-D array, got 3"
+    with pytest.raises(ConfigError, match=expected):
         fit(X, n_components=5, landmarks={"given": 3})
     fm = fit(X, n_components=5, landmarks={"given": L})
     assert fm.n_components == 5

@@ -43,9 +43,7 @@ def test_an_exponent_out_of_range_names_its_row(scale: float) -> None:
     X = rows(300, 4)
     fm = kafeat.fit({"steps": [{"kind": "positive_exponential", "gamma": 1.0}]}, X)
     X[270] *= scale
-    with pytest.raises(
-        DataError, match=r"row 271 \(index 270\): expected a largest exponent from -87\.34 to 88\.72"
-    ):
+    with pytest.raises(DataError, match=r"row 271 .*: expected a largest exponent from -87\.34 to 88\.72"):
         fm.transform(X)
 
 

@@ -77,17 +77,15 @@ def test_products_stand_in_unions_and_the_other_way_round() -> None:
 
 def test_too_many_products_ask_for_a_number() -> None:
     wide = {"steps": [{**FOURIER, "n_components": 1024}]}
-    with pytest.raises(
-        DataError, match="product: n_components: expected a number, as the maps have 1,048,576 products"
-    ):
+    told = "product: n_components: expected a number, as the maps have 1,048,576 products"
+    with pytest.raises(DataError, match=told):
         fit([wide, wide])
     assert fit([wide, wide], n_components=50).n_components == 50
 
 
 def test_columns_and_rows_are_named_in_errors() -> None:
-    with pytest.raises(
-        DataError, match=r"product: maps\[1\]\.columns: expected columns of the input, got 'nope'"
-    ):
+    told = r"product: maps\[1\]\.columns: expected columns of the input, got 'nope'"
+    with pytest.raises(DataError, match=told):
         fit([TWO[0], {"columns": ["nope"], "steps": [LINEAR]}])
     with pytest.raises(ConfigError, match=r"maps\[0\]\.weight"):
         fit([{**TWO[0], "weight": 2.0}])

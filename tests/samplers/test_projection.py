@@ -67,9 +67,8 @@ def test_auto_counts_the_rows_of_the_whole_input() -> None:
 
 
 def test_auto_that_would_not_reduce_anything_is_refused() -> None:
-    with pytest.raises(
-        DataError, match=r"n_components: auto: expected a width below the 20 inputs, got \d+ for 30 rows"
-    ):
+    told = r"n_components: auto: expected a width below the 20 inputs, got \d+ for 30 rows"
+    with pytest.raises(DataError, match=told):
         kafeat.fit({"steps": [{"kind": "projection"}]}, rows(30, 20))
 
 
@@ -154,10 +153,8 @@ def test_sums_that_overflow_are_refused(matrix: str, form: str, dtype: str, size
     X[70, :8] = size * signs[:8]
     X[70, 8:] = 0.0
     rows = csr_array(X) if form == "sparse rows" else X
-    with pytest.raises(
-        DataError,
-        match=rf"row 71 \(index 70\): expected features that {dtype} can hold, got inf: scale the input",
-    ):
+    told = rf"row 71 \(index 70\): expected features that {dtype} can hold, got inf: scale the input"
+    with pytest.raises(DataError, match=told):
         fm.transform(rows)
 
 
@@ -165,9 +162,7 @@ def test_an_overflow_is_not_clipped_away() -> None:
     step = {"kind": "projection", "matrix": "sparse", "density": 1.0, "n_components": 1}
     fm = kafeat.fit({"steps": [step, {"kind": "minmax", "clip": True}]}, rows(40, 8))
     signs = fm.chain.steps[0].state["values"] / np.abs(fm.chain.steps[0].state["values"])
-    with pytest.raises(
-        DataError, match=r"row 1 \(index 0\): expected features that float32 can hold, got inf"
-    ):
+    with pytest.raises(DataError, match=r"row 1 .*: expected features that float32 can hold, got inf"):
         fm.transform(7e37 * signs[None, :])
 
 

@@ -74,9 +74,8 @@ def test_an_outlier_in_the_fit_sample_does_not_spoil_other_rows(features) -> Non
 def test_a_series_that_would_be_cut_off_is_refused() -> None:
     """e^{100} needs degrees beyond those that are looked at; what was made of them was far off, with code 0."""
     step = {"kind": "random_maclaurin", "kernel": "exponential", "gamma": 1.0, "n_components": 64}
-    with pytest.raises(
-        DataError, match=r"random_maclaurin: expected rows for which the series .* lower gamma"
-    ):
+    told = r"random_maclaurin: expected rows for which the series .* lower gamma"
+    with pytest.raises(DataError, match=told):
         kafeat.fit({"steps": [step]}, 10.0 * rows(50, 3))
     assert kafeat.fit({"steps": [step]}, rows(50, 3)).n_components == 64
 

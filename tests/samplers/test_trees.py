@@ -224,9 +224,8 @@ def test_near_copies_tell_nothing_if_a_group_says_so() -> None:
     with pytest.raises(DataError, match=r"'patient': expected plain numbers, got categories.*union"):
         kafeat.fit(behind, table, y)
     taken = {"kind": "target", "columns": ["b"]}
-    with pytest.raises(
-        DataError, match=r"trees: columns: expected names of features, got 'patient'; .* union"
-    ):
+    told = r"trees: columns: expected names of features, got 'patient'; .* union"
+    with pytest.raises(DataError, match=told):
         kafeat.fit({**plain, "split_by": "group:patient", "steps": [taken, step]}, table, y)
 
 

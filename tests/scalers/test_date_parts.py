@@ -169,17 +169,14 @@ def test_a_missing_time_is_refused_or_filled() -> None:
 
 def test_milliseconds_are_no_seconds() -> None:
     table = pa.table({"n": [0.0], "t": [1_709_164_800_000]})
-    with pytest.raises(
-        DataError, match=r"row 1 \(index 0\), column 't': expected a time of the years 1 to 9999"
-    ):
+    with pytest.raises(DataError, match=r"row 1 .*column 't': expected a time of the years 1 to 9999"):
         kafeat.fit(config(), table)
 
 
 @pytest.mark.parametrize("numbers", [[20240229, 20231231], [2024, 1999]])
 def test_numbers_that_look_like_dates_are_refused(numbers: list[int]) -> None:
-    with pytest.raises(
-        DataError, match="column 't': expected times, got numbers such as 20.*: write dates as"
-    ):
+    told = "column 't': expected times, got numbers such as 20.*: write dates as"
+    with pytest.raises(DataError, match=told):
         kafeat.fit(config(), pa.table({"t": numbers}))
 
 
@@ -235,9 +232,8 @@ def test_files_in_chunks_and_a_saved_map_agree(tmp_path: Path) -> None:
 def test_by_position(tmp_path: Path) -> None:
     fm = kafeat.fit(config(parts=["hour"], columns=("c1",)), np.array([[5.0, 7200.0]]))
     np.testing.assert_array_equal(fm.transform(table_of([datetime(2024, 2, 29, 7)])), [[0, 7]])
-    with pytest.raises(
-        DataError, match="expected one column for every feature, as some are times, got lists"
-    ):
+    told = "expected one column for every feature, as some are times, got lists"
+    with pytest.raises(DataError, match=told):
         fm.transform(pa.table({"n": pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2))}))
 
 

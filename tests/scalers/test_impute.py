@@ -59,9 +59,7 @@ def test_formats_agree_on_what_is_missing(tmp_path: Path, holes: np.ndarray) -> 
 def test_words_and_infinities_stay_refused(tmp_path: Path, word: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(f"a,b\n1,2\n,3\n4,{word}\n")
-    with pytest.raises(
-        DataError, match=r"x\.csv: row 3 \(index 2\), column 'b': expected a (finite )?number, got"
-    ):
+    with pytest.raises(DataError, match=r"x\.csv: row 3 .*column 'b': expected a (finite )?number, got"):
         kafeat.fit(config(), path)
 
 
@@ -79,9 +77,7 @@ def test_a_list_is_missing_whole_or_has_its_length() -> None:
     fm = kafeat.fit(config("constant", value=9.0), good)
     np.testing.assert_array_equal(fm.transform(good), [[1, 2], [9, 9], [3, 9]])
     bad = pa.table({"x": pa.array([[1.0, 2.0], None, [3.0]], kind)})
-    with pytest.raises(
-        DataError, match=r"row 3 \(index 2\), column 'x\[0\]': expected a list of 2 numbers, got 1"
-    ):
+    with pytest.raises(DataError, match=r"row 3 .*column 'x\[0\]': expected a list of 2 numbers, got 1"):
         fm.transform(bad)
 
 

@@ -65,9 +65,7 @@ def test_without_impute_a_missing_number_is_refused(holes: np.ndarray) -> None:
     fm = kafeat.fit(config("all", {"kind": "standardize"}), holes[:, 1:2])
     with pytest.raises(DataError, match="expected a finite number, got nan"):
         fm.transform([[np.nan]])
-    with pytest.raises(
-        DataError, match=r"row \d+ \(index \d+\), column 'c0': expected a finite number, got nan"
-    ):
+    with pytest.raises(DataError, match=r"row \d+ .*column 'c0': expected a finite number, got nan"):
         kafeat.fit(config("missing", {"kind": "standardize"}), holes)
 
 
@@ -85,7 +83,6 @@ def test_columns_keep_their_names_behind_it() -> None:
 
 
 def test_what_it_refuses() -> None:
-    with pytest.raises(
-        ConfigError, match=r"steps\[0\]\.columns: expected one of 'missing', 'all', got 'some'"
-    ):
+    told = r"steps\[0\]\.columns: expected one of 'missing', 'all', got 'some'"
+    with pytest.raises(ConfigError, match=told):
         kafeat.fit(config("some"), np.eye(2))

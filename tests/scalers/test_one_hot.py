@@ -184,9 +184,8 @@ def test_many_categories_do_not_depend_on_chunks_and_formats(shops, tmp_path) ->
 
 def test_many_categories_of_which_none_or_too_many_are_frequent(shops) -> None:
     for least, advice in ((15_000, "got none: lower"), (1, "got more: raise")):
-        with pytest.raises(
-            DataError, match=rf"column 'shop': expected from 1 to 10,000 .*{advice} min_frequency"
-        ):
+        told = rf"column 'shop': expected from 1 to 10,000 .*{advice} min_frequency"
+        with pytest.raises(DataError, match=told):
             kafeat.fit(many_config(least), shops)
 
 
@@ -310,9 +309,8 @@ def test_codes_are_plain_numbers_to_no_other_step(adult: pa.Table) -> None:
         {"steps": [{"kind": "minmax"}]},
     ]
     steps = [{"kind": "union", "maps": maps}]
-    with pytest.raises(
-        DataError, match="minmax: column 'sex': expected plain numbers, got categories, which only"
-    ):
+    told = "minmax: column 'sex': expected plain numbers, got categories, which only"
+    with pytest.raises(DataError, match=told):
         kafeat.fit({"steps": steps}, adult, label="income")
     maps[1]["columns"] = ["age"]
     assert kafeat.fit({"steps": steps}, adult, label="income").n_components == 3

@@ -266,9 +266,8 @@ def test_too_many_sums_are_refused() -> None:
     many = Sample(
         X, (X[:, 1] % 900).astype(str).astype(object), 2000, names=("a", "b"), n_categories=(99_999, 0)
     )
-    with pytest.raises(
-        DataError, match=r"at most 67,108,864 sums, got 99,999 values in 10 folds for 900 outputs"
-    ):
+    told = r"at most 67,108,864 sums, got 99,999 values in 10 folds for 900 outputs"
+    with pytest.raises(DataError, match=told):
         Target(columns=("a",)).fit(many, np.random.default_rng(0))
 
 
@@ -315,9 +314,8 @@ def test_groups_share_a_fold(visits: pa.Table) -> None:
     # equal in all but the numbers
     moved = visits.set_column(0, "x", pa.array(np.zeros(len(visits))))
     np.testing.assert_array_equal(fm.transform(moved)[:, 1], by_group[:, 1])
-    with pytest.raises(
-        DataError, match=r"the groups by which the model has its folds .*expected the column 'patient'"
-    ):
+    told = r"the groups by which the model has its folds .*expected the column 'patient'"
+    with pytest.raises(DataError, match=told):
         loads(fm.dumps()).transform(visits.drop_columns(["patient"]))
 
 

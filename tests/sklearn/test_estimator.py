@@ -332,9 +332,8 @@ def test_missing_values_are_placed(missing: object) -> None:
     values = pandas.array([1, 2, None], dtype="Int64") if missing == "NA" else [1.0, 2.0, missing]
     table = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": values})
     for X, name in ((table, "'b'"), (table.to_numpy(dtype=float, na_value=np.nan), "1")):
-        with pytest.raises(
-            ValueError, match=rf"contains NaN: row 3 .*, column {name}: .*; impute as the first"
-        ):
+        told = rf"contains NaN: row 3 .*, column {name}: .*; impute as the first"
+        with pytest.raises(ValueError, match=told):
             FeatureMap().fit(X)
 
 
@@ -368,9 +367,8 @@ def test_objects_are_refused_with_their_column() -> None:
     pandas = pytest.importorskip("pandas")
     for values in ([object(), object()], [1, "x"], [1j, 2j]):
         table = pandas.DataFrame({"a": [1.0, 2.0], "c": values})
-        with pytest.raises(
-            ValueError, match="got: .*; Conversion failed for column c with type .*; convert the column"
-        ):
+        told = "got: .*; Conversion failed for column c with type .*; convert the column"
+        with pytest.raises(ValueError, match=told):
             FeatureMap().fit(table)
     with pytest.raises(DataError, match="got: Python int too large .*; convert the column"):
         kafeat.fit({"steps": ["standardize"]}, pandas.DataFrame({"a": [2**70, 2**71]}))
@@ -442,9 +440,8 @@ def test_batches_have_labels_all_or_none():
     steps = ["standardize", {"kind": "nystroem", "n_components": 10}]
     once = FeatureMap(steps).partial_fit(X[:50], X[:50, 0]).partial_fit(X[50:], X[50:, 0])
     np.testing.assert_array_equal(once.transform(X), FeatureMap(steps).fit(X, X[:, 0]).transform(X))
-    with pytest.raises(
-        UsageError, match="label: expected labels for all batches of rows or for none, got both"
-    ):
+    told = "label: expected labels for all batches of rows or for none, got both"
+    with pytest.raises(UsageError, match=told):
         FeatureMap(steps).partial_fit(X[:50], X[:50, 0]).partial_fit(X[50:])
 
 
@@ -519,13 +516,11 @@ def test_what_is_confused_with_a_config_or_a_model_is_named(tmp_path: Path) -> N
     kafeat.fit({"steps": [{"kind": "standardize"}]}, X).save(path)
     with pytest.raises(kafeat.errors.ConfigError, match="this may be a model, which --model takes"):
         kafeat.fit(path, X)
-    with pytest.raises(
-        kafeat.errors.ConfigError, match="got a value of type FeatureMap; its `config` is one"
-    ):
+    told = "got a value of type FeatureMap; its `config` is one"
+    with pytest.raises(kafeat.errors.ConfigError, match=told):
         kafeat.fit(kafeat.load(path), X)
-    with pytest.raises(
-        kafeat.errors.ConfigError, match="expected a path or a mapping, got text: save it to a file"
-    ):
+    told = "expected a path or a mapping, got text: save it to a file"
+    with pytest.raises(kafeat.errors.ConfigError, match=told):
         kafeat.fit("steps:\n  - kind: standardize\n", X)
     with pytest.raises(kafeat.errors.UsageError, match="load: expected a path or URI, got dict"):
         kafeat.load({"steps": []})

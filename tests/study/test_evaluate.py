@@ -478,9 +478,8 @@ def test_too_few_rows(rings, n):
 def test_classes_that_no_training_row_has(rings):
     table, _ = rings
     names = pa.array([f"row {i}" for i in range(900)])
-    with pytest.raises(
-        DataError, match="label 'y': expected classes of the test rows among the training rows"
-    ):
+    told = "label 'y': expected classes of the test rows among the training rows"
+    with pytest.raises(DataError, match=told):
         kafeat.evaluate(data=table.set_column(2, "y", names).drop(["part"]), label="y", config=CONFIG)
 
 
@@ -579,9 +578,8 @@ def test_features_that_a_learner_cannot_hold_are_an_error_of_the_data(rings, lea
 
 
 def test_the_setting_that_the_data_do_not_go_with_is_named(rings):
-    with pytest.raises(
-        DataError, match=r"gamma=1e\+200 seed=0: .*fourier: expected a state that float32 can hold"
-    ):
+    told = r"gamma=1e\+200 seed=0: .*fourier: expected a state that float32 can hold"
+    with pytest.raises(DataError, match=told):
         kafeat.evaluate(data=rings[1], label="y", config=OF_RINGS, sweep=["gamma=0.5,1e200"], **FEW)
 
 
@@ -615,16 +613,14 @@ def test_steps_that_learn_from_a_label_of_noise_gain_nothing_on_rows_held_out(st
 def test_a_label_is_the_name_of_a_column(option) -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     for data in (X, pa.table({"a": X[:, 0], "b": X[:, 1]})):
-        with pytest.raises(
-            UsageError, match=f"^{option}: expected the name of a column of the data, got ndarray"
-        ):
+        told = f"^{option}: expected the name of a column of the data, got ndarray"
+        with pytest.raises(UsageError, match=told):
             kafeat.evaluate(config=CONFIG, data=data, **{option: X[:, 0]})
 
 
 def test_a_recipe_is_no_model() -> None:
-    with pytest.raises(
-        UsageError, match="expected a fitted map or its path, got dict; a recipe is given as config="
-    ):
+    told = "expected a fitted map or its path, got dict; a recipe is given as config="
+    with pytest.raises(UsageError, match=told):
         kafeat.evaluate(CONFIG, np.eye(60))
 
 

@@ -85,9 +85,8 @@ def test_a_matrix_in_memory_needs_no_label():
 
 
 def test_what_is_no_kernel_matrix_of_all_rows_is_refused(tmp_path):
-    with pytest.raises(
-        DataError, match="expected the square kernel matrix of all rows, .* got 240 rows and 239 col"
-    ):
+    told = "expected the square kernel matrix of all rows, .* got 240 rows and 239 col"
+    with pytest.raises(DataError, match=told):
         kafeat.evaluate(config=OF_MATRIX, data=table(K[:, 1:]), label="y", jobs=1)
     broken = K.copy()
     broken[3, 4] = np.nan
@@ -98,15 +97,13 @@ def test_what_is_no_kernel_matrix_of_all_rows_is_refused(tmp_path):
 
 
 def test_recipes_of_other_columns_are_refused():
-    with pytest.raises(
-        UsageError, match="map 2: expected a recipe whose first step has `kernel: precomputed`"
-    ):
+    told = "map 2: expected a recipe whose first step has `kernel: precomputed`"
+    with pytest.raises(UsageError, match=told):
         kafeat.evaluate(config=[OF_MATRIX, OF_ROWS], data=table(K), label="y", jobs=1)
     with pytest.raises(UsageError, match="expected recipes of the same columns, got others"):
         others = {**OF_MATRIX, "columns": {"exclude": ["x000", "y", "part"]}}
         kafeat.evaluate(config=[OF_MATRIX, others], data=table(K), label="y", jobs=1)
     fitted = kafeat.fit(OF_MATRIX, table(K))
-    with pytest.raises(
-        UsageError, match="no exact kernel beyond the given columns; `kafeat evaluate --config`"
-    ):
+    told = "no exact kernel beyond the given columns; `kafeat evaluate --config`"
+    with pytest.raises(UsageError, match=told):
         kafeat.evaluate(fitted, table(K), "y", jobs=1)

@@ -62,9 +62,8 @@ def test_a_mistyped_parameter_is_told_what_was_meant():
 
 
 def test_mistakes_name_the_sweep():
-    with pytest.raises(
-        UsageError, match=r"--sweep nosuch: expected a parameter of a step of c, one of .*n_components"
-    ):
+    told = r"--sweep nosuch: expected a parameter of a step of c, one of .*n_components"
+    with pytest.raises(UsageError, match=told):
         list(settings(CONFIG, [Sweep("nosuch", (1,))], "c"))
     with pytest.raises(UsageError, match=r"steps\[7\].gamma: expected a step below 3"):
         list(settings(CONFIG, [Sweep("steps[7].gamma", (1,))], "c"))

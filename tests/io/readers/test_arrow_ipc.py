@@ -110,9 +110,8 @@ def test_a_stream_that_was_cut_off_is_none(tmp_path, table, rows):
 def test_nothing_may_follow_a_stream(tmp_path, table):
     sound = packed(table, True)
     for more in (b"\0", sound):
-        with pytest.raises(
-            DataError, match=f"expected nothing after the end .*, got {len(more):,} bytes more"
-        ):
+        told = f"expected nothing after the end .*, got {len(more):,} bytes more"
+        with pytest.raises(DataError, match=told):
             rows_of_stream(tmp_path / "x.arrows", sound + more)
     with pytest.raises(DataError, match="expected nothing after the end"):
         rows_of_stream(tmp_path / "x.arrows", packed(table.slice(0, 0), True) + sound)

@@ -106,9 +106,7 @@ def test_features_of_parts_are_verified_as_a_whole(data, tmp_path):
 def test_a_mistake_is_told_by_its_part_and_its_row_there(data):
     bad = table(10, 5).set_column(1, "x1", pa.array([1.0] * 4 + [float("inf")] * 6))
     pq.write_table(bad, f"{data['parquet']}/p2.parquet")
-    with pytest.raises(
-        DataError, match=r"p2.parquet: row 5 \(index 4\), column 'x1': expected a finite number"
-    ):
+    with pytest.raises(DataError, match=r"p2.parquet: row 5 .*column 'x1': expected a finite number"):
         kafeat.fit({**CONFIG, "fit_rows": "all"}, data["parquet"], "y")
 
 

@@ -154,9 +154,7 @@ def test_a_row_of_structs_without_a_value_is_missing(fm):
     gaps = pa.StructArray.from_arrays(
         STRUCTS.flatten(), TABLE.column_names, mask=pa.array(np.arange(30) == 1)
     )
-    with pytest.raises(
-        DataError, match=r"row 2 \(index 1\), column 'c0': expected a finite number, got null"
-    ):
+    with pytest.raises(DataError, match=r"row 2 .*column 'c0': expected a finite number, got null"):
         fm.transform(gaps)
 
 

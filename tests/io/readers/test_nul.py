@@ -28,9 +28,8 @@ def test_a_nul_is_refused_wherever_it_is(tmp_path, suffix, place):
     source = tmp_path / f"in.{suffix}"
     source.write_bytes(gzip.compress(text, 1) if suffix.endswith(".gz") else text)
     for rule in ("error", "drop"):
-        with pytest.raises(
-            DataError, match=rf"in.{suffix}: byte {place}: expected UTF-8 text, got a NUL byte"
-        ):
+        told = rf"in.{suffix}: byte {place}: expected UTF-8 text, got a NUL byte"
+        with pytest.raises(DataError, match=told):
             kafeat.transform(source, tmp_path / "out.npy", model=MAP, on_bad_rows=rule)
     assert not (tmp_path / "out.npy").exists()
 

@@ -278,9 +278,8 @@ def test_npz_with_hostile_headers(matrix, tmp_path):
     arrays |= {"shape": np.array(sound.shape), "format": np.array(b"csr")}
     beyond = np.append(sound.indptr[:-1].astype("u8"), np.uint64(2**63 + 5))
     np.savez(tmp_path / "x.npz", **(arrays | {"indptr": beyond}))
-    with pytest.raises(
-        DataError, match="indptr: expected ascending numbers up to .*, got others in rows 401 to 700"
-    ):
+    told = "indptr: expected ascending numbers up to .*, got others in rows 401 to 700"
+    with pytest.raises(DataError, match=told):
         read(tmp_path / "x.npz", height=400)
     for name in arrays:
         for length in ("(True,)", "(1.5,)", "(-1,)", f"({10**30},)"):
@@ -323,9 +322,8 @@ def test_refusals(tmp_path):
         pytest.raises(DataError, match="expected at least one index:value, got labels only"),
     ):
         read(source)
-    with pytest.raises(
-        UsageError, match="expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npz: it cannot"
-    ):
+    told = "expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npz: it cannot"
+    with pytest.raises(UsageError, match=told):
         open_reader("-", "npz")
     assert libsvm.MOST_INDEX == 2**31 - 1
 

@@ -168,9 +168,8 @@ def test_an_input_that_changes_is_refused_and_the_output_stays_what_it_was(fm, t
         else:
             path.unlink()
 
-    with pytest.raises(
-        DataError, match=rf"in.{ending}: expected a file that stays as it is, got one that changed"
-    ):
+    told = rf"in.{ending}: expected a file that stays as it is, got one that changed"
+    with pytest.raises(DataError, match=told):
         hashed = how != "removed"  # there is nothing to hash
         transform_file(fm, path, out, announce=lambda _rows: Changing(change), hashed=hashed)
     assert out.read_text() == "the last one\n"
@@ -202,9 +201,8 @@ def test_a_fit_counts_the_rows_of_every_part(fm, tmp_path):
     (tmp_path / "in").mkdir()
     written(tmp_path / "in/a.parquet", few())
     lying(tmp_path / "in/b.parquet", pages=FEWER // 2)
-    with pytest.raises(
-        DataError, match=f"b.parquet: expected {ROWS:,} rows, as the file says, got {FEWER:,}: it is"
-    ):
+    told = f"b.parquet: expected {ROWS:,} rows, as the file says, got {FEWER:,}: it is"
+    with pytest.raises(DataError, match=told):
         kafeat.fit(fm.config, tmp_path / "in")
 
 

@@ -259,9 +259,8 @@ def test_a_link_to_nothing_gets_its_target(tmp_path):
 def test_what_the_machine_refuses(tmp_path):
     with pytest.raises(SystemRefusedError, match="expected a file, got a directory"):
         write_bytes(parse_location(tmp_path), b"")
-    with pytest.raises(
-        SystemRefusedError, match=r"no/such: expected a folder .*/no, got none: make it first"
-    ):
+    told = r"no/such: expected a folder .*/no, got none: make it first"
+    with pytest.raises(SystemRefusedError, match=told):
         write_bytes(parse_location(tmp_path / "no" / "such"), b"")
     with pytest.raises(SystemRefusedError, match="/dev/full: No space left"):
         write_bytes(parse_location("/dev/full"), b"x")

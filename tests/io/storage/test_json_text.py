@@ -56,9 +56,8 @@ def test_the_reader_reads_what_is_written(tmp_path):
 
 def test_a_file_without_end_is_not_read_to_its_end(folder, monkeypatch):
     monkeypatch.setattr("kafeat.io.storage.location.MOST_BYTES", 1 << 20)
-    with pytest.raises(
-        DataError, match=r"/dev/zero: expected a file made by .*, got: more than 1,048,576 bytes"
-    ):
+    told = r"/dev/zero: expected a file made by .*, got: more than 1,048,576 bytes"
+    with pytest.raises(DataError, match=told):
         verify_file("map.joblib", "in.npy", "out.npy", stats="/dev/zero")
 
 
@@ -88,9 +87,8 @@ def test_a_lock_whose_fields_no_run_writes_is_nobody_s(field, tmp_path):
 def test_a_damaged_manifest_is_refused_and_can_be_replaced(content, folder):
     transform_parts("map.joblib", "in", "out")
     Path("out/_kafeat.json").write_bytes(content)
-    with pytest.raises(
-        DataError, match=r"out/_kafeat\.json: .*expected a manifest of kafeat, got: .*--overwrite"
-    ):
+    told = r"out/_kafeat\.json: .*expected a manifest of kafeat, got: .*--overwrite"
+    with pytest.raises(DataError, match=told):
         transform_parts("map.joblib", "in", "out", resume=True)
     assert sorted(os.listdir("out")) == ["_kafeat.json", "a.npy"]
     transform_parts("map.joblib", "in", "out", overwrite=True)
@@ -100,9 +98,8 @@ def test_a_damaged_manifest_is_refused_and_can_be_replaced(content, folder):
 @damaged
 def test_a_damaged_list_is_refused(content, folder):
     Path("list.json").write_bytes(content)
-    with pytest.raises(
-        DataError, match=r"^list\.json: expected a list of names, or the manifest of a run, got"
-    ):
+    told = r"^list\.json: expected a list of names, or the manifest of a run, got"
+    with pytest.raises(DataError, match=told):
         transform_parts("map.joblib", "list.json", "out")
     assert not Path("out").exists()
 
@@ -110,9 +107,8 @@ def test_a_damaged_list_is_refused(content, folder):
 @damaged
 def test_damaged_statistics_are_refused(content, folder):
     Path("stats.json").write_bytes(content)
-    with pytest.raises(
-        DataError, match=r"^stats\.json: expected a file made by kafeat transform --stats, got"
-    ):
+    told = r"^stats\.json: expected a file made by kafeat transform --stats, got"
+    with pytest.raises(DataError, match=told):
         verify_file("map.joblib", "in/a.npy", "in/a.npy", stats="stats.json")
 
 

@@ -203,9 +203,8 @@ def test_places_of_an_object_store(store):
     file.remove()
     file.remove()
     assert file.kind() is None
-    with pytest.raises(
-        SystemRefusedError, match=f"s3://{BUCKET}/none: expected a folder with something in it"
-    ):
+    told = f"s3://{BUCKET}/none: expected a folder with something in it"
+    with pytest.raises(SystemRefusedError, match=told):
         list(parse_location(store.uri("none")).listed())
     with pytest.raises(SystemRefusedError, match="expected a bucket of that name, got none"):
         parse_location(store.uri("x").replace(BUCKET, "no-bucket")).make_folder()
@@ -263,9 +262,8 @@ def test_what_is_missing(store, folder, name):
         return kafeat.load(place) if name == "x.joblib" else kafeat.fit(folder / "fit.yaml", place)
 
     for place in (store.uri(name), store.uri(name).replace(BUCKET, "no-bucket")):
-        with pytest.raises(
-            SystemRefusedError, match=r"^s3://[\w-]*/x\.\w*: expected an object of that name, got none"
-        ):
+        told = r"^s3://[\w-]*/x\.\w*: expected an object of that name, got none"
+        with pytest.raises(SystemRefusedError, match=told):
             read(place)
 
 
@@ -279,9 +277,8 @@ def test_objects_that_are_damaged(store, folder, name):
 
 def test_a_missing_bucket_is_told_before_the_work(store, folder):
     place = store.uri("f.csv").replace(BUCKET, "no-bucket")
-    with pytest.raises(
-        SystemRefusedError, match="s3://no-bucket/f.csv: expected a bucket of that name, got none"
-    ):
+    told = "s3://no-bucket/f.csv: expected a bucket of that name, got none"
+    with pytest.raises(SystemRefusedError, match=told):
         transform_file(folder / "m.joblib", folder / "in.npy", place)
     with pytest.raises(SystemRefusedError, match="expected the name of an object, got that of a folder"):
         check_place(parse_location(store.uri("d/")), True)
@@ -303,9 +300,8 @@ def test_credentials_that_are_denied(folder):
         thread = threading.Thread(target=denying.serve_forever, daemon=True)
         thread.start()
         place = Store(denying.server_address[1]).uri("a.csv", user="AKIA:hush@")
-        with pytest.raises(
-            SystemRefusedError, match=r"/a.csv: access denied \(.*look at the credentials"
-        ) as caught:
+        told = r"/a.csv: access denied \(.*look at the credentials"
+        with pytest.raises(SystemRefusedError, match=told) as caught:
             kafeat.fit(folder / "fit.yaml", place)
         assert "hush" not in str(caught.value)
         denying.shutdown()
@@ -367,9 +363,8 @@ def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_
         done.stdout.strip()
         == f"s3://{BUCKET}/f.csv (written to {os.environ['TMPDIR']} first): File too large"
     )
-    with pytest.raises(
-        SystemRefusedError, match=r"f.csv: expected room for 1.0 PiB, got .* free in .*TMPDIR"
-    ):
+    told = r"f.csv: expected room for 1.0 PiB, got .* free in .*TMPDIR"
+    with pytest.raises(SystemRefusedError, match=told):
         require_space(parse_location(store.uri("f.csv")), 1 << 50)
     assert (store.keys(), store.get("f.csv"), store.uploads()) == (["f.csv"], b"previous", [])
 

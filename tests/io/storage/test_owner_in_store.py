@@ -59,9 +59,8 @@ def test_of_two_runs_the_later_owns_the_folder_at_once(store):
     ):
         with second.publishing():
             pass
-        with pytest.raises(
-            SystemRefusedError, match="got a run .*; let one run at a time write there"
-        ) as refused:
+        told = "got a run .*; let one run at a time write there"
+        with pytest.raises(SystemRefusedError, match=told) as refused:
             write_bytes(parse_location(store.uri("out/part")), b"of the first", guard=first.publishing)
         assert refused.value.exit_code == 5
     assert objects(store) == []

@@ -176,9 +176,8 @@ def test_what_is_no_file_of_ours_is_not_written_to(kind, tmp_path):
         lock.symlink_to(tmp_path / "precious")
     else:
         os.mkfifo(lock)
-    with pytest.raises(
-        SystemRefusedError, match=rf"{NAME}: (Too many levels|expected a file of kafeat, got a pipe)"
-    ):
+    told = rf"{NAME}: (Too many levels|expected a file of kafeat, got a pipe)"
+    with pytest.raises(SystemRefusedError, match=told):
         owning(parse_location(tmp_path / "out")).__enter__()
     assert (tmp_path / "precious").read_bytes() == b"something"
 

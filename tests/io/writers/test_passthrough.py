@@ -162,9 +162,8 @@ INTERVAL = pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval())
     ],
 )
 def test_types_that_a_format_has_not(kept, column, ending, kind):
-    with pytest.raises(
-        UsageError, match=rf"o.{ending}: column 'k': expected a passthrough column .*, got {kind}"
-    ) as refused:
+    told = rf"o.{ending}: column 'k': expected a passthrough column .*, got {kind}"
+    with pytest.raises(UsageError, match=told) as refused:
         kept(column, ending)
     assert "leave it out of --keep, or write " in str(refused.value)
 
@@ -210,9 +209,8 @@ def test_dates_and_times_beyond_a_format(kept, column, ending, message):
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])
 def test_times_that_are_none(kept, ending):
     times = pa.array([0, 24 * 3600 * 10**9]).cast(pa.time64("ns"))
-    with pytest.raises(
-        DataError, match=r"i.parquet: row 2 .*: expected a time64\[ns\] .* hold, got 86400000000000"
-    ):
+    told = r"i.parquet: row 2 .*: expected a time64\[ns\] .* hold, got 86400000000000"
+    with pytest.raises(DataError, match=told):
         kept(times, ending, "parquet")
 
 
@@ -230,9 +228,8 @@ def test_the_last_dates_that_can_be_held(kept):
 def test_text_of_parquet_that_is_no_utf8(kept, nest, ending):
     offsets, data = np.array([0, 2, 4, 7], "i4"), b"ok\xff\xfe\xed\xa0\x80"
     text = pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(data))
-    with pytest.raises(
-        DataError, match=r"i.parquet: row 2 \(index 1\), column 'k': expected UTF-8 text, got b'\\xff\\xfe'"
-    ):
+    told = r"i.parquet: row 2 \(index 1\), column 'k': expected UTF-8 text, got b'\\xff\\xfe'"
+    with pytest.raises(DataError, match=told):
         kept(nest(text), ending, "parquet")
 
 

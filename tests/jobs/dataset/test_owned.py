@@ -133,9 +133,8 @@ def test_a_run_that_has_lost_its_folder_ends_and_tells_it(monkeypatch):
         if done:
             Path("out", NAME).unlink(missing_ok=True)
 
-    with pytest.raises(
-        SystemRefusedError, match=f"out: expected this run to own the folder, got no owner: {NAME}"
-    ):
+    told = f"out: expected this run to own the folder, got no owner: {NAME}"
+    with pytest.raises(SystemRefusedError, match=told):
         transform_parts("map0.joblib", "in", "out", engine=Engine(jobs=1), announce=lambda _parts: lose)
     transform_parts("map1.joblib", "in", "out", resume=True)
     transform_parts("map1.joblib", "in", "right")

@@ -111,9 +111,8 @@ def test_a_missing_input_is_said_to_be_missing(place, source, target, options):
     """Brackets and question marks may be wildcards, or of the name of one file."""
     Path("in").mkdir()
     Path("there.csv").touch()
-    with pytest.raises(
-        SystemRefusedError, match=f"^{re.escape(source)}: (expected .* got nothing of|No such file)"
-    ):
+    told = f"^{re.escape(source)}: (expected .* got nothing of|No such file)"
+    with pytest.raises(SystemRefusedError, match=told):
         kafeat.transform(source, target, model="m.joblib", **options)
     assert not Path("out").exists()
 

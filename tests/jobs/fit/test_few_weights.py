@@ -30,9 +30,8 @@ def test_one_fold_of_weights_is_refused(rows, predictor, penalty):
     weights = np.zeros(N)
     weights[rows] = 2.0
     got = int(len(rows) > 0)
-    with pytest.raises(
-        DataError, match=rf"<table>: weight 'w': expected numbers above 0 .*, got them in {got}: give"
-    ):
+    told = rf"<table>: weight 'w': expected numbers above 0 .*, got them in {got}: give"
+    with pytest.raises(DataError, match=told):
         fit(weights, predictor, penalty)
 
 

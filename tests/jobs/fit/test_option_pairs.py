@@ -188,9 +188,8 @@ def test_weights_of_tune_are_no_feature():
         assert "w" not in tuned.fit().columns.names
         without = kafeat.tune(table(NUMBERS), "y", 8, trials=2, jobs=1, predictor=predictor)
         assert (tuned.score, tuned.config.steps) == (without.score, without.config.steps)
-    with pytest.raises(
-        UsageError, match="--weight: expected another column than those of the label and the split"
-    ):
+    told = "--weight: expected another column than those of the label and the split"
+    with pytest.raises(UsageError, match=told):
         kafeat.tune(data, "y", 8, trials=2, jobs=1, weight="y")
 
 

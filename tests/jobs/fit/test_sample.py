@@ -77,9 +77,8 @@ def test_a_missing_label_is_refused_with_its_row(column):
     ],
 )
 def test_what_is_neither_number_nor_text_is_no_label(column):
-    with pytest.raises(
-        DataError, match=r"<table>: label 'y': expected numbers or text, got .*; cast it first"
-    ):
+    told = r"<table>: label 'y': expected numbers or text, got .*; cast it first"
+    with pytest.raises(DataError, match=told):
         label_of(column)
 
 

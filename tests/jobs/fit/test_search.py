@@ -43,9 +43,8 @@ def test_the_smallest_width_of_a_power_law_is_found_by_interpolation(exact, chos
 
 
 def test_a_target_out_of_reach_says_how_far_it_got():
-    with pytest.raises(
-        DataError, match=r"n_components: target_error: expected an error of at most 0.001, got 0.0125"
-    ):
+    told = r"n_components: target_error: expected an error of at most 0.001, got 0.0125"
+    with pytest.raises(DataError, match=told):
         _smallest(lambda width: 0.1 / (width / 16) ** 0.5, 0.001, 1024, "steps[0].n_components")
 
 
@@ -83,9 +82,8 @@ def test_both_at_once_and_inside_of_a_union():
 
 
 def test_validation_needs_a_label():
-    with pytest.raises(
-        UsageError, match=r"steps\[0\].gamma: validate: expected a label to score by \(--label COL\)"
-    ):
+    told = r"steps\[0\].gamma: validate: expected a label to score by \(--label COL\)"
+    with pytest.raises(UsageError, match=told):
         kafeat.fit({"steps": [{**FOURIER, "gamma": {"validate": [1.0]}}]}, X)
 
 
@@ -138,17 +136,14 @@ def test_a_row_that_is_refused_is_named_as_it_stands_in_the_data():
     rows = np.abs(X).copy()
     rows[701, 3] = -2.0
     step = {"kind": "nystroem", "kernel": "chi2", "n_components": {"target_error": 0.5}}
-    with pytest.raises(
-        DataError, match=r"row 702 \(index 701\), column 'c3': expected a value of at least 0, got -2"
-    ):
+    with pytest.raises(DataError, match=r"row 702 .*column 'c3': expected a value of at least 0, got -2"):
         kafeat.fit({"steps": [step]}, rows)
 
 
 def test_a_value_that_the_rows_do_not_go_with_is_named():
     step = {**FOURIER, "gamma": {"validate": [0.1, 1e300]}, "n_components": 16}
-    with pytest.raises(
-        DataError, match=r"row \d+ .*: with steps\[0\].gamma = 1e\+300: expected features that float64"
-    ):
+    told = r"row \d+ .*: with steps\[0\].gamma = 1e\+300: expected features that float64"
+    with pytest.raises(DataError, match=told):
         kafeat.fit({"steps": [step]}, X * 1e170, label=RING)
 
 
@@ -156,9 +151,8 @@ def test_a_search_without_a_score_is_told():
     labels = np.full(len(X), 0.25)
     labels[np.argsort(X[:, 0])[:3]] += np.arange(3)
     step = {**FOURIER, "gamma": {"validate": [0.1, 1.0]}, "n_components": 16}
-    with pytest.raises(
-        DataError, match=r"gamma = 0.1: validate: expected a score for every value, got none: labels must"
-    ):
+    told = r"gamma = 0.1: validate: expected a score for every value, got none: labels must"
+    with pytest.raises(DataError, match=told):
         for seed in range(20):  # held out are rows of one label, sooner or later
             kafeat.fit({"steps": [step], "seed": seed}, X[:40], label=np.r_[labels[:37], 1.5, 0.25, 0.25])
 
@@ -260,15 +254,13 @@ def test_several_labels_of_a_row_are_numbers_to_predict(monkeypatch):
     fm = kafeat.fit({"steps": steps}, X, several)
     assert fm.chain.steps[1].step.landmarks == "residual"
     assert set(np.argsort(fm.chain.steps[0].state["importance"])[:2]) == {3, 4}
-    with pytest.raises(
-        DataError, match="label: expected one label a row, got 3; landmarks: residual takes several"
-    ):
+    told = "label: expected one label a row, got 3; landmarks: residual takes several"
+    with pytest.raises(DataError, match=told):
         kafeat.fit(
             {"steps": [{"kind": "nystroem", "n_components": 9, "landmarks": "dual_weighted"}]}, X, several
         )
-    with pytest.raises(
-        UsageError, match=r"label: expected an array of shape \(800,\), or \(800, k\) of numbers"
-    ):
+    told = r"label: expected an array of shape \(800,\), or \(800, k\) of numbers"
+    with pytest.raises(UsageError, match=told):
         kafeat.fit({"steps": steps}, X, several[:, None])
     several[7, 1] = np.nan
     with pytest.raises(DataError, match="label: row 8 .*: expected finite numbers"):

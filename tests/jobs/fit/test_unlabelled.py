@@ -37,9 +37,7 @@ def tables(folder: Path, ending: str, missing: object) -> tuple[str, str]:
 )
 def test_rows_without_a_label_are_left_out(tmp_path, ending, missing):
     full, part = tables(tmp_path, ending, missing)
-    with pytest.raises(
-        DataError, match=r"row 3 \(index 2\), label 'y': .*--drop-unlabelled leaves such rows out"
-    ):
+    with pytest.raises(DataError, match=r"row 3 .*label 'y': .*--drop-unlabelled leaves such rows out"):
         kafeat.fit(CONFIG, full, label="y", weight="w")
     fitted = kafeat.fit(CONFIG, full, label="y", weight="w", drop_unlabelled=True)
     alone = kafeat.fit(CONFIG, part, label="y", weight="w")
@@ -68,9 +66,7 @@ def test_rows_without_a_label_are_left_out(tmp_path, ending, missing):
 def test_messages_name_the_rows_of_the_file(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("x,y\n1,a\n2,\n3,a\n4,\nword,b\n6,b\n7,a\n")
-    with pytest.raises(
-        DataError, match=r"x\.csv: row 5 \(index 4\), column 'x': expected a number, got 'word'"
-    ):
+    with pytest.raises(DataError, match=r"x\.csv: row 5 .*column 'x': expected a number, got 'word'"):
         kafeat.fit(CONFIG, path, label="y", drop_unlabelled=True)
     path.write_text("x,w,y\n1,1,a\n2,1,\n3,1,a\n4,,\n5,-1,b\n6,1,b\n")
     with pytest.raises(DataError, match=r"row 5 \(index 4\), weight 'w': expected 0 or a number"):

@@ -136,9 +136,7 @@ def test_bad_rows_have_null_predictions_or_none(model, table, tmp_path, label):
 def test_a_prediction_that_the_type_cannot_hold_is_refused_with_its_row(table, data, tmp_path):
     big = table.set_column(table.column_names.index("y"), "y", pa.array(table["y"].to_numpy() * 1e6))
     fm = kafeat.fit(CONFIG, big, "y")
-    with pytest.raises(
-        DataError, match=r"row 1 \(index 0\): expected predictions that float16 can hold, got "
-    ):
+    with pytest.raises(DataError, match=r"row 1 .*: expected predictions that float16 can hold, got "):
         written(fm, data, tmp_path / "p.parquet", dtype="float16")
     assert not (tmp_path / "p.parquet").exists()
 
@@ -147,9 +145,8 @@ def test_a_passthrough_column_of_the_same_name_is_refused(model, table, tmp_path
     spoiled = table.rename_columns(["prediction" if n == "id" else n for n in table.column_names])
     pq.write_table(spoiled, tmp_path / "in.parquet")
     for label, format in (("text", "parquet"), ("y", "csv")):
-        with pytest.raises(
-            UsageError, match="expected .*columns with other names than the .*, got '?prediction"
-        ):
+        told = "expected .*columns with other names than the .*, got '?prediction"
+        with pytest.raises(UsageError, match=told):
             written(
                 model(label), str(tmp_path / "in.parquet"), tmp_path / f"out.{format}", keep=["prediction"]
             )
@@ -176,9 +173,8 @@ def test_verify_finds_a_class_and_a_probability_that_were_changed(model, data, t
     assert prediction in ("no", "perhaps")
     other = {"no": "perhaps", "perhaps": "no"}[prediction]
     place.write_text("\n".join([*text[:5], ",".join([number, other, *probabilities]), *text[6:]]) + "\n")
-    with pytest.raises(
-        GateError, match=f"column 'prediction': expected '{prediction}' as the model predicts, got '{other}'"
-    ):
+    told = f"column 'prediction': expected '{prediction}' as the model predicts, got '{other}'"
+    with pytest.raises(GateError, match=told):
         verify_file(tmp_path / "model.joblib", data, place)
     probabilities[0] = "0.123"
     place.write_text("\n".join([*text[:5], ",".join([number, prediction, *probabilities]), *text[6:]]) + "\n")

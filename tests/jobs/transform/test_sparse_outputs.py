@@ -130,9 +130,8 @@ def test_verify_refuses_labels_that_no_column_explains(source, tmp_path):
     fm, out, model = fit(), str(tmp_path / "o.svm"), str(tmp_path / "m.joblib")
     fm.save(model)
     transform_file(fm, source, out, keep=["y"])
-    with pytest.raises(
-        GateError, match=r"row 2 .*: expected the label 0, .*, got 1; name the column .* --label"
-    ):
+    told = r"row 2 .*: expected the label 0, .*, got 1; name the column .* --label"
+    with pytest.raises(GateError, match=told):
         verify_file(model, source, out)
     transform_file(fm, source, out)
     assert verify_file(model, source, out).rows == N
@@ -167,10 +166,8 @@ def test_bad_rows_are_an_error_or_left_out(tmp_path, ending, steps):
     X[3, 2], X[130, 0], X[131, 4], X[699, 1] = np.nan, -50.0, np.inf, -50.0
     pq.write_table(table(X), tmp_path / "in.parquet")
     fm, source = fit(steps), str(tmp_path / "in.parquet")
-    with pytest.raises(
-        DataError,
-        match=r"row 4 .*column 'x2': expected a finite number, got nan.*--on-bad-rows drop leaves such rows out$",
-    ):
+    told = r"row 4 .*column 'x2': expected a finite number, got nan.*--on-bad-rows drop leaves such rows out$"
+    with pytest.raises(DataError, match=told):
         transform_file(fm, source, tmp_path / f"o.{ending}")
     drop = RowOptions(on_bad_rows="drop", drift=True, rejects=parse_location(str(tmp_path / "r.csv")))
     found = transform_file(fm, source, tmp_path / f"o.{ending}", rules=drop)

@@ -61,9 +61,8 @@ def test_the_output_of_another_model_is_none_of_this(folder, tmp_path, model, ot
     if model == other or other == "map":  # the features before the predictor are those of the map
         assert verify(folder, model, out).rows == N
     else:
-        with pytest.raises(
-            GateError, match=rf"{other}.csv: expected the columns of .*, got id, .*prediction"
-        ):
+        told = rf"{other}.csv: expected the columns of .*, got id, .*prediction"
+        with pytest.raises(GateError, match=told):
             verify(folder, model, out)
 
 
@@ -136,7 +135,6 @@ def test_numbers_without_names_are_counted(folder, tmp_path):
 def test_one_feature_has_a_name_too(folder, tmp_path):
     config = {"columns": {"include": ["a"]}, "steps": [{"kind": "standardize"}]}
     kafeat.fit(config, folder / "in.parquet").save(tmp_path / "one.joblib")
-    with pytest.raises(
-        GateError, match="in.parquet: expected the columns of the features in their order, f0, got"
-    ):
+    told = "in.parquet: expected the columns of the features in their order, f0, got"
+    with pytest.raises(GateError, match=told):
         verify_file(tmp_path / "one.joblib", *[str(folder / "in.parquet")] * 2)

@@ -89,9 +89,7 @@ def test_another_value_is_named(model, tmp_path, source, name):
     values[row] = changed
     index = table.column_names.index(name)
     write(made, table.set_column(index, table.schema.field(index), pa.array(values, table[name].type)))
-    with pytest.raises(
-        GateError, match=rf"row 302 \(index 301\), column '{name}': expected .* as in the input, got "
-    ):
+    with pytest.raises(GateError, match=rf"row 302 .*column '{name}': expected .* as in the input, got "):
         verify_file(model, place, made)
 
 
@@ -105,9 +103,7 @@ def test_shifted_ids_are_found_in_text(model, tmp_path):
         f"{one},{line.split(',', 1)[1]}" for one, line in zip([*ids[1:], ids[0]], [first, *rest], strict=True)
     ]
     made.write_text("\n".join([head, *lines]) + "\n")
-    with pytest.raises(
-        GateError, match=r"row 1 \(index 0\), column 'whole': expected None as in the input, got '1'"
-    ):
+    with pytest.raises(GateError, match=r"row 1 .*column 'whole': expected None as in the input, got '1'"):
         verify_file(model, place, made)
 
 

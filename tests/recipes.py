@@ -23,6 +23,9 @@ NEEDED: dict[str, dict[str, Any]] = {
 }
 
 
+words = str.split  # a list of words, from one text
+
+
 def small(kind: str) -> dict[str, Any]:
     """The defaults of a kind, with eight outputs where the default has hundreds."""
     width = step_class(kind).model_fields.get("n_components")

@@ -142,9 +142,7 @@ def test_is_documented(kind: str) -> None:
     cls = step_class(kind)
     text = cls.__doc__ or ""
     formula = text.split("\n\n")[0]
-    assert any(sign in formula for sign in ("≈", "=", "/", "√")), (
-        f"{kind}: expected a formula, got {formula!r}"
-    )
+    assert any(sign in formula for sign in ("≈", "=", "/", "√")), f"{kind}: expected a formula"
     words = purpose(cls)
     assert 20 < len(words) <= 110, f"{kind}: expected a docstring of the file that says what the kind is for"
     assert not set("≈=ΣΠ") & set(words), f"{kind}: expected words, got the formula {words!r}"
@@ -259,9 +257,8 @@ def test_sparse_rows_give_what_dense_rows_give(
     fitted = next(one for one in fm.chain.steps if one.step.kind == kind)
     # Behind other steps a width is not that of the digits; entries of theirs are in every domain.
     X = np.resize(digits[:ROWS], (ROWS, fitted.n_features_in)).astype(dtype)
-    share = np.where(np.arange(ROWS) % 5, 0.01, 0.5)[
-        :, None
-    ]  # rows for the sparse way, and for the dense one
+    # rows for the sparse way, and for the dense one
+    share = np.where(np.arange(ROWS) % 5, 0.01, 0.5)[:, None]
     X *= np.random.default_rng(2).random(X.shape) < share
     monkeypatch.setattr(tiles, "LEAST_SPARSE", 1)
     chain = Chain((fitted,))

@@ -24,9 +24,8 @@ X = np.random.default_rng(0).standard_normal((300, 5))
 
 
 def fitted(seed: int = 0) -> FeatureMap:
-    return kafeat.fit(
-        {"seed": seed, "steps": [{"kind": "fourier", "n_components": 8, "frequencies": "iid"}]}, X
-    )
+    step = {"kind": "fourier", "n_components": 8, "frequencies": "iid"}
+    return kafeat.fit({"seed": seed, "steps": [step]}, X)
 
 
 @pytest.fixture(autouse=True)

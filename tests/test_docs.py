@@ -28,6 +28,7 @@ from kafeat.cli.main import kafeat as whole
 from kafeat.config.template import config_schema
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
+from tests.recipes import words
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -40,13 +41,8 @@ KINDS = registry.kinds()
 RUNS_NOT = re.compile(r"\bDATA\b|\[|://|COMMAND|\bKIND\b")
 RUN_ELSEWHERE = {"docs/reference/cli.md", "CHANGELOG.md"}
 # That of onnx.md is tested beside its parts.
-PYTHON_RUN = {
-    "README.md",
-    "docs/tutorial.md",
-    "docs/python.md",
-    "docs/recipes.md",
-    "docs/model_behind_the_map.md",
-}
+PYTHON_RUN = {f"docs/{page}.md" for page in words("tutorial python recipes model_behind_the_map")}
+PYTHON_RUN.add("README.md")
 # It is large to install, and takes seconds to start; tests/engines has it.
 PYTHON_NOT_RUN = {"pyspark"}
 # Of every search; the number that a page prints would win over that of the environment.

@@ -13,7 +13,7 @@ from kafeat.jobs.inspect import inspect
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.model.load import loads
 from kafeat.registry import build_step, samplers
-from tests.recipes import small
+from tests.recipes import small, words
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -132,15 +132,7 @@ def test_every_case_of_every_kind(name: str) -> None:
     ("gamma", "dtype"), [(1e-300, "float64"), (1e-30, "float32"), (1e30, "float32"), (1e300, "float64")]
 )
 def test_any_gamma(gamma: float, dtype: str) -> None:
-    for name in (
-        "fourier",
-        "laplacian",
-        "nystroem",
-        "leverage",
-        "polynomial",
-        "tensor_sketch",
-        "positive_exponential",
-    ):
+    for name in words("fourier laplacian nystroem leverage polynomial tensor_sketch positive_exponential"):
         look({**STEPS[name], "gamma": gamma}, normal(), dtype)
 
 

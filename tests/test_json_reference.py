@@ -79,14 +79,8 @@ def test_every_key_is_told(tmp_path: Path, in_process: Callable) -> None:
     stats = json.loads((tmp_path / "s.json").read_text())
     stats["drift"]["columns"] = {}
     told_of("kafeat transform --stats", set(keys(stats)))
-    run(
-        "transform",
-        "--model",
-        model,
-        data,
-        parts,
-        *split("--rows-per-file 8192 --stats s.json --max-drift 1.0"),
-    )
+    cut = "--rows-per-file 8192 --stats s.json --max-drift 1.0"
+    run("transform --model", model, data, parts, *split(cut))
     told_of("kafeat transform --stats", set(keys(json.loads((tmp_path / "s.json").read_text()))))
 
     manifest = json.loads((parts / "_kafeat.json").read_text())

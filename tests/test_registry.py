@@ -119,13 +119,11 @@ def test_a_search_refuses_values_that_do_not_go_together():
         build_step({"kind": "fourier", **choices})
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        {"kind": "one_hot", "columns": {"validate": [["a"], ["b"]]}},
-        {"kind": "union", "maps": {"validate": [[{"steps": [{"kind": "fourier"}]}]]}},
-    ],
-)
+COLUMNS = {"kind": "one_hot", "columns": {"validate": [["a"], ["b"]]}}
+MAPS = {"kind": "union", "maps": {"validate": [[{"steps": [{"kind": "fourier"}]}]]}}
+
+
+@pytest.mark.parametrize("recipe", [COLUMNS, MAPS])
 def test_what_is_read_cannot_be_chosen(recipe):
     with pytest.raises(ValidationError, match="expected a value, as it says what is read, got a search"):
         build_step(recipe)

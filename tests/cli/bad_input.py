@@ -19,9 +19,7 @@ ROWS = [(float(i), i / 7, 1.0 + i % 3) for i in range(12)]
 LINES = [",".join(map(repr, row)) for row in ROWS]
 
 
-def text(
-    *lines: str, name: str = "in.csv", head: str = "a,b,c", ending: str = "\n", encoding: str = "utf-8"
-) -> Make:
+def text(*lines: str, name="in.csv", head="a,b,c", ending="\n", encoding="utf-8") -> Make:
     """A CSV of sound lines, then these."""
 
     def make(folder: Path) -> str:
@@ -92,13 +90,8 @@ def libsvm(*lines: str, encoding: str = "utf-8") -> Make:
 
 def sparse_npz(change: Callable[[bytes], bytes] = bytes, **replaced: Any) -> Make:
     """A CSR matrix of three rows, some of its arrays replaced, or left out if None."""
-    parts = {
-        "format": b"csr",
-        "shape": [3, 3],
-        "indptr": [0, 1, 2, 3],
-        "indices": [0, 1, 2],
-        "data": [1.0, 1.5, 2.0],
-    }
+    numbers = {"indptr": [0, 1, 2, 3], "indices": [0, 1, 2], "data": [1.0, 1.5, 2.0]}
+    parts = {"format": b"csr", "shape": [3, 3], **numbers}
 
     def make(folder: Path) -> str:
         arrays = {name: value for name, value in {**parts, **replaced}.items() if value is not None}

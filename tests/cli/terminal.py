@@ -9,13 +9,8 @@ from tests.zygote import Process
 def on_terminal(*words, env=None, timeout=60, **options):
     """Run a command, or the program `code`, on a terminal of 120 columns; return its output and exit code."""
     ours, theirs = pty.openpty()
-    of_terminal = {
-        "TERM": "xterm-256color",
-        "COLUMNS": "120",
-        "NO_COLOR": None,
-        "FORCE_COLOR": None,
-        **(env or {}),
-    }
+    plain = {"TERM": "xterm-256color", "COLUMNS": "120", "NO_COLOR": None, "FORCE_COLOR": None}
+    of_terminal = {**plain, **(env or {})}
     process = Process(*words, stdin=theirs, stdout=theirs, stderr=theirs, env=of_terminal, **options)
     os.close(theirs)
     parts = []

@@ -204,13 +204,10 @@ def test_rows_none_give_a_valid_output_of_no_rows(run, folder, tmp_path):
     assert np.load(tmp_path / "out.npy").shape == (0, 512)
     assert pq.read_table(tmp_path / "out.parquet").shape == (0, 512)
     assert pyarrow.csv.read_csv(tmp_path / "out.csv").shape == (0, 512)
-    for command in (
-        ["fit", "--config", folder / "configs/fourier.yaml"],
-        ["evaluate", "--model", folder / "map.joblib"],
-    ):
-        extra = ["m.joblib"] if command[0] == "fit" else []
-        done = run(*command, "none.csv", *extra, cwd=tmp_path, code=3)
-        assert "row" in done.stderr
+    fit = run("fit --config", folder / "configs/fourier.yaml", "none.csv m.joblib", cwd=tmp_path, code=3)
+    evaluate = run("evaluate --model", folder / "map.joblib", "none.csv", cwd=tmp_path, code=3)
+    assert "row" in fit.stderr
+    assert "row" in evaluate.stderr
     (tmp_path / "empty.csv").write_bytes(b"")
     run("transform --model", folder / "map.joblib", "empty.csv", "o.npy", cwd=tmp_path, code=3)
 
@@ -400,22 +397,11 @@ def test_json_has_no_nan(run, folder, tmp_path):
     # R² of test rows that do not differ is none
     test = np.arange(200) % 4 == 0
     target = np.where(test, 0.5, np.random.default_rng(0).normal(size=200))
-    table = table.set_column(0, "label", pa.array(target)).append_column(
-        "part", pa.array(np.where(test, "test", "train"))
-    )
+    part = pa.array(np.where(test, "test", "train"))
+    table = table.set_column(0, "label", pa.array(target)).append_column("part", part)
     pq.write_table(table, tmp_path / "constant.parquet")
-    done = run(
-        "evaluate --model",
-        folder / "map.joblib",
-        "constant.parquet",
-        "--label",
-        "label",
-        "--split",
-        "part",
-        "--json",
-        "-",
-        cwd=tmp_path,
-    )
+    options = "constant.parquet --label label --split part --json - --model"
+    done = run(f"evaluate {options}", folder / "map.joblib", cwd=tmp_path)
     report = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
     assert report["score_map"] is None
 
@@ -442,21 +428,14 @@ def lines_of(errors):
 
 
 def test_log_lines_are_json_objects(run, folder, tmp_path):
-    good = [
-        "transform",
-        "--model",
-        "map.joblib",
-        "sample_data/digits.npy",
-        tmp_path / "o.npy",
-        "--log-format",
-        "json",
-    ]
-    (said,) = lines_of(run(*good, cwd=folder).stderr)
+    good = f"transform --model map.joblib sample_data/digits.npy {tmp_path}/o.npy --log-format json"
+    (said,) = lines_of(run(good, cwd=folder).stderr)
     assert said["level"] == "info"
     assert "1,797 rows x 512 features" in said["message"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["time"])
-    assert lines_of(run(*good, "--quiet", cwd=folder).stderr) == []
-    (said,) = lines_of(run(*good[:3], "no.npy", "o.npy", "--log-format", "json", cwd=folder, code=5).stderr)
+    assert lines_of(run(f"{good} --quiet", cwd=folder).stderr) == []
+    bad = "transform --model map.joblib no.npy o.npy --log-format json"
+    (said,) = lines_of(run(bad, cwd=folder, code=5).stderr)
     assert (said["level"], said["exit_code"]) == ("error", 5)
     assert said["message"] == "no.npy: No such file or directory"
 
@@ -466,11 +445,8 @@ def test_stats(run, folder, tmp_path):
     command = ["transform", "--model", "map.joblib", "sample_data/digits.csv", made]
     run(*command, "--stats", tmp_path / "s.json", "--keep", "label", cwd=folder)
     told = json.loads((tmp_path / "s.json").read_text())
-    for part, path in (
-        ("model", folder / "map.joblib"),
-        ("input", folder / "sample_data/digits.csv"),
-        ("output", made),
-    ):
+    source = folder / "sample_data/digits.csv"
+    for part, path in (("model", folder / "map.joblib"), ("input", source), ("output", made)):
         assert told[part]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert told["input"]["rows"] == told["output"]["rows"] == 1797
     assert told["output"]["bytes"] == made.stat().st_size

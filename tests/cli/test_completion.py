@@ -57,11 +57,9 @@ def test_bash_is_told_words(words, last, expected, tmp_path):
     assert completed(words, last, tmp_path) == expected
 
 
-@pytest.mark.parametrize(
-    "words", ["kafeat fit --config", "kafeat transform", "kafeat inspect", "kafeat config --check"]
-)
+@pytest.mark.parametrize("words", ["fit --config", "transform", "inspect", "config --check"])
 def test_bash_is_told_to_complete_files(words, tmp_path):
-    assert completed(words, "rb", tmp_path) == ["compopt", "-o", "default"]
+    assert completed(f"kafeat {words}", "rb", tmp_path) == ["compopt", "-o", "default"]
 
 
 def test_bash_is_told_to_complete_folders(tmp_path):

@@ -21,9 +21,8 @@ ROOT = Path(__file__).parents[2]
 
 def test_a_started_config_is_piped_into_a_fit(tmp_path):
     with Process("config --kind pca") as config:
-        apart(
-            "fit --config -", ROOT / "sample_data/digits.npy", "m.joblib", cwd=tmp_path, stdin=config.stdout
-        )
+        digits = ROOT / "sample_data/digits.npy"
+        apart("fit --config -", digits, "m.joblib", cwd=tmp_path, stdin=config.stdout)
     assert (tmp_path / "m.joblib").stat().st_size
 
 
@@ -154,10 +153,8 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, tm
     said = " ".join(text.replace("\n#", " ").split())
     assert "A config to start from for x.parquet, by its first 2,000 rows." in said
     assert f"size: double, 2,000 different, such as {table['size'][0]} -> kept as numbers" in said
-    assert (
-        "id: string, 2,000 different, such as row 0 -> left out: 2,000 different values in the first 2,000 rows, "
-        "few words: an id" in said
-    )
+    left_out = "left out: 2,000 different values in the first 2,000 rows, few words: an id"
+    assert f"id: string, 2,000 different, such as row 0 -> {left_out}" in said
     assert "empty: double, 0 different, 2,000 missing -> left out: no values" in said
     assert "vector: fixed_size_list -> kept as numbers" in said
     assert "bytes: binary -> left out: neither numbers, text nor times" in said
@@ -174,9 +171,8 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, tm
 
 def test_a_config_for_no_rows_is_refused(run, tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n")
-    assert (
-        "x.csv: expected at least one row, got none" in run("config --for x.csv", cwd=tmp_path, code=3).stderr
-    )
+    done = run("config --for x.csv", cwd=tmp_path, code=3)
+    assert "x.csv: expected at least one row, got none" in done.stderr
 
 
 def test_a_config_for_few_rows_of_lists_and_of_words_fits(run, tmp_path):

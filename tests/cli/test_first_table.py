@@ -21,19 +21,8 @@ def tuned(in_process, tmp_path):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
         best, found = tmp_path / "best.yaml", tmp_path / "found.json"
-        words = [
-            "tune",
-            path,
-            best,
-            "--label",
-            label,
-            "--trials",
-            "1",
-            "--overwrite",
-            "--json",
-            found,
-            *options,
-        ]
+        words = f"tune {path} {best} --label {label} --trials 1 --overwrite --json {found}".split()
+        words += options
         done = in_process(*words, "--rows", "100", cwd=tmp_path)
         assert done.returncode == code, done
         if code:
@@ -52,27 +41,20 @@ def test_columns_of_dates_are_times_or_have_a_line(tuned, tmp_path):
     month = ["Jan", "Feb", "Mar", "Apr", "May"]
     y = [f"{i % 30}.5" for i in range(120)]
     short = [f"{day.item():%d}-{month[day.item().month - 1]}-20" for day in days]
-    german = [
-        f"{day.item():%d} {['Jan', 'Feb', 'Mär', 'Apr', 'Mai'][day.item().month - 1]} 2020" for day in days
-    ]
+    german = ["Jan", "Feb", "Mär", "Apr", "Mai"]
+    german = [f"{day.item():%d} {german[day.item().month - 1]} 2020" for day in days]
     mixed = [f"{day.item():{'%d.%m.%Y' if i % 3 else '%Y-%m-%d'}}" for i, day in enumerate(days)]
     compact = [f"{day.item():%Y%m%d}" for day in days]
     text = "a;b;c;d;y\n" + rows(short, german, mixed, compact, y)
     lines, config, _ = tuned(text, "y")
     assert "as times: a (%d-%b-%y), d (%Y%m%d)" in lines
-    assert (
-        "b (looks like times, of which some, such as '01 Mär 2020', are not as %d %b %Y: write all in one form)"
-        in lines
-    )
-    assert (
-        "c (looks like times, of which some, such as '2020-01-01', are not as %d.%m.%Y: write all in one form)"
-        in lines
-    )
+    rest = "write all in one form)"
+    assert f"b (looks like times, of which some, such as '01 Mär 2020', are not as %d %b %Y: {rest}" in lines
+    assert f"c (looks like times, of which some, such as '2020-01-01', are not as %d.%m.%Y: {rest}" in lines
     assert {"b", "c"} <= set(config["columns"]["exclude"])
     lines, _, _ = tuned("a;y\n" + rows([f"{month[i % 5]}-{10 + i % 20}" for i in range(120)], y), "y")
-    assert "note: mine.csv: column 'a': looks like times: --date-format %b-%y reads" in lines.replace(
-        f"{tmp_path}/", ""
-    )
+    lines = lines.replace(f"{tmp_path}/", "")
+    assert "note: mine.csv: column 'a': looks like times: --date-format %b-%y reads" in lines
     lines, _, _ = tuned(
         "a;y\n" + rows([f"{month[i % 5]}-{10 + i % 20}" for i in range(120)], y),
         "y",
@@ -83,9 +65,8 @@ def test_columns_of_dates_are_times_or_have_a_line(tuned, tmp_path):
 
 
 def test_open_days_are_refused_with_forms_that_read_them(tuned):
-    text = "a;y\n" + rows(
-        [f"0{1 + i % 9}/0{1 + i % 7}/2020" for i in range(60)], [f"{i}.5" for i in range(60)]
-    )
+    days = [f"0{1 + i % 9}/0{1 + i % 7}/2020" for i in range(60)]
+    text = "a;y\n" + rows(days, [f"{i}.5" for i in range(60)])
     lines = tuned(text, "y", code=3)
     assert "column 'a'" in lines
     for form in lines.partition("--date-format ")[2].strip().split(" or "):
@@ -93,9 +74,8 @@ def test_open_days_are_refused_with_forms_that_read_them(tuned):
 
 
 def test_a_label_of_text_with_a_unit_is_a_number(tuned):
-    text = "x;price\n" + rows(
-        [f"{i % 17},5" for i in range(80)], [f"{1000 + 100 * (i % 17)},50 €" for i in range(80)]
-    )
+    prices = [f"{1000 + 100 * (i % 17)},50 €" for i in range(80)]
+    text = "x;price\n" + rows([f"{i % 17},5" for i in range(80)], prices)
     lines, _, found = tuned(text, "price")
     assert "label: numbers (17 different numbers in 80 rows); --task classification" in lines
     assert found["score_name"] == "R²"
@@ -103,9 +83,8 @@ def test_a_label_of_text_with_a_unit_is_a_number(tuned):
 
 
 def test_an_encoding_is_named_and_read(tuned):
-    text = "größe;preis\n" + rows(
-        [f"{i % 9},5 kg" for i in range(80)], [f"{10 + i % 9}.000 €" for i in range(80)]
-    )
+    prices = [f"{10 + i % 9}.000 €" for i in range(80)]
+    text = "größe;preis\n" + rows([f"{i % 9},5 kg" for i in range(80)], prices)
     lines = tuned(text, "preis", code=3, encoding="cp1252")
     assert "--encoding cp1252 reads them" in lines
     lines, _, found = tuned(text, "preis", "--encoding", "cp1252", encoding="cp1252")

@@ -43,11 +43,8 @@ GIVEN = {
 }  # fmt: skip
 GIVEN["predict"] = GIVEN["transform"]
 """A value for every file and folder of every command."""
-MORE = {
-    "transform": ["--on-bad-rows", "drop"],
-    "predict": ["--on-bad-rows", "drop"],
-    "tune": ["--label", "a"],
-}
+DROP = ["--on-bad-rows", "drop"]
+MORE = {"transform": DROP, "predict": DROP, "tune": ["--label", "a"]}
 NO_FILES = {
     "null_values", "date_format", "color", "max_bad_rows", "sweep", "prefix", "delimiter", "engine", "scheduler",
     "time", "split_by", "thousands", "unit", "encoding",
@@ -183,9 +180,8 @@ def test_no_two_outputs_are_one_pipe(name, one, other, here):
     os.mkfifo("pipe.csv")
     (here / "link.csv").symlink_to("pipe.csv")
     for first, second in (("pipe.csv", "link.csv"), ("./link.csv", "link.csv")):
-        refused(
-            line(name, **{one: first, other: second}), here, "expected .* apart from .*, got the same stream$"
-        )
+        told = "expected .* apart from .*, got the same stream$"
+        refused(line(name, **{one: first, other: second}), here, told)
 
 
 @pytest.mark.parametrize("spelled", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])

@@ -37,10 +37,7 @@ def config(tmp_path_factory):
 def model(run, config, tmp_path):
     model = tmp_path / "model.joblib"
     done = run("fit --config", config, DIGITS, model, "--label", "label", "-v")
-    assert (
-        "64 inputs -> 128 features, fitted on 1,797 of 1,797 rows; predictor fitted on 1,797 rows"
-        in done.stderr
-    )
+    assert "64 inputs -> 128 features, fitted on 1,797 of 1,797 rows; predictor fitted on" in done.stderr
     return model
 
 
@@ -149,8 +146,5 @@ def test_rows_that_have_drifted_get_no_predictions(run, model, tmp_path):
     out = tmp_path / "p.parquet"
     words = ["predict", "--model", model, tmp_path / "in.parquet", out, "--drift-test", "0.001"]
     done = run(*words, code=6)
-    assert (
-        "expected features with the mean of the fit, at a p-value of at least 0.001 (--drift-test)"
-        in done.stderr
-    )
+    assert "expected features with the mean of the fit, at a p-value of at least 0.001" in done.stderr
     assert not out.exists()

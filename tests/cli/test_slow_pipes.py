@@ -33,9 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = {"steps": [{"kind": "fourier", "n_components": 32}, {"kind": "ridge"}]}
     kafeat.fit(config, pa.table({"a": X[:, 0], "b": X[:, 1]}), X @ [1.0, -2.0]).save(folder / "m.joblib")
     rows = [(number, *x, note) for number, (x, note) in enumerate(zip(X.tolist(), NOTES, strict=False))]
-    (folder / "x.jsonl").write_text(
-        "".join(json.dumps(_named(row), ensure_ascii=False) + "\n" for row in rows)
-    )
+    lines = [json.dumps(_named(row), ensure_ascii=False) for row in rows]
+    (folder / "x.jsonl").write_text("\n".join([*lines, ""]))
     (folder / "x.csv").write_text("id,a,b,note\n" + "".join(map(_line, rows)))
     return folder
 

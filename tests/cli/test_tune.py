@@ -213,9 +213,8 @@ def test_the_first_signal_ends_a_search_without_a_trial(table):
 
 @pytest.mark.parametrize(("splits", "said"), [(6, r"3 True \w+\n"), (0, "KeyboardInterrupt\n")])
 def test_an_interrupt_in_python_ends_a_long_trial_and_the_script_ends(table, splits, said):
-    seconds, returned, stdout, stderr = signalled(
-        table, (LONG + API).format(splits=splits, jobs=2), signal.SIGINT
-    )
+    program = (LONG + API).format(splits=splits, jobs=2)
+    seconds, returned, stdout, stderr = signalled(table, program, signal.SIGINT)
     assert (returned, seconds < 5.0) == (0, True), stderr
     assert re.fullmatch(said, stdout)
 
@@ -234,19 +233,16 @@ def test_a_pipe_gets_a_line_of_text_for_each_trial_among_the_others(table, in_pr
     lines = in_process(*command, "--time", "1m", cwd=table).stderr.splitlines()
     assert lines[0].startswith("x.csv: 2 features")
     trials = [line for line in lines if line.startswith("trial ")]
-    told = [
-        re.match(r"trial (\d+): .+: R² -?\d\.\d{4} ± \d\.\d{4} with \d+ columns, \d+ rows$", line)
-        for line in trials
-    ]
+    shape = r"trial (\d+): .+: R² -?\d\.\d{4} ± \d\.\d{4} with \d+ columns, \d+ rows$"
+    told = [re.match(shape, line) for line in trials]
     assert [match and match[1] for match in told] == [str(k + 1) for k in range(len(trials))]
     assert in_process(*command, "--overwrite", "--quiet", cwd=table).stderr == ""
 
 
 def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(table, run):
     pytest.importorskip("matplotlib")
-    done = run(
-        "tune x.csv best.yaml --label y --trials 2 --jobs 1 --max-bytes-per-row 256 --report page", cwd=table
-    )
+    words = "x.csv best.yaml --label y --trials 2 --jobs 1 --max-bytes-per-row 256 --report page"
+    done = run(f"tune {words}", cwd=table)
     chosen = re.search(r"R² over columns:\n(?: .*\n)*? +(\d+)  \S+ ± \S+  <\n", done.stdout)
     assert load_config(table / "best.yaml").steps[-1].n_components == int(chosen[1]) <= 64
     page = (table / "page" / "index.html").read_text()
@@ -271,17 +267,20 @@ def test_an_interrupt_during_the_test_score_writes_the_config(table):
 SEARCH = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
 
 
+JOURNAL = "best.yaml.journal"
+
+
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        (("best.yaml.journal", "best.yaml"), "the input"),
-        (("x.csv", "best.yaml", "--from", "best.yaml.journal"), "the config"),
-        (("x.csv", "best.yaml", "--json", "best.yaml.journal"), "--json"),
+        (f"{JOURNAL} best.yaml", "the input"),
+        (f"x.csv best.yaml --from {JOURNAL}", "the config"),
+        (f"x.csv best.yaml --json {JOURNAL}", "--json"),
     ],
 )
 def test_a_journal_takes_the_place_of_no_other_file_of_the_command(table, run, words, name):
     (table / "best.yaml.journal").write_text("steps: [{kind: fourier}]")
-    done = run("tune", *words, "--label", "y", *QUICK, "--resume", cwd=table, code=2)
+    done = run(f"tune {words} --label y --resume", *QUICK, cwd=table, code=2)
     assert f"a journal apart from {name}" in done.stderr
     assert (table / "best.yaml.journal").read_text() == "steps: [{kind: fourier}]"
 

@@ -14,25 +14,10 @@ STEPS = [{"kind": "toy_plain", "n_components": 4}]
 
 
 def test_defaults_are_written_out(toys):
-    assert load_config({"steps": STEPS}).to_plain() == {
-        "seed": 0,
-        "dtype": "float32",
-        "columns": {"exclude": []},
-        "fit_rows": 100_000,
-        "chunk_rows": 8192,
-        "steps": [
-            {
-                "kind": "toy_plain",
-                "n_components": 4,
-                "gamma": "median",
-                "law": "iid",
-                "clip": False,
-                "density": None,
-                "weights": "equal",
-                "label": "x",
-            }
-        ],
-    }
+    step = {"kind": "toy_plain", "n_components": 4, "gamma": "median", "law": "iid", "clip": False}
+    step |= {"density": None, "weights": "equal", "label": "x"}
+    own = {"seed": 0, "dtype": "float32", "columns": {"exclude": []}, "fit_rows": 100_000, "chunk_rows": 8192}
+    assert load_config({"steps": STEPS}).to_plain() == {**own, "steps": [step]}
 
 
 FULL = """\
@@ -58,9 +43,8 @@ def test_every_way_in_gives_the_same_config(toys, tmp_path):
     assert load_config(config) is config
     assert load_config(str(path)) == config
     assert load_config(config.to_plain()) == config
-    assert (
-        load_config({**config.to_plain(), "steps": list(config.steps), "columns": config.columns}) == config
-    )
+    again = {**config.to_plain(), "steps": list(config.steps), "columns": config.columns}
+    assert load_config(again) == config
     assert load_config(json.loads(json.dumps(config.to_plain()))).digest() == config.digest()
     # JSON is YAML
     path.write_text(json.dumps(config.to_plain()))
@@ -73,11 +57,8 @@ def test_equal_configs_have_equal_digests(toys):
     # the order in which fields are declared is no part of a config
     canonical = json.dumps(config.to_plain(), sort_keys=True, separators=(",", ":"))
     assert plain == sha256(canonical.encode()).hexdigest()
-    spelled = {
-        "steps": [{"n_components": 4, "gamma": "median", "kind": "toy_plain"}],
-        "seed": 0,
-        "columns": {},
-    }
+    step = {"n_components": 4, "gamma": "median", "kind": "toy_plain"}
+    spelled = {"steps": [step], "seed": 0, "columns": {}}
     assert load_config(spelled).digest() == plain
     assert load_config({"steps": STEPS, "seed": 1}).digest() != plain
     assert load_config({"steps": STEPS * 2}).digest() != plain

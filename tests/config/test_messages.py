@@ -139,11 +139,8 @@ def test_all_at_once_in_order_of_place(toys, problems):
 
 
 def test_a_mapping_has_no_lines(toys, problems):
-    config = {
-        "seed": {1, 2},
-        5: 0,
-        "steps": [{"kind": "toy_plain", "n_components": 10**5000, "gamma": -1.0, 3: 4}],
-    }
+    step = {"kind": "toy_plain", "n_components": 10**5000, "gamma": -1.0, 3: 4}
+    config = {"seed": {1, 2}, 5: 0, "steps": [step]}
     assert problems(config) == [
         "config: seed: expected a whole number from 0 to 2^63 - 1, got a value of type set",
         f"config: steps[0].gamma: expected {GAMMA}, got -1.0",

@@ -28,12 +28,9 @@ def orders(X: Array) -> dict[str, Array]:
     """The same matrix in several places of memory."""
     wide = np.zeros((2 * X.shape[0], 3 * X.shape[1]), X.dtype)
     wide[::2, 1::3] = X
-    return {
-        "rows": X,
-        "columns": np.asfortranarray(X),
-        "steps": wide[::2, 1::3],
-        "backwards": np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
-    }
+    backwards = np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
+    orders = {"rows": X, "columns": np.asfortranarray(X), "steps": wide[::2, 1::3]}
+    return {**orders, "backwards": backwards}
 
 
 def halves() -> Array:
@@ -94,9 +91,7 @@ def test_the_first_number_that_a_half_cannot_hold_is_found(source: str) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("source", FLOATS)
 @pytest.mark.parametrize("order", ["rows", "columns", "steps"])
-def test_numbers_that_are_not_finite_are_noticed_wherever_they_are(
-    bad: float, source: str, order: str
-) -> None:
+def test_numbers_that_are_not_finite_are_noticed_wherever_they_are(bad, source, order):
     for place in ((0, 0), (36, 18), (36, 0), (17, 9)):
         X = np.ones((37, 19), source)
         X[place] = bad
@@ -110,9 +105,8 @@ def test_numbers_that_are_not_finite_are_noticed_wherever_they_are(
 
 @pytest.mark.parametrize("source", ["int64", "uint64"])
 def test_whole_numbers_are_rounded_to_a_double_first_as_in_all_formats(source: str) -> None:
-    X = np.array(
-        [[2**62 + 2**38 + 1]], source
-    )  # as a double in the middle of two floats, to the even of which it goes
+    # as a double in the middle of two floats, to the even of which it goes
+    X = np.array([[2**62 + 2**38 + 1]], source)
     made = np.empty((1, 1), np.float32)
     assert cast_finite(X, made)
     assert made[0, 0] == 2.0**62
@@ -121,11 +115,8 @@ def test_whole_numbers_are_rounded_to_a_double_first_as_in_all_formats(source: s
 def test_doubles_beyond_float32_are_not_finite() -> None:
     largest = float(np.finfo(np.float32).max)
     made = np.empty((1, 1), np.float32)
-    for value, fits in (
-        (largest, True),
-        (np.nextafter(largest, np.inf), True),
-        (largest * (1 + 2.0**-24), False),
-    ):
+    next_one, beyond = np.nextafter(largest, np.inf), largest * (1 + 2.0**-24)
+    for value, fits in ((largest, True), (next_one, True), (beyond, False)):
         assert cast_finite(np.array([[value]]), made) is fits
         assert bool(np.isfinite(made[0, 0])) is fits
 
@@ -150,6 +141,5 @@ def test_there_are_loops_for_all_types() -> None:
         pytest.skip("NumPy computes")
     for source in TYPES:
         for target in FLOATS:
-            assert try_cast(np.ones((2, 3), source), np.empty((2, 3), target)) is (
-                None if source == target else True
-            )
+            expected = None if source == target else True
+            assert try_cast(np.ones((2, 3), source), np.empty((2, 3), target)) is expected

@@ -28,10 +28,8 @@ def folded(text: str) -> str:
 
 def grams(text: str) -> list[tuple[str, str]]:
     """The n-grams of scikit-learn, and the words."""
-    return [
-        *(("gram", one) for one in analyze(folded(text))),
-        *(("word", one) for one in folded(text).split()),
-    ]
+    grams = [("gram", one) for one in analyze(folded(text))]
+    return [*grams, *(("word", one) for one in folded(text).split())]
 
 
 def hashed(gram: tuple[str, str]) -> int:

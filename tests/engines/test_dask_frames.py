@@ -129,9 +129,8 @@ def test_a_column_of_lists_is_read(tmp_path):
     X = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
     table = pa.table({"v": pa.array(list(X), pa.list_(pa.float32())), "row": range(50)})
     pq.write_table(table, tmp_path / "v.parquet")
-    fm = kafeat.fit(
-        {"columns": {"include": ["v"]}, "steps": [{"kind": "projection", "n_components": 3}]}, table
-    )
+    config = {"columns": {"include": ["v"]}, "steps": [{"kind": "projection", "n_components": 3}]}
+    fm = kafeat.fit(config, table)
     ddf = dd.read_parquet(tmp_path / "v.parquet")
     made = kafeat.dask.transform(ddf, fm).compute(scheduler="sync")
     assert made.to_numpy().tobytes() == features(fm, X, 50).tobytes()
@@ -224,9 +223,8 @@ def test_blocks_of_an_array(by_name, dtype):
     made = kafeat.dask.transform(da.from_array(X, chunks=(400, 2)), by_name, dtype=dtype)
     assert made.shape == (1000, WIDTH)
     assert made.chunks == ((400, 400, 200), (WIDTH,))
-    want = np.concatenate(
-        [features(by_name, X[i : i + 400], len(X[i : i + 400]), "C") for i in (0, 400, 800)]
-    )
+    blocks = [X[i : i + 400] for i in (0, 400, 800)]
+    want = np.concatenate([features(by_name, block, len(block), "C") for block in blocks])
     done = made.compute(scheduler="threads")
     assert done.dtype == made.dtype == np.dtype(dtype or "float32")
     assert done.tobytes() == want.astype(done.dtype).tobytes()
@@ -240,10 +238,8 @@ def test_a_bad_value_of_an_array_is_named_by_block(by_name):
 
 
 def test_keys_say_kafeat_and_the_map_is_one_task(by_name, ddf):
-    keys = [
-        key[0] if isinstance(key, tuple) else key
-        for key in kafeat.dask.transform(ddf, by_name).__dask_graph__()
-    ]
+    graph = kafeat.dask.transform(ddf, by_name).__dask_graph__()
+    keys = [key[0] if isinstance(key, tuple) else key for key in graph]
     assert sum(key.startswith("kafeat-map-") for key in keys) == 1
     assert sum(key.startswith("kafeat-transform-") for key in keys) == 3
 

@@ -37,9 +37,8 @@ class Store:
             return answer.read()
 
     def keys(self) -> list[str]:
-        return [
-            unescape(key) for key in re.findall(r"<Key>(.*?)</Key>", self.ask("GET", "?list-type=2").decode())
-        ]
+        listed = self.ask("GET", "?list-type=2").decode()
+        return [unescape(key) for key in re.findall(r"<Key>(.*?)</Key>", listed)]
 
     def uploads(self) -> list[str]:
         return re.findall(r"<UploadId>(.*?)</UploadId>", self.ask("GET", "?uploads").decode())

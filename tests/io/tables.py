@@ -67,9 +67,7 @@ def every_format(folder: Path, X: np.ndarray) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def read(
-    source: Reader | str | Path, dtype: str = "float64", height: int = 4, columns: Columns | None = None
-):
+def read(source: Reader | str | Path, dtype="float64", height=4, columns: Columns | None = None):
     """The whole matrix of a source, read in chunks."""
     if not isinstance(source, Reader):
         with open_reader(source) as opened:

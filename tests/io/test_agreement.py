@@ -146,9 +146,8 @@ def test_quoted_newlines_across_blocks(tmp_path):
     with open_reader(tmp_path / "a.csv") as source:
         columns = choose(source, ["x"], [], ())
         chunks = list(source.chunks(columns, ["note"], 1000))
-    assert np.concatenate([chunk.matrix(np.dtype("f8")) for chunk in chunks]).ravel().tolist() == list(
-        range(rows)
-    )
+    found = np.concatenate([chunk.matrix(np.dtype("f8")) for chunk in chunks])
+    assert found.ravel().tolist() == list(range(rows))
     assert chunks[-1].passthrough["note"][-1].as_py() == f'line, one\n\nof "{rows - 1}"'
 
 

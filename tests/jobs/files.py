@@ -39,9 +39,7 @@ def transform_file(model, source, target, **options: Any) -> TransformResult:
     return transform.transform_file(job, parse_location(source), parse_location(target), **given)
 
 
-def transform_parts(
-    model, source, target, *, announce=None, overwrite=False, **options: Any
-) -> DatasetResult:
+def transform_parts(model, source, target, *, announce=None, overwrite=False, **options) -> DatasetResult:
     """Write the parts of `source` to the folder `target`."""
     places = location_of(model) or model, parse_location(source), parse_location(target)
     return api.transform_parts(DatasetRequest(*places, overwrite=overwrite, **gathered(options)), announce)

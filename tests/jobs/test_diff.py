@@ -44,9 +44,8 @@ def test_plain_values():
     assert lines["config.steps[2].kernel"] == lines["steps[2].parameters.kernel"] == "'rbf' -> 'laplacian'"
     assert lines["config.steps[2].gamma"] == "'median' -> 0.5"
     assert lines["steps[2].learned.gamma"].endswith(" -> 0.5")
-    assert lines["steps[2].learned.frequencies"].startswith(
-        "2 x 5 float64 -> 100.0% of entries differ, by up to "
-    )
+    differ = "2 x 5 float64 -> 100.0% of entries differ, by up to "
+    assert lines["steps[2].learned.frequencies"].startswith(differ)
 
 
 def test_booleans_and_missing_values():
@@ -73,17 +72,14 @@ def test_a_dialect(tmp_path):
     for mark in ".,":
         (tmp_path / f"{mark}.csv").write_text("a;b\n" + "".join(f"{i}{mark}5;{i}\n" for i in range(9)))
     reading = kafeat.io.options.InputOptions(delimiter=";")
-    a, b = (
-        kafeat.fit({"steps": ["standardize"]}, tmp_path / f"{mark}.csv", reading=reading) for mark in ".,"
-    )
+    files = [tmp_path / f"{mark}.csv" for mark in ".,"]
+    a, b = (kafeat.fit({"steps": ["standardize"]}, file, reading=reading) for file in files)
     assert told(a, b)["dialect.decimal_commas"] == "0 entries -> 2 entries: with ['a', 'b']"
 
 
 def test_whole_steps_maps_and_predictors_are_told_part_by_part():
-    union = {
-        "kind": "union",
-        "maps": [{"steps": [FOURIER]}, {"steps": [{"kind": "nystroem", "n_components": 3}]}],
-    }
+    maps = [{"steps": [FOURIER]}, {"steps": [{"kind": "nystroem", "n_components": 3}]}]
+    union = {"kind": "union", "maps": maps}
     label = ["no", "yes"] * (N // 2)
     a, b = fitted(FOURIER), fitted(union, {"kind": "ridge"}, label=label)
     lines = told(a, b)

@@ -32,9 +32,8 @@ def test_the_categories_of_each_column_are_shown(run, model):
 
 def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(run, tmp_path):
     names = [f"n{i:04d}" for i in range(2000)] + ["a\x1b[2Jb"]
-    kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["k"]}]}, pa.table({"k": names})).save(
-        tmp_path / "m.joblib"
-    )
+    steps = [{"kind": "one_hot", "columns": ["k"]}]
+    kafeat.fit({"steps": steps}, pa.table({"k": names})).save(tmp_path / "m.joblib")
     found = run("inspect", tmp_path / "m.joblib").stdout
     (line,) = (line for line in found.splitlines() if line.startswith("categories"))
     assert line.startswith("categories of 'k' (2,001): ")
@@ -78,9 +77,8 @@ def test_a_step_of_every_kind_is_shown_and_its_defaults_are_not(kind, capsys):
         _show_step(0, {**recipe, "fitted": {}, "arrays": {}}, verbose)
     plain, *maps, every = capsys.readouterr().out.splitlines()
     assert every == f"steps[0] {kind}" + (f" ({inside(recipe)})" if len(recipe) > 1 else "")
-    assert maps == [
-        f"    {' -> '.join(one['kind'] for one in part['steps'])}" for part in recipe.get("maps", ())
-    ]
+    chains = [[one["kind"] for one in part["steps"]] for part in recipe.get("maps", ())]
+    assert maps == [f"    {' -> '.join(chain)}" for chain in chains]
     always = {"kernel", *NEEDED.get(kind, {})} - {"maps"}
     given = {name: value for name, value in recipe.items() if name in always}
     assert plain == f"steps[0] {kind}" + (f" ({inside(given)})" if given else "")

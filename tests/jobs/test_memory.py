@@ -17,9 +17,8 @@ D, WIDTH = 256, 16
 
 def peak(*command):
     """Peak resident MiB of the tool, started from a small process: a child's peak begins at its parent's."""
-    done = subprocess.run(
-        [sys.executable, "-S", "-E", MEASURE, *command], capture_output=True, text=True, check=True
-    )
+    words = [sys.executable, "-S", "-E", MEASURE, *command]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
     report = json.loads(done.stdout)
     assert report["code"] == 0, done.stderr
     return report["peak_mib"]
@@ -46,9 +45,8 @@ def test_peak_memory_is_flat_when_rows_grow_fivefold(tmp_path, given, made):
             pyarrow.csv.write_csv(table, source)
         model = tmp_path / "m.joblib"
         kafeat.fit({"steps": [{"kind": "fourier", "n_components": D, "gamma": 1e-4}]}, X[:2000]).save(model)
-        peaks.append(
-            peak(KAFEAT, "transform", "--model", str(model), str(source), str(tmp_path / f"out.{made}"))
-        )
+        out = tmp_path / f"out.{made}"
+        peaks.append(peak(KAFEAT, "transform", "--model", str(model), str(source), str(out)))
     # The larger output is 312 MiB above the smaller; memory-mapped pages of it, which the system may drop, do not count
     # as growth beyond a few chunks (8 MiB each) and the allocator's play.
     assert peaks[1] - peaks[0] < 60, peaks

@@ -18,9 +18,8 @@ def test_it_is_the_hadamard_matrix(p, orthonormal, order, rows):
     out, between = np.empty_like(x), np.empty_like(x)
     HadamardTransform(p, x.dtype, orthonormal)(x, out, between)
     # p terms of size about 1 in another order: p·ε
-    np.testing.assert_allclose(
-        out, x @ H / (np.sqrt(p) if orthonormal else 1.0), atol=8 * p * np.finfo(float).eps
-    )
+    want = x @ H / (np.sqrt(p) if orthonormal else 1.0)
+    np.testing.assert_allclose(out, want, atol=8 * p * np.finfo(float).eps)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

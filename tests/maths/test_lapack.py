@@ -15,10 +15,8 @@ from kafeat.maths import lapack
 def test_the_results_are_those_of_scipy_to_the_bit(n: int) -> None:
     rng = np.random.default_rng(n)
     root = rng.normal(size=(n, n + 3))
-    for A in (
-        root @ root.T + np.eye(n),
-        np.asfortranarray(root @ root.T + 1e-9 * rng.random((n, n)) + np.eye(n)),
-    ):
+    near = root @ root.T + 1e-9 * rng.random((n, n)) + np.eye(n)
+    for A in (root @ root.T + np.eye(n), np.asfortranarray(near)):
         given = A.copy()
         with one_blas_thread(linalg=True):
             for size in {1, (n + 1) // 2, n}:

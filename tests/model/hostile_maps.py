@@ -210,9 +210,8 @@ def _structured(m: int, width: int) -> Content:
 
 
 def _homogeneous(width: int) -> Content:
-    return _step(
-        "homogeneous", width, {"frequencies": np.ones(1000), "coefficients": np.ones(1001)}, order=1000
-    )
+    state = {"frequencies": np.ones(1000), "coefficients": np.ones(1001)}
+    return _step("homogeneous", width, state, order=1000)
 
 
 def _sparse(width: int) -> Content:

@@ -29,6 +29,7 @@ from kafeat.io.readers.base import damage
 from kafeat.model import artifact
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.serialize import FORMAT, WITH_INTERVALS
+from tests.recipes import words
 
 MAGIC = b"KAFEAT-SHA256\n"
 
@@ -103,16 +104,8 @@ def test_only_three_names_are_in_the_file(good):
     ops = opcodes(good)
     texts = {arg for op, arg, _ in ops if op.name in ("SHORT_BINUNICODE", "BINUNICODE")}
     assert {"NumpyArrayWrapper", "ndarray", "dtype"} <= texts
-    assert not {op.name for op, _, _ in ops} & {
-        "GLOBAL",
-        "INST",
-        "OBJ",
-        "EXT1",
-        "EXT2",
-        "EXT4",
-        "PERSID",
-        "BINPERSID",
-    }
+    named = {*words("GLOBAL INST OBJ EXT1 EXT2 EXT4 PERSID BINPERSID")}
+    assert not {op.name for op, _, _ in ops} & named
 
 
 def opcodes(data: bytes) -> list:
@@ -126,12 +119,9 @@ def opcodes(data: bytes) -> list:
     return found
 
 
+numbers = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False)
 plain = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**70), 2**70)
-    | st.floats(allow_nan=False)
-    | st.text(max_size=20),
+    st.none() | st.booleans() | numbers | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=15,
 )
@@ -175,23 +165,10 @@ def test_a_map_of_very_many_columns_is_read_again():
     assert artifact.loads(artifact.dumps({"a": names}), "x") == {"a": names}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        np.float64(1.0),
-        (1, 2),
-        {1: 2},
-        {1, 2},
-        b"x",
-        1j,
-        np.array([None]),
-        np.array(["a"]),
-        np.array([1j]),
-        np.zeros(2, ">f8"),
-        np.ma.zeros(2),
-        object(),
-    ],
-)
+ODD = [np.array([None]), np.array(["a"]), np.array([1j]), np.zeros(2, ">f8"), np.ma.zeros(2), object()]
+
+
+@pytest.mark.parametrize("value", [np.float64(1.0), (1, 2), {1: 2}, {1, 2}, b"x", 1j, *ODD])
 def test_only_plain_content_is_written(value):
     with pytest.raises(TypeError, match=type(value).__name__):
         artifact.dumps({"a": [value]})
@@ -365,11 +342,8 @@ def test_hostile_files_are_refused_and_nothing_runs(seal, good, tmp_path):
 
 
 def test_what_a_file_claims_is_not_allocated(tmp_path):
-    claims = {
-        name: data
-        for name, data in hostile(tmp_path / "canary").items()
-        if "bomb" in name or "terabytes" in name
-    }
+    every = hostile(tmp_path / "canary")
+    claims = {name: every[name] for name in every if "bomb" in name or "terabytes" in name}
     assert len(claims) >= 8
     for name, payload in claims.items():
         tracemalloc.start()

@@ -32,18 +32,10 @@ def _good() -> bytes:
         {"steps": [{"kind": "fourier", "n_components": 4, "kernel": "matern"}]},
         {"steps": [{"kind": "nystroem", "n_components": 3}]},
     ]
-    before = [
-        {"kind": "one_hot", "columns": ["b"]},
-        {"kind": "date_parts", "columns": ["c"], "parts": ["day"]},
-    ]
-    config = {
-        "steps": [
-            *before,
-            {"kind": "standardize"},
-            {"kind": "union", "maps": maps},
-            {"kind": "ridge", "penalty": 0.1},
-        ]
-    }
+    days = {"kind": "date_parts", "columns": ["c"], "parts": ["day"]}
+    before = [{"kind": "one_hot", "columns": ["b"]}, days]
+    steps = [*before, {"kind": "standardize"}, {"kind": "union", "maps": maps}]
+    config = {"steps": [*steps, {"kind": "ridge", "penalty": 0.1}]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KafeatWarning)
         return kafeat.fit(config, pa.table(table), label=rng.normal(size=60), intervals=True).dumps()

@@ -98,10 +98,8 @@ def test_every_config_agrees_with_transform(fit: Fit, kind: str, dtype: str, dig
 
 
 def agree_on_digits(fm: FeatureMap, X: np.ndarray) -> None:
-    G, Z = (
-        run(kafeat.onnx.to_model(fm), X),
-        fm.transform(X.astype(np.int64) if fm.columns.n_categories else X),
-    )
+    G, rows = run(kafeat.onnx.to_model(fm), X), X.astype(np.int64) if fm.columns.n_categories else X
+    Z = fm.transform(rows)
     codes = fm.matrix(X)
     assert np.abs(G - Z).max() <= saving.rounding(fm, codes.astype(np.float32)).max()
 
@@ -210,19 +208,14 @@ def test_log1p_is_exact_where_x_is_tiny() -> None:
     fm = chain({"kind": "log1p"}, X=POSITIVE)
     X = (POSITIVE * np.float32(1e-9)).astype(np.float32)
     # the same formula in the same precision: a relative error of some roundings, where log(1 + x) would give 0
-    np.testing.assert_allclose(
-        run(kafeat.onnx.to_model(fm), X), np.log1p(X), rtol=4 * np.finfo(np.float32).eps
-    )
+    G, near = run(kafeat.onnx.to_model(fm), X), 4 * np.finfo(np.float32).eps
+    np.testing.assert_allclose(G, np.log1p(X), rtol=near)
 
 
 def test_refused_rows_are_nan_in_every_feature_and_others_are_not() -> None:
     # steps of order 0 hide a NaN: what is refused must not depend on what becomes of it
-    fm = chain(
-        {"kind": "minmax"},
-        {"kind": "log1p"},
-        {"kind": "arc_cosine", "order": 0, "n_components": 4},
-        X=POSITIVE,
-    )
+    steps = {"kind": "minmax"}, {"kind": "log1p"}, {"kind": "arc_cosine", "order": 0, "n_components": 4}
+    fm = chain(*steps, X=POSITIVE)
     X = np.vstack([POSITIVE, -100 * POSITIVE[:5], np.full((1, 6), np.nan), np.full((1, 6), np.inf)])
     Z = run(kafeat.onnx.to_model(fm), X.astype(np.float32))
     np.testing.assert_array_equal(np.isnan(Z).any(axis=1), np.arange(len(X)) >= len(POSITIVE))
@@ -230,9 +223,8 @@ def test_refused_rows_are_nan_in_every_feature_and_others_are_not() -> None:
 
 
 def test_missing_numbers_are_filled() -> None:
-    fm = chain(
-        {"kind": "log1p"}, {"kind": "impute", "strategy": "median"}, {"kind": "standardize"}, X=POSITIVE
-    )
+    median = {"kind": "impute", "strategy": "median"}
+    fm = chain({"kind": "log1p"}, median, {"kind": "standardize"}, X=POSITIVE)
     X = POSITIVE.copy()
     X[::3, 2] = np.nan
     X[1, 1] = np.inf
@@ -245,14 +237,8 @@ def test_missing_numbers_are_filled() -> None:
 
 def table_of_categories():
     n = 90
-    return pa.table(
-        {
-            "a": SIGNED[:n, 0],
-            "size": np.tile([10, -3, 40], n // 3),
-            "town": pa.array(np.tile(["Bern", "Ulm", "Aix"], n // 3).tolist()),
-            "b": SIGNED[:n, 1],
-        }
-    )
+    town, size = np.tile(["Bern", "Ulm", "Aix"], n // 3).tolist(), np.tile([10, -3, 40], n // 3)
+    return pa.table([SIGNED[:n, 0], size, town, SIGNED[:n, 1]], names=["a", "size", "town", "b"])
 
 
 def test_the_page_describes_the_metadata() -> None:
@@ -356,9 +342,8 @@ def test_the_first_moment_of_the_year_10000_is_no_time() -> None:
 
 
 def test_missing_times_are_filled() -> None:
-    X = np.column_stack([SIGNED[:, 0], np.random.default_rng(0).integers(0, 2**31, len(SIGNED))]).astype(
-        np.float64
-    )
+    times = np.random.default_rng(0).integers(0, 2**31, len(SIGNED))
+    X = np.column_stack([SIGNED[:, 0], times]).astype(np.float64)
     X[::4, 1] = np.nan
     step = {"kind": "date_parts", "columns": ["c1"], "cyclic": True}
     agree(chain(step, {"kind": "impute"}, X=X, dtype="float64"), X)
@@ -366,21 +351,11 @@ def test_missing_times_are_filled() -> None:
 
 
 def test_unions_in_chains_in_unions() -> None:
-    inner = {
-        "kind": "union",
-        "maps": [{"steps": [{"kind": "pca"}]}, {"weight": 3.0, "steps": [{"kind": "log1p"}]}],
-    }
-    outer = {
-        "kind": "union",
-        "maps": [
-            {
-                "columns": ["c4", "c1"],
-                "weight": 0.5,
-                "steps": [inner, {"kind": "tensor_sketch", "n_components": 8}],
-            },
-            {"steps": [{"kind": "homogeneous"}]},
-        ],
-    }
+    maps = [{"steps": [{"kind": "pca"}]}, {"weight": 3.0, "steps": [{"kind": "log1p"}]}]
+    inner = {"kind": "union", "maps": maps}
+    sketched = [inner, {"kind": "tensor_sketch", "n_components": 8}]
+    named = {"columns": ["c4", "c1"], "weight": 0.5, "steps": sketched}
+    outer = {"kind": "union", "maps": [named, {"steps": [{"kind": "homogeneous"}]}]}
     fm = chain(outer, {"kind": "standardize"}, X=POSITIVE)
     agree(fm, np.vstack([POSITIVE, -POSITIVE[:1]]))
 

@@ -10,10 +10,8 @@ import kafeat
 onnxruntime = pytest.importorskip("onnxruntime")
 kafeat_onnx = pytest.importorskip("kafeat.onnx")
 
-MAP = [
-    {"kind": "standardize"},
-    {"kind": "fourier", "n_components": 64, "frequencies": "orthogonal", "weights": "uniform"},
-]
+FOURIER = {"kind": "fourier", "n_components": 64, "frequencies": "orthogonal", "weights": "uniform"}
+MAP = [{"kind": "standardize"}, FOURIER]
 
 
 def run(fm, X):

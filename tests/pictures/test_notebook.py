@@ -28,9 +28,8 @@ class Cells(HTMLParser):
 
 
 def test_the_table_says_what_the_map_is(digits_table):
-    fm = kafeat.fit(
-        {"columns": {"exclude": ["label"]}, "steps": [{"kind": "pca", "n_components": 3}]}, digits_table
-    )
+    config = {"columns": {"exclude": ["label"]}, "steps": [{"kind": "pca", "n_components": 3}]}
+    fm = kafeat.fit(config, digits_table)
     cells = Cells(fm._repr_html_())
     rows = dict(zip(cells.texts[1::2], cells.texts[2::2], strict=True))
     assert rows == {

@@ -9,10 +9,8 @@ from kafeat.contract.predictor import Targets, TrainingRows
 from kafeat.errors import ConfigError, DataError, KafeatWarning
 from kafeat.predictors import logistic
 
-MAP = [
-    {"kind": "standardize"},
-    {"kind": "fourier", "n_components": 32, "frequencies": "orthogonal", "weights": "uniform"},
-]
+FOURIER = {"kind": "fourier", "n_components": 32, "frequencies": "orthogonal", "weights": "uniform"}
+MAP = [{"kind": "standardize"}, FOURIER]
 
 
 def fitted(X, y, **parameters):

@@ -11,17 +11,14 @@ from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
 from kafeat.model import artifact, serialize
 from kafeat.model.feature_map import FeatureMap
 
-MAP = [
-    {"kind": "standardize"},
-    {"kind": "fourier", "n_components": 64, "frequencies": "orthogonal", "weights": "uniform"},
-]
+FOURIER = {"kind": "fourier", "n_components": 64, "frequencies": "orthogonal", "weights": "uniform"}
+MAP = [{"kind": "standardize"}, FOURIER]
 
 
 def fitted(X, y, **parameters):
     dtype = parameters.pop("dtype", "float64")
-    return kafeat.fit(
-        {"dtype": dtype, "chunk_rows": 300, "steps": [*MAP, {"kind": "ridge", **parameters}]}, X, y
-    )
+    steps = [*MAP, {"kind": "ridge", **parameters}]
+    return kafeat.fit({"dtype": dtype, "chunk_rows": 300, "steps": steps}, X, y)
 
 
 @pytest.fixture(scope="module")
@@ -152,10 +149,8 @@ def test_balanced_classes_count_the_same(X):
     y = np.where(np.random.default_rng(2).random(len(X)) < 0.05 + 0.1 * (X[:, 0] > 0.0), "rare", "usual")
     plain, balanced = (fitted(X, y, class_weight=one, penalty=0.1) for one in ("none", "balanced"))
     assert (plain.predict(X) == "rare").mean() < 0.05 < 0.3 < (balanced.predict(X) == "rare").mean()
-    Z, weights = (
-        balanced.transform(X),
-        np.where(y == "rare", 0.5 / (y == "rare").mean(), 0.5 / (y != "rare").mean()),
-    )
+    Z, rare = balanced.transform(X), y == "rare"
+    weights = np.where(rare, 0.5 / rare.mean(), 0.5 / (~rare).mean())
     theirs = Ridge(alpha=weights_of(balanced)[2]).fit(Z, np.eye(2)[(y == "usual").astype(int)], weights)
     np.testing.assert_allclose(weights_of(balanced)[0], theirs.coef_.T, rtol=0, atol=1e-9)
 
@@ -185,10 +180,8 @@ def test_test_rows_of_a_split_are_not_learned_from(X, y):
     spoiled = table.set_column(5, "y", pa.array(np.where(split == "test", -1e9, y)))
     config = {"steps": [*MAP, {"kind": "ridge"}]}
     models = [kafeat.fit(config, one, "y", split="part") for one in (table, spoiled)]
-    assert (
-        models[0].predictor.fitted.state["weights"].tobytes()
-        == models[1].predictor.fitted.state["weights"].tobytes()
-    )
+    one, other = (fm.predictor.fitted.state["weights"] for fm in models)
+    assert one.tobytes() == other.tobytes()
     assert models[0].provenance.rows_learned == 750
 
 
@@ -199,9 +192,8 @@ def test_more_features_than_rows(X, y):
 
 def test_constant_features_predict_the_mean(y):
     for penalty in ("auto", 0.0, 1.0):
-        fm = kafeat.fit(
-            {"steps": [{"kind": "standardize"}, {"kind": "ridge", "penalty": penalty}]}, np.ones((1000, 3)), y
-        )
+        steps = [{"kind": "standardize"}, {"kind": "ridge", "penalty": penalty}]
+        fm = kafeat.fit({"steps": steps}, np.ones((1000, 3)), y)
         np.testing.assert_allclose(fm.predict(np.ones((2, 3))), y.mean(), rtol=1e-12)
 
 
@@ -295,9 +287,8 @@ def test_a_row_of_weight_two_is_two_rows_and_one_of_weight_zero_is_none(X, y):
     assert fm.columns.names == ("x0", "x1", "x2", "x3", "x4")
     Z = fm.transform(X)
     mean = np.average(Z, axis=0, weights=w)
-    assert weights_of(fm)[2] == pytest.approx(
-        0.01 * (w[:, None] * (Z - mean) ** 2).sum() / Z.shape[1], rel=1e-12
-    )
+    strength = 0.01 * (w[:, None] * (Z - mean) ** 2).sum() / Z.shape[1]
+    assert weights_of(fm)[2] == pytest.approx(strength, rel=1e-12)
     again = np.repeat(np.arange(len(X)), w)
     theirs = Ridge(alpha=weights_of(fm)[2], solver="cholesky").fit(Z[again], y[again])
     np.testing.assert_allclose(fm.predict(X), theirs.predict(Z), rtol=1e-9)
@@ -353,9 +344,7 @@ HOSTILE_INTERVALS = [
 @pytest.mark.parametrize(("name", "value", "told"), HOSTILE_INTERVALS)
 def test_intervals_of_numbers_that_no_fit_gives_are_refused(name, value, told):
     X = np.random.default_rng(0).normal(size=(60, 3))
-    fm = kafeat.fit(
-        {"steps": [{"kind": "standardize"}, {"kind": "ridge"}]}, X, label=X[:, 0] ** 2, intervals=True
-    )
+    fm = kafeat.fit({"steps": ["standardize", "ridge"]}, X, label=X[:, 0] ** 2, intervals=True)
     content = artifact.loads(fm.dumps(), "a")
     content["predictor"]["intervals"][name] = value
     with pytest.raises(ArtifactError, match=f"intervals{told}"):

@@ -159,12 +159,6 @@ def test_leaving_early_ends_the_threads(jobs):
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 5])
-def test_prefetch_gives_the_same_items(ahead):
-    assert list(prefetch(iter(range(200)), ahead)) == list(range(200))
-    assert list(prefetch(iter(()), ahead)) == []
-
-
-@pytest.mark.parametrize("ahead", [1, 2, 5])
 def test_prefetch_reads_ahead_and_not_too_far(ahead):
     pulled = 0
 
@@ -214,9 +208,3 @@ def test_leaving_a_prefetch_early_stops_and_closes_the_reader():
     assert next(reader) == 0
     reader.close()
     assert closed.wait(5)
-
-
-def test_both_together():
-    assert list(ordered_map(lambda: lambda i: -i, prefetch(iter(range(500)), 2), 3)) == [
-        -i for i in range(500)
-    ]

@@ -12,9 +12,9 @@ def closed_form(X: np.ndarray, order: int) -> np.ndarray:
     lengths = np.linalg.norm(X, axis=1)
     outer = np.outer(lengths, lengths)
     theta = np.arccos(np.clip(X @ X.T / outer, -1, 1))
-    return (
-        1 - theta / np.pi if order == 0 else outer * (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / np.pi
-    )
+    if order == 0:
+        return 1 - theta / np.pi
+    return outer * (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / np.pi
 
 
 @pytest.mark.parametrize("order", [0, 1])

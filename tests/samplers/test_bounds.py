@@ -73,9 +73,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "parameters", "told"), REFUSED)
-def test_parameters_that_no_sampler_takes_are_refused(
-    kind: str, parameters: dict[str, object], told: str
-) -> None:
+def test_parameters_that_no_sampler_takes_are_refused(kind, parameters, told):
     place = next(iter(parameters))
     step = {"kind": kind, **{name: value for name, value in parameters.items() if "[" not in name}}
     with pytest.raises(ConfigError, match=rf"steps\[0\]\.{re.escape(place)}: .*{re.escape(told)}"):

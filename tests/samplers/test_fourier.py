@@ -25,9 +25,8 @@ def estimates(run, X: np.ndarray, seeds: int, **parameters: object) -> np.ndarra
 def test_features_are_their_definition(features) -> None:
     X = rows(20, 5)
     for kind in FEATURES:
-        step = Fourier(
-            gamma=GAMMA, n_components=16, features=kind, frequencies="orthogonal", weights="uniform"
-        )
+        drawn = {"frequencies": "orthogonal", "weights": "uniform"}
+        step = Fourier(gamma=GAMMA, n_components=16, features=kind, **drawn)
         state = step.fit(Sample(X, None, 20), np.random.default_rng(3))
         W = state["frequencies"]
         if kind == "paired":
@@ -41,10 +40,8 @@ def test_features_are_their_definition(features) -> None:
 @pytest.mark.parametrize("kind", FEATURES)
 def test_largest_error_is_within_hoeffdings_bound(features, kind: str) -> None:
     X, D = rows(60, 8), 2048
-    error = np.abs(
-        estimates(features, X, 1, frequencies="iid", features=kind, n_components=D)[0]
-        - rbf_kernel(X, gamma=GAMMA)
-    )
+    [K] = estimates(features, X, 1, frequencies="iid", features=kind, n_components=D)
+    error = np.abs(K - rbf_kernel(X, gamma=GAMMA))
     pairs, p = 60 * 61 / 2, 1e-6
     # An entry is the mean of m independent terms in [−c, c] (paired: cos δ, c = 1, m = D/2; offset: 2 cos cos, c = 2,
     # m = D). Hoeffding: P(|error| ≥ ε) ≤ 2 exp(−mε²/2c²); a union over the pairs makes it p for

@@ -22,11 +22,8 @@ def test_gives_the_kernel_exactly(features, degree: int, d: int, coef0: float) -
     Z = features(PolynomialFeatures(degree=degree, gamma=0.4, coef0=coef0), X)
     assert Z.shape[1] == (comb(d + degree, degree) if coef0 else comb(d + degree - 1, degree))
     # terms of (γ|x|·|y| + c₀)^p with at most 2p + 4 roundings each, added
-    bound = (
-        (2 * degree + 4 + Z.shape[1])
-        * EPS
-        * polynomial_kernel(np.abs(X), degree=degree, gamma=0.4, coef0=coef0)
-    )
+    sizes = polynomial_kernel(np.abs(X), degree=degree, gamma=0.4, coef0=coef0)
+    bound = (2 * degree + 4 + Z.shape[1]) * EPS * sizes
     assert (np.abs(Z @ Z.T - polynomial_kernel(X, degree=degree, gamma=0.4, coef0=coef0)) <= bound).all()
 
 

@@ -58,6 +58,5 @@ def test_an_outlier_in_the_fit_sample_does_not_move_the_tilt() -> None:
 
 @pytest.mark.parametrize("kind", ["plain", "hyperbolic"])
 def test_features_are_above_0(features, kind: str) -> None:
-    assert (
-        features(PositiveExponential(gamma=GAMMA, n_components=64, features=kind), rows(50, 4)) > 0.0
-    ).all()
+    step = PositiveExponential(gamma=GAMMA, n_components=64, features=kind)
+    assert (features(step, rows(50, 4)) > 0.0).all()

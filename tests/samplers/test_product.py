@@ -31,17 +31,11 @@ def exact(x: np.ndarray) -> np.ndarray:
 def test_the_exact_kernel_is_the_product(n_components: int | None) -> None:
     fm = fit(TWO, n_components=n_components)
     np.testing.assert_allclose(fm.exact_kernel(TABLE), exact(X), rtol=1e-12)
-    behind = kafeat.fit(
-        {
-            "dtype": "float64",
-            "steps": [{"kind": "product", "maps": TWO, "n_components": n_components}, {"kind": "normalize"}],
-        },
-        TABLE,
-    )
+    steps = [{"kind": "product", "maps": TWO, "n_components": n_components}, {"kind": "normalize"}]
+    behind = kafeat.fit({"dtype": "float64", "steps": steps}, TABLE)
     diagonal = exact(X).diagonal()  # a kernel behind it reads k(x, x)
-    np.testing.assert_allclose(
-        behind.exact_kernel(TABLE), exact(X) / np.sqrt(np.outer(diagonal, diagonal)), rtol=1e-10
-    )
+    want = exact(X) / np.sqrt(np.outer(diagonal, diagonal))
+    np.testing.assert_allclose(behind.exact_kernel(TABLE), want, rtol=1e-10)
 
 
 def test_all_products_have_the_product_of_the_maps_kernels_exactly() -> None:
@@ -60,17 +54,11 @@ def test_all_products_have_the_product_of_the_maps_kernels_exactly() -> None:
 
 
 def test_products_stand_in_unions_and_the_other_way_round() -> None:
-    product = {
-        "kind": "product",
-        "maps": [{"columns": ["a"], "steps": [LINEAR]}, {"columns": ["b"], "steps": [LINEAR]}],
-    }
+    of_a, of_b = ({"columns": [name], "steps": [LINEAR]} for name in "ab")
+    product, union = ({"kind": kind, "maps": [of_a, of_b]} for kind in ("product", "union"))
     fm = fit_step(TABLE, "union", maps=[{"steps": [LINEAR]}, {"steps": [product]}])
     S = (X - X.mean(0)) / X.std(0)
     np.testing.assert_allclose(fm.transform(TABLE), np.column_stack([S, S[:, 0] * S[:, 1]]), atol=1e-14)
-    union = {
-        "kind": "union",
-        "maps": [{"columns": ["a"], "steps": [LINEAR]}, {"columns": ["b"], "steps": [LINEAR]}],
-    }
     both = fit([{"steps": [union]}, {"columns": ["c"], "steps": [LINEAR]}])
     np.testing.assert_allclose(both.transform(TABLE), S[:, :2] * S[:, 2:3], atol=1e-14)
 

@@ -115,13 +115,11 @@ def test_srht_is_sampled_rows_of_signed_hadamard_matrices(features, D: int) -> N
     X = rows(6, 5)
     step = Projection(matrix="srht", n_components=D)
     state = step.fit(Sample(X, None, 6), np.random.default_rng(0))
-    A = np.stack(
-        [hadamard(8)[row, :5] * state["signs"][j // 8] / np.sqrt(D) for j, row in enumerate(state["rows"])]
-    )
+    rows_of = enumerate(state["rows"])
+    A = np.stack([hadamard(8)[row, :5] * state["signs"][j // 8] / np.sqrt(D) for j, row in rows_of])
     # sums of 8 terms
-    np.testing.assert_allclose(
-        features(step, X), X @ A.T, rtol=0, atol=32 * np.finfo(float).eps * np.abs(X).max()
-    )
+    near = 32 * np.finfo(float).eps * np.abs(X).max()
+    np.testing.assert_allclose(features(step, X), X @ A.T, rtol=0, atol=near)
 
 
 def test_srht_is_unbiased_and_its_error_halves_when_outputs_quadruple(features) -> None:

@@ -124,10 +124,8 @@ def test_the_mean_over_seeds_of_few_outputs_is_the_kernel(features, width: int, 
 @pytest.mark.parametrize(("step", "exact"), DRAWS, ids=NAMES)
 def test_the_error_halves_when_outputs_quadruple(features, step: Step, exact: Kernel) -> None:
     rows, seeds = np.abs(X) if exact is skewed else X, 100
-    few, many = (
-        ((kernels(features, step, rows, width, seeds) - exact(step, rows)) ** 2).mean()
-        for width in (128, 512)
-    )
+    found = [kernels(features, step, rows, width, seeds) for width in (128, 512)]
+    few, many = (((K - exact(step, rows)) ** 2).mean() for K in found)
     # The outputs, or their blocks, are independent: the variance falls as 1/D, but for those few that carry a part
     # exactly. Entries are nearly normal: a mean square over S seeds has the relative standard error √(2/S) at most
     # (all pairs alike), its root half of that, and the ratio √2 times that, which is 0.1. Four of them.

@@ -31,9 +31,8 @@ def test_is_the_weighted_product_of_its_signs(features, D: int) -> None:
         parts.append(np.sqrt(3 * 0.5**2 * gamma) * X)
     want = np.hstack([*parts, want])
     # products of at most 3 sums of 4 terms
-    np.testing.assert_allclose(
-        features(step, X, 2), want, rtol=0, atol=64 * np.finfo(float).eps * np.abs(want).max()
-    )
+    near = 64 * EPS * np.abs(want).max()
+    np.testing.assert_allclose(features(step, X, 2), want, rtol=0, atol=near)
 
 
 def test_a_linear_kernel_with_outputs_enough_is_exact(features) -> None:

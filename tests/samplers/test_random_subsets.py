@@ -91,7 +91,6 @@ def test_a_set_of_more_columns_than_there_are_has_a_kernel_of_0(kind: str) -> No
     fm = kafeat.fit({"steps": [step]}, rows(9))
     assert not fm.transform(rows(9)).any()
     assert not fm.exact_kernel(rows(9)).any()
-    assert "degree: sets of 6 columns need more than the 5 of the input" in (
-        fm.chain.steps[0].step.width_warning(5) or ""
-    )
+    told = fm.chain.steps[0].step.width_warning(5)
+    assert "degree: sets of 6 columns need more than the 5 of the input" in told
     assert fm.chain.steps[0].step.width_warning(6) is None

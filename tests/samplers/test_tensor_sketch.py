@@ -69,9 +69,8 @@ def test_is_the_hashed_outer_product(features, degree: int, D: int, coef0: float
 @pytest.mark.parametrize("degree", [2, 3])
 def test_variance_is_within_the_bound(features, degree: int) -> None:
     X, seeds, D = rows(2, 4), 200, 32
-    Z = np.stack(
-        [features(TensorSketch(degree=degree, gamma=0.5, n_components=D), X, s) for s in range(seeds)]
-    )
+    step = TensorSketch(degree=degree, gamma=0.5, n_components=D)
+    Z = np.stack([features(step, X, seed) for seed in range(seeds)])
     k = np.einsum("sd,sd->s", Z[:, 0], Z[:, 1])
     norms = np.prod(0.5 * (X**2).sum(axis=1) + 1.0)
     # Pham & Pagh 2013 by way of Avron et al. 2014, lemma 2: Var ≤ (3^p − 1)/2·(‖u‖‖v‖)^{2p}·2/D
@@ -83,9 +82,8 @@ def test_gamma_auto_is_one_over_d_of_the_input() -> None:
     for rule, want in (("auto", 1 / 5), ("scale", 1 / (5 * X.var())), (0.25, 0.25)):
         step = {"kind": "tensor_sketch", "gamma": rule, "n_components": 4}
         fm = kafeat.fit({"dtype": "float64", "steps": [step]}, X)
-        np.testing.assert_allclose(
-            fm.exact_kernel(X), polynomial_kernel(X, degree=2, gamma=want, coef0=1), rtol=1e-13
-        )
+        exact = polynomial_kernel(X, degree=2, gamma=want, coef0=1)
+        np.testing.assert_allclose(fm.exact_kernel(X), exact, rtol=1e-13)
 
 
 @pytest.mark.parametrize("domain", ["frequency", "time"])

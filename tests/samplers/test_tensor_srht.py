@@ -17,13 +17,10 @@ EPS = np.finfo(float).eps
 @pytest.mark.parametrize("D", [2, 6, 18])
 @pytest.mark.parametrize("complex_to_real", [True, False])
 @pytest.mark.parametrize("degree", [1, 2, 3])
-def test_is_the_product_of_sampled_hadamard_rows(
-    features, degree: int, complex_to_real: bool, D: int, coef0: float
-) -> None:
+def test_is_the_product_of_sampled_hadamard_rows(features, degree, complex_to_real, D, coef0):
     X, gamma = rows(5, 3), 0.4
-    step = TensorSrht(
-        degree=degree, gamma=gamma, coef0=coef0, n_components=D, complex_to_real=complex_to_real
-    )
+    given = {"degree": degree, "gamma": gamma, "coef0": coef0, "n_components": D}
+    step = TensorSrht(**given, complex_to_real=complex_to_real)
     state = step.fit(Sample(X, None, 5), np.random.default_rng(3))
     units = 1j ** np.arange(4) if complex_to_real else np.array([1.0, -1.0])
     u = np.hstack([np.sqrt(gamma) * X, np.full((5, 1), np.sqrt(coef0))])

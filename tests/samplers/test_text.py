@@ -23,6 +23,7 @@ from kafeat.maths.content_folds import folds_of, sparse_hashes
 from kafeat.samplers.text import Text
 from tests.contract.test_ngrams import HOSTILE
 from tests.jobs.files import transform_file
+from tests.recipes import words
 
 ROWS = 700
 
@@ -41,18 +42,15 @@ def table() -> pa.Table:
     return pa.table({"a": rng.normal(size=ROWS), "review": sentences(), "b": rng.normal(size=ROWS)})
 
 
-def config(
-    columns: tuple[str, ...] = ("review",), n: int = 32, more: object = (), **keys: object
-) -> dict[str, object]:
+def config(columns=("review",), n: int = 32, more=(), **keys: object) -> dict[str, object]:
     step = {"kind": "text", "columns": list(columns), "n_components": n, **keys}
     return {"dtype": "float64", "steps": [step, *more]}
 
 
 def oracle(texts: list[str | None], fitted: list[str | None]) -> np.ndarray:
     """The unit rows by scikit-learn, from the counts; a signed count has the sign of its logarithm."""
-    counts = [
-        SparseRows(*count_ngrams([text or "" for text in part]), BUCKETS).csr for part in (texts, fitted)
-    ]
+    plain = [[text or "" for text in part] for part in (texts, fitted)]
+    counts = [SparseRows(*count_ngrams(part), BUCKETS).csr for part in plain]
     tfidf = TfidfTransformer(sublinear_tf=True).fit(abs(counts[1]))
     return tfidf.transform(abs(counts[0])).toarray() * np.sign(counts[0].toarray())
 
@@ -160,9 +158,8 @@ def test_random_signs_are_right_on_average(table: pa.Table) -> None:
     texts = table.select(["review"])[:40]
     u = oracle(texts["review"].to_pylist(), texts["review"].to_pylist())
     K, seeds, width = u @ u.T, 15, 256
-    maps = [
-        kafeat.fit({**config(n=width, projection="sparse"), "seed": seed}, texts) for seed in range(seeds)
-    ]
+    recipe = config(n=width, projection="sparse")
+    maps = [kafeat.fit({**recipe, "seed": seed}, texts) for seed in range(seeds)]
     got = np.stack([(lambda Z: Z @ Z.T)(fm.transform(texts)) for fm in maps])
     # the variance of an entry is at most (1 + K²)/D: five standard errors of a mean of 15
     bound = 5 * np.sqrt((1 + K**2) / width / seeds)
@@ -182,14 +179,8 @@ def test_missing_and_empty_texts_are_zeros_and_other_columns_stay(table: pa.Tabl
 
 
 def test_every_format_gives_the_same_bytes(table: pa.Table, tmp_path: Path) -> None:
-    hostile = [text for text in HOSTILE if not {"\ud800", "\x00"} & set(text)] + [
-        "7",
-        "007",
-        "1.50",
-        "true",
-        "2024-02-29",
-        "NA",
-    ]
+    hostile = [text for text in HOSTILE if not {"\ud800", "\x00"} & set(text)]
+    hostile += words("7 007 1.50 true 2024-02-29 NA")
     texts = [*sentences(100), *hostile]
     plain = pa.table({"a": np.arange(float(len(texts))), "review": pa.array(texts, pa.string())})
     fm = kafeat.fit(config(), plain)
@@ -204,9 +195,8 @@ def test_every_format_gives_the_same_bytes(table: pa.Table, tmp_path: Path) -> N
         feather.write_feather(one, tmp_path / f"t{i}.arrow")
         assert fm.transform(one).tobytes() == want.tobytes()
     assert fm.transform(plain.to_pandas()).tobytes() == want.tobytes()
-    assert (
-        fm.transform(pd.DataFrame({"review": texts, "a": np.arange(len(texts))})).tobytes() == want.tobytes()
-    )
+    frame = pd.DataFrame({"review": texts, "a": np.arange(len(texts))})
+    assert fm.transform(frame).tobytes() == want.tobytes()
     for path in sorted(tmp_path.glob("t*.*")):
         transform_file(fm, str(path), str(tmp_path / f"{path.name}.npy"))
         assert np.load(tmp_path / f"{path.name}.npy").tobytes() == want.tobytes(), path.name
@@ -224,9 +214,7 @@ def test_numbers_are_spelled_as_text_files_spell_them() -> None:
 
 
 @pytest.mark.parametrize("projection", ["svd", "sparse", "label"])
-def test_bytes_do_not_depend_on_chunks_tiles_and_jobs(
-    table: pa.Table, projection: str, tmp_path: Path
-) -> None:
+def test_bytes_do_not_depend_on_chunks_tiles_and_jobs(table, projection, tmp_path):
     recipe = {**config(projection=projection), "dtype": "float32", "fit_rows": 300}
     label = np.random.default_rng(9).normal(size=ROWS)
     fm = kafeat.fit({**recipe, "chunk_rows": 8192}, table, label=label)
@@ -235,10 +223,8 @@ def test_bytes_do_not_depend_on_chunks_tiles_and_jobs(
         other = replace(fm, chunk_rows=rows)
         for jobs in (1, 3):
             assert other.transform(table.slice(0, some), jobs).tobytes() == want[:some].tobytes()
-    assert (
-        kafeat.fit({**recipe, "chunk_rows": 13}, table, label=label).transform(table).tobytes()
-        == want.tobytes()
-    )
+    low = kafeat.fit({**recipe, "chunk_rows": 13}, table, label=label)
+    assert low.transform(table).tobytes() == want.tobytes()
     some = np.random.default_rng(0).permutation(ROWS)[:99]
     assert fm.transform(table.take(some)).tobytes() == want[some].tobytes()
     fm.save(tmp_path / "map.joblib")
@@ -265,9 +251,8 @@ def test_kernels_compose(table: pa.Table) -> None:
     ab = np.column_stack([table["a"], table["b"]])
     ab = (ab - ab.mean(axis=0)) / ab.std(axis=0)
     same = np.equal.outer(shop, shop)
-    np.testing.assert_allclose(
-        both.exact_kernel(table), np.exp(-1.5 * distances) + 0.5 * ab @ ab.T + same, rtol=0, atol=1e-12
-    )
+    want = np.exp(-1.5 * distances) + 0.5 * ab @ ab.T + same
+    np.testing.assert_allclose(both.exact_kernel(table), want, rtol=0, atol=1e-12)
     Z = both.transform(table)
     np.testing.assert_allclose(Z[:, 512:514], np.sqrt(0.5) * ab[:, ::-1], rtol=0, atol=1e-12)
     shuffled = table.select(["shop", "b", "review", "a"])
@@ -281,12 +266,10 @@ def test_several_columns_of_text(table: pa.Table) -> None:
     Z, K = fm.transform(two), fm.exact_kernel(two[:30])
     assert Z.shape == (ROWS, 2 + 16)
     # the streams of random numbers differ, and the best directions do not
-    np.testing.assert_allclose(
-        Z[:, 2:10] @ Z[:, 2:10].T, (lambda z: z @ z.T)(one.transform(two)), rtol=0, atol=0.05
-    )
-    title, review = (
-        oracle(two[name].to_pylist()[:30], two[name].to_pylist()) for name in ("title", "review")
-    )
+    of_title, alone = Z[:, 2:10], one.transform(two)
+    np.testing.assert_allclose(of_title @ of_title.T, alone @ alone.T, rtol=0, atol=0.05)
+    lists = [two[name].to_pylist() for name in ("title", "review")]
+    title, review = (oracle(values[:30], values) for values in lists)
     ab = np.column_stack([two["a"], two["b"]])[:30]
     np.testing.assert_allclose(K, title @ title.T + review @ review.T + ab @ ab.T, rtol=0, atol=1e-12)
 
@@ -328,9 +311,8 @@ def test_what_is_refused(table: pa.Table, tmp_path: Path) -> None:
 )
 def test_states_that_no_fit_gives_are_refused(name: str, value: np.ndarray, problem: str) -> None:
     step = Text(columns=("t",), n_components=8, projection="sparse")
-    fm = kafeat.fit(
-        {"steps": [step.recipe()]}, pa.table({"a": np.arange(9.0), "b": np.arange(9.0), "t": sentences(9)})
-    )
+    data = pa.table({"a": np.arange(9.0), "b": np.arange(9.0), "t": sentences(9)})
+    fm = kafeat.fit({"steps": [step.recipe()]}, data)
     state = dict(fm.chain.steps[0].state)
     step.check_state(state, BUCKETS + 2)
     with pytest.raises(ValueError, match=problem):

@@ -50,9 +50,7 @@ def standardized(Z: Floats, scale: float) -> Floats:
 
 
 @pytest.mark.parametrize("coded", [{}, {3: 5}])
-def test_one_column_is_the_prediction_of_the_library(
-    coded: dict[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_column_is_the_prediction_of_the_library(coded, monkeypatch):
     """Float32 leaves are off by ε/2 each: T of them by T·ε/2 of the largest, at most; 4 is for mean and spread."""
     made: list[tuple[lightgbm.Booster, Floats]] = []
     train, codes = lightgbm.train, boosting._codes
@@ -70,9 +68,8 @@ def test_one_column_is_the_prediction_of_the_library(
         expected[rows] = booster.predict(inputs, raw_score=True)
     largest = np.abs(state["leaves"]).max()
     tolerance = 4 * SMALL["n_trees"] * np.finfo(np.float32).eps * largest
-    np.testing.assert_allclose(
-        columns(step, state, X)[:, 0], standardized(expected, step.scale), rtol=0, atol=tolerance
-    )
+    found, want = columns(step, state, X)[:, 0], standardized(expected, step.scale)
+    np.testing.assert_allclose(found, want, rtol=0, atol=tolerance)
     assert set(state["features"].ravel() % 2) == {0, 1}, "missing numbers go both ways"
 
 
@@ -127,9 +124,7 @@ def _explained(Z: Floats, y: Array) -> float:
 
 
 @pytest.mark.parametrize("group", [(), (4,)])
-def test_a_new_row_or_group_has_the_mean_of_all_ensembles_and_one_of_the_fit_its_own(
-    group: tuple[int, ...],
-) -> None:
+def test_a_new_row_or_group_has_the_mean_of_all_ensembles_and_one_of_the_fit_its_own(group):
     X, y = table()
     rows = np.column_stack([table(seed=1)[0], np.arange(len(X)) // 3])
     X = np.column_stack([X, np.arange(len(X)) // 3])
@@ -202,12 +197,8 @@ def test_rows_of_a_group_share_a_fold() -> None:
 def test_near_copies_tell_nothing_if_a_group_says_so() -> None:
     """Labels of noise, each of ten rows that nearly are one: by content the ensembles of other folds know them."""
     rng, patient = np.random.default_rng(0), np.repeat(np.arange(200), 10)
-    table = pa.table(
-        {
-            **{name: rng.normal(size=200)[patient] + 1e-3 * rng.normal(size=2000) for name in "ab"},
-            "patient": pa.array([f"p{i}" for i in patient]),
-        }
-    )
+    near = [rng.normal(size=200)[patient] + 1e-3 * rng.normal(size=2000) for _ in "ab"]
+    table = pa.table([*near, [f"p{i}" for i in patient]], names=["a", "b", "patient"])
     y = rng.normal(size=200)[patient]
     step = {"kind": "trees", **SMALL, "n_components": 1}
     maps = [{"columns": ["a", "b"], "steps": [step]}, {"columns": ["a"], "steps": ["standardize"]}]
@@ -273,9 +264,8 @@ def test_rows_that_repeat_among_many_others_keep_their_fold() -> None:
     y = rng.standard_normal(100)[places] + 0.3 * rng.standard_normal(800)
     few = rng.integers(0, 4, (800, 1)).astype(float)
     for rows, group in ((X[places], []), (few, [0])):
-        state = fit_trees(
-            rows, y, Trees(**SMALL, n_components=2), {}, np.random.default_rng(1), np.array(group, int)
-        )
+        step, of_group = Trees(**SMALL, n_components=2), np.array(group, int)
+        state = fit_trees(rows, y, step, {}, np.random.default_rng(1), of_group)
         assert int(state["own"]) == 0
         assert len(state["seen"]) == len(np.unique(rows, axis=0))
 
@@ -312,10 +302,8 @@ def test_categories_are_read_by_name_and_unknown_ones_are_missing() -> None:
     assert np.corrcoef(Z, y)[0, 1] > 0.95
     new = pa.table({"town": ["elsewhere", None], "x": [0.0, None]})
     assert np.isfinite(fm.transform(new)).all()
-    maps = [
-        {"steps": [{"kind": "one_hot", "columns": ["town"]}, {"kind": "standardize"}]},
-        {"steps": [step]},
-    ]
+    coded = [{"kind": "one_hot", "columns": ["town"]}, {"kind": "standardize"}]
+    maps = [{"steps": coded}, {"steps": [step]}]
     both = kafeat.fit({"steps": [{"kind": "union", "maps": maps}]}, data, "y")
     assert both.n_components == 42
 
@@ -364,9 +352,7 @@ def test_more_columns_than_trees_are_refused() -> None:
         (OSError("libgomp.so.1: cannot open shared object file"), "apt-get install libgomp1"),
     ],
 )
-def test_without_the_library_the_error_names_the_remedy(
-    error: Exception, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_library_the_error_names_the_remedy(error, told, monkeypatch):
     plain = builtins.__import__
 
     def refuse(name: str, *rest: object) -> object:

@@ -35,13 +35,8 @@ def fit(maps, data, *more):
 
 def test_features_stand_side_by_side_and_kernels_add_up():
     X, data = table()
-    fm = fit(
-        [
-            {"columns": ["c", "a"], "weight": 4.0, "steps": [FOURIER]},
-            {"steps": [{"kind": "standardize"}, POLYNOMIAL]},
-        ],
-        data,
-    )
+    weighted = {"columns": ["c", "a"], "weight": 4.0, "steps": [FOURIER]}
+    fm = fit([weighted, {"steps": [{"kind": "standardize"}, POLYNOMIAL]}], data)
     Z = fm.transform(data)
     assert Z.shape == (200, 48)
     K = 4.0 * np.exp(-0.3 * ((X[:, None, [2, 0]] - X[None, :, [2, 0]]) ** 2).sum(-1))
@@ -91,13 +86,11 @@ def test_errors_name_the_columns_of_the_whole():
 def test_mistakes_are_named_with_their_place():
     _, data = table()
     negative = {"steps": [{"kind": "fourier", "gamma": -1.0}]}
+    place = r"steps\[0\].maps"
     for maps, told in (
-        (
-            [{"steps": [FOURIER]}, negative],
-            r"steps\[0\].maps\[1\].steps\[0\].gamma: expected a number above 0",
-        ),
-        ([{"weight": 0.0, "steps": [FOURIER]}], r"steps\[0\].maps\[0\].weight: expected a number above 0"),
-        ([], r"steps\[0\].maps"),
+        ([{"steps": [FOURIER]}, negative], rf"{place}\[1\].steps\[0\].gamma: expected a number above 0"),
+        ([{"weight": 0.0, "steps": [FOURIER]}], rf"{place}\[0\].weight: expected a number above 0"),
+        ([], place),
     ):
         with pytest.raises(ConfigError, match=told):
             fit(maps, data)
@@ -119,10 +112,8 @@ def test_a_list_column_is_its_elements_and_nothing_that_is_named_alike():
 
 def test_columns_by_pattern():
     data = pa.table({name: np.arange(3.0) for name in ("x1", "y1", "x2", "y*")})
-    fm = fit(
-        [{"columns": ["x*", "y?"], "steps": [{"kind": "minmax"}]}, {"columns": ["y*"], "steps": [FOURIER]}],
-        data,
-    )
+    some = {"columns": ["x*", "y?"], "steps": [{"kind": "minmax"}]}
+    fm = fit([some, {"columns": ["y*"], "steps": [FOURIER]}], data)
     state = fm.chain.steps[0].state
     assert state["0.columns"].tolist() == [0, 2, 1, 3]
     assert state["1.columns"].tolist() == [3]
@@ -163,21 +154,14 @@ def test_the_mixed_table_is_what_a_column_transformer_makes():
     circles = [(time.month - 1) / 12, time.day_of_week / 7, time.hour / 24]
     numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     words = OneHotEncoder(handle_unknown="ignore", min_frequency=0.03, sparse_output=False)
-    parts = ColumnTransformer(
-        [
-            ("numbers", numbers, ["temperature", "wind_mean", "wind_gust"]),
-            ("words", words, ["station", "weather"]),
-        ]
-    )
+    of_numbers = ("numbers", numbers, ["temperature", "wind_mean", "wind_gust"])
+    parts = ColumnTransformer([of_numbers, ("words", words, ["station", "weather"])])
     dates = [wave(2 * np.pi * part) for part in circles for wave in (np.cos, np.sin)]
     want = np.column_stack([parts.fit_transform(frame), *dates])
     # Sums of 800 numbers in two orders, and angles below 2π that are rounded in two ways.
-    np.testing.assert_allclose(
-        fm.transform(frame), want, rtol=0, atol=800 * np.finfo(float).eps * np.abs(want).max()
-    )
-    assert (
-        fm.transform(frame).tobytes() == kafeat.model.load.loads(fm.dumps(), "map").transform(frame).tobytes()
-    )
+    Z, near = fm.transform(frame), 800 * np.finfo(float).eps * np.abs(want).max()
+    np.testing.assert_allclose(Z, want, rtol=0, atol=near)
+    assert Z.tobytes() == kafeat.model.load.loads(fm.dumps(), "map").transform(frame).tobytes()
 
 
 def test_the_configs_of_the_page_on_mixed_tables_run():

@@ -46,9 +46,8 @@ def test_quantiles_are_numpys(output: str, n_quantiles: int) -> None:
     np.testing.assert_allclose(uniform, expected, 0.0, 8.0 * EPS)
     if output == "normal":
         inside = (uniform > 1e-6) & (uniform < 1.0 - 1e-6)
-        np.testing.assert_allclose(
-            bound(scaler, state, rows)[inside], scaler.scale(state, rows)[inside], 1e-8, 1e-12
-        )
+        found = bound(scaler, state, rows)[inside]
+        np.testing.assert_allclose(found, scaler.scale(state, rows)[inside], 1e-8, 1e-12)
         assert (bound(scaler, state, rows)[uniform == 0.0] == -40.0).all()
         assert (bound(scaler, state, rows)[uniform == 1.0] == 40.0).all()
 
@@ -61,9 +60,8 @@ def test_quantiles_of_the_widest_range() -> None:
 
 
 def test_normal_quantiles_are_those_of_wider_numbers() -> None:
-    F = np.concatenate(
-        [np.linspace(0.0005, 0.9995, 400), np.logspace(-300, -1, 100), 1.0 - np.logspace(-15, -1, 100)]
-    )
+    ends = np.logspace(-300, -1, 100), 1.0 - np.logspace(-15, -1, 100)
+    F = np.concatenate([np.linspace(0.0005, 0.9995, 400), *ends])
     # between the quantiles 0 and 1, F is the number itself
     z = bound(Quantile(clip=40.0, n_quantiles=2), {"quantiles": np.array([[0.0], [1.0]])}, F[:, None])
     with mpmath.workdps(40):

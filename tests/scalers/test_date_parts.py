@@ -26,13 +26,7 @@ TIMES = [
 ]  # fmt: skip
 
 
-def config(
-    cyclic: bool = False,
-    parts: list[str] = PARTS,
-    columns: tuple[str, ...] = ("t",),
-    timezone: str = "keep",
-    **more: object,
-):
+def config(cyclic=False, parts=PARTS, columns=("t",), timezone="keep", **more):
     step = {
         "kind": "date_parts", "columns": list(columns), "parts": parts, "cyclic": cyclic, "timezone": timezone,
     }  # fmt: skip
@@ -73,9 +67,8 @@ def test_circles_begin_at_the_first_value_and_have_the_length_of_the_period() ->
     Z = fm.transform(table_of(TIMES))
     assert fm.n_components == Z.shape[1] == 1 + 2 + 2 * 7
     # An angle below 2π has two roundings, and cosine and sine one each; days are of 2.9e6.
-    np.testing.assert_allclose(
-        Z[:, 1:], want, rtol=4 * np.finfo(float).eps, atol=8 * np.pi * np.finfo(float).eps
-    )
+    eps = np.finfo(float).eps
+    np.testing.assert_allclose(Z[:, 1:], want, rtol=4 * eps, atol=8 * np.pi * eps)
 
 
 KINDS = [

@@ -63,9 +63,7 @@ def test_refused() -> None:
 
 
 @pytest.mark.slow
-def test_inspect_shows_the_columns_that_a_metric_stretches_most(
-    in_process, digits_table, configs, tmp_path
-) -> None:
+def test_inspect_shows_the_columns_that_a_metric_stretches_most(in_process, digits_table, configs, tmp_path):
     pq.write_table(digits_table, tmp_path / "digits.parquet")
     words = ("--config", configs / "metric.yaml", "digits.parquet", "map.joblib", "--label", "label")
     assert in_process("fit", *words, cwd=tmp_path).returncode == 0

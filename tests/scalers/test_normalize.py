@@ -38,9 +38,8 @@ def test_huge_and_tiny_rows_have_unit_norm(norm: str, dtype: str) -> None:
 
 def test_l2_composes_behind_a_sampler_and_l1_does_not() -> None:
     X = np.random.default_rng(0).exponential(size=(30, 5))
-    fm = kafeat.fit(
-        {"dtype": "float64", "steps": [{"kind": "homogeneous", "order": 9}, {"kind": "normalize"}]}, X
-    )
+    steps = [{"kind": "homogeneous", "order": 9}, {"kind": "normalize"}]
+    fm = kafeat.fit({"dtype": "float64", "steps": steps}, X)
     assert fm.chain.exact_kernel_note() is None
     K = np.array([[(2 * x * y / (x + y)).sum() for y in X] for x in X])
     want = K / np.sqrt(np.outer(np.diag(K), np.diag(K)))

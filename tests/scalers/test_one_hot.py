@@ -146,9 +146,7 @@ MANY = {"unknown": "ignore", "columns": ["shop"]}
 
 
 @pytest.mark.parametrize("least", [20, 0.002])
-def test_of_many_categories_the_frequent_ones_are_kept_as_by_scikit_learn(
-    shops, least: float, tmp_path
-) -> None:
+def test_of_many_categories_the_frequent_ones_are_kept_as_by_scikit_learn(shops, least, tmp_path):
     fm = kafeat.fit(many_config(least), shops)
     column = np.array([value or "" for value in shops["shop"].to_pylist()], dtype=object)
     seen = column != ""
@@ -304,10 +302,8 @@ def test_columns_by_pattern(adult: pa.Table) -> None:
 
 def test_codes_are_plain_numbers_to_no_other_step(adult: pa.Table) -> None:
     """A map of all columns beside one that codes would take the order of categories for a size."""
-    maps = [
-        {"columns": ["sex"], "steps": [{"kind": "one_hot", "columns": ["sex"]}]},
-        {"steps": [{"kind": "minmax"}]},
-    ]
+    of_sex = [{"kind": "one_hot", "columns": ["sex"]}]
+    maps = [{"columns": ["sex"], "steps": of_sex}, {"steps": [{"kind": "minmax"}]}]
     steps = [{"kind": "union", "maps": maps}]
     told = "minmax: column 'sex': expected plain numbers, got categories, which only"
     with pytest.raises(DataError, match=told):
@@ -336,14 +332,10 @@ COLUMNS = {
 def written(folder: Path, column: pa.Array) -> dict[str, str]:
     """The same table in every format, as different libraries write it."""
     table = pa.table({"a": [1.0, 2.0, 3.0, 4.0], "k": column})
-    plain = (
-        pa.table({"a": table["a"], "k": column.dictionary_decode()})
-        if isinstance(column, pa.DictionaryArray)
-        else table
-    )
-    places = {
-        name: str(folder / name) for name in ("x.parquet", "x.arrow", "arrow.csv", "pandas.csv", "polars.csv")
-    }
+    coded = isinstance(column, pa.DictionaryArray)
+    plain = table.set_column(1, "k", column.dictionary_decode()) if coded else table
+    names = ("x.parquet", "x.arrow", "arrow.csv", "pandas.csv", "polars.csv")
+    places = {name: str(folder / name) for name in names}
     pq.write_table(table, places["x.parquet"])
     with pa.ipc.new_file(places["x.arrow"], table.schema) as writer:
         writer.write_table(table)

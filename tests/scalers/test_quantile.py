@@ -7,9 +7,8 @@ from sklearn.preprocessing import QuantileTransformer
 import kafeat
 
 DRAWS = np.random.default_rng(0)
-X = np.column_stack(
-    [DRAWS.lognormal(size=800), DRAWS.integers(0, 5, 800), DRAWS.standard_normal(800), np.full(800, 7.0)]
-)
+NORMAL = DRAWS.lognormal(size=800), DRAWS.integers(0, 5, 800), DRAWS.standard_normal(800)
+X = np.column_stack([*NORMAL, np.full(800, 7.0)])
 NEW = np.vstack([X[::3], X[::5] + 0.3, X[:1] - 1e9, X[:1] + 1e9])
 INNER = (X.min(axis=0) < NEW) & (X.max(axis=0) > NEW)
 INNER[:, 1] = False  # among equal values, theirs has quantiles that miss them by rounding

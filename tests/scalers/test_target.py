@@ -28,16 +28,11 @@ def shops() -> pa.Table:
     shop = rng.integers(0, VALUES, ROWS)
     effects = rng.normal(size=VALUES)
     y = effects[shop] + 0.5 * rng.normal(size=ROWS)
-    return pa.table(
-        {
-            "x": rng.normal(size=ROWS),
-            "shop": pa.array([f"shop {i}" if i else None for i in shop]),
-            "code": rng.integers(0, 50, ROWS),
-            "y": 100.0 + 10.0 * y,
-            "y2": rng.normal(size=ROWS),
-            "sort": np.array(["a", "b", "c"])[np.digitize(y, [-0.5, 0.5])],
-        }
-    )
+    names = pa.array([f"shop {i}" if i else None for i in shop])
+    sort = np.array(["a", "b", "c"])[np.digitize(y, [-0.5, 0.5])]
+    draws = {"x": rng.normal(size=ROWS), "code": rng.integers(0, 50, ROWS), "y2": rng.normal(size=ROWS)}
+    order = ["x", "shop", "code", "y", "y2", "sort"]
+    return pa.table({**draws, "shop": names, "y": 100.0 + 10.0 * y, "sort": sort}).select(order)
 
 
 def config(columns: object = ("shop",), **more: object) -> dict[str, object]:
@@ -105,9 +100,8 @@ def test_classes_and_several_labels_are_encoded_one_by_one(shops: pa.Table) -> N
         want = expected(texts(shops, "shop"), (texts(shops, "sort") == name).astype(float), folds, 4.0)
         np.testing.assert_allclose(Z[:, 2 + c], want, rtol=0, atol=2.0**-23)
     two = shops.set_column(5, "sort", pa.array(texts(shops, "sort") == "c"))
-    np.testing.assert_array_equal(
-        kafeat.fit(config(smooth=4.0), two, label="sort").transform(two)[:, 2], Z[:, 4]
-    )
+    of_two = kafeat.fit(config(smooth=4.0), two, label="sort").transform(two)
+    np.testing.assert_array_equal(of_two[:, 2], Z[:, 4])
     both = kafeat.fit(config(smooth=4.0), shops, label=["y", "y2"]).transform(shops)
     for c, name in enumerate(["y", "y2"]):
         want = expected(texts(shops, "shop"), shops[name].to_numpy(), folds, 4.0)
@@ -166,9 +160,8 @@ def test_rows_of_test_are_not_learned_from(shops: pa.Table) -> None:
 
 def scores(Z: np.ndarray, y: np.ndarray, train: np.ndarray) -> tuple[float, float]:
     """R² of least squares, on the rows that it was fitted on and on the others."""
-    A = np.column_stack(
-        [np.ones(len(Z)), (Z - Z.mean(axis=0)) / np.where(Z.std(axis=0) > 0, Z.std(axis=0), 1.0)]
-    )
+    spread = np.where(Z.std(axis=0) > 0, Z.std(axis=0), 1.0)
+    A = np.column_stack([np.ones(len(Z)), (Z - Z.mean(axis=0)) / spread])
     w = np.linalg.lstsq(A[train], y[train], rcond=None)[0]
     left = (y - A @ w) ** 2
     spread = (y - y[train].mean()) ** 2
@@ -214,22 +207,19 @@ def test_values_that_do_not_differ_all_get_the_mean() -> None:
     assert np.abs(tables).max() < 0.2
     every = np.arange(1000.0)[:, None]
     alone = Target(columns=("v",)).fit(Sample(every, y, 1000, names=("v",)), np.random.default_rng(0))
-    assert (
-        alone["tables"] == 0.0
-    ).all()  # each row has a value of its own, so no variance within can be told
+    # each row has a value of its own, so no variance within can be told
+    assert (alone["tables"] == 0.0).all()
 
 
 def test_stands_in_a_union_beside_one_hot_of_the_same_column(shops: pa.Table) -> None:
     one_hot = {"kind": "one_hot", "columns": ["shop"], "unknown": "ignore", "min_frequency": 18}
     maps = [{"steps": [{"kind": "target", "columns": ["shop"]}]}, {"columns": ["shop"], "steps": [one_hot]}]
     alone = kafeat.fit(config(), shops, label="y").transform(shops)[:, 2]
-    common = [
-        name for name, n in zip(*np.unique(texts(shops, "shop"), return_counts=True), strict=True) if n >= 18
-    ]
+    counted = zip(*np.unique(texts(shops, "shop"), return_counts=True), strict=True)
+    common = [name for name, n in counted if n >= 18]
     for order in (1, -1):
-        Z = kafeat.fit(
-            {**config(), "steps": [{"kind": "union", "maps": maps[::order]}]}, shops, label="y"
-        ).transform(shops)
+        union = {**config(), "steps": [{"kind": "union", "maps": maps[::order]}]}
+        Z = kafeat.fit(union, shops, label="y").transform(shops)
         assert Z.shape[1] == 3 + len(common) + 1  # x, code and the target; the rare ones share one
         of_target = Z[:, 2] if order == 1 else Z[:, -1]
         # the union draws another seed of the folds
@@ -247,9 +237,7 @@ def test_smooth_can_be_chosen_from_the_data(shops: pa.Table) -> None:
     assert search.scores[-1] < max(search.scores)
 
 
-def test_a_pipe_cannot_be_read_twice(
-    shops: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_cannot_be_read_twice(shops, tmp_path, monkeypatch):
     from kafeat.io.readers.memory import reader_of
 
     source = reader_of(shops)
@@ -263,9 +251,8 @@ def test_too_many_sums_are_refused() -> None:
     sample = Sample(X, np.arange(2000).astype(str).astype(object), 2000, names=("a", "b"))
     with pytest.raises(DataError, match="at most 1,000 classes"):
         Target(columns=("a",)).fit(sample, np.random.default_rng(0))
-    many = Sample(
-        X, (X[:, 1] % 900).astype(str).astype(object), 2000, names=("a", "b"), n_categories=(99_999, 0)
-    )
+    labels = (X[:, 1] % 900).astype(str).astype(object)
+    many = Sample(X, labels, 2000, names=("a", "b"), n_categories=(99_999, 0))
     told = r"at most 67,108,864 sums, got 99,999 values in 10 folds for 900 outputs"
     with pytest.raises(DataError, match=told):
         Target(columns=("a",)).fit(many, np.random.default_rng(0))
@@ -288,14 +275,10 @@ def visits() -> pa.Table:
     """Near copies: each of the patients has ten rows of nearly the same numbers, and labels that are all their own."""
     rng = np.random.default_rng(4)
     patient = np.repeat(np.arange(PATIENTS), 10)
-    return pa.table(
-        {
-            "x": rng.normal(size=PATIENTS)[patient] + 1e-3 * rng.normal(size=len(patient)),
-            "ward": pa.array([f"w{i}" for i in rng.integers(0, 1000, PATIENTS)[patient]]),
-            "patient": pa.array([f"p{i}" for i in patient]),
-            "y": rng.normal(size=PATIENTS)[patient],
-        }
-    )
+    x = rng.normal(size=PATIENTS)[patient] + 1e-3 * rng.normal(size=len(patient))
+    wards = [f"w{i}" for i in rng.integers(0, 1000, PATIENTS)[patient]]
+    of_patients = [f"p{i}" for i in patient], rng.normal(size=PATIENTS)[patient]
+    return pa.table([x, wards, *of_patients], names=["x", "ward", "patient", "y"])
 
 
 def test_groups_share_a_fold(visits: pa.Table) -> None:

@@ -13,9 +13,7 @@ from kafeat.maths.content_folds import content_hashes, folds_of
 from kafeat.types import Floats
 
 
-def answers(
-    columns: int, values: int, rows: int, noise: float | None, seed: int = 1
-) -> tuple[pa.Table, Floats]:
+def answers(columns: int, values: int, rows: int, noise: float | None, seed=1) -> tuple[pa.Table, Floats]:
     """Return columns of categories, and a label of their effects and noise; None: of noise alone."""
     rng = np.random.default_rng(seed)
     codes, effects = rng.integers(0, values, (rows, columns)), rng.normal(size=(columns, values))
@@ -51,16 +49,7 @@ def of_encoder(table: pa.Table, y: Floats) -> float:
     return r2(Z[:n], y[:n], Z[n:], y[n:])
 
 
-TABLES = [
-    (1, 3, 400),
-    (1, 20, 800),
-    (1, 40, 800),
-    (2, 4, 400),
-    (2, 20, 2000),
-    (2, 40, 3000),
-    (5, 3, 600),
-    (5, 5, 2000),
-]
+TABLES = [(1, 3, 400), (1, 40, 800), (2, 4, 400), (2, 40, 3000), (5, 5, 2000)]
 
 
 @pytest.mark.parametrize(("columns", "values", "rows"), TABLES)

@@ -11,7 +11,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -30,12 +29,7 @@ PROJECTION = {"kind": "projection", "n_components": 5}
 Y = load_digits().target
 
 
-@parametrize_with_checks(
-    [
-        FeatureMap(),
-        FeatureMap([{"kind": "impute"}, {"kind": "pca"}], dtype="float32", n_jobs=2),
-    ]
-)
+@parametrize_with_checks([FeatureMap(), FeatureMap(["impute", "pca"], dtype="float32", n_jobs=2)])
 # one of the checks calls `fit` and then `partial_fit`
 @pytest.mark.filterwarnings("ignore:partial_fit")
 @pytest.mark.usefixtures("one_limit")
@@ -59,21 +53,14 @@ def frame(library: str, X: np.ndarray, **more: Any) -> Any:
     return pytest.importorskip(library).DataFrame({**columns, **more})
 
 
+ASKED = [("float32", None, "float32"), ("float64", None, "float64"), ("int16", None, "float64")]
+ASKED += [("float64", "float32", "float32"), ("float32", "float64", "float64")]
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
-@pytest.mark.parametrize(
-    ("dtype", "asked", "got"),
-    [
-        ("float32", None, "float32"),
-        ("float64", None, "float64"),
-        ("int16", None, "float64"),
-        ("float64", "float32", "float32"),
-        ("float32", "float64", "float64"),
-    ],
-)
-def test_float32_is_kept_unless_asked(
-    library: str, dtype: str, asked: str | None, got: str, digits: np.ndarray
-) -> None:
+@pytest.mark.parametrize(("dtype", "asked", "got"), ASKED)
+def test_float32_is_kept_unless_asked(library, dtype, asked, got, digits):
     X = digits[:50].astype(dtype)
     table = X if library == "numpy" else frame(library, X)
     fitted = FeatureMap(PROJECTION, dtype=asked).fit(table)
@@ -152,9 +139,7 @@ def test_mistakes_are_told_by_the_fit_as_value_errors(params: dict[str, Any], me
     assert isinstance(caught.value, UsageError | DataError)
 
 
-def test_a_config_stands_for_all_parameters(
-    configs: Path, digits: np.ndarray, digits_table: pa.Table
-) -> None:
+def test_a_config_stands_for_all_parameters(configs, digits, digits_table):
     path = configs / "tensor_sketch.yaml"
     named = frame("pandas", digits, label=Y)
     ours = FeatureMap(config=path).fit(named)  # which leaves the label out
@@ -183,9 +168,8 @@ def test_data_frames_and_columns_transformers(digits: np.ndarray) -> None:
         swapped = table[[*table.columns[::-1]]]
         with pytest.raises(ValueError, match="feature names should match"):
             fm.transform(swapped)
-    parts = ColumnTransformer(
-        [("map", FeatureMap(PROJECTION), ["p10", "p11"]), ("kept", "passthrough", ["p12"])]
-    )
+    kept = ("kept", "passthrough", ["p12"])
+    parts = ColumnTransformer([("map", FeatureMap(PROJECTION), ["p10", "p11"]), kept])
     Z = parts.fit_transform(frame("pandas", digits[:30]))
     assert Z.shape == (30, 6)
     assert parts.get_feature_names_out()[-2:].tolist() == ["map__featuremap4", "kept__p12"]
@@ -377,9 +361,8 @@ def test_objects_are_refused_with_their_column() -> None:
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_decimals_are_numbers_in_every_library(library: str) -> None:
     make = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}[library]
-    table = getattr(pytest.importorskip(library), make)(
-        {"a": [1.0, 2.0], "c": [Decimal("1.5"), Decimal("2.5")]}
-    )
+    rows = {"a": [1.0, 2.0], "c": [Decimal("1.5"), Decimal("2.5")]}
+    table = getattr(pytest.importorskip(library), make)(rows)
     same = FeatureMap("standardize").fit_transform(np.array([[1.0, 1.5], [2.0, 2.5]]))
     np.testing.assert_array_equal(FeatureMap("standardize").fit_transform(table), same)
 
@@ -480,9 +463,8 @@ def test_random_state_is_the_seed_as_scikit_learn_spells_it():
     np.testing.assert_array_equal(features(random_state=7), expected)
     np.testing.assert_array_equal(features(seed=1, random_state=np.int64(7)), expected)
     state = np.random.RandomState(7)
-    np.testing.assert_array_equal(
-        features(random_state=state), features(random_state=np.random.RandomState(7))
-    )
+    of_generator = features(random_state=np.random.RandomState(7))
+    np.testing.assert_array_equal(features(random_state=state), of_generator)
     assert state.get_state()[2] == np.random.RandomState(7).get_state()[2]
     assert not np.array_equal(features(random_state=state), expected)
     config = {"seed": 3, "dtype": "float64", "steps": [{"kind": "fourier", "n_components": 8}]}

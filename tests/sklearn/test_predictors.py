@@ -43,9 +43,8 @@ def test_they_are_what_kafeat_fits(digits):
 
 def test_a_search_sets_the_penalty(digits):
     y = load_digits().target
-    search = GridSearchCV(
-        FeatureMapClassifier(["standardize", SMALL, "ridge"]), {"ridge__penalty": [1e-3, 1e6]}, cv=2
-    )
+    model = FeatureMapClassifier(["standardize", SMALL, "ridge"])
+    search = GridSearchCV(model, {"ridge__penalty": [1e-3, 1e6]}, cv=2)
     assert search.fit(digits[:400], y[:400]).best_params_ == {"ridge__penalty": 1e-3}
 
 
@@ -61,9 +60,8 @@ def test_intervals_are_those_of_the_map():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((400, 2)), rng.standard_normal(400)
     numbers = FeatureMapRegressor(intervals=True, steps=["standardize", "ridge"]).fit(X, y)
-    np.testing.assert_array_equal(
-        numbers.predict_interval(X, 0.8), numbers.feature_map_.predict_interval(X, 0.8)
-    )
+    own = numbers.feature_map_.predict_interval(X, 0.8)
+    np.testing.assert_array_equal(numbers.predict_interval(X, 0.8), own)
     assert numbers.predict_interval(X).shape == (400, 2)
     classes = FeatureMapClassifier(intervals=True, steps=["standardize", "ridge"]).fit(X, y > 0.0)
     assert classes.predict_interval(X).dtype == bool

@@ -50,9 +50,8 @@ def test_random_state_is_the_seed() -> None:
 def test_a_data_frame_with_text_and_gaps_in_a_pipeline() -> None:
     rng = np.random.default_rng(1)
     town = rng.choice(["a", "b"], 200)
-    frame = pd.DataFrame(
-        {"x": X[:, 0], "gaps": np.where(rng.random(200) < 0.2, np.nan, X[:, 1]), "town": town}
-    )
+    gaps = np.where(rng.random(200) < 0.2, np.nan, X[:, 1])
+    frame = pd.DataFrame({"x": X[:, 0], "gaps": gaps, "town": town})
     labels = Y + 3.0 * (town == "a")
     model = make_pipeline(TunedFeatureMap(32, trials=3, n_jobs=2), Ridge(1e-3))
     # Without the text R² is at most var(Y)/(var(Y) + 9/4) < 0.2.

@@ -43,18 +43,16 @@ def test_scores_are_those_of_scikit_learn(table):
     assert found["score_boosting"] > found["score_constant"] + 0.2
     y = np.asarray(table["y"])
     found = kafeat.evaluate(data=table, label="y", split="part", **FEW)
-    expected = (
-        HistGradientBoostingRegressor(random_state=0).fit(X[train], y[train]).score(X[~train], y[~train])
-    )
+    regressor = HistGradientBoostingRegressor(random_state=0).fit(X[train], y[train])
+    expected = regressor.score(X[~train], y[~train])
     # The unit of the label is removed first.
     assert found["score_boosting"] == pytest.approx(expected, abs=0.01)
 
 
 def test_several_labels_have_their_mean(table):
     apart = [kafeat.evaluate(data=table, label=name, **FEW)["score_boosting"] for name in ("y", "z")]
-    assert kafeat.evaluate(data=table, label=["y", "z"], **FEW)["score_boosting"] == pytest.approx(
-        np.mean(apart)
-    )
+    found = kafeat.evaluate(data=table, label=["y", "z"], **FEW)
+    assert found["score_boosting"] == pytest.approx(np.mean(apart))
 
 
 def test_jobs_change_nothing(table):
@@ -98,9 +96,8 @@ def test_what_is_left_out_has_a_reason(table, monkeypatch, prepare, reason):
 
 
 def test_one_class_among_the_training_rows_is_left_out(table):
-    words = np.where(
-        np.asarray(table["part"]) == "train", "x", np.where(np.asarray(table["a"]) > 0, "x", "y")
-    )
+    late = np.where(np.asarray(table["a"]) > 0, "x", "y")
+    words = np.where(np.asarray(table["part"]) == "train", "x", late)
     found = kafeat.evaluate(data=table.append_column("w", pa.array(words)), label="w", split="part", **FEW)
     assert found["boosting_left_out"] == "its training rows have one class"
 

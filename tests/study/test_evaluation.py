@@ -324,9 +324,3 @@ def test_the_closed_form_error_is_that_of_the_kernel_at_the_ratios():
     assert found["closed_form_error_max"] == np.abs(error).max()
     assert found["closed_form_error_mean"] == pytest.approx(np.average(np.abs(error), weights=weights))
     assert closed_form(kafeat.fit({"steps": [{"kind": "fourier"}]}, X).chain, X) == {}
-
-
-def test_hellinger_has_no_error(X):
-    fm = kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": "hellinger"}]}, X)
-    _, error, _ = error_curve(fm.chain, X)
-    np.testing.assert_array_equal(error, 0.0)

@@ -13,6 +13,7 @@ import kafeat
 from kafeat.errors import UsageError
 
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}]
+UNLABELLED = {"config": {"steps": STEPS}, "sweep": {"n_components": [4, 8]}, "rows": 50, "jobs": 1}
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +77,7 @@ def test_the_html_table_has_the_figures_of_the_summary(found):
 
 
 def test_text_of_strangers_is_escaped(table):
-    found = kafeat.evaluate(
-        data=table.select(["a", "<b>"]),
-        config={"steps": STEPS},
-        sweep={"n_components": [4, 8]},
-        rows=50,
-        jobs=1,
-    )
+    found = kafeat.evaluate(data=table.select(["a", "<b>"]), **UNLABELLED)
     for entry in found["summary"]:
         entry["map"] = "<script>alert(1)</script>"
     assert "script" not in Rows(found._repr_html_()).tags
@@ -90,16 +85,13 @@ def test_text_of_strangers_is_escaped(table):
 
 def test_the_html_table_has_the_score_of_a_model_beside_a_map(table):
     X, steps = table.select(["a", "<b>"]), [{"kind": "standardize"}]
-    maps = [
-        kafeat.fit({"steps": [*steps, *last]}, X, label=table["y"].to_numpy())
-        for last in ([], [{"kind": "ridge"}])
-    ]
+    y, chains = table["y"].to_numpy(), (steps, [*steps, {"kind": "ridge"}])
+    maps = [kafeat.fit({"steps": chain}, X, label=y) for chain in chains]
     found = kafeat.evaluate(maps, table, label="y", rows=50, jobs=1)
     scores = {row[0]: row[-1] for row in Rows(found._repr_html_()).rows}
     assert "map 1: its own predictions" not in scores
-    assert scores["map 2: its own predictions"].startswith(
-        f"{found['summary'][1]['score_model']['mean']:.4f}"
-    )
+    score = found["summary"][1]["score_model"]["mean"]
+    assert scores["map 2: its own predictions"].startswith(f"{score:.4f}")
 
 
 def test_the_data_frame_has_means_errors_and_settings(found):
@@ -120,17 +112,10 @@ def test_plots_show_the_scores(found, pyplot):
 
 
 def test_without_a_label_the_errors_are_plotted(table, pyplot):
-    found = kafeat.evaluate(
-        data=table.select(["a", "<b>"]),
-        config={"steps": STEPS},
-        sweep={"n_components": [4, 8]},
-        rows=50,
-        jobs=1,
-    )
+    found = kafeat.evaluate(data=table.select(["a", "<b>"]), **UNLABELLED)
     line = found.plot().containers[0].lines[0]
-    np.testing.assert_array_equal(
-        line.get_ydata(), [one["relative_frobenius"]["mean"] for one in found["summary"]]
-    )
+    errors = [one["relative_frobenius"]["mean"] for one in found["summary"]]
+    np.testing.assert_array_equal(line.get_ydata(), errors)
     assert Rows(found._repr_html_()).rows[0][:3] == ["map", "columns", "relative, Frobenius norm"]
 
 
@@ -149,9 +134,8 @@ def test_a_tuning_is_plotted_over_columns(table, pyplot):
 )
 def test_without_a_library_the_remedy_is_named(found, monkeypatch, name, module, remedy):
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(
-        sys.modules, "kafeat.study.report.comparisons", raising=False
-    )  # as before the first picture
+    # as before the first picture
+    monkeypatch.delitem(sys.modules, "kafeat.study.report.comparisons", raising=False)
     monkeypatch.delattr("kafeat.study.report.comparisons", raising=False)
     told = f"^{name}: expected {module}, got: .*pip install {re.escape(remedy)}$"
     with pytest.raises(UsageError, match=told):

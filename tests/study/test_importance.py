@@ -67,18 +67,15 @@ def held_out(n: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("scoring", ["r2", "mae"])
 def test_a_model_of_numbers_agrees_with_scikit_learn(scoring: str, tmp_path: Any) -> None:
     table = rare()
-    fm = kafeat.fit(
-        {"steps": ["standardize", {"kind": "fourier", "n_components": 64}, "ridge"]}, table, label="y"
-    )
-    found = kafeat.evaluate(
-        fm, data=table, label="y", scoring=[scoring], report=str(tmp_path / "page"), jobs=1
-    )
+    steps = ["standardize", {"kind": "fourier", "n_components": 64}, "ridge"]
+    fm = kafeat.fit({"steps": steps}, table, label="y")
+    asked = {"label": "y", "scoring": [scoring], "report": str(tmp_path / "page"), "jobs": 1}
+    found = kafeat.evaluate(fm, data=table, **asked)
     rows, names = held_out(N, fm.config.seed), ["strong", "weak", "noise", "flag"]
     X = np.column_stack([table[name] for name in names])[rows]
     measure = {"r2": "r2", "mae": "neg_mean_absolute_error"}[scoring]
-    oracle = permutation_importance(
-        Model(fm), X, table["y"].to_numpy()[rows], scoring=measure, n_repeats=30, random_state=0
-    )
+    y, draws = table["y"].to_numpy()[rows], {"n_repeats": 30, "random_state": 0}
+    oracle = permutation_importance(Model(fm), X, y, scoring=measure, **draws)
     agree(found, oracle, names)
     assert list(found["importance"]) == sorted(names, key=lambda name: -found["importance"][name])
 
@@ -104,9 +101,8 @@ def test_a_rare_category_does_not_outweigh_the_strongest_column(tmp_path: Any) -
 def test_tune_measures_classes_with_probabilities_that_were_calibrated_before(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 600))
-    table = pa.table(
-        {"a": a, "b": b, "y": np.where(rng.random(600) < 1.0 / (1.0 + np.exp(-3.0 * a)), "x", "z")}
-    )
+    y = np.where(rng.random(600) < 1.0 / (1.0 + np.exp(-3.0 * a)), "x", "z")
+    table = pa.table({"a": a, "b": b, "y": y})
     run = lambda: kafeat.tune(table, "y", 16, trials=3, jobs=1, report=str(tmp_path / "page"))  # noqa: E731
     first, again = run(), run()
     assert first.importance == again.importance
@@ -146,9 +142,8 @@ def test_losses_of_a_linear_model_are_those_of_the_formula() -> None:
     """Of the true linear model and independent columns, shuffling column j adds 2 wⱼ² var(xⱼ) to the squared error."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50_000, 3))
-    found = losses(
-        X, X @ [3.0, 1.0, 0.0], [3.0, 1.0, 0.0], {name: slice(j, j + 1) for j, name in enumerate("abc")}
-    )
+    places = {name: slice(j, j + 1) for j, name in enumerate("abc")}
+    found = losses(X, X @ [3.0, 1.0, 0.0], [3.0, 1.0, 0.0], places)
     assert found is not None
     for name, weight in zip("ab", (3.0, 1.0), strict=True):
         assert found[name].mean == pytest.approx(2.0 * weight**2, rel=0.05)
@@ -178,8 +173,7 @@ def test_what_has_no_columns_has_no_losses(tmp_path: Any) -> None:
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
     table = pa.table({**{f"k{j}": K[:, j] for j in range(60)}, "y": X[:, 0]})
     steps = [{"kind": "nystroem", "kernel": "precomputed", "n_components": 8}]
-    found = kafeat.evaluate(
-        config={"steps": steps}, data=table, label="y", report=str(tmp_path / "page"), jobs=1
-    )
+    asked = {"label": "y", "report": str(tmp_path / "page"), "jobs": 1}
+    found = kafeat.evaluate(config={"steps": steps}, data=table, **asked)
     assert "importance" not in found
     assert json.dumps(found["records"])

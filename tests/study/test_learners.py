@@ -219,9 +219,8 @@ def test_the_exact_machine_of_logistic_is_kernel_logistic_regression(ring):
     rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
     learner = learner_of("logistic")
     linear = learner.linear(inputs(Z), ~held.test, truth, 0.5)(Z[tests])
-    exact = exact_machine(learner, (Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 0.5)(
-        (Z @ Z.T)[np.ix_(tests, rows)]
-    )
+    K = Z @ Z.T
+    exact = exact_machine(learner, K[np.ix_(rows, rows)], rows, truth, 0.5)(K[np.ix_(tests, rows)])
     np.testing.assert_allclose(exact.sum(axis=1), 1.0)
     np.testing.assert_allclose(exact, linear, atol=1e-3)  # both stop at a gradient of 1e-4
 

@@ -8,6 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import kafeat
 from kafeat.errors import DataError, UsageError
+from tests.recipes import words
 
 N, D, GAMMA = 240, 5, 0.1
 RNG = np.random.default_rng(0)
@@ -17,11 +18,8 @@ Y = (X[:, 0] * X[:, 1] > 0).astype(int)
 COLUMNS = {"exclude": ["y", "part"]}
 FEW = {"landmarks": "uniform", "n_components": 24}
 OF_ROWS = {"columns": COLUMNS, "dtype": "float64", "steps": [{"kind": "nystroem", "gamma": GAMMA, **FEW}]}
-OF_MATRIX = {
-    "columns": COLUMNS,
-    "dtype": "float64",
-    "steps": [{"kind": "nystroem", "kernel": "precomputed", **FEW}],
-}
+GIVEN = {"kind": "nystroem", "kernel": "precomputed", **FEW}
+OF_MATRIX = {"columns": COLUMNS, "dtype": "float64", "steps": [GIVEN]}
 
 
 def table(values):
@@ -42,20 +40,10 @@ def test_errors_and_scores_are_those_of_the_kernel_itself(options):
     for mine, other in zip(ours, rows, strict=True):
         for key in ("relative_frobenius", "relative_spectral", "max_abs_error", "kernel_mean", "bias"):
             assert mine[key] == pytest.approx(other[key], rel=1e-9, abs=1e-12)
-        for key in (
-            "score_map",
-            "score_exact",
-            "rows_exact",
-            "rows_train",
-            "rows_test",
-            "rows",
-            "n_components",
-        ):
+        for key in words("score_map score_exact rows_exact rows_train rows_test rows n_components"):
             assert mine[key] == other[key]
-        assert mine["n_features_in"] in (
-            mine["rows_train"],
-            mine["rows_train"] - (mine.get("rows_validation") or 0),
-        )
+        train, validation = mine["rows_train"], mine.get("rows_validation") or 0
+        assert mine["n_features_in"] in (train, train - validation)
 
 
 def test_the_raw_columns_are_those_of_the_rows_that_are_fitted_on(tmp_path):

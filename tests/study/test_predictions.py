@@ -17,11 +17,8 @@ MAP = {"kind": "fourier", "n_components": 16}
 
 def table(rows, seed):
     X = np.random.default_rng(seed).normal(size=(rows, 2))
-    names = {
-        "y": np.where(X[:, 0] + 0.5 * X[:, 1] > 0.3, "high", "low"),
-        "z": np.sin(X[:, 0]),
-        "w": X[:, 1] ** 2,
-    }
+    y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0.3, "high", "low")
+    names = {"y": y, "z": np.sin(X[:, 0]), "w": X[:, 1] ** 2}
     return pa.table({"a": X[:, 0], "b": X[:, 1], **names})
 
 
@@ -102,14 +99,8 @@ def test_what_cannot_be_scored_is_refused(in_process, folder, words, code, says)
 @pytest.mark.parametrize("values", [np.arange(60) % 2 == 0, np.arange(60) / 7], ids=["classes", "numbers"])
 def test_a_label_and_a_split_with_control_characters_in_their_names(tmp_path, values):
     label, split = "la\nbel", "sp\tlit"
-    table = pa.table(
-        {
-            "a": values.astype(float),
-            "b": np.arange(60) % 7,
-            label: values,
-            split: ["train", "train", "test"] * 20,
-        }
-    )
+    part, names = ["train", "train", "test"] * 20, ["a", "b", label, split]
+    table = pa.table([values.astype(float), np.arange(60) % 7, values, part], names=names)
     pq.write_table(table, tmp_path / "in.parquet")
     source, model = str(tmp_path / "in.parquet"), str(tmp_path / "m.joblib")
     config = {"steps": [{"kind": "standardize"}, {"kind": "ridge", "penalty": 1e-6}]}

@@ -150,8 +150,7 @@ def test_confusion_of_known_predictions():
 
 @pytest.mark.slow
 def test_the_report_draws_the_predictions(table, tmp_path):
-    kafeat.evaluate(
-        config=config("ridge", ["t", "u", "part"]), data=table, label="y", report=str(tmp_path / "c"), **FEW
-    )
+    recipe, page = config("ridge", ["t", "u", "part"]), str(tmp_path / "c")
+    kafeat.evaluate(config=recipe, data=table, label="y", report=page, **FEW)
     drawn = {path.stem for path in (tmp_path / "c").iterdir()}
     assert {"reliability-map-1", "confusion-map-1"} <= drawn

@@ -10,14 +10,8 @@ from kafeat.errors import UsageError
 RNG = np.random.default_rng(0)
 OF = RNG.permutation(np.repeat(np.arange(50), 12))
 X = RNG.normal(size=(50, 4))[OF] + 0.1 * RNG.normal(size=(600, 4))
-TABLE = pa.table(
-    {
-        **{f"x{i}": X[:, i] for i in range(4)},
-        "who": [f"p{i}" for i in OF],
-        "t": np.arange(600.0),
-        "y": RNG.normal(size=50)[OF],
-    }
-)
+COLUMNS = [*X.T, [f"p{i}" for i in OF], np.arange(600.0), RNG.normal(size=50)[OF]]
+TABLE = pa.table(COLUMNS, names=["x0", "x1", "x2", "x3", "who", "t", "y"])
 CONFIG = {
     "columns": {"include": ["x*"]},
     "steps": [{"kind": "standardize"}, {"kind": "nystroem", "n_components": 64, "gamma": 0.3}],

@@ -20,14 +20,8 @@ LABELS = {"c": "ridge", "k": "logistic", "v": "ridge", "vu": "ridge"}
 
 
 def table(rows, **columns):
-    every = {
-        "a": X[:, 0],
-        "b": X[:, 1],
-        "c": CLASSES,
-        "k": (X[:, 0] > 0).astype(int),
-        "v": NUMBERS,
-        "u": OTHER,
-    }
+    every = {"a": X[:, 0], "b": X[:, 1], "k": (X[:, 0] > 0).astype(int)}
+    every |= {"c": CLASSES, "v": NUMBERS, "u": OTHER}
     return pa.table({name: np.asarray(values)[rows] for name, values in (every | columns).items()})
 
 
@@ -67,9 +61,8 @@ def test_all_rows_of_one_class(run, folder, model, label, data):
     fm, true = kafeat.load(folder / f"{model}.joblib"), rows[label].to_numpy(zero_copy_only=False)
     right = metrics.accuracy_score(true, fm.predict(rows))
     assert found["score_model"] == found["accuracy_model"] == found["balanced_accuracy_model"] == right
-    assert found["log_loss_model"] == pytest.approx(
-        metrics.log_loss(true, fm.predict_proba(rows), labels=fm.classes), rel=1e-9
-    )
+    log_loss = metrics.log_loss(true, fm.predict_proba(rows), labels=fm.classes)
+    assert found["log_loss_model"] == pytest.approx(log_loss, rel=1e-9)
     assert found["score_constant"] == 1.0
     assert found["auc_model"] is None
     found = record(run, folder, model, data, "--scoring", "auc")

@@ -33,21 +33,15 @@ def packed(table, stream, height=7):
 def table():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3)).astype("f4")
-    return pa.table(
-        {
-            "id": [f"r{i}" for i in range(50)],
-            "a": X[:, 0],
-            "v": pa.array([row[1:].tolist() for row in X], pa.list_(pa.float32())),
-            "kind": pa.array(["x", "y"] * 25).dictionary_encode(),
-        }
-    )
+    lists = pa.array([row[1:].tolist() for row in X], pa.list_(pa.float32()))
+    kinds = pa.array(["x", "y"] * 25).dictionary_encode()
+    return pa.table({"id": [f"r{i}" for i in range(50)], "a": X[:, 0], "v": lists, "kind": kinds})
 
 
 @pytest.fixture(scope="module")
 def fm(table):
-    return kafeat.fit(
-        {"steps": [{"kind": "fourier", "n_components": 8, "frequencies": "iid"}], "chunk_rows": 16}, table
-    )
+    steps = [{"kind": "fourier", "n_components": 8, "frequencies": "iid"}]
+    return kafeat.fit({"steps": steps, "chunk_rows": 16}, table)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -121,9 +115,8 @@ def test_files_that_come_by_a_pipe_end_with_their_footer(tmp_path, table):
     sound = packed(table, False)
 
     def rows(data):
-        with ArrowStreamReader(
-            parse_location(write(tmp_path / "x.arrow", data))
-        ) as source:  # as if it came by a pipe
+        place = parse_location(write(tmp_path / "x.arrow", data))
+        with ArrowStreamReader(place) as source:  # as if it came by a pipe
             return sum(len(chunk.passthrough) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
 
     assert rows(sound) == 50
@@ -239,13 +232,9 @@ def test_stdout_of_arrow_ends_as_the_reader_does():
 
 
 def test_kept_categories_are_written_as_values(tmp_path):
-    with open_writer(
-        tmp_path / "y.arrow",
-        "arrow",
-        names=["f0"],
-        dtype=np.dtype("f4"),
-        passthrough_schema=pa.schema([("k", pa.dictionary(pa.int32(), pa.string()))]),
-    ) as sink:
+    schema = pa.schema([("k", pa.dictionary(pa.int32(), pa.string()))])
+    writing = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": schema}
+    with open_writer(tmp_path / "y.arrow", "arrow", **writing) as sink:
         for word in ("x", "y"):
             sink.write(np.zeros((1, 1), "f4"), pa.table({"k": pa.array([word]).dictionary_encode()}))
     assert pa.ipc.open_file(tmp_path / "y.arrow").read_all()["k"].to_pylist() == ["x", "y"]

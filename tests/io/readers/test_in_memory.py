@@ -98,9 +98,10 @@ def test_rows_are_the_same_numbers_in_every_type(name, fm):
     np.testing.assert_allclose(kafeat.fit(MAP, ROWS[name]()).transform(TABLE), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "name", ["__array__", "structs", "__arrow_c_array__ of lists", "__arrow_c_stream__, read once"]
-)
+SOME = ["__array__", "structs", "__arrow_c_array__ of lists", "__arrow_c_stream__, read once"]
+
+
+@pytest.mark.parametrize("name", SOME)
 def test_studies_read_rows_of_every_type(name):
     tuning = kafeat.tune(ROWS[name](), ArrayOnly(Y), columns=4, trials=1)
     assert tuning.fit().n_features_in == 3
@@ -151,9 +152,8 @@ def test_masked_numbers_are_missing(fm):
 
 
 def test_a_row_of_structs_without_a_value_is_missing(fm):
-    gaps = pa.StructArray.from_arrays(
-        STRUCTS.flatten(), TABLE.column_names, mask=pa.array(np.arange(30) == 1)
-    )
+    mask = pa.array(np.arange(30) == 1)
+    gaps = pa.StructArray.from_arrays(STRUCTS.flatten(), TABLE.column_names, mask=mask)
     with pytest.raises(DataError, match=r"row 2 .*column 'c0': expected a finite number, got null"):
         fm.transform(gaps)
 

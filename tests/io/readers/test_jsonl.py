@@ -91,16 +91,14 @@ def test_features_are_those_of_the_same_csv(rows, height, look, missing):
         (folder / "x.csv").write_bytes(as_csv(rows, list(_VALUES)))
         (folder / "x.jsonl").write_bytes(as_lines(rows))
         for names in (["number"], ["flag"], ["time"], ["word"], ["text"], ["number", "flag"]):
-            plain = Columns(
-                tuple(Column(name, None, times=name == "time") for name in names), False, None, missing
-            )
+            features = tuple(Column(name, None, times=name == "time") for name in names)
+            plain = Columns(features, False, None, missing)
             assert outcome(folder / "x.jsonl", plain, height) == outcome(folder / "x.csv", plain, height)
         coded = []
         for ending in ("csv", "jsonl"):
             with open_reader(folder / f"x.{ending}") as source:
-                columns = choose(
-                    source, ["word", "text"], [], (), {"word": Coding(True), "text": Coding(True)}
-                )
+                codings = {"word": Coding(True), "text": Coding(True)}
+                columns = choose(source, ["word", "text"], [], (), codings)
                 try:
                     X = read(source, "float64", height, columns)
                     settled = columns.settled(X)
@@ -319,10 +317,8 @@ def test_labels_have_the_types_of_json(tmp_path, values, kind):
 def test_the_same_bytes_for_any_number_of_jobs_and_any_chunks(tmp_path, monkeypatch):
     """Also where some blocks have to be checked line by line, and with bad rows."""
     rng = np.random.default_rng(0)
-    rows = [
-        {"a": x, "b": y, "t": "[" if i % 50 == 0 else "s"}
-        for i, (x, y) in enumerate(rng.random((500, 2)).tolist())
-    ]
+    draws = enumerate(rng.random((500, 2)).tolist())
+    rows = [{"a": x, "b": y, "t": "[" if i % 50 == 0 else "s"} for i, (x, y) in draws]
     lines = as_lines(rows).splitlines(keepends=True)
     lines[300:300] = [b'{"a":[]}\n', b"\n", b'{"a":1}\n', b"oops\n"]
     (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
@@ -330,20 +326,12 @@ def test_the_same_bytes_for_any_number_of_jobs_and_any_chunks(tmp_path, monkeypa
     for look in (200, 1 << 20):
         monkeypatch.setattr(jsonl, "LOOK", look)
         for chunk_rows in (64, 1024):
-            fm = kafeat.fit(
-                {"chunk_rows": chunk_rows, "steps": ["standardize"]}, pa.table({"a": [0.0, 1], "b": [0.0, 1]})
-            )
+            config = {"chunk_rows": chunk_rows, "steps": ["standardize"]}
+            fm = kafeat.fit(config, pa.table({"a": [0.0, 1], "b": [0.0, 1]}))
             for jobs in (1, 3):
                 out, rejects = tmp_path / "o.jsonl", tmp_path / "r.csv"
-                kafeat.transform(
-                    tmp_path / "x.jsonl",
-                    out,
-                    model=fm,
-                    keep=["t"],
-                    jobs=jobs,
-                    on_bad_rows="drop",
-                    rejects=rejects,
-                )
+                asked = {"model": fm, "keep": ["t"], "on_bad_rows": "drop", "rejects": rejects}
+                kafeat.transform(tmp_path / "x.jsonl", out, jobs=jobs, **asked)
                 seen.add((out.read_bytes(), rejects.read_bytes()))
     [(made, rejected)] = seen
     assert made.count(b"\n") == 500
@@ -369,9 +357,8 @@ def accepted(line: bytes) -> Row | None:
         raise ValueError
 
     try:
-        row = json.loads(
-            line.decode(), object_pairs_hook=flat, parse_constant=refuse, parse_float=str, parse_int=str
-        )
+        hooks = {"object_pairs_hook": flat, "parse_constant": refuse, "parse_float": str, "parse_int": str}
+        row = json.loads(line.decode(), **hooks)
         if not isinstance(row, dict) or any(isinstance(value, dict | list) for value in row.values()):
             return None
         json.dumps(row, ensure_ascii=False).encode()

@@ -59,17 +59,12 @@ def test_an_index_in_a_file(tmp_path, shuffled, name, index):
 DEEP = "[" * 100_000
 
 
+MAPS = [f'{{"map": {deep}' for deep in (DEEP, "[" * 900 + "]" * 900 + "}")]
+INDEXES = [DEEP, *(f"{index}}}" for index in ("5", "null", '"x"', '{"x": 1}', '[["x"], 1, null]'))]
+
+
 @pytest.mark.parametrize(
-    "notes",
-    [
-        DEEP,
-        '{"index_columns": ' + DEEP,
-        '{"map": ' + DEEP,
-        '{"map": ' + "[" * 900 + "]" * 900 + "}",
-        "[1]",
-        "no JSON",
-    ]
-    + [f'{{"index_columns": {index}}}' for index in ("5", "null", '"x"', '{"x": 1}', '[["x"], 1, null]')],
+    "notes", [DEEP, "[1]", "no JSON", *MAPS, *(f'{{"index_columns": {index}' for index in INDEXES)]
 )
 @pytest.mark.parametrize("key", ["pandas", "kafeat"])
 def test_notes_of_others_may_be_anything(tmp_path, key, notes):

@@ -41,14 +41,8 @@ def few() -> pa.Table:
 
 
 def write_parquet(path: Path) -> None:
-    pq.write_table(
-        table(),
-        path,
-        row_group_size=ROWS // 2,
-        use_dictionary=False,
-        write_statistics=False,
-        compression=None,
-    )
+    plain = {"use_dictionary": False, "write_statistics": False, "compression": None}
+    pq.write_table(table(), path, row_group_size=ROWS // 2, **plain)
 
 
 def varint(number: int) -> bytes:

@@ -33,6 +33,7 @@ from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from tests.io.object_store import BUCKET, Gate, Store
 from tests.jobs.files import transform_file
+from tests.recipes import words
 from tests.zygote import Process, apart
 
 pytest.importorskip("moto")
@@ -73,18 +74,7 @@ def copy_in(store: Store, folder: Path, *names: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "in.csv",
-        "in.csv.gz",
-        "in.csv.zst",
-        "in.parquet",
-        "in.arrow",
-        "in.npy",
-        "columns.npy",
-        "other.npy",
-        "in.jsonl",
-    ],
+    "name", words("in.csv in.csv.gz in.csv.zst in.parquet in.arrow in.npy columns.npy other.npy in.jsonl")
 )
 def test_every_format_is_read_as_from_a_file(store, folder, tmp_path, name):
     copy_in(store, folder, name)
@@ -121,14 +111,7 @@ def test_the_whole_command_line_on_uris(store, folder, in_process):
         code, out, said = in_process(*call)
         assert code == 0, (call, said)
         shown.append(out + said)
-    assert sorted(store.keys()) == [
-        "e.json",
-        "in.parquet",
-        "maps/m.joblib",
-        "out/f.json",
-        "out/f.parquet",
-        "out/r.csv",
-    ]
+    assert sorted(store.keys()) == words("e.json in.parquet maps/m.joblib out/f.json out/f.parquet out/r.csv")
     assert "endpoint_override" not in "".join(shown)
     assert "fitted on 3,000 of 3,000 rows of in.parquet" in shown[1]
     assert "no difference" not in shown[-1]  # the data have another name
@@ -359,10 +342,8 @@ def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_
         "except SystemRefusedError as error: print(error)"
     )
     done = apart(folder / "m.joblib", folder / "in.npy", store.uri("f.csv"), code=code, text=True)
-    assert (
-        done.stdout.strip()
-        == f"s3://{BUCKET}/f.csv (written to {os.environ['TMPDIR']} first): File too large"
-    )
+    spool = f"written to {os.environ['TMPDIR']} first"
+    assert done.stdout.strip() == f"s3://{BUCKET}/f.csv ({spool}): File too large"
     told = r"f.csv: expected room for 1.0 PiB, got .* free in .*TMPDIR"
     with pytest.raises(SystemRefusedError, match=told):
         require_space(parse_location(store.uri("f.csv")), 1 << 50)
@@ -394,10 +375,8 @@ def test_a_signal_while_it_is_uploaded_leaves_nothing(store, folder, wide, numbe
         assert job.poll() is None
         gate.released.set()
         _, said = job.communicate(timeout=60)
-    assert (job.returncode, said) == (
-        128 + number,
-        f"kafeat: {'terminated' if number == signal.SIGTERM else 'interrupted'}\n",
-    )
+    told = "terminated" if number == signal.SIGTERM else "interrupted"
+    assert (job.returncode, said) == (128 + number, f"kafeat: {told}\n")
     assert store.get("f.npy") == b"previous"
     assert store.uploads() == []
 
@@ -476,9 +455,8 @@ def test_an_upload_is_aborted_with_the_keys_of_its_file_system(monkeypatch):
     keys = client._request_signer._credentials
     assert (keys.access_key, keys.secret_key) == ("AKIA", "hush/hush")
     assert (client.meta.endpoint_url, client.meta.region_name) == ("https://s3.example.com:9000", "eu-west-1")
-    signed = client.generate_presigned_url(
-        "abort_multipart_upload", {"Bucket": "b", "Key": "k", "UploadId": "u"}
-    )
+    of_upload = {"Bucket": "b", "Key": "k", "UploadId": "u"}
+    signed = client.generate_presigned_url("abort_multipart_upload", of_upload)
     assert signed.startswith("https://s3.example.com:9000/b/k?")
     others = upload._client(remote.file_system(parse_location("s3://b/k?region=eu-west-1"))[0])
     assert others._request_signer._credentials.access_key == "OTHER"

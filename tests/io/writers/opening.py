@@ -16,6 +16,5 @@ OPTIONS = {field.name for field in fields(OutputOptions)} - {"dtype"}
 def open_writer(place: str | Location, format: str, **values: Any) -> AbstractContextManager[Writer]:
     """Each keyword is a field of the layout or of the options."""
     options = {name: values.pop(name) for name in OPTIONS & set(values)}
-    return opening.open_writer(
-        parse_location(place), FORMATS[format], Layout(**values, options=OutputOptions(**options))
-    )
+    layout = Layout(**values, options=OutputOptions(**options))
+    return opening.open_writer(parse_location(place), FORMATS[format], layout)

@@ -35,9 +35,8 @@ def written(path, X, kept=None, **options):
 @pytest.mark.parametrize("name", ["x.jsonl", "x.ndjson.gz"])
 @pytest.mark.parametrize("rows", [0, 1, 3000])
 def test_every_number_reads_back_to_itself(tmp_path, dtype, name, rows):
-    X = (np.random.default_rng(0).normal(size=(rows, 2)) * 10.0 ** (np.arange(rows)[:, None] % 9 - 4)).astype(
-        dtype
-    )
+    sizes = 10.0 ** (np.arange(rows)[:, None] % 9 - 4)
+    X = (np.random.default_rng(0).normal(size=(rows, 2)) * sizes).astype(dtype)
     objects = written(tmp_path / name, X)
     assert [list(one) for one in objects] == [NAMES] * rows
     assert np.array_equal(np.array([list(one.values()) for one in objects]).reshape(-1, 2).astype(dtype), X)

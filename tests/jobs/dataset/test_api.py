@@ -38,17 +38,16 @@ def test_the_functions_write_the_bytes_of_the_commands(folder, tmp_path, run):
         run(name, "--model", model, source, tmp_path / "c.csv", *options)
         assert out.read_bytes() == (tmp_path / "c.csv").read_bytes()
         assert (written.path, written.rows) == (str(out), 300)
-        assert (written.columns, written.content) == (
-            (16, "features") if name == "transform" else (1, "predictions")
+        assert (written.columns, written.content) == {"transform": (16, "features")}.get(
+            name, (1, "predictions")
         )
 
 
 def test_a_map_in_memory_and_its_file_write_the_same(folder, tmp_path):
     fm = kafeat.load(folder / "map.joblib")
     for name, model in (("a", fm), ("b", str(folder / "map.joblib"))):
-        kafeat.transform(
-            folder / "rows.parquet", tmp_path / f"{name}.npy", model=model, stats=tmp_path / f"{name}.json"
-        )
+        stats = tmp_path / f"{name}.json"
+        kafeat.transform(folder / "rows.parquet", tmp_path / f"{name}.npy", model=model, stats=stats)
     assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
     paths = [json.loads((tmp_path / f"{name}.json").read_text())["model"]["path"] for name in "ab"]
     assert paths == [None, str(folder / "map.joblib")]
@@ -75,9 +74,8 @@ def test_parts_that_fail_are_raised_and_the_others_are_written(folder, tmp_path)
 def test_bad_rows_are_counted_and_listed(folder, tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n,3\n4,5\n")
     asked = {"model": folder / "map.joblib", "rejects": tmp_path / "bad.csv"}
-    written = kafeat.transform(
-        tmp_path / "rows.csv", tmp_path / "z.parquet", on_bad_rows="drop", delimiter=",", **asked
-    )
+    asked |= {"on_bad_rows": "drop", "delimiter": ","}
+    written = kafeat.transform(tmp_path / "rows.csv", tmp_path / "z.parquet", **asked)
     assert (written.rows, written.bad_rows) == (2, 1)
     assert (tmp_path / "bad.csv").read_text().splitlines()[1].startswith("2,a,")
     with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'a'"):

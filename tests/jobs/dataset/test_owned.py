@@ -57,10 +57,8 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out, rejects):
     assert (run.parts, run.unknown_files) == (4, ())
     assert len(told) == 5
     owned = "rejects" if rejects == "rejects" else "out"
-    assert all(
-        line.startswith(f"{owned}: expected a folder that no run writes to, got one of a run")
-        for line in told
-    )
+    says = f"{owned}: expected a folder that no run writes to, got one of a run"
+    assert all(line.startswith(says) for line in told)
     assert {path.name for path in Path().iterdir()} == {"in", "out", "rejects", "map0.joblib", "map1.joblib"}
     transform_parts("map0.joblib", "in", "right")
     assert contents("out") == contents("right")
@@ -74,27 +72,16 @@ def late(known: bool = False) -> tuple[PartTask, bytes]:
     guard = Token(Owner.new().run, (parse_location(os.path.abspath("out")),)).publishing
     (part, *_) = list_parts(parse_location("in")).parts
     record = made.parts[0].model_copy(update={"input": made.parts[1].input}) if known else None
-    task = PartTask(
-        part,
-        DatasetRequest(
-            shared("map0.joblib"),
-            part.location,
-            parse_location("out"),
-            writing=OutputOptions(guard=guard),
-            engine=Engine(jobs=1),
-        ),
-        Stop(),
-        record,
-    )
+    places = shared("map0.joblib"), part.location, parse_location("out")
+    request = DatasetRequest(*places, writing=OutputOptions(guard=guard), engine=Engine(jobs=1))
+    task = PartTask(part, request, Stop(), record)
     return task, Path("out/p0.npy").read_bytes()
 
 
 def refused(outcome: Outcome) -> bool:
     assert outcome.failure is not None
-    return (
-        "out: expected this run to own the folder, got" in outcome.failure.error
-        and outcome.failure.exit_code == 5
-    )
+    owned = "out: expected this run to own the folder, got" in outcome.failure.error
+    return owned and outcome.failure.exit_code == 5
 
 
 @pytest.mark.parametrize("known", [False, True])

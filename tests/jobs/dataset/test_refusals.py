@@ -98,13 +98,8 @@ MISSING = ["in/[site]_daily.csv", "in/a?.csv", "in/*.parquet", "no/[x].csv", "no
 @pytest.mark.parametrize(
     ("target", "options"),
     [
-        ("out.csv", {}),
-        ("there.csv", {}),
-        ("out", {}),
-        ("-", {}),
-        ("out", {"rows_per_file": 8192}),
-        ("out", {"engine": "processes"}),
-        ("out", {"limit": 1}),
+        *((target, {}) for target in ("out.csv", "there.csv", "out", "-")),
+        *(("out", one) for one in ({"rows_per_file": 8192}, {"engine": "processes"}, {"limit": 1})),
     ],
 )
 def test_a_missing_input_is_said_to_be_missing(place, source, target, options):

@@ -17,11 +17,8 @@ from tests.jobs.files import transform_parts, verify_file
 pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
 
-CONFIG = {
-    "fit_rows": 100,
-    "chunk_rows": 256,
-    "steps": [{"kind": "fourier", "n_components": 8, "frequencies": "orthogonal"}],
-}
+STEP = {"kind": "fourier", "n_components": 8, "frequencies": "orthogonal"}
+CONFIG = {"fit_rows": 100, "chunk_rows": 256, "steps": [STEP]}
 NAMES = ("year=2023/a b.parquet", "year=2023/ü.parquet", "year=2024/a b.parquet")
 
 

@@ -157,9 +157,7 @@ def test_an_input_that_changes_while_it_is_read_gives_no_part(go, monkeypatch):
     real = part.transform_file
     monkeypatch.setattr(part, "transform_file", changed)
     run = transform_parts("map.joblib", "in", "fresh", on_bad_rows="drop", rejects="fresh-rejects")
-    assert (
-        "expected a file that stays as it is, got one that changed while it was read" in run.failed[0].error
-    )
+    assert "expected a file that stays as it is, got one that changed while it was" in run.failed[0].error
     assert os.listdir("fresh") == ["_kafeat.json"]
     assert not Path("fresh-rejects").exists()
     with pytest.raises(DataError, match="expected the manifest of a finished run"):

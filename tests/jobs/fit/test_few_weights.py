@@ -18,9 +18,8 @@ PENALTIES = ("auto", 1e-3, {"validate": [1e-4, 1e-2]})
 
 def fit(weights: np.ndarray, predictor: str, penalty: object, label: np.ndarray = Y) -> kafeat.FeatureMap:
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": label, "w": weights.astype(float)})
-    return kafeat.fit(
-        {"steps": ["standardize", {"kind": predictor, "penalty": penalty}]}, table, "y", weight="w", jobs=1
-    )
+    steps = ["standardize", {"kind": predictor, "penalty": penalty}]
+    return kafeat.fit({"steps": steps}, table, "y", weight="w", jobs=1)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=["auto", "number", "validate"])

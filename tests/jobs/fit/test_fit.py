@@ -112,9 +112,7 @@ def test_names_of_features(said, tmp_path, head):
 
 def test_python_warns(tmp_path):
     table = pa.table({"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "target": [0, 1] * 3})
-    config = {
-        "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 4, "frequencies": "iid"}]
-    }
+    config = {"steps": ["standardize", {"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
     with pytest.warns(KafeatWarning, match="^<table>: 'target' is taken for a feature") as warned:
         kafeat.fit(config, table)
     assert [one.filename for one in warned] == [__file__]
@@ -147,26 +145,12 @@ def test_a_row_in_the_place_of_names(said, tmp_path):
 def test_a_row_in_the_place_of_names_that_cannot_stand(said, tmp_path):
     code, errors = said(tmp_path, "0.5,0.5\n1,2\n2,3\n", config="steps: [{kind: minmax}]\n")
     assert code == 3
-    assert (
-        "expected one column of that name, got 2; rename one; is the first line a row (--no-header)?"
-        in errors
-    )
+    assert "expected one column of that name, got 2; rename one; is the first line a row (--no" in errors
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["0", "1", "2"], False),
-        (["400.5", "401", "401.5"], False),
-        (["0", "0"], True),
-        (["2", "1"], True),
-        (["7"], True),
-        (["a", "1"], False),
-        (["nan", "1"], True),
-    ],
-)
-def test_names_that_rise_are_names(names, expected):
-    assert are_numbers(names) is expected
+@pytest.mark.parametrize("names", ["0 1 2", "400.5 401 401.5", "0 0", "2 1", "7", "a 1", "nan 1"])
+def test_names_that_rise_are_names(names):
+    assert are_numbers(names.split()) == (names in ("0 0", "2 1", "7", "nan 1"))
 
 
 @pytest.mark.parametrize("name", ["other.parquet", "x.CSV", "a.tsv.gz", "s3://bucket/x.arrow"])

@@ -83,10 +83,8 @@ def test_the_file_and_the_fit_are_the_same_for_any_number_of_threads(tmp_path):
     pq.write_table(pa.table({**{f"x{j}": X[:, j] for j in range(3)}, "y": y}), tmp_path / "data.parquet")
     for steps in (FOURIER, BY_LABEL):
         config = {"steps": [*steps, {"kind": "ridge"}], "chunk_rows": 500}
-        one, two = (
-            kafeat.fit(config, tmp_path / "data.parquet", label="y", intervals=True, jobs=jobs)
-            for jobs in (1, 2)
-        )
+        data, asked = tmp_path / "data.parquet", {"label": "y", "intervals": True}
+        one, two = (kafeat.fit(config, data, jobs=jobs, **asked) for jobs in (1, 2))
         assert one.dumps() == two.dumps()
         assert one.format == 4
         one.save(tmp_path / "m.joblib")
@@ -114,10 +112,8 @@ def test_whole_groups_are_held_out(steps):
     table = pa.table({**{f"x{j}": X[:, j] for j in range(3)}, "g": groups, "y": levels[groups] + X[:, 0]})
     width = {}
     for split_by in (None, "group:g"):
-        config = {
-            "steps": [*steps, {"kind": "ridge", "penalty": 1e-6}],
-            "columns": {"include": ["x0", "x1", "x2"]},
-        }
+        last = {"kind": "ridge", "penalty": 1e-6}
+        config = {"steps": [*steps, last], "columns": {"include": ["x0", "x1", "x2"]}}
         fm = kafeat.fit(config, table, label="y", intervals=True, split_by=split_by)
         low, high = fm.predict_interval(rng.standard_normal((500, 3))).T
         width[split_by] = np.median(high - low)

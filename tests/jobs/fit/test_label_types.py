@@ -125,11 +125,8 @@ def test_labels_in_memory_do_not_merge():
     for given in (["a", "a\0"], [BIG, BIG + 1], [0, 2**64 - 1], [False, True], [0.5, 2]):
         fm = kafeat.fit(config("ridge"), FEATURES, label=given * (N // 2), jobs=1)
         assert fm.classes.tolist() == sorted(given)
-    for given in (
-        [BIG + 1, BIG, 0.5, 1],
-        [Decimal(BIG), BIG + 1],
-        [Decimal("0.1"), Decimal("0.1") + Decimal(10) ** -20],
-    ):
+    tenths = [Decimal("0.1"), Decimal("0.1") + Decimal(10) ** -20]
+    for given in ([BIG + 1, BIG, 0.5, 1], [Decimal(BIG), BIG + 1], tenths):
         with pytest.raises(DataError, match="label: expected numbers that differ in float64, too"):
             kafeat.fit(config("ridge"), FEATURES, label=given * (N // len(given)))
 

@@ -74,10 +74,8 @@ def test_a_fit_is_that_of_scikit_learn_on_repeated_and_removed_rows(predictor, o
     balanced = "balanced" if "class_weight" in options else None
     Z, y = fm.transform(X)[rows], label[rows]
     w = class_weight.compute_sample_weight(balanced, y)
-    state, spread = (
-        fm.predictor.fitted.state,
-        np.average((Z - np.average(Z, axis=0, weights=w)) ** 2, axis=0, weights=w),
-    )
+    state, mean = fm.predictor.fitted.state, np.average(Z, axis=0, weights=w)
+    spread = np.average((Z - mean) ** 2, axis=0, weights=w)
     assert float(state["lambda"]) == pytest.approx(0.01 * spread.mean() * w.sum(), rel=1e-9)
     strength = float(state["lambda"])
     if kind == "ridge":
@@ -91,9 +89,8 @@ def test_a_fit_is_that_of_scikit_learn_on_repeated_and_removed_rows(predictor, o
         expected = theirs.fit(Z, y).predict_proba(fm.transform(X))
         # Both stop at gradients of about 1e-9 a row, where the loss has a curvature of at least λ/n; those of
         # scikit-learn are not as small as that.
-        np.testing.assert_allclose(
-            fm.predict_proba(X), expected, rtol=0, atol=max(len(rows) * 2e-9 / strength, 1e-5)
-        )
+        near = max(len(rows) * 2e-9 / strength, 1e-5)
+        np.testing.assert_allclose(fm.predict_proba(X), expected, rtol=0, atol=near)
     assert fm.provenance.rows_learned == len(set(rows.tolist()))
 
 
@@ -105,9 +102,8 @@ def test_a_fit_is_that_of_scikit_learn_on_repeated_and_removed_rows(predictor, o
 def test_where_copies_share_a_fold_all_that_is_chosen_is_the_same(predictor, balanced, split_by):
     """Weights of 2 are every row twice: penalty, probabilities and errors of rows held out are the same."""
     kind, label = KINDS[predictor]
-    recipe = config(
-        kind, "auto", class_weight=balanced, task="regression" if label is NUMBERS else "classification"
-    )
+    task = "regression" if label is NUMBERS else "classification"
+    recipe = config(kind, "auto", class_weight=balanced, task=task)
     weighted = kafeat.fit(recipe, table(label, w=np.full(N, 2)), "y", weight="w", split_by=split_by, jobs=1)
     twice = kafeat.fit(recipe, table(label, np.repeat(np.arange(N), 2)), "y", split_by=split_by, jobs=1)
     own, other = weighted.predictor, twice.predictor
@@ -207,7 +203,6 @@ def test_values_of_validate_are_scored_by_the_task_of_the_predictor():
     [search, _] = kafeat.fit(recipe, table(whole), "y", jobs=1).provenance.searches
     assert -2.0 < max(search.scores) < 0.0
     recipe["steps"] = steps[:1]
-    found = kafeat.evaluate(
-        config=recipe, data=table(whole), label="y", task="regression", jobs=1, rows=10, exact_rows=20
-    )
+    asked = {"label": "y", "task": "regression", "jobs": 1, "rows": 10, "exact_rows": 20}
+    found = kafeat.evaluate(config=recipe, data=table(whole), **asked)
     assert found["task"] == "regression"

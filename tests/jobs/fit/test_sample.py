@@ -107,7 +107,6 @@ def test_an_array_of_labels_is_checked_as_a_column_is(label, message):
 
 def test_numbers_in_an_array_of_objects_are_numbers():
     X = np.random.default_rng(0).normal(size=(60, 2))
-    scores = [
-        kafeat.fit(_OF_LABELS, X, y).provenance.searches[0].scores for y in (X[:, 0], X[:, 0].astype(object))
-    ]
+    labels = X[:, 0], X[:, 0].astype(object)
+    scores = [kafeat.fit(_OF_LABELS, X, y).provenance.searches[0].scores for y in labels]
     assert scores[0] == scores[1]

@@ -10,11 +10,10 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.jobs.inspect import inspect
+from tests.recipes import words
 
-CONFIG = {
-    "fit_rows": "all",
-    "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8, "frequencies": "iid"}],
-}
+IID = {"kind": "fourier", "n_components": 8, "frequencies": "iid"}
+CONFIG = {"fit_rows": "all", "steps": [{"kind": "standardize"}, IID]}
 
 
 @pytest.fixture
@@ -23,15 +22,9 @@ def table() -> pa.Table:
     X = rng.normal(size=(400, 2))
     test = rng.random(400) < 0.3
     X[test] += 1e4
-    return pa.table(
-        {
-            "a": X[:, 0],
-            "b": X[:, 1],
-            "name": np.where(test, np.where(X[:, 0] > 1e4, "only", "x"), np.where(X[:, 0] > 0, "x", "z")),
-            "y": np.where(X[:, 1] > np.median(X[:, 1]), "one", "other"),
-            "part": np.where(test, "Test", "train"),
-        }
-    )
+    name = np.where(test, np.where(X[:, 0] > 1e4, "only", "x"), np.where(X[:, 0] > 0, "x", "z"))
+    y = np.where(X[:, 1] > np.median(X[:, 1]), "one", "other")
+    return pa.table([*X.T, name, y, np.where(test, "Test", "train")], names=words("a b name y part"))
 
 
 def train(table: pa.Table) -> pa.Table:
@@ -48,14 +41,11 @@ def same(one: kafeat.FeatureMap, other: kafeat.FeatureMap) -> None:
     np.testing.assert_array_equal(one.column_ranges.high, other.column_ranges.high)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        CONFIG,
-        {**CONFIG, "steps": [{"kind": "one_hot", "columns": ["name"]}, {"kind": "standardize"}]},
-        {**CONFIG, "steps": [{"kind": "nystroem", "n_components": 8, "landmarks": "dual_kmeans"}]},
-    ],
-)
+BY_LABEL = {"kind": "nystroem", "n_components": 8, "landmarks": "dual_kmeans"}
+CODED = [{"kind": "one_hot", "columns": ["name"]}, {"kind": "standardize"}]
+
+
+@pytest.mark.parametrize("config", [CONFIG, {**CONFIG, "steps": CODED}, {**CONFIG, "steps": [BY_LABEL]}])
 def test_the_map_is_that_of_the_training_rows(config, table, tmp_path):
     alone = kafeat.fit(config, train(table), label="y")
     whole = kafeat.fit(config, table, label="y", split="part")

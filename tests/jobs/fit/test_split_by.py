@@ -11,6 +11,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import ConfigError, DataError, UsageError
+from tests.recipes import words
 
 RNG = np.random.default_rng(0)
 GROUPS, EACH = 40, 20
@@ -20,15 +21,8 @@ CENTRES = RNG.normal(size=(GROUPS, 4))
 X = CENTRES[OF] + 0.2 * RNG.normal(size=(N, 4))
 # A property of the groups, which rows of other groups say nothing about.
 Y = RNG.normal(size=GROUPS)[OF]
-TABLE = pa.table(
-    {
-        **{f"x{i}": X[:, i] for i in range(4)},
-        "who": [f"p{i}" for i in OF],
-        "number": OF,
-        "day": [datetime.date(2024, 1, 1) + datetime.timedelta(days=int(i)) for i in range(N)],
-        "y": Y,
-    }
-)
+DAYS = [datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(N)]
+TABLE = pa.table([*X.T, [f"p{i}" for i in OF], OF, DAYS, Y], names=words("x0 x1 x2 x3 who number day y"))
 STEPS = [{"kind": "standardize"}, {"kind": "nystroem", "n_components": 64}, {"kind": "ridge"}]
 CONFIG = {"columns": {"include": ["x*"]}, "steps": STEPS}
 

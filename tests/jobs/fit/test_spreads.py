@@ -29,15 +29,10 @@ def told(steps: Any, table: Any = MIXED, **more: Any) -> list[str]:
     return [str(one.message) for one in caught if issubclass(one.category, KafeatWarning)]
 
 
-SUFFER = [
-    FOURIER,
-    {"kind": "nystroem", "n_components": 8},
-    {"kind": "nystroem", "kernel": "linear", "n_components": 8},
-    {"kind": "pca", "n_components": 2},
-    {"kind": "projection", "n_components": 2},
-    {"kind": "tensor_sketch", "n_components": 8},
-    {"kind": "arc_cosine", "n_components": 8},
-]
+NYSTROEM = {"kind": "nystroem", "n_components": 8}
+NARROW = [{"kind": kind, "n_components": 2} for kind in ("pca", "projection")]
+WIDE = [{"kind": kind, "n_components": 8} for kind in ("tensor_sketch", "arc_cosine")]
+SUFFER = [FOURIER, NYSTROEM, {**NYSTROEM, "kernel": "linear"}, *NARROW, *WIDE]
 
 
 @pytest.mark.parametrize("step", SUFFER)
@@ -52,17 +47,11 @@ def test_maps_of_whole_rows(step):
         assert told([{"kind": first}, step]) == []
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        {"kind": "homogeneous"},
-        {"kind": "intersection_bins"},
-        {"kind": "skewed", "n_components": 8},
-        {"kind": "nystroem", "kernel": "chi2", "n_components": 8, "gamma": 1e-6},
-        {"kind": "standardize"},
-        {"kind": "normalize"},
-    ],
-)
+TAKE = [{"kind": kind} for kind in ("homogeneous", "intersection_bins", "standardize", "normalize")]
+TAKE += [{"kind": "skewed", "n_components": 8}, {**NYSTROEM, "kernel": "chi2", "gamma": 1e-6}]
+
+
+@pytest.mark.parametrize("step", TAKE)
 def test_kinds_that_take_columns_as_they_are(step):
     assert told([step], pa.table({"age": np.abs(AGE), "income": INCOME, "sex": SEX})) == []
 
@@ -92,16 +81,11 @@ def test_maps_of_a_union_see_their_own_columns():
     assert len(told(nested)) == 1
 
 
+WITH_INCOME = [{"income": INCOME, "other": other} for other in (COUNTS, np.full(N, 0.1), INCOME)]
+
+
 @pytest.mark.parametrize(
-    "columns",
-    [
-        {"age": AGE, "other": 50.0 * AGE[::-1]},
-        {"sex": SEX, "rare": RARE},
-        {"age": AGE, "rare": RARE},
-        {"income": INCOME, "counts": COUNTS},
-        {"income": INCOME, "same": np.full(N, 0.1)},
-        {"income": INCOME},
-    ],
+    "columns", [{"a": AGE, "b": 50.0 * AGE[::-1]}, {"s": SEX, "r": RARE}, {"a": AGE, "r": RARE}, *WITH_INCOME]
 )
 def test_data_that_are_alike_enough(columns):
     assert told([FOURIER], pa.table(columns)) == []

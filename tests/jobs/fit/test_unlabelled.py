@@ -44,12 +44,8 @@ def test_rows_without_a_label_are_left_out(tmp_path, ending, missing):
     X = np.linspace(-2.0, 2.0, 9)[:, None]
     assert fitted.predict_proba(X).tobytes() == alone.predict_proba(X).tobytes()
     assert fitted.provenance.sources[0].rows == alone.provenance.sources[0].rows == 257
-    scores = [
-        kafeat.evaluate(config=CONFIG, data=data, label="y", weight="w", drop_unlabelled=True, jobs=1)[
-            "score_model"
-        ]
-        for data in (full, part)
-    ]
+    given = {"label": "y", "weight": "w", "drop_unlabelled": True, "jobs": 1}
+    scores = [kafeat.evaluate(config=CONFIG, data=data, **given)["score_model"] for data in (full, part)]
     assert scores[0] == scores[1] > 0.8
     fitted.save(tmp_path / "m.joblib")
     [record] = score_predictions([str(tmp_path / "m.joblib")], full, ("y",), drop_unlabelled=True)

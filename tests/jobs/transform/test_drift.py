@@ -20,14 +20,8 @@ X = RNG.uniform(-1.0, 1.0, size=(500, 2))
 @pytest.fixture(scope="module")
 def fm():
     # fewer rows are fitted on than are read: the range is that of all
-    return kafeat.fit(
-        {
-            "fit_rows": 20,
-            "chunk_rows": 100,
-            "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}],
-        },
-        X,
-    )
+    steps = [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]
+    return kafeat.fit({"fit_rows": 20, "chunk_rows": 100, "steps": steps}, X)
 
 
 def shares(fm, data, tmp_path, **rules):

@@ -40,9 +40,8 @@ READ = {
 def test_classes_have_their_own_type_in_every_format(model, table, data, tmp_path, kind, format):
     fm = model(kind)
     out = READ[format](written(fm, data, tmp_path / f"out.{format}", keep=["id"]))
-    spelled = {"boolean": ["false", "true"], "number": ["0", "1", "2"]}.get(
-        kind, [str(c) for c in fm.classes.tolist()]
-    )
+    own = [str(c) for c in fm.classes.tolist()]
+    spelled = {"boolean": ["false", "true"], "number": ["0", "1", "2"]}.get(kind, own)
     assert out.column_names == ["id", "prediction", *(f"probability_{one}" for one in spelled)]
     assert out["prediction"].to_pylist() == fm.predict(table).tolist()
     assert out["id"].to_pylist() == list(range(700))
@@ -59,29 +58,22 @@ def test_numbers_in_every_format(model, table, data, tmp_path, format):
     assert out["prediction"].to_numpy().tobytes() == one.predict(table).tobytes()
     out = READ[format](written(two, data, tmp_path / f"two.{format}", prefix="ridge_"))
     assert out.column_names == ["ridge_prediction_y", "ridge_prediction_z"]
-    assert (
-        out["ridge_prediction_z"].to_numpy().tobytes()
-        == np.ascontiguousarray(two.predict(table)[:, 1]).tobytes()
-    )
+    expected = np.ascontiguousarray(two.predict(table)[:, 1])
+    assert out["ridge_prediction_z"].to_numpy().tobytes() == expected.tobytes()
 
 
 def test_npy_has_probabilities_or_numbers(model, table, data, tmp_path):
-    assert np.array_equal(
-        np.load(written(model("text"), data, tmp_path / "p.npy")), model("text").predict_proba(table)
-    )
-    assert np.array_equal(
-        np.load(written(model("y"), data, tmp_path / "y.npy"))[:, 0], model("y").predict(table)
-    )
+    p, y = (np.load(written(model(one), data, tmp_path / f"{one}.npy")) for one in ("text", "y"))
+    assert np.array_equal(p, model("text").predict_proba(table))
+    assert np.array_equal(y[:, 0], model("y").predict(table))
 
 
 def test_layout_list_and_smaller_numbers(model, table, data, tmp_path):
     fm = model("text")
     out = pq.read_table(written(fm, data, tmp_path / "p.parquet", layout="list", dtype="float32"))
     assert out.schema.field("probability").type == pa.list_(pa.field("item", pa.float32(), nullable=False), 3)
-    assert (
-        np.array(out["probability"].to_pylist(), np.float32).tobytes()
-        == fm.predict_proba(table).astype("f4").tobytes()
-    )
+    p = np.array(out["probability"].to_pylist(), np.float32)
+    assert p.tobytes() == fm.predict_proba(table).astype("f4").tobytes()
     assert out["prediction"].to_pylist() == fm.predict(table).tolist()
 
 
@@ -147,20 +139,12 @@ def test_a_passthrough_column_of_the_same_name_is_refused(model, table, tmp_path
     for label, format in (("text", "parquet"), ("y", "csv")):
         told = "expected .*columns with other names than the .*, got '?prediction"
         with pytest.raises(UsageError, match=told):
-            written(
-                model(label), str(tmp_path / "in.parquet"), tmp_path / f"out.{format}", keep=["prediction"]
-            )
+            place = tmp_path / f"out.{format}"
+            written(model(label), tmp_path / "in.parquet", place, keep=["prediction"])
     with pytest.raises(UsageError, match="other names than the predictions"):
         written(model("text"), str(tmp_path / "in.parquet"), tmp_path / "out.parquet", keep=None)
-    out = pq.read_table(
-        written(
-            model("text"),
-            str(tmp_path / "in.parquet"),
-            tmp_path / "o.parquet",
-            keep=["prediction"],
-            prefix="m_",
-        )
-    )
+    options = {"keep": ["prediction"], "prefix": "m_"}
+    out = pq.read_table(written(model("text"), tmp_path / "in.parquet", tmp_path / "o.parquet", **options))
     assert out.column_names[:3] == ["prediction", "m_prediction", "m_probability_no"]
 
 

@@ -99,9 +99,8 @@ def test_shifted_ids_are_found_in_text(model, tmp_path):
     transform_file(model, place, made, keep=["whole"])
     head, first, *rest = made.read_text().splitlines()
     ids = [line.split(",", 1)[0] for line in [first, *rest]]
-    lines = [
-        f"{one},{line.split(',', 1)[1]}" for one, line in zip([*ids[1:], ids[0]], [first, *rest], strict=True)
-    ]
+    rest = [line.split(",", 1)[1] for line in [first, *rest]]
+    lines = [f"{one},{line}" for one, line in zip([*ids[1:], ids[0]], rest, strict=True)]
     made.write_text("\n".join([head, *lines]) + "\n")
     with pytest.raises(GateError, match=r"row 1 .*column 'whole': expected None as in the input, got '1'"):
         verify_file(model, place, made)
@@ -109,9 +108,8 @@ def test_shifted_ids_are_found_in_text(model, tmp_path):
 
 @pytest.mark.parametrize("rule", ["drop", "null"])
 def test_bad_rows_stay_in_step(model, tmp_path, rule):
-    bad = TABLE.set_column(
-        TABLE.num_columns - 1, "x", pa.array([None if i % 7 == 3 else X[i] for i in range(N)])
-    )
+    x = pa.array([None if i % 7 == 3 else X[i] for i in range(N)])
+    bad = TABLE.set_column(TABLE.num_columns - 1, "x", x)
     write(tmp_path / "in.parquet", bad)
     place, made = str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")
     transform_file(model, place, made, keep=["whole", "text"], on_bad_rows=rule)

@@ -63,12 +63,9 @@ def test_learning_and_weighing_lower_the_error_on_new_rows():
         before = relative_error(W, None, exact_kernel(LAW, new), new)
         weighed = fit_frequencies(W, LAW, X, np.random.default_rng(2), learn=False, weigh=True)
         learned = fit_frequencies(W, LAW, X, np.random.default_rng(2), learn=True, weigh=True)
-        assert (
-            relative_error(weighed.frequencies, weighed.weights, exact_kernel(LAW, new), new) < 0.9 * before
-        )
-        assert (
-            relative_error(learned.frequencies, learned.weights, exact_kernel(LAW, new), new) < 0.3 * before
-        )
+        for fitted, most in ((weighed, 0.9), (learned, 0.3)):
+            found = relative_error(fitted.frequencies, fitted.weights, exact_kernel(LAW, new), new)
+            assert found < most * before
         assert learned.error_kept < learned.error_drawn
 
 

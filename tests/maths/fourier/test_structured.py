@@ -63,14 +63,11 @@ def test_the_kernel_is_right_on_the_average_of_few_columns(d):
 def test_a_map_of_an_earlier_release_has_its_own_width():
     m, d, p = 16, 5, 8
     rng = np.random.default_rng(0)
-    state = {
-        "signs": rng.choice(np.array([-1, 1], dtype=np.int8), size=(2, 3, p)),
-        "radii": LAW.radii(m, p, rng),
-    }
+    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=(2, 3, p))
+    state = {"signs": signs, "radii": LAW.radii(m, p, rng)}
     assert structured_shapes(state, "structured", m, d) == {"signs": (2, 3, 8), "radii": (16,)}
-    np.testing.assert_allclose(
-        StructuredAngles.matrix(state, d), written_out(state, "structured", m, d), atol=1e-13
-    )
+    W = written_out(state, "structured", m, d)
+    np.testing.assert_allclose(StructuredAngles.matrix(state, d), W, atol=1e-13)
 
 
 @pytest.mark.parametrize("how", ["structured", "fastfood"])

@@ -55,11 +55,7 @@ def unexplained(W, X, y, new, new_y, phases=None, weights=None):
 def test_gradients_are_those_of_differences(paired):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((7, 3)), rng.standard_normal((7, 2))
-    W, V, b = (
-        rng.standard_normal((4, 3)),
-        rng.standard_normal((8 if paired else 4, 2)),
-        rng.standard_normal(2),
-    )
+    W, V, b = (rng.standard_normal(shape) for shape in ((4, 3), (8 if paired else 4, 2), 2))
     phases = None if paired else rng.uniform(0, 2 * np.pi, 4)
 
     def loss():

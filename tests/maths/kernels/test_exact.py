@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import gammaln
-from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import Matern
 
 from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.maths.kernel import KernelParameters
@@ -19,7 +19,6 @@ from kafeat.maths.kernels.histograms import (
     AdditiveKernel,
 )
 from kafeat.maths.kernels.matern import MaternKernel, matern_profile
-from kafeat.maths.kernels.shift_invariant import RationalQuadraticKernel
 
 P = KernelParameters(
     gamma=0.3, degree=3, coef0=0.7, nu=1.5, alpha=0.8, skewedness=0.4, coefficients=(0.5, 0.0, 2.0, 0.1)
@@ -126,12 +125,6 @@ def test_matern_near_zero_and_far_away() -> None:
     got = MaternKernel().gram(Coordinates(x, y), KernelParameters(nu=1.5)).dots[0]
     r = sqrt(3) * y[:, 0]
     np.testing.assert_allclose(got, (1 + r) * np.exp(-r), rtol=0, atol=1e-13)
-
-
-def test_rational_quadratic_is_scikit_learns() -> None:
-    pair = samples()
-    want = RationalQuadratic(length_scale=1 / sqrt(2 * 0.3), alpha=0.8)(pair.x, pair.y)
-    np.testing.assert_allclose(RationalQuadraticKernel().gram(pair, P).dots, want, rtol=0, atol=40 * EPS)
 
 
 @pytest.mark.parametrize("homogeneity", [0.5, 1.0, 2.0])

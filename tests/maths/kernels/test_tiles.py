@@ -11,9 +11,7 @@ from kafeat.maths.kernels import find_kernel, kernel_names
 P = KernelParameters(gamma=0.2, degree=3, coef0=0.5, nu=1.5, alpha=0.7, coefficients=(0.5, 0.0, 1.5, 0.3))
 
 
-def run(
-    name: str, X: np.ndarray, landmarks: np.ndarray, p: KernelParameters = P, scale: float = 1.0
-) -> np.ndarray:
+def run(name: str, X: np.ndarray, landmarks: np.ndarray, p=P, scale: float = 1.0) -> np.ndarray:
     tile = find_kernel(name).tile(Landmarks(landmarks, X.dtype, scale), p)
     out = np.empty((len(X), len(landmarks)), dtype=X.dtype)
     tile.evaluate(X, out, tile.scratch(len(X)))

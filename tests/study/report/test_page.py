@@ -25,9 +25,8 @@ def folder(tmp_path_factory, digits_table):
         data=digits_table, label="label", config=configs[:2], sweep=["n_components=16,64"], seeds=2, rows=300,
         exact_rows=300, report=str(folder / "swept"),
     )  # fmt: skip
-    kafeat.evaluate(
-        data=digits_table, label="label", config=configs[2:], rows=300, report=str(folder / "one")
-    )
+    one = {"config": configs[2:], "rows": 300, "report": str(folder / "one")}
+    kafeat.evaluate(data=digits_table, label="label", **one)
     return folder
 
 
@@ -58,9 +57,8 @@ def test_names_are_escaped(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 2))
     name = tmp_path / "a<b>&c.npy"
     np.save(name, X)
-    kafeat.evaluate(
-        data=str(name), config={"steps": [{"kind": "projection", "n_components": 2}]}, report=str(tmp_path)
-    )
+    config = {"steps": [{"kind": "projection", "n_components": 2}]}
+    kafeat.evaluate(data=str(name), config=config, report=str(tmp_path))
     assert "a&lt;b&gt;&amp;c.npy" in (tmp_path / "index.html").read_text()
 
 

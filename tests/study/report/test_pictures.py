@@ -75,9 +75,8 @@ def dashed(axes, dash):
 @pytest.mark.parametrize("order", [(0.1, 1.0, 10.0), (10.0, 1.0, 0.1)])
 def test_pictures_of_one_map_show_the_setting_that_is_recommended(seen, order):
     scores = {0.1: 0.7, 1.0: 0.95, 10.0: 0.6}
-    titles = [
-        title for title, _ in seen([summary({"gamma": gamma}, scores[gamma]) for gamma in order]).values()
-    ]
+    drawn = seen([summary({"gamma": gamma}, scores[gamma]) for gamma in order])
+    titles = [title for title, _ in drawn.values()]
     of_one = [title for title in titles if "gamma" in title and " over " not in title]
     assert len(of_one) == 2  # matrices, distances
     assert all(title.endswith("m (gamma = 1.0)") for title in of_one)

@@ -25,9 +25,8 @@ def rows_of(found: np.ndarray, X: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", EVERY)
 def test_gives_m_landmarks_the_same_for_the_same_generator(name: str, dtype: str) -> None:
     X, label = sample(dtype=dtype)
-    first, again, other = (
-        EVERY[name](rbf_view(X, label=label), 20, np.random.default_rng(seed)) for seed in (1, 1, 2)
-    )
+    draws = [np.random.default_rng(seed) for seed in (1, 1, 2)]
+    first, again, other = (EVERY[name](rbf_view(X, label=label), 20, rng) for rng in draws)
     assert first.tobytes() == again.tobytes()
     rows = rows_of(first, X)
     assert rows.shape == (20, 3)

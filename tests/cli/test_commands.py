@@ -204,7 +204,7 @@ def test_rows_none_give_a_valid_output_of_no_rows(run, folder, tmp_path):
     assert np.load(tmp_path / "out.npy").shape == (0, 512)
     assert pq.read_table(tmp_path / "out.parquet").shape == (0, 512)
     assert pyarrow.csv.read_csv(tmp_path / "out.csv").shape == (0, 512)
-    fit = run("fit --config", folder / "configs/fourier.yaml", "none.csv m.joblib", cwd=tmp_path, code=3)
+    fit = run("fit --config", folder / "configs/fourier.yaml", "none.csv", "m.joblib", cwd=tmp_path, code=3)
     evaluate = run("evaluate --model", folder / "map.joblib", "none.csv", cwd=tmp_path, code=3)
     assert "row" in fit.stderr
     assert "row" in evaluate.stderr

@@ -34,7 +34,7 @@ def test_order_is_kept_although_the_first_is_the_slowest(jobs, joining):
 
         return work
 
-    assert list(ordered_map(worker, iter(range(30)), jobs)) == [i * i for i in range(30)]
+    assert list(ordered_map(worker, iter(range(30)), jobs, joining=joining)) == [i * i for i in range(30)]
 
 
 @whoever_works
@@ -44,13 +44,13 @@ def test_a_worker_that_cannot_be_made_says_why(jobs, joining):
         raise MemoryError("no room for its buffers")
 
     with pytest.raises(MemoryError, match="no room for its buffers"):
-        list(ordered_map(worker, iter(range(30)), jobs))
+        list(ordered_map(worker, iter(range(30)), jobs, joining=joining))
 
 
 @whoever_works
 @pytest.mark.parametrize("jobs", JOBS)
 def test_no_items_no_results(jobs, joining):
-    assert list(ordered_map(lambda: lambda i: i, iter(()), jobs)) == []
+    assert list(ordered_map(lambda: lambda i: i, iter(()), jobs, joining=joining)) == []
 
 
 def test_every_thread_makes_one_worker_of_its_own():
@@ -103,7 +103,7 @@ def test_the_first_error_in_order_is_raised(jobs, joining):
 
     got = []
     with pytest.raises(ValueError, match="item 3"):
-        got.extend(ordered_map(worker, iter(range(30)), jobs))
+        got.extend(ordered_map(worker, iter(range(30)), jobs, joining=joining))
     results = ordered_map(worker, iter(range(30)), jobs)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     results.close()

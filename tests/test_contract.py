@@ -250,9 +250,7 @@ def test_bytes_do_not_depend_on_jobs(fit: Fit, digits: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sparse_rows_give_what_dense_rows_give(
-    kind: str, fit: Fit, dtype: str, digits: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sparse_rows_give_what_dense_rows_give(kind, fit, dtype, digits, monkeypatch) -> None:
     fm = fit(dtype)
     fitted = next(one for one in fm.chain.steps if one.step.kind == kind)
     # Behind other steps a width is not that of the digits; entries of theirs are in every domain.

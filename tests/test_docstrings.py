@@ -57,9 +57,10 @@ def check_sections(function: Callable[..., object]) -> None:
     assert ("Returns" in sections) == returns, function
 
 
-@pytest.mark.parametrize(
-    "function", [kafeat.fit, kafeat.load, kafeat.transform, kafeat.evaluate, kafeat.tune, *METHODS]
-)
+FUNCTIONS = [kafeat.fit, kafeat.load, kafeat.transform, kafeat.evaluate, kafeat.tune, *METHODS]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_all_parameters_are_documented_in_order(function: Callable[..., object]) -> None:
     if function != kafeat.FeatureMap.dumps:
         check_sections(function)

@@ -128,9 +128,10 @@ def test_every_case_of_every_kind(name: str) -> None:
             look(STEPS[name], rows(case), dtype)
 
 
-@pytest.mark.parametrize(
-    ("gamma", "dtype"), [(1e-300, "float64"), (1e-30, "float32"), (1e30, "float32"), (1e300, "float64")]
-)
+FAR = [(1e-300, "float64"), (1e-30, "float32"), (1e30, "float32"), (1e300, "float64")]
+
+
+@pytest.mark.parametrize(("gamma", "dtype"), FAR)
 def test_any_gamma(gamma: float, dtype: str) -> None:
     for name in words("fourier laplacian nystroem leverage polynomial tensor_sketch positive_exponential"):
         look({**STEPS[name], "gamma": gamma}, normal(), dtype)

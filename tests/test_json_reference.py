@@ -80,18 +80,14 @@ def test_every_key_is_told(tmp_path: Path, in_process: Callable) -> None:
     stats["drift"]["columns"] = {}
     told_of("kafeat transform --stats", set(keys(stats)))
     cut = "--rows-per-file 8192 --stats s.json --max-drift 1.0"
-    run("transform --model", model, data, parts, *split(cut))
+    run("transform", "--model", model, data, parts, *split(cut))
     told_of("kafeat transform --stats", set(keys(json.loads((tmp_path / "s.json").read_text()))))
 
     manifest = json.loads((parts / "_kafeat.json").read_text())
     manifest["machines"] = []
     told_of("The manifest `_kafeat.json`", set(keys(manifest)))
 
-    run(
-        "tune",
-        data,
-        *split("t.yaml --label income --columns 16 --trials 4 --json t.json --quiet"),
-    )
+    run("tune", data, *split("t.yaml --label income --columns 16 --trials 4 --json t.json --quiet"))
     told_of("kafeat tune --json", set(keys(json.loads((tmp_path / "t.json").read_text()))))
 
     promised = (ROOT / "tests/stable.txt").read_text().splitlines()

@@ -33,9 +33,7 @@ EQUAL: dict[str, Callable[[], Any]] = {
     "a map": lambda: kafeat.fit({"steps": STEPS}, X),
     "a model": model,
     "a config": lambda: model().config,
-    "a config of a search": lambda: kafeat.Config(
-        steps=[{"kind": "fourier", "gamma": {"validate": [1.0, 2.0]}}]
-    ),
+    "a config of a search": lambda: kafeat.Config(steps=[{"kind": "fourier", "gamma": {"validate": [1.0]}}]),
     "columns": lambda: model().columns,
     "provenance": lambda: model().provenance,
     "labels": lambda: model().predictor.labels,

@@ -18,9 +18,8 @@ import kafeat
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("flock") is None, reason="the scripts lock with util-linux's flock"
-)
+locks = shutil.which("flock") is not None
+pytestmark = pytest.mark.skipif(not locks, reason="the scripts lock with util-linux's flock")
 
 
 def block(title):
@@ -43,18 +42,15 @@ def run(script, folder, *words, **variables):
     environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(folder), **variables}
     if "PYTHONPATH" in os.environ:
         environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
-    return subprocess.run(
-        [script, folder, *words], env=environment, capture_output=True, text=True, timeout=120
-    )
+    words = [script, folder, *words]
+    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "map.joblib"
-    steps = [
-        {"kind": "standardize"},
-        {"kind": "fourier", "n_components": 16, "features": "offset", "frequencies": "iid"},
-    ]
+    fourier = {"kind": "fourier", "n_components": 16, "features": "offset", "frequencies": "iid"}
+    steps = ["standardize", fourier]
     kafeat.fit({"steps": steps}, ROOT / "sample_data" / "digits.parquet", label="label").save(path)
     return path
 
@@ -98,10 +94,11 @@ def test_a_missing_column_is_in_the_mail(folder):
     assert "incoming.parquet: --keep: expected the column 'label', got" in json.loads(last)["message"]
 
 
-@pytest.mark.parametrize(
-    ("script", "place"),
-    [("nightly-features", "nightly.lock"), ("nightly-parts", "nightly.lock"), ("nightly-features", "logs")],
-)
+LOCK = "nightly.lock"
+PLACES = [("nightly-features", LOCK), ("nightly-parts", LOCK), ("nightly-features", "logs")]
+
+
+@pytest.mark.parametrize(("script", "place"), PLACES)
 def test_a_folder_that_cannot_be_written_to_is_worth_another_try(script, place, folder):
     # a folder in the place of a file, and a file in that of a folder: root may write to what is read-only
     (folder / place).mkdir() if place == "nightly.lock" else (folder / place).touch()
@@ -149,28 +146,24 @@ def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
 
 def test_the_crontab_calls_the_script():
     lines = block("crontab").splitlines()
-    assert all(
-        re.fullmatch(r"[A-Z_]+=\S+|(\S+ ){5}/usr/local/bin/nightly-features /\S+", line) for line in lines
-    )
+    call = r"[A-Z_]+=\S+|(\S+ ){5}/usr/local/bin/nightly-features /\S+"
+    assert all(re.fullmatch(call, line) for line in lines)
 
 
 def test_systemd_reads_the_units(tmp_path):
     names = ("nightly-features.service", "nightly-features.timer")
     for name in names:
         # `verify` looks for the command and the user on this machine
-        text = block(name).replace(
-            "/usr/local/bin/nightly-features", str(installed(tmp_path, "nightly-features"))
-        )
+        script = str(installed(tmp_path, "nightly-features"))
+        text = block(name).replace("/usr/local/bin/nightly-features", script)
         (tmp_path / name).write_text(re.sub("^User=.*\n", "", text, flags=re.M))
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("no systemd-analyze here")
     units = [str(tmp_path / name) for name in names]
-    checked = subprocess.run(
-        [analyze, "verify", "--man=no", *units], capture_output=True, text=True, timeout=60
-    )
+    words = [analyze, "verify", "--man=no", *units]
+    checked = subprocess.run(words, capture_output=True, text=True, timeout=60)
     # it ends with 0 after an unknown key, and warns
-    complaints = [
-        line for line in checked.stderr.splitlines() if str(tmp_path) in line or "nightly-features" in line
-    ]
+    ours = re.compile(f"{re.escape(str(tmp_path))}|nightly-features")
+    complaints = [line for line in checked.stderr.splitlines() if ours.search(line)]
     assert (checked.returncode, complaints) == (0, [])

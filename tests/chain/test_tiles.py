@@ -35,10 +35,10 @@ class Wide(Scripted):
         self.n_features_in, self.n_features_out = inputs, outputs
 
 
-@pytest.mark.parametrize(
-    ("inputs", "outputs", "rows"),
-    [(2, 2, 1024), (256, 16, 1024), (16, 257, 512), (513, 1, 256), (54, 1024, 256), (784, 10**6, 256)],
-)
+SHAPES = [(2, 2, 1024), (256, 16, 1024), (16, 257, 512), (513, 1, 256), (54, 1024, 256), (784, 10**6, 256)]
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "rows"), SHAPES)
 def test_narrow_tiles_are_higher(inputs: int, outputs: int, rows: int) -> None:
     assert tile_rows(Wide(inputs, outputs)) == rows
     assert LEAST_ROWS <= rows <= MOST_ROWS
@@ -93,13 +93,8 @@ def test_a_refused_value_is_counted_from_the_first_row_of_the_chunk() -> None:
 def test_overflow_is_refused_and_warns_of_nothing(dtype: str) -> None:
     X = np.ones((HEIGHT + 9, 2), dtype=dtype)
     X[HEIGHT + 2] = np.finfo(dtype).max
-    with (
-        warnings.catch_warnings(record=True) as warned,
-        pytest.raises(
-            InvalidValueError,
-            match=rf"row {HEIGHT + 3} \(index {HEIGHT + 2}\): expected features that {dtype} can hold, got inf",
-        ),
-    ):
+    told = rf"row {HEIGHT + 3} \(index {HEIGHT + 2}\): expected features that {dtype} can hold, got inf"
+    with warnings.catch_warnings(record=True) as warned, pytest.raises(InvalidValueError, match=told):
         warnings.simplefilter("always")
         run(Scripted(), X)
     assert not warned

@@ -295,17 +295,14 @@ def stuck(*_, **__):
 sys.argv = ["kafeat", *{words!r}]
 main.main()
 """
+IN_NPY = "sample_data/digits.npy"
 IN_FIT, IN_TILE = ("kafeat.chain.chain", "Chain", "fit"), ("kafeat.chain.tiles", "TileLoop", "__call__")
 
 
 @pytest.mark.parametrize(
     ("number", "place", "words"),
     [
-        (
-            signal.SIGTERM,
-            IN_FIT,
-            ["fit", "--config", "configs/fourier.yaml", "sample_data/digits.npy", "out"],
-        ),
+        (signal.SIGTERM, IN_FIT, ["fit", "--config", "configs/fourier.yaml", IN_NPY, "out"]),
         (signal.SIGINT, IN_TILE, ["transform", "--model", "map.joblib", "sample_data/digits.npy", "out.npy"]),
         (
             signal.SIGTERM,

@@ -104,13 +104,11 @@ def test_columns_that_say_nothing_of_new_rows_are_left_out_and_said(tuned):
     assert "pop: different whole numbers in all rows, kept as numbers; --exclude leaves them out" in lines
     assert config["columns"] == {"exclude": ["nr", "t_id", "land"]}
     assert "Left out: land (constant)." in found["notes"]
-    assert tuned(text, "y", "--exclude", "pop,c")[1]["columns"] == {
-        "exclude": ["pop", "c", "nr", "t_id", "land"]
-    }
+    excluded = ["pop", "c", "nr", "t_id", "land"]
+    assert tuned(text, "y", "--exclude", "pop,c")[1]["columns"] == {"exclude": excluded}
     assert tuned(text, "y", "--only", "nr, x,l*")[1]["columns"] == {"include": ["nr", "x", "l*"]}
-    assert "--exclude: expected no --only with it, got both" in tuned(
-        text, "y", "--only", "x", "--exclude", "nr", code=2
-    )
+    both = tuned(text, "y", "--only", "x", "--exclude", "nr", code=2)
+    assert "--exclude: expected no --only with it, got both" in both
     assert "expected the column 'z'" in tuned(text, "y", "--only", "z", code=3)
 
 

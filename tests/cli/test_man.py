@@ -23,9 +23,8 @@ def test_every_command_has_a_page(made):
 @pytest.mark.skipif(shutil.which("groff") is None, reason="no groff here")
 def test_groff_reads_them_without_a_warning_and_shows_every_option(made):
     for path in sorted(made.iterdir()):
-        done = subprocess.run(
-            ["groff", "-man", "-ww", "-Tutf8", "-k", "-P-cbou", path], capture_output=True, text=True
-        )
+        groff = ["groff", "-man", "-ww", "-Tutf8", "-k", "-P-cbou", path]
+        done = subprocess.run(groff, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, ""), path.name
         text = done.stdout.replace("\u2212", "-").replace("\u2010", "-")  # by the version of groff
         name = path.stem.removeprefix("kafeat-")

@@ -67,12 +67,8 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
     record = {"rows": 359, "rows_seen_in_fit": 0, "reference": None, "task": "classification", "learner": "ridge",
               "rows_train": 1438, "rows_exact": 300, "rows_test": 359, "map": "m",
               "boosting_left_out": "there is no scikit-learn"}  # fmt: skip
-    report = Report(
-        records=[record_of(record)],
-        summaries=[summary_of(entry)] * 2,
-        recommendation=None,
-        score_of_choice=None,
-    )
+    none = {"recommendation": None, "score_of_choice": None}
+    report = Report(records=[record_of(record)], summaries=[summary_of(entry)] * 2, **none)
     show(report)
     whole = capsys.readouterr().out
     assert "with the same 300 rows" in whole

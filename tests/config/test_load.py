@@ -75,21 +75,13 @@ def test_a_config_is_frozen(toys):
         config.seed = 1
 
 
+MAPPING, ADVICE = "expected a mapping with the key 'steps', got ", ": `kafeat config --for DATA` starts one"
 NO_CONFIG = [
-    ("", "1:1: expected a mapping with the key 'steps', got an empty file"),
-    ("# nothing\n", "1:1: expected a mapping with the key 'steps', got an empty file"),
-    (
-        "---\n",
-        "2:1: expected a mapping with the key 'steps', got null: `kafeat config --for DATA` starts one",
-    ),
-    (
-        "- a\n",
-        "1:1: expected a mapping with the key 'steps', got a list of 1: `kafeat config --for DATA` starts one",
-    ),
-    (
-        "steps",
-        "1:1: expected a mapping with the key 'steps', got 'steps': `kafeat config --for DATA` starts one",
-    ),
+    ("", f"1:1: {MAPPING}an empty file"),
+    ("# nothing\n", f"1:1: {MAPPING}an empty file"),
+    ("---\n", f"2:1: {MAPPING}null{ADVICE}"),
+    ("- a\n", f"1:1: {MAPPING}a list of 1{ADVICE}"),
+    ("steps", f"1:1: {MAPPING}'steps'{ADVICE}"),
     ("#" * (1 << 20) + "\n", "1:1: expected a config of at most 1048576 bytes, got more"),
     (b"\xff", "1:1: expected text in UTF-8, got the byte 0xff: save the config so, if it is one"),
 ]

@@ -80,9 +80,8 @@ def test_the_first_of_two_equal_keys_counts():
     assert mistake.line("f") == "f:3:1: a: expected each key once, got it again (first in line 1)"
 
 
-BOMB = "a0: &a0 [x, x, x, x, x, x, x, x]\n" + "".join(
-    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 8)}]\n" for i in range(1, 20)
-)
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x]\n"
+BOMB += "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 8)}]\n" for i in range(1, 20))
 LADDER = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 200))
 WITH_RUNGS = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [x, *a{i - 1}]\n" for i in range(1, 200))
 

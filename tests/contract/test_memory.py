@@ -51,9 +51,7 @@ def files(folder: Path, content: dict[str, str]) -> Path:
         ({"memory.max": "no number", "memory.current": "2048", "memory.stat": ""}, 5120),
     ],
 )  # fmt: skip
-def test_what_is_free_is_told_by_the_system_and_the_container(
-    content: dict[str, str], kibibytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_free_is_told_by_the_system_and_the_container(content, kibibytes, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_PROCESSES", files(tmp_path / "proc", {"meminfo": MEMINFO}))
     monkeypatch.setattr(memory, "_CONTROL_GROUPS", files(tmp_path / "groups", content))
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)

@@ -34,14 +34,8 @@ def test_an_item_that_kills_its_workers_harms_no_other():
             (Engine(name), f"--engine: expected threads, processes or dask, got {name!r}")
             for name in ("nothing", "loky", "ray", "spark")
         ),
-        (
-            Engine("dask"),
-            "--engine dask: expected --scheduler with its address, such as tcp://host:8786, got none",
-        ),
-        (
-            Engine("processes", "tcp://x:1"),
-            "--scheduler: expected --engine dask with an address, got --engine processes",
-        ),
+        (Engine("dask"), "--engine dask: expected --scheduler with its address, such as tcp://host:8786,"),
+        (Engine("processes", "tcp://x:1"), "--scheduler: expected --engine dask with an address, got"),
     ],
 )
 def test_what_makes_no_sense_is_refused(engine, message):

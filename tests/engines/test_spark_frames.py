@@ -5,6 +5,7 @@ import doctest
 import re
 import sys
 from collections.abc import Iterator
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,11 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="module")
 def df(spark: SparkSession, rows: pa.Table):
     """Three partitions, in the order of the rows."""
+    text, number, whole = types.StringType(), types.DoubleType(), types.LongType()
+    kinds = {"z.z": number, "x": types.FloatType(), "y": whole, "day": types.DateType()}
     fields = [
-        types.StructField("id", types.StringType(), False, {"note": "kept"}),
-        types.StructField("z.z", types.DoubleType()),
-        types.StructField("x", types.FloatType()),
-        types.StructField("y", types.LongType()),
-        types.StructField("day", types.DateType()),
+        types.StructField("id", text, False, {"note": "kept"}),
+        *starmap(types.StructField, kinds.items()),
     ]
     values = list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
     return spark.createDataFrame(spark.sparkContext.parallelize(values, 3), types.StructType(fields))
@@ -124,9 +124,8 @@ def test_columns_of_arrays_and_without_names(spark):
     fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": WIDTH}]}, X)
     schema = "label int, v array<float>"
     df = spark.createDataFrame([(i, row.tolist()) for i, row in enumerate(X)], schema).coalesce(1)
-    assert (
-        collected(kafeat.spark.transform(df, fm, keep=["label"])).tobytes() == by_columns(fm, X, 90).tobytes()
-    )
+    done = collected(kafeat.spark.transform(df, fm, keep=["label"]))
+    assert done.tobytes() == by_columns(fm, X, 90).tobytes()
     with pytest.raises(DataError, match="expected 3 feature columns, got 2"):
         kafeat.spark.transform(df.drop("v").selectExpr("label", "label as other"), fm)
 
@@ -134,9 +133,7 @@ def test_columns_of_arrays_and_without_names(spark):
 def test_a_bad_value_is_named_by_partition_row_and_column(spark, df, by_name):
     spark.conf.set(BATCH_ROWS, 37)
     bad = df.selectExpr("if(id = 'row 799', null, x) as x", "y", "`z.z`")
-    message = (
-        r"DataError: <partition 1>: row 300 \(index 299\), column 'x': expected a finite number, got null"
-    )
+    message = r"DataError: <partition 1>: row 300 .*, column 'x': expected a finite number, got null"
     with pytest.raises(PythonException, match=message):
         kafeat.spark.transform(bad, by_name).collect()
 
@@ -144,16 +141,13 @@ def test_a_bad_value_is_named_by_partition_row_and_column(spark, df, by_name):
 def test_times_are_instants_of_any_zone_or_hours_as_they_are_written(spark):
     hours = [datetime.datetime(2024, 3, 1, 2, 30) + datetime.timedelta(hours=7 * i) for i in range(40)]
     names = {"at": "timestamp", "wall": "timestamp_ntz"}
-    steps = [
-        {"kind": "date_parts", "columns": ["at"], "parts": ["day", "hour"], "timezone": "Asia/Tokyo"},
-        {"kind": "date_parts", "columns": ["wall"], "parts": ["day", "hour"]},
-    ]
+    parts = {"kind": "date_parts", "parts": ["day", "hour"]}
+    steps = [{**parts, "columns": ["at"], "timezone": "Asia/Tokyo"}, {**parts, "columns": ["wall"]}]
     instants = [hour.replace(tzinfo=datetime.UTC) for hour in hours]
     table = pa.table({"at": pa.array(instants, pa.timestamp("us", "UTC")), "wall": hours})
     fm = kafeat.fit({"dtype": "float64", "steps": steps}, table)
-    made = spark.createDataFrame(
-        list(zip(instants, hours, strict=True)), ", ".join(f"{name} {kind}" for name, kind in names.items())
-    )
+    schema = ", ".join(f"{name} {kind}" for name, kind in names.items())
+    made = spark.createDataFrame(list(zip(instants, hours, strict=True)), schema)
     for zone in ("UTC", "America/New_York"):
         spark.conf.set("spark.sql.session.timeZone", zone)
         done = kafeat.spark.transform(made, fm, keep=["at"]).toArrow()
@@ -164,10 +158,8 @@ def test_times_are_instants_of_any_zone_or_hours_as_they_are_written(spark):
 
 
 # Features by their SQL, and columns that are none with what a message calls them.
-FEATURES = [
-    f"cast(id / 2 as {kind})"
-    for kind in ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal(9,2)")
-]
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal(9,2)")
+FEATURES = [f"cast(id / 2 as {kind})" for kind in NUMBERS]
 OTHERS = {
     "X'00'": "binary", "'a'": "string", "map('a', 1)": "null", "named_struct('a', 1)": "null",
     "interval '1' day": "null", "array(now())": r"list<element: timestamp\[us, tz=UTC\] not null>",
@@ -198,17 +190,9 @@ transform = kafeat.spark.transform
     ("call", "error", "message"),
     [
         (lambda df, fm: transform(df.drop("z.z"), fm), DataError, "expected the column 'z.z', got id, x"),
-        (
-            lambda df, fm: transform(df.withColumn("x", df.id), fm),
-            DataError,
-            "'x': expected numbers, got string",
-        ),
+        (lambda df, fm: transform(df.withColumn("x", df.id), fm), DataError, "'x': expected numbers, got"),
         (lambda df, fm: transform(df, fm, keep=["ids"]), DataError, r"keep: .* \(did you mean 'id'\?\)"),
-        (
-            lambda df, fm: transform(df, fm, dtype="float16"),
-            UsageError,
-            "expected one of float32, float64, got",
-        ),
+        (lambda df, fm: transform(df, fm, dtype="float16"), UsageError, "one of float32, float64, got"),
         (lambda df, fm: transform([1], fm), UsageError, "df: expected a Spark DataFrame, got list"),
     ],
 )

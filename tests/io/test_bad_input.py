@@ -78,21 +78,6 @@ def test_lowest_row_then_lowest_column():
         read(reader_of(np.column_stack(table.columns)), height=10)
 
 
-@pytest.mark.parametrize(
-    ("data", "error", "message"),
-    [
-        (np.ones(3), DataError, "expected two dimensions"),
-        (np.ones((2, 2), object), DataError, "got dtype object"),
-        ([[1, 2], [3]], DataError, "<array>: expected rows of one length, got lists of different lengths"),
-        ([["a"]], DataError, "expected an array of numbers, got dtype <U1"),
-        ({1, 2}, UsageError, "expected an array or a table, got set"),
-    ],
-)
-def test_memory(data, error, message):
-    with pytest.raises(error, match=message):
-        reader_of(data)
-
-
 def test_what_the_machine_refuses(tmp_path):
     for name in ("a.csv", "a.parquet", "a.npy"):
         with pytest.raises(SystemRefusedError, match=re.escape(f"{name}: No such file")):

@@ -31,10 +31,8 @@ def folder(tmp_path_factory):
     """A map, and the same rows in every format."""
     path = tmp_path_factory.mktemp("faults")
     table = pa.table({f"x{i}": X[:, i] for i in range(D)})
-    kafeat.fit(
-        {"chunk_rows": 1000, "steps": [{"kind": "fourier", "n_components": 64, "frequencies": "iid"}]},
-        table.slice(0, 500),
-    ).save(path / "m.joblib")
+    step = {"kind": "fourier", "n_components": 64, "frequencies": "iid"}
+    kafeat.fit({"chunk_rows": 1000, "steps": [step]}, table.slice(0, 500)).save(path / "m.joblib")
     (path / "fit.yaml").write_text(
         "steps: [{kind: fourier, n_components: 64, frequencies: iid, weights: uniform}]\n"
     )
@@ -137,9 +135,7 @@ def test_a_manifest_that_cannot_be_read_now_is_not_replaced(folder, tmp_path, mo
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
-def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
-    folder, tmp_path, monkeypatch, jobs
-):
+def test_the_first_error_in_row_order_surfaces_and_no_other_is_begun(folder, tmp_path, monkeypatch, jobs):
     from kafeat.runtime import run as running
 
     begun = []

@@ -25,9 +25,7 @@ def model(run, tmp_path, monkeypatch):
         y = x + 0.1 * rng.standard_normal(n)
         columns = {"x": x, "t": np.arange(n), "y": y, "c": np.where(y > 0.0, "p", "q")}
         pq.write_table(pa.table(columns), "in.parquet")
-        (tmp_path / "c.yaml").write_text(
-            "columns: {include: [x]}\nsteps:\n  - kind: standardize\n  - kind: ridge\n"
-        )
+        (tmp_path / "c.yaml").write_text("columns: {include: [x]}\nsteps: [standardize, ridge]\n")
         done = run("fit in.parquet m --config c.yaml --label", label, *options)
         return done.stderr
 

@@ -31,9 +31,7 @@ def sample(n: int, size: int | None, seed: int, cuts: list[int], largest: bool =
     cuts=st.lists(st.integers(1, 6000), max_size=30),
     largest=st.booleans(),
 )
-def test_any_chunking_gives_the_same_rows(
-    n: int, size: int | None, seed: int, cuts: list[int], largest: bool
-) -> None:
+def test_any_chunking_gives_the_same_rows(n, size, seed, cuts, largest):
     rows, X, label = sample(n, size, seed, cuts, largest)
     hashes = row_hashes(seed, 0, n)
     order = np.argsort(~hashes if largest else hashes)

@@ -59,9 +59,10 @@ def test_features_that_another_dtype_cannot_hold_are_refused(small):
         fm.transform(huge, out=np.empty((3000, 6), np.float16))
 
 
-@pytest.mark.parametrize(
-    "out", [np.empty((2999, 6), "f4"), np.empty((3000, 6), "i8"), np.zeros((3000, 6), "f4")]
-)
+WRONG = [np.empty((2999, 6), "f4"), *(np.zeros((3000, 6), kind) for kind in ("i8", "f4"))]
+
+
+@pytest.mark.parametrize("out", WRONG)
 def test_a_place_that_does_not_fit_is_refused(small, out):
     fm, X = small
     out.flags.writeable = out.dtype != "f4" or len(out) != 3000

@@ -4,14 +4,10 @@ import pytest
 
 from kafeat.model.predictor import PredictedLabels
 
+LOST = [("integer", [0, 10**20], "fit 64 bits"), ("text", ["a", "b\ud800"], "UTF-8")]
 
-@pytest.mark.parametrize(
-    ("kind", "classes", "error"),
-    [
-        ("integer", [0, 10**20], "fit 64 bits"),
-        ("text", ["a", "b\ud800"], "UTF-8"),
-    ],
-)
+
+@pytest.mark.parametrize(("kind", "classes", "error"), LOST)
 def test_classes_that_no_output_can_hold_are_refused(kind, classes, error):
     with pytest.raises(ValueError, match=error):
         PredictedLabels.from_plain({"names": ["y"], "type": kind, "classes": classes})

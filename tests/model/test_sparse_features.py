@@ -135,10 +135,10 @@ def test_a_value_that_is_refused_is_named(form, step):
 
 
 UNION = {"kind": "union", "maps": [{"steps": [BINS]}, {"steps": [{"kind": "standardize"}]}]}
-DENSE = [{"kind": "fourier", "n_components": 4}, {**PROJECTION, "matrix": "gaussian"}]
+GIVE_DENSE = [{"kind": "fourier", "n_components": 4}, {**PROJECTION, "matrix": "gaussian"}]
 
 
-@pytest.mark.parametrize("step", [*DENSE, {"kind": "standardize"}, UNION])
+@pytest.mark.parametrize("step", [*GIVE_DENSE, {"kind": "standardize"}, UNION])
 def test_maps_with_dense_features_are_refused(step):
     with pytest.raises(UsageError, match="sparse features: expected a last step that keeps zeros"):
         fit(step).transform_sparse(SPARSE)

@@ -177,9 +177,8 @@ def test_spectrum_is_the_signatures(kernel: str, w: float) -> None:
 )
 def test_default_periods(kernel: str, window: str, periods: tuple[float, float]) -> None:
     for n, period in zip((1, 4), periods, strict=True):
-        state = Homogeneous(kernel=kernel, order=n, window=window).fit(
-            Sample(np.ones((1, 1)), None, 1), np.random.default_rng(0)
-        )
+        step, sample = Homogeneous(kernel=kernel, order=n, window=window), Sample(np.ones((1, 1)), None, 1)
+        state = step.fit(sample, np.random.default_rng(0))
         assert 2 * np.pi / state["frequencies"][0] == pytest.approx(period, abs=0.5e-4)
 
 
@@ -237,9 +236,8 @@ def test_fitted_to_the_mean_is_best_on_pairs_of_entries(kernel: str, n: int) -> 
     X = load_digits().data[:200]
 
     def loss(window: str) -> float:
-        state = Homogeneous(kernel=kernel, order=n, window=window, criterion="mean").fit(
-            Sample(X, None, len(X)), np.random.default_rng(0)
-        )
+        step = Homogeneous(kernel=kernel, order=n, window=window, criterion="mean")
+        state = step.fit(Sample(X, None, len(X)), np.random.default_rng(0))
         total = 0.0
         for column in X.T:
             x = column[column > 0]

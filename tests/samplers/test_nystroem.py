@@ -250,10 +250,11 @@ def test_a_kernel_matrix_that_overflows_is_an_error() -> None:
         fit(X, kernel="polynomial", n_components=5)
 
 
+POLYNOMIAL = {"kernel": "polynomial", "coef0": 0.0, "degree": 2}
+
+
 @pytest.mark.parametrize("size", [1e-16, 1e16])
-@pytest.mark.parametrize(
-    "parameters", [{"kernel": "linear"}, {"kernel": "polynomial", "coef0": 0.0, "degree": 2}]
-)
+@pytest.mark.parametrize("parameters", [{"kernel": "linear"}, POLYNOMIAL])
 def test_kernels_beyond_float32_do_not_vanish(parameters: dict, size: float) -> None:
     # k is 1e±32 and 1e±64, the latter no number of float32; a feature is the root of it, which is one
     X = (rows(30, 4) * size).astype(np.float32)

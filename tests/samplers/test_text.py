@@ -240,11 +240,9 @@ def test_kernels_compose(table: pa.Table) -> None:
     np.testing.assert_allclose(chained.exact_kernel(texts), np.exp(-1.5 * distances), rtol=0, atol=1e-12)
     report = kafeat.evaluate(chained, texts, rows=rows, exact_rows=rows)
     assert report["mean_abs_error"] < 0.05  # 1/√D
-    maps = [
-        {"columns": ["review"], "steps": [config()["steps"][0], rbf]},
-        {"columns": ["b", "a"], "steps": ["standardize"], "weight": 0.5},
-        {"columns": ["shop"], "steps": [{"kind": "one_hot", "columns": ["shop"]}]},
-    ]
+    shop = {"columns": ["shop"], "steps": [{"kind": "one_hot", "columns": ["shop"]}]}
+    numbers = {"columns": ["b", "a"], "steps": ["standardize"], "weight": 0.5}
+    maps = [{"columns": ["review"], "steps": [config()["steps"][0], rbf]}, numbers, shop]
     shop = np.array(["north", "south"])[np.random.default_rng(4).integers(0, 2, rows)]
     table = table.append_column("shop", pa.array(shop))
     both = kafeat.fit({"dtype": "float64", "steps": [{"kind": "union", "maps": maps}]}, table)
@@ -280,11 +278,7 @@ def test_what_is_refused(table: pa.Table, tmp_path: Path) -> None:
     stamps = table.set_column(1, "review", pa.array(np.arange(ROWS), pa.timestamp("s")))
     title = config(("title",))["steps"]
     for steps, data, told in (
-        (
-            ["standardize", text],
-            table,
-            "standardize: expected plain numbers, got columns of text, which only text",
-        ),
+        (["standardize", text], table, "standardize: expected plain numbers, got columns of text"),
         ([*title, text], two, "text: expected to name every column of text that it sees, got others beside"),
         ([text, one_hot], table, "column 'review': expected one_hot or text to name it, got both"),
         (config(("reviews",))["steps"], table, r"expected the column 'reviews' \(did you mean 'review'\?\)"),

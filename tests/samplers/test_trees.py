@@ -148,9 +148,7 @@ def test_a_new_row_or_group_has_the_mean_of_all_ensembles_and_one_of_the_fit_its
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("max_leaves", [2, 32])
-def test_numpy_writes_the_bytes_of_the_compiled_loop(
-    dtype: str, order: str, max_leaves: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numpy_writes_the_bytes_of_the_compiled_loop(dtype, order, max_leaves, monkeypatch) -> None:
     X, y = table()
     step = Trees(**{**SMALL, "max_leaves": max_leaves}, n_components=5, min_leaf_rows=2)
     state = fit_trees(X, np.digitize(y, [-1.0, 1.0]), step, {3: 5}, np.random.default_rng(1))
@@ -174,9 +172,8 @@ def test_every_format_and_dtype_gives_the_same_leaves(tmp_path: Path) -> None:
     )
     steps = {"steps": [{"kind": "trees", **SMALL, "n_components": 4}]}
     fm = kafeat.fit(steps, tmp_path / "t.csv", "y")
-    assert fm.chain.steps[0].state["masks"].tobytes() == (
-        kafeat.fit(steps, tmp_path / "t.parquet", "y").chain.steps[0].state["masks"].tobytes()
-    )
+    other = kafeat.fit(steps, tmp_path / "t.parquet", "y").chain.steps[0].state["masks"]
+    assert fm.chain.steps[0].state["masks"].tobytes() == other.tobytes()
     Z = fm.transform(X)
     assert Z.tobytes() == fm.transform(X.astype(np.float32)).tobytes()
     for name in ("t.csv", "t.parquet"):
@@ -226,7 +223,7 @@ def test_few_groups_are_told() -> None:
     maps = [{"steps": [{"kind": "trees", **SMALL, "n_folds": 8, "n_components": 1, "group": "g"}]}]
     for steps in (maps[0]["steps"], [{"kind": "union", "maps": maps}]):
         with pytest.warns(
-            KafeatWarning, match=r"trees: expected about 75 rows in each of 8 folds, got from 0 "
+            KafeatWarning, match="trees: expected about 75 rows in each of 8 folds, got from 0 "
         ):
             kafeat.fit({"steps": steps}, X, X["x"].to_numpy() + rng.standard_normal(600))
 

@@ -29,16 +29,12 @@ CODED = ["workclass", "sex", "education"]
 def adult() -> pa.Table:
     rng = np.random.default_rng(0)
     workclass = np.array(["Private", "State-gov", "?", "Self-emp, inc"])[rng.integers(0, 4, ROWS)]
-    return pa.table(
-        {
-            "age": rng.integers(17, 90, ROWS),
-            "workclass": workclass,
-            "education": rng.integers(1, 17, ROWS).astype(np.int16),
-            "sex": pa.array(np.array(["Male", "Female"])[rng.integers(0, 2, ROWS)]).dictionary_encode(),
-            "gain": rng.exponential(size=ROWS),
-            "income": np.array(["<=50K", ">50K"])[rng.integers(0, 2, ROWS)],
-        }
-    )
+    education = rng.integers(1, 17, ROWS).astype(np.int16)
+    sex = pa.array(np.array(["Male", "Female"])[rng.integers(0, 2, ROWS)]).dictionary_encode()
+    income = np.array(["<=50K", ">50K"])[rng.integers(0, 2, ROWS)]
+    age, gain = rng.integers(17, 90, ROWS), rng.exponential(size=ROWS)
+    coded = {"workclass": workclass, "education": education, "sex": sex}
+    return pa.table({"age": age, **coded, "gain": gain, "income": income})
 
 
 @pytest.fixture
@@ -290,10 +286,8 @@ def test_a_category_of_rows_outside_of_the_sample_is_rare() -> None:
 
 
 def test_columns_by_pattern(adult: pa.Table) -> None:
-    by_name, by_pattern = (
-        kafeat.fit(config(columns=columns), adult, label="income")
-        for columns in (["workclass", "sex"], ["w*", "se?"])
-    )
+    columns = ["workclass", "sex"], ["w*", "se?"]
+    by_name, by_pattern = (kafeat.fit(config(columns=names), adult, label="income") for names in columns)
     assert by_pattern.columns == by_name.columns
     assert by_pattern.transform(adult).tobytes() == by_name.transform(adult).tobytes()
     with pytest.raises(DataError, match=r"one_hot: expected columns that match 'x\*', got none"):
@@ -378,9 +372,7 @@ def test_a_map_fitted_on_one_format_takes_every_other(name: str, tmp_path: Path)
     assert want.shape[1] == 1 + len(set(COLUMNS[name].to_pylist()))
 
 
-@pytest.mark.parametrize(
-    "dtype", [bool, np.int64, np.uint8, np.float32, np.float64, np.float16, ">f8", ">i4"]
-)
+@pytest.mark.parametrize("dtype", ["?", "i8", "u1", "f4", "f8", "f2", ">f8", ">i4"])
 def test_arrays_and_their_tables_have_the_same_categories(dtype: str, tmp_path: Path) -> None:
     X = np.array([[1, 0], [0, 1], [1, 1]], dtype=dtype)
     np.save(tmp_path / "x.npy", X)

@@ -60,10 +60,8 @@ def test_behind_an_exact_map_it_is_kernel_pca(digits: np.ndarray) -> None:
 
 def test_behind_an_approximate_map_it_comes_near_kernel_pca(digits: np.ndarray) -> None:
     X, gamma = digits[:200] / 16.0, 0.05
-    steps = [
-        {"kind": "fourier", "gamma": gamma, "n_components": 8192, "frequencies": "iid", "weights": "uniform"},
-        {"kind": "pca", "n_components": 3},
-    ]
+    fourier = {"kind": "fourier", "n_components": 8192, "frequencies": "iid", "weights": "uniform"}
+    steps = [{**fourier, "gamma": gamma}, {"kind": "pca", "n_components": 3}]
     fm = kafeat.fit({"dtype": "float64", "steps": steps}, X)
     Z = fm.transform(X)
     peer = KernelPCA(n_components=3, kernel="rbf", gamma=gamma).fit_transform(X)

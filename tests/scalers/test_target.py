@@ -199,10 +199,8 @@ def test_values_that_do_not_differ_all_get_the_mean() -> None:
     """The label repeats in every value: the variance between them is below that of chance."""
     X = np.column_stack([np.repeat(np.arange(50.0), 20), np.random.default_rng(0).normal(size=1000)])
     y = np.tile(np.r_[np.ones(10), -np.ones(10)], 50) + 5.0
-    state = Target(columns=("v",), n_folds=2).fit(
-        Sample(X, y + 0.5 * np.random.default_rng(1).random(1000), 1000, names=("v", "x")),
-        np.random.default_rng(0),
-    )
+    sample = Sample(X, y + 0.5 * np.random.default_rng(1).random(1000), 1000, names=("v", "x"))
+    state = Target(columns=("v",), n_folds=2).fit(sample, np.random.default_rng(0))
     tables = state["tables"]
     assert np.abs(tables).max() < 0.2
     every = np.arange(1000.0)[:, None]

@@ -99,9 +99,7 @@ def test_steps_have_the_names_of_their_kinds_or_given_ones() -> None:
     assert fm.fit(np.eye(6)).feature_map_.chain.steps[2].step.recipe()["degree"] == 3
 
 
-@pytest.mark.parametrize(
-    "name", ["nope", "projection__nope", "nope__n_components", "fourier__gamma", "projection__"]
-)
+@pytest.mark.parametrize("name", ["nope", "projection__nope", "nope__n", "fourier__gamma", "projection__"])
 def test_unknown_parameters_are_refused(name: str) -> None:
     fm = FeatureMap(PROJECTION)
     with pytest.raises(ValueError, match=f"Invalid parameter '{name}'"):
@@ -114,15 +112,9 @@ MISTAKES = [
     ({"steps": []}, "steps: expected a kind, a recipe"),
     ({"steps": "fuorier"}, "steps[0].kind: expected one of"),
     ({"steps": {"kind": "fourier", "gamma": -1.0}}, "steps[0].gamma: expected a number above 0"),
-    (
-        {"steps": [("seed", "pca")]},
-        "expected names that are not parameters and do not contain '__', got 'seed'",
-    ),
+    ({"steps": [("seed", "pca")]}, "that are not parameters and do not contain '__', got 'seed'"),
     ({"steps": [("a__b", "pca")]}, "do not contain '__', got 'a__b'"),
-    (
-        {"steps": "pca", "config": {"steps": ["pca"]}},
-        "config: expected it without steps, which the config sets",
-    ),
+    ({"steps": "pca", "config": {"steps": ["pca"]}}, "config: expected it without steps, which the config"),
     ({"seed": 1, "config": {"steps": ["pca"]}}, "config: expected it without seed, which the config sets"),
     ({"seed": -1}, "seed: expected a whole number"),
     ({"dtype": "float16"}, "dtype: expected one of"),
@@ -259,9 +251,8 @@ def test_a_batch_after_a_use_of_the_map_warns(digits: np.ndarray, recwarn: pytes
     first = fm.transform(digits[:100])
     pickle.loads(pickle.dumps(fm)).transform(digits)
     assert not recwarn.list
-    with pytest.warns(
-        KafeatWarning, match="partial_fit: expected all batches before the first use of the map"
-    ):
+    late = "partial_fit: expected all batches before the first use of the map"
+    with pytest.warns(KafeatWarning, match=late):
         fm.partial_fit(digits[200:])
     assert np.abs(fm.transform(digits[:100]) - first).max() > 0.1  # which a learner would not know
     with pytest.warns(KafeatWarning, match="partial_fit: expected all batches"):
@@ -324,10 +315,7 @@ def test_missing_values_are_placed(missing: object) -> None:
 TIMES = [datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2)]
 OTHERS = {
     "times with a zone": (TIMES, r"timestamp\[us, tz=UTC\]: name it in a date_parts step"),
-    "times": (
-        [time.replace(tzinfo=None) for time in TIMES],
-        r"timestamp\[us\]: name it in a date_parts step",
-    ),
+    "times": ([at.replace(tzinfo=None) for at in TIMES], r"timestamp\[us\]: name it in a date_parts step"),
     "dates": ([time.date() for time in TIMES], r"date32\[day\]: name it in a date_parts step"),
     "texts": (["x", "y"], "text: name it in a one_hot step"),
     "durations": ([TIMES[1] - TIMES[0]] * 2, r"duration\[us\]: convert it to numbers"),
@@ -506,17 +494,3 @@ def test_what_is_confused_with_a_config_or_a_model_is_named(tmp_path: Path) -> N
         kafeat.fit("steps:\n  - kind: standardize\n", X)
     with pytest.raises(kafeat.errors.UsageError, match="load: expected a path or URI, got dict"):
         kafeat.load({"steps": []})
-
-
-def test_a_transform_checks_no_config(digits: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which takes longer than a row."""
-    table = frame("pandas", digits)
-    fitted = [FeatureMap(PROJECTION).fit(digits), FeatureMap(PROJECTION).fit(table)]
-    expected = fitted[0].transform(digits[:1])
-
-    def fail(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr("kafeat.sklearn.map_estimator.load_config", fail)
-    np.testing.assert_array_equal(fitted[0].transform(digits[:1]), expected)
-    assert fitted[1].transform(table[:1]).shape == expected.shape

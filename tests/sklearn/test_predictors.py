@@ -15,12 +15,10 @@ from kafeat.sklearn import FeatureMap, FeatureMapClassifier, FeatureMapRegressor
 SMALL = {"kind": "fourier", "n_components": 32, "frequencies": "orthogonal", "weights": "uniform"}
 
 
-@parametrize_with_checks(
-    [
-        FeatureMapClassifier(["standardize", SMALL]),
-        FeatureMapRegressor(["standardize", SMALL, {"kind": "ridge", "penalty": 0.01}]),
-    ]
-)
+REGRESSOR = FeatureMapRegressor(["standardize", SMALL, {"kind": "ridge", "penalty": 0.01}])
+
+
+@parametrize_with_checks([FeatureMapClassifier(["standardize", SMALL]), REGRESSOR])
 @pytest.mark.usefixtures("one_limit")
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)

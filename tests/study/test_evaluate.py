@@ -80,9 +80,11 @@ def test_one_record_for_each_map_setting_and_seed(compared):
 def test_costs_count_everything_and_the_search_apart(compared):
     for record in compared["records"]:
         assert record["total_seconds_raw"] >= record["learn_seconds_raw"] > 0
-        assert record["total_seconds_map"] == pytest.approx(
-            record["fit_seconds"] + record["transform_seconds_map"] + record["learn_seconds_map"]
+        parts = (
+            record[f"{part}_seconds{of}"]
+            for part, of in (("fit", ""), ("transform", "_map"), ("learn", "_map"))
         )
+        assert record["total_seconds_map"] == pytest.approx(sum(parts))
         exact = record["kernel_seconds_exact"] + record["learn_seconds_exact"]
         assert record["total_seconds_exact"] == pytest.approx(exact)
         fit, same_rows = record["fit_seconds"], record["total_seconds_map_exact_rows"]
@@ -320,11 +322,12 @@ def test_the_answer_says_what_is_better_than_the_map():
         return answer(Report(records=[], summaries=summaries, recommendation=None, score_of_choice=None))
 
     # Two standard errors of the difference of accuracies near 0.9 on 1,000 rows are 2·√(2·0.09/1000) = 0.027.
-    assert said(0.9, 0.95, 0.89) == [
-        "m: accuracy 0.9000 ± 0.009 on 1,000 test rows, better than a constant (0.5000)",
+    best = "m: accuracy 0.9000 ± 0.009 on 1,000 test rows, better than a constant (0.5000)"
+    others = [
         "the raw columns (0.9500) are better, beyond noise",
         "gradient boosting (0.8900) is as good, within noise",
     ]
+    assert said(0.9, 0.95, 0.89) == [best, *others]
     assert said(0.9, 0.8, 0.95)[1:] == ["gradient boosting (0.9500) is better, beyond noise"]
     # of 100 rows, ten are within noise
     assert said(0.9, 0.95, 0.89, rows=100)[1:] == [
@@ -438,14 +441,8 @@ def test_what_the_features_lose_shows_on_the_rows_of_the_exact_machine(wave):
     ("sweep", "message"),
     [
         (["n_components=8,8"], "n_components: expected every value once, got 8, 8"),
-        (
-            ["n_components=8", "n_components=16"],
-            "n_components: expected a parameter to be swept once, got it twice",
-        ),
-        (
-            ["n_components=8", "steps[0].n_components=16"],
-            r"steps\[0\].n_components: expected a parameter to be swept once",
-        ),
+        (["n_components=8", "n_components=16"], "n_components: expected a parameter to be swept once,"),
+        (["n_components=8", "steps[0].n_components=16"], r"steps\[0\].n_components: expected a parameter to"),
         (["kind=nystroem"], "kind: expected a parameter, got the kind: give a --config for each kind"),
         (["gamma={validate: [0.1]}"], "expected numbers, true, false or words, got a list or a mapping"),
         (["steps[0].nope=1"], r"expected a parameter of steps\[0\] \(fourier\) of map 1, one of .*gamma"),
@@ -549,14 +546,10 @@ SUPERVISED = {"kind": "fourier", "n_components": 40, "frequencies": "supervised"
 VALIDATED = {"kind": "nystroem", "n_components": 40, "gamma": {"validate": ["0.3*median", "3*median"]}}
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [{"kind": "metric"}, {"kind": "nystroem", "n_components": 40}],
-        pytest.param([SUPERVISED], marks=pytest.mark.slow),
-        [VALIDATED],
-    ],
-)
+METRIC = [{"kind": "metric"}, {"kind": "nystroem", "n_components": 40}]
+
+
+@pytest.mark.parametrize("steps", [METRIC, pytest.param([SUPERVISED], marks=pytest.mark.slow), [VALIDATED]])
 def test_steps_that_learn_from_a_label_of_noise_gain_nothing_on_rows_held_out(steps):
     """They are fitted on the training rows alone: a fit that saw the test rows would score above chance."""
     rng = np.random.default_rng(0)
@@ -731,11 +724,7 @@ def test_probabilities_give_a_log_loss_and_kernel_logistic_regression_is_the_exa
     ("options", "error", "message"),
     [
         ({"scoring": "r2"}, DataError, "scoring: expected accuracy or .* for a label of classes, got r2"),
-        (
-            {"scoring": "log_loss"},
-            UsageError,
-            "scoring: expected --learner logistic with log_loss, got ridge",
-        ),
+        ({"scoring": "log_loss"}, UsageError, "expected --learner logistic with log_loss, got ridge"),
         ({"splits": 0}, UsageError, "splits: expected a whole number from 1 to 100, got 0"),
         ({"splits": 1_000_000}, UsageError, "splits: expected a whole number from 1 to 100, got 1000000"),
         ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),
@@ -807,10 +796,8 @@ def test_columns_of_a_map_in_a_union_are_no_raw_columns():
     shop = np.array(["a", "b"])[rng.integers(0, 2, 200)]
     table = pa.table({**{f"x{j}": x[:, j] for j in range(3)}, "shop": shop, "y": y})
     fill = ["missing_indicator", {"kind": "one_hot", "columns": ["shop"]}, "impute", "standardize"]
-    maps = [
-        {"steps": [*fill, {"kind": "nystroem", "n_components": 30}]},
-        {"columns": ["x*"], "steps": ["impute", {"kind": "nystroem", "n_components": 5}]},
-    ]
+    nystroem = [{"kind": "nystroem", "n_components": n} for n in (30, 5)]
+    maps = [{"steps": [*fill, nystroem[0]]}, {"columns": ["x*"], "steps": ["impute", nystroem[1]]}]
     found = kafeat.evaluate(data=table, label="y", config={"steps": [{"kind": "union", "maps": maps}]}, **FEW)
     # three numbers, an indicator of gaps and two shops
     assert found["columns_raw"] == 6

@@ -128,10 +128,10 @@ def test_a_tuning_is_plotted_over_columns(table, pyplot):
     assert list(free.plot().containers[0].lines[0].get_xdata()) == [row["columns"] for row in free.curve]
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "remedy"),
-    [("plot", "matplotlib", "'kafeat[evaluate]'"), ("to_pandas", "pandas", "pandas")],
-)
+NEEDED = [("plot", "matplotlib", "'kafeat[evaluate]'"), ("to_pandas", "pandas", "pandas")]
+
+
+@pytest.mark.parametrize(("name", "module", "remedy"), NEEDED)
 def test_without_a_library_the_remedy_is_named(found, monkeypatch, name, module, remedy):
     monkeypatch.setitem(sys.modules, module, None)
     # as before the first picture

@@ -55,10 +55,10 @@ def test_what_is_there_decides_and_not_the_suffix(tmp_path, table, stream, name)
         assert read(source).tobytes() == once.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("stream", "named"),
-    [(False, ()), (True, ()), pytest.param(True, ("--input-format", "arrow"), marks=pytest.mark.slow)],
-)
+NAMED = pytest.param(True, ("--input-format", "arrow"), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("stream", "named"), [(False, ()), (True, ()), NAMED])
 def test_arrow_on_stdin_need_not_be_named(tmp_path, table, fm, stream, named):
     fm.save(tmp_path / "m.joblib")
     pq.write_table(table, tmp_path / "x.parquet")

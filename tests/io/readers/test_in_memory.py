@@ -158,6 +158,7 @@ def test_a_row_of_structs_without_a_value_is_missing(fm):
         fm.transform(gaps)
 
 
+RAGGED = "expected rows of one length, got lists of different"
 REFUSED = {
     "a path": ("rows.csv", UsageError, "got str; kafeat.transform and kafeat.predict read files"),
     "bytes": (b"1", UsageError, "expected an array or a table, got bytes"),
@@ -166,21 +167,13 @@ REFUSED = {
     "a generator": ((x for x in X), UsageError, "expected an array or a table, got generator"),
     "a number": (3.0, UsageError, "expected an array or a table, got float"),
     "a tensor with a gradient": (NeedsGradient(), UsageError, "NumPy cannot read: Can't call numpy"),
-    "one dimension": (
-        pa.array([1.0]),
-        DataError,
-        r"expected two dimensions \(rows, features\), got shape \(1,\)",
-    ),
-    "ragged lists": (
-        pa.array([[1.0], [1.0, 2.0]]),
-        DataError,
-        "expected rows of one length, got lists of different",
-    ),
-    "a list that is null": (
-        pa.array([[1.0], None]),
-        DataError,
-        "expected rows of one length, got lists of different",
-    ),
+    "one dimension": (pa.array([1.0]), DataError, r"two dimensions \(rows, features\), got shape \(1,\)"),
+    "an array of one dimension": (np.ones(3), DataError, "expected two dimensions"),
+    "objects": (np.ones((2, 2), object), DataError, "got dtype object"),
+    "texts": ([["a"]], DataError, "expected an array of numbers, got dtype <U1"),
+    "ragged lists": (pa.array([[1.0], [1.0, 2.0]]), DataError, RAGGED),
+    "ragged rows": ([[1, 2], [3]], DataError, f"<array>: {RAGGED} lengths"),
+    "a list that is null": (pa.array([[1.0], None]), DataError, RAGGED),
     "a column that is no number": (pa.table({"c0": [{"a": 1}]}), DataError, "c0"),
 }
 

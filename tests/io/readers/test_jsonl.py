@@ -115,10 +115,7 @@ def test_the_fields_are_those_of_the_same_csv(tmp_path):
     ]
     (tmp_path / "x.csv").write_bytes(as_csv(rows, list(rows[0])))
     (tmp_path / "x.jsonl").write_bytes(as_lines(rows))
-    with (
-        open_reader(tmp_path / "x.csv") as one,
-        open_reader(tmp_path / "x.jsonl") as other,
-    ):
+    with open_reader(tmp_path / "x.csv") as one, open_reader(tmp_path / "x.jsonl") as other:
         assert one.fields == other.fields
         assert [field.code for field in one.fields] == [field.code for field in other.fields]
 
@@ -302,9 +299,10 @@ def test_a_value_of_another_type_than_the_first_rows(tmp_path, monkeypatch):
         transform_file(fm, tmp_path / "x.jsonl", tmp_path / "out.parquet", keep=["flag"])
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"), [([1, 2, 1], "i"), ([0.5, 2, 1], "f"), (["a", "1", "a"], "O"), ([True, False], "b")]
-)
+COLUMNS = [([1, 2, 1], "i"), ([0.5, 2, 1], "f"), (["a", "1", "a"], "O"), ([True, False], "b")]
+
+
+@pytest.mark.parametrize(("values", "kind"), COLUMNS)
 def test_labels_have_the_types_of_json(tmp_path, values, kind):
     (tmp_path / "x.jsonl").write_bytes(as_lines([{"y": value} for value in values]))
     with open_reader(tmp_path / "x.jsonl") as source:

@@ -63,9 +63,10 @@ MAPS = [f'{{"map": {deep}' for deep in (DEEP, "[" * 900 + "]" * 900 + "}")]
 INDEXES = [DEEP, *(f"{index}}}" for index in ("5", "null", '"x"', '{"x": 1}', '[["x"], 1, null]'))]
 
 
-@pytest.mark.parametrize(
-    "notes", [DEEP, "[1]", "no JSON", *MAPS, *(f'{{"index_columns": {index}' for index in INDEXES)]
-)
+NOTES = [DEEP, "[1]", "no JSON", *MAPS, *(f'{{"index_columns": {index}' for index in INDEXES)]
+
+
+@pytest.mark.parametrize("notes", NOTES)
 @pytest.mark.parametrize("key", ["pandas", "kafeat"])
 def test_notes_of_others_may_be_anything(tmp_path, key, notes):
     table = pa.table({"x": [1.0, 2.0]}).replace_schema_metadata({key: notes})
@@ -87,9 +88,10 @@ def test_a_map_that_has_it_finds_it(tmp_path, shuffled):
     assert fm.transform(shuffled).shape == (40, 2)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("x,,y\n1,2,3\n", ("x", "", "y")), (",,y\n1,2,3\n", None), ("\n1\n", None)]
-)
+HEADERS = [("x,,y\n1,2,3\n", ("x", "", "y")), (",,y\n1,2,3\n", None), ("\n1\n", None)]
+
+
+@pytest.mark.parametrize(("text", "expected"), HEADERS)
 def test_other_columns_without_names_stay(tmp_path, text, expected):
     (tmp_path / "f.csv").write_text(text)
     with InputOptions().open(parse_location(tmp_path / "f.csv")) as source:

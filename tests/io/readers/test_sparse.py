@@ -101,10 +101,8 @@ def test_a_broken_line_is_the_only_one(files):
 
 
 def test_every_index_of_a_line_has_a_bound():
-    broken = parsed(b"1 1:2 2147483647:1\n1 1:2 2147483648:1\n").entries.broken
-    assert {row: problem for row, (problem, _) in broken.items()} == {
-        1: "expected an index from 1 to 2,147,483,647, got 2147483648"
-    }
+    ((row, (problem, _)),) = parsed(b"1 1:2 2147483647:1\n1 1:2 2147483648:1\n").entries.broken.items()
+    assert (row, problem) == (1, "expected an index from 1 to 2,147,483,647, got 2147483648")
 
 
 def test_the_last_line_may_have_no_newline(tmp_path):
@@ -180,9 +178,7 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
     (tmp_path / "i.svm").write_text("1 1:1\n" * 300_000 + "0.5 2:1\n")
     with (
         open_reader(tmp_path / "i.svm") as source,
-        pytest.raises(
-            DataError, match=r"row 300001 \(index 300000\), column 'label': expected a whole number as"
-        ),
+        pytest.raises(DataError, match=r"row 300001 .*, column 'label': expected a whole number as"),
     ):
         for chunk in source.chunks(kafeat.io.columns.columns.Columns((), True, None), ["label"], 8192):
             assert chunk.passthrough.num_rows
@@ -308,10 +304,8 @@ def test_memory_is_that_of_tiles_and_not_of_chunks(tmp_path):
 
 def test_refusals(tmp_path):
     (tmp_path / "x.svm").write_text("1\n2\n")
-    with (
-        open_reader(tmp_path / "x.svm") as source,
-        pytest.raises(DataError, match="expected at least one index:value, got labels only"),
-    ):
+    told = "expected at least one index:value, got labels only"
+    with open_reader(tmp_path / "x.svm") as source, pytest.raises(DataError, match=told):
         read(source)
     told = "expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npz: it cannot"
     with pytest.raises(UsageError, match=told):

@@ -138,61 +138,30 @@ def test_wide_kept_text_makes_row_groups_lower(tmp_path):
 
 @pytest.mark.parametrize(("name", "options"), KINDS)
 def test_a_failure_leaves_nothing(tmp_path, name, options):
-    with (
-        pytest.raises(RuntimeError, match="stop"),
-        open_writer(
-            tmp_path / name,
-            format_of(parse_location(name)).name,
-            names=NAMES,
-            dtype=np.dtype("f4"),
-            **options,
-        ) as sink,
-    ):
+    options = {**options, "names": NAMES, "dtype": np.dtype("f4")}
+    opened = open_writer(tmp_path / name, format_of(parse_location(name)).name, **options)
+    with pytest.raises(RuntimeError, match="stop"), opened as sink:
         sink.write(np.zeros((5, 3), "f4"), None)
         raise RuntimeError("stop")
     assert os.listdir(tmp_path) == []
 
 
+def beside(name, kind):
+    return {"passthrough_schema": pa.schema([(name, kind)])}
+
+
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        (
-            "out.npy",
-            {"passthrough_schema": pa.schema([("id", pa.string())])},
-            "expected no passthrough columns in NPY, got id",
-        ),
+        ("out.npy", beside("id", pa.string()), "no passthrough columns in NPY, got id"),
         ("out.npy", {"compression": "zstd"}, "expected no compression for NPY, got 'zstd'"),
         ("out.csv", {"layout": "list"}, "expected the columns layout for CSV, got list"),
-        (
-            "out.csv",
-            {"compression": "lz4"},
-            "expected a compression of none, gzip or zstd for CSV, got 'lz4'",
-        ),
-        (
-            "out.csv",
-            {"passthrough_schema": pa.schema([("l", pa.list_(pa.int8()))])},
-            "expected a passthrough column that CSV can hold",
-        ),
-        (
-            "out.parquet",
-            {"compression": "brotli"},
-            "expected a compression of none, snappy, lz4, zstd or gzip for Parquet",
-        ),
-        (
-            "out.parquet",
-            {"passthrough_schema": pa.schema([("f1", pa.string())])},
-            "other names than the features, got f1",
-        ),
-        (
-            "out.arrow",
-            {"compression": "snappy"},
-            "expected a compression of none, lz4 or zstd for Arrow, got 'snappy'",
-        ),
-        (
-            "out.jsonl",
-            {"passthrough_schema": pa.schema([("b", pa.binary())])},
-            "expected a passthrough column that JSON lines can hold, got binary",
-        ),
+        ("out.csv", {"compression": "lz4"}, "a compression of none, gzip or zstd for CSV, got 'lz4'"),
+        ("out.csv", beside("l", pa.list_(pa.int8())), "expected a passthrough column that CSV can hold"),
+        ("out.parquet", {"compression": "brotli"}, "none, snappy, lz4, zstd or gzip for Parquet"),
+        ("out.parquet", beside("f1", pa.string()), "other names than the features, got f1"),
+        ("out.arrow", {"compression": "snappy"}, "none, lz4 or zstd for Arrow, got 'snappy'"),
+        ("out.jsonl", beside("b", pa.binary()), "column that JSON lines can hold, got binary"),
     ],
 )
 def test_refusals(tmp_path, name, options, message):
@@ -237,9 +206,7 @@ def test_stdout_and_broken_pipes():
     child.stderr.close()
     assert child.wait() == 3
     with (
-        pytest.raises(
-            UsageError, match="expected CSV, Arrow, JSON lines or LIBSVM on standard output, got npy"
-        ),
+        pytest.raises(UsageError, match="CSV, Arrow, JSON lines or LIBSVM on standard output, got npy"),
         open_writer("-", "npy", names=NAMES, dtype=np.dtype("f4")),
     ):
         pass

@@ -104,14 +104,11 @@ OTHERS = "text or to one column for each value"
     ],
     ids=lambda one: one[:12] if isinstance(one, str) else "",
 )
-def test_nested_columns_views_and_runs_are_refused_before_anything_is_written(
-    kept, column, ending, kind, target
-):
-    with pytest.raises(
-        DataError,
-        match=rf"i.arrow: column 'k': expected a passthrough column of plain values, got {kind}.*; cast it first, "
-        rf"to {target}, or leave it out of --keep$",
-    ) as refused:
+def test_nested_columns_views_and_runs_are_refused_at_once(kept, column, ending, kind, target):
+    told = (
+        f"i.arrow: column 'k': expected a passthrough column of plain values, got {kind}.*; cast it first, "
+    )
+    with pytest.raises(DataError, match=rf"{told}to {target}, or leave it out of --keep$") as refused:
         kept(column, ending)
     assert refused.value.exit_code == 3
 
@@ -167,28 +164,16 @@ BIG_DATE = pa.array([0, 2**31 - 1], pa.int32()).cast(pa.date32())
 @pytest.mark.parametrize(
     ("column", "ending", "message"),
     [
-        (
-            stamps([0, 2**62], "s"),
-            "jsonl",
-            r"timestamp\[s\] that JSON lines can hold, got 4611686018427387904",
-        ),
+        (stamps([0, 2**62], "s"), "jsonl", r"timestamp\[s\] that JSON lines .*, got 4611686018427387904"),
         (stamps([0, -(2**62)], "s"), "csv", r"timestamp\[s\] that CSV can hold, got -4611686018427387904"),
-        (
-            stamps([0, 2**62], "s"),
-            "parquet",
-            r"timestamp\[s\] that Parquet can hold, got 4611686018427387904",
-        ),
+        (stamps([0, 2**62], "s"), "parquet", r"timestamp\[s\] that Parquet .*, got 4611686018427387904"),
         (
             stamps([0, 2**55], "s").dictionary_encode(),
             "jsonl",
             r"timestamp\[s\] that JSON lines can hold, got 36028797018963968",
         ),
         (BIG_DATE, "csv", r"date32\[day\] that CSV can hold, got 2147483647"),
-        (
-            pa.array([0, 86_400_000 * 2**31]).cast(pa.date64()),
-            "parquet",
-            r"date64\[ms\] that Parquet can hold",
-        ),
+        (pa.array([0, 86_400_000 * 2**31]).cast(pa.date64()), "parquet", r"date64\[ms\] that Parquet"),
     ],
 )
 def test_dates_and_times_beyond_a_format(kept, column, ending, message):

@@ -38,9 +38,8 @@ def test_the_functions_write_the_bytes_of_the_commands(folder, tmp_path, run):
         run(name, "--model", model, source, tmp_path / "c.csv", *options)
         assert out.read_bytes() == (tmp_path / "c.csv").read_bytes()
         assert (written.path, written.rows) == (str(out), 300)
-        assert (written.columns, written.content) == {"transform": (16, "features")}.get(
-            name, (1, "predictions")
-        )
+        told = (16, "features") if name == "transform" else (1, "predictions")
+        assert (written.columns, written.content) == told
 
 
 def test_a_map_in_memory_and_its_file_write_the_same(folder, tmp_path):

@@ -80,9 +80,7 @@ def test_a_file_of_somebody_that_the_manifest_names_stays(sha256, resume, go):
     assert Path("rejects/precious.txt.csv").read_bytes() == b"precious"
 
 
-@pytest.mark.parametrize(
-    "name", ["../precious.txt", "sub/../../precious.txt", "{here}/precious.txt", "./precious.txt"]
-)
+@pytest.mark.parametrize("name", ["../precious.txt", "sub/../../precious.txt", "{here}/precious.txt"])
 @pytest.mark.parametrize("resume", [True, False])
 def test_a_name_that_leads_out_of_the_folder_removes_nothing(name, resume, go):
     Path("precious.txt").write_bytes(b"precious")

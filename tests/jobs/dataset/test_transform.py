@@ -404,12 +404,10 @@ def test_the_command_says_what_was_removed_and_what_is_strange(in_process, model
         os.unlink(f"{data}/p{i}.parquet")
     Path(out, "one.txt").touch()
     words = ["transform", "--model", model, data, out, "--resume", "--log-format", "json"]
+    gone = "p0.parquet, p1.parquet, p2.parquet, …"
     told = [json.loads(line) for line in in_process(*words).stderr.splitlines()]
     assert [(line["level"], line["message"]) for line in told if line["level"] != "info"] == [
-        (
-            "warning",
-            f"{out}: 4 files were removed, as their inputs are gone: p0.parquet, p1.parquet, p2.parquet, …",
-        ),
+        ("warning", f"{out}: 4 files were removed, as their inputs are gone: {gone}"),
         ("warning", f"{out}: 1 file is not a part, but is read with them: one.txt"),
     ]
 
@@ -417,10 +415,10 @@ def test_the_command_says_what_was_removed_and_what_is_strange(in_process, model
 SLOWLY = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGTERM, pytest.param(signal.SIGINT, marks=SLOWLY), pytest.param(signal.SIGKILL, marks=SLOWLY)],
-)
+SOME = [signal.SIGTERM, *(pytest.param(one, marks=SLOWLY) for one in (signal.SIGINT, signal.SIGKILL))]
+
+
+@pytest.mark.parametrize("number", SOME)
 def test_a_run_that_is_ended_goes_on_where_it_was(number, model, tmp_path):
     data = tmp_path / "many"
     data.mkdir()

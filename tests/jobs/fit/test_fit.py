@@ -39,14 +39,8 @@ def said(in_process):
             "(columns.exclude)?\n",
         ),
         ("a,target\n1,2\n2,3\n", ("--quiet",), ""),
-        (
-            ",a,label\n0,1,2\n1,2,3\n", (),
-            "",  # the line of the features tells the names of rows
-        ),
-        (
-            "3,1,label\n1,2,0\n2,3,0\n", (),
-            "",  # one name is none
-        ),
+        (",a,label\n0,1,2\n1,2,3\n", (), ""),  # the line of the features tells the names of rows
+        ("3,1,label\n1,2,0\n2,3,0\n", (), ""),  # one name is none
         ("1,2\n1,2\n2,3\n", ("--no-header",), ""),
     ],
 )  # fmt: skip
@@ -95,10 +89,8 @@ def test_a_feature_whose_name_is_that_of_none(said, tmp_path, name):
     config = "steps: [{kind: minmax}]\n"
     text = f"a,{name}\n1,2\n2,3\n"
     _, errors = said(tmp_path, text, config=config)
-    assert (
-        f"note: x.csv: {name!r} is taken for a feature: is it the label (--label), or no feature (columns.exclude)?\n"
-        in errors
-    )
+    advice = "is it the label (--label), or no feature (columns.exclude)?\n"
+    assert f"note: x.csv: {name!r} is taken for a feature: {advice}" in errors
     for more in (("--label", name), ("-q",)):
         assert "taken for a feature" not in said(tmp_path, text, *more, config=config)[1]
     meant = f"columns: {{include: [a, {name}]}}\n{config}"

@@ -28,19 +28,12 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 def test_long_labels_take_little_memory(folder):
     source, model = str(folder / "in.parquet"), str(folder / "m.joblib")
-    label = ["--label", "y", "--split", "split"]
+    label, short = ["--label", "y", "--split", "split"], ["--columns", "16", "--trials", "2", "-q"]
     peaks = [
         peak(KAFEAT, "fit", "--config", str(folder / "ridge.yaml"), source, model, *label),
         peak(KAFEAT, "evaluate", "--model", model, source, "--all-rows", "-q"),
         peak(KAFEAT, "fit", "--config", str(folder / "coded.yaml"), source, str(folder / "c.joblib")),
-        peak(
-            KAFEAT,
-            "tune",
-            source,
-            str(folder / "best.yaml"),
-            *label,
-            *["--columns", "16", "--trials", "2", "-q"],
-        ),
+        peak(KAFEAT, "tune", source, str(folder / "best.yaml"), *label, *short),
     ]
     # All rows as plain text are 600 MB, and in an array of fixed width 2.4 GB; the command alone takes some 130.
     assert max(peaks) < 300, peaks

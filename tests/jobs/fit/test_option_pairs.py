@@ -61,10 +61,10 @@ COMMANDS = [OPTIONS, *(pytest.param(pair, marks=pytest.mark.slow) for pair in PA
 KINDS = {"numbers": ("ridge", NUMBERS), "ridge": ("ridge", CLASSES), "logistic": ("logistic", CLASSES)}
 
 
-@pytest.mark.parametrize(
-    ("predictor", "options"),
-    [(one, some) for one in KINDS for some in SETS if one != "numbers" or "class_weight" not in some],
-)
+FITS = [(one, some) for one in KINDS for some in SETS if one != "numbers" or "class_weight" not in some]
+
+
+@pytest.mark.parametrize(("predictor", "options"), FITS)
 def test_a_fit_is_that_of_scikit_learn_on_repeated_and_removed_rows(predictor, options):
     kind, label = KINDS[predictor]
     data, rows = with_options(label, options)

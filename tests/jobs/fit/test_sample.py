@@ -94,10 +94,7 @@ _OF_LABELS = {"steps": [{"kind": "fourier", "gamma": {"validate": [0.1, 1.0]}, "
         (np.array([None] * 60, dtype=object), r"row 1 \(index 0\): expected numbers or text, got None"),
         (np.array(["a", " "] * 30), r"row 2 \(index 1\): expected a value, got ' '"),
         (np.ones(60) * 1j, "expected numbers or text, got an array of complex128"),
-        (
-            np.full(60, "2020-01-01", dtype="M8[D]"),
-            r"expected numbers or text, got an array of datetime64\[D\]",
-        ),
+        (np.full(60, "2020-01-01", dtype="M8[D]"), r"expected numbers or text, got an array of datetime64"),
     ],
 )
 def test_an_array_of_labels_is_checked_as_a_column_is(label, message):

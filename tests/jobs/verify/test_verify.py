@@ -18,9 +18,8 @@ X = RNG.normal(size=(N, D))
 
 @pytest.fixture
 def model(tmp_path):
-    fm = kafeat.fit(
-        {"chunk_rows": CHUNK, "steps": [{"kind": "fourier", "n_components": 6, "frequencies": "iid"}]}, X
-    )
+    step = {"kind": "fourier", "n_components": 6, "frequencies": "iid"}
+    fm = kafeat.fit({"chunk_rows": CHUNK, "steps": [step]}, X)
     fm.save(tmp_path / "m.joblib")
     return str(tmp_path / "m.joblib")
 
@@ -84,10 +83,7 @@ def test_the_first_and_the_last_rows_are_always_made_again(model, source, tmp_pa
         (lambda Z: Z[:, ::-1], r"row 1 \(index 0\)"),
         (lambda Z: Z[:, 1:], "expected 6 columns of features, got 5 columns"),
         (lambda Z: np.where(np.arange(N)[:, None] == N - 1, np.float32(0), Z), r"row 1500 \(index 1499\)"),
-        (
-            lambda Z: np.where(np.arange(N)[:, None] == 7, np.float32(np.nan), Z),
-            r"row 8 \(index 7\).*got nan",
-        ),
+        (lambda Z: np.where(np.arange(N)[:, None] == 7, np.float32(np.nan), Z), r"row 8 .*got nan"),
     ],
 )
 def test_a_wrong_output_is_told(model, source, tmp_path, change, message, jobs):

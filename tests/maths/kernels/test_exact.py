@@ -20,9 +20,8 @@ from kafeat.maths.kernels.histograms import (
 )
 from kafeat.maths.kernels.matern import MaternKernel, matern_profile
 
-P = KernelParameters(
-    gamma=0.3, degree=3, coef0=0.7, nu=1.5, alpha=0.8, skewedness=0.4, coefficients=(0.5, 0.0, 2.0, 0.1)
-)
+POWERS = {"coefficients": (0.5, 0.0, 2.0, 0.1)}
+P = KernelParameters(gamma=0.3, degree=3, coef0=0.7, nu=1.5, alpha=0.8, skewedness=0.4, **POWERS)
 EPS = np.finfo(float).eps
 
 FORMULAS: dict[str, Callable] = {

@@ -79,9 +79,6 @@ def test_pictures_of_the_page_before_are_removed_and_nothing_else(digits_table, 
 
 def test_a_folder_made_for_nothing_is_removed(tmp_path):
     with pytest.raises(KafeatError, match="none.csv: No such file"):
-        kafeat.evaluate(
-            data=str(tmp_path / "none.csv"),
-            config={"steps": [{"kind": "nystroem"}]},
-            report=str(tmp_path / "report"),
-        )
+        none, config = str(tmp_path / "none.csv"), {"steps": [{"kind": "nystroem"}]}
+        kafeat.evaluate(data=none, config=config, report=str(tmp_path / "report"))
     assert not (tmp_path / "report").exists()

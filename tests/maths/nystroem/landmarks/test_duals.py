@@ -54,9 +54,10 @@ def test_rows_without_a_dual_are_drawn_where_others_run_out() -> None:
         assert len(np.unique(select(view, 90, rng), axis=0)) == 90
 
 
-@pytest.mark.parametrize(
-    "label", [np.arange(120) % 3, np.array(["x", "y", "z"] * 40, dtype=object), np.linspace(0, 1, 120)]
-)
+TEXTS = np.array(["x", "y", "z"] * 40, dtype=object)
+
+
+@pytest.mark.parametrize("label", [np.arange(120) % 3, TEXTS, np.linspace(0, 1, 120)])
 def test_classes_and_quantities(label: np.ndarray) -> None:
     view = rbf_view(features(), 0.1, label)
     assert len(set(dual_weighted(view, 30, np.random.default_rng(0)).tolist())) == 30

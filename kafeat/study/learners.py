@@ -57,6 +57,12 @@ class Truth:
         """Return predictions of these rows beside what is known of them."""
         return Tested(predicted, self.labels[rows], None if self.groups is None else self.groups[rows])
 
+    def predicted(self, model: Predict, inputs: Inputs, rows: Mask) -> Tested:
+        """Return what a model predicts of these rows, beside what is known of them."""
+        parts = [(numbers, model(Z.astype(np.float64))) for numbers, Z in inputs.blocks(rows)]
+        numbers, predicted = zip(*parts, strict=True)
+        return self.tested(np.concatenate(numbers), np.concatenate(predicted))
+
     def answers(self, rows: Array) -> Array:
         """Return the class numbers (r,) of these rows, or their scaled numbers, of the first label."""
         labels = self.labels[rows]
@@ -108,14 +114,7 @@ class Split:
 
     def validation_rows(self, part: int) -> Mask:
         """Return true for one of so many parts of the training rows: random rows, or by their keys."""
-        train = np.flatnonzero(self.train)
-        rows = np.zeros(len(self.test), dtype=bool)
-        if self.keys is None:
-            rows[self.some(self.train, len(train) // part)] = True
-        else:
-            rng = np.random.default_rng(self.seed or 0)
-            rows[train[self.keys.select(train).last(len(train) // part, rng)]] = True
-        return rows
+        return _last(self.train, int(self.train.sum()) // part, self.hashes, self.keys, self.seed or 0)
 
 
 def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = None) -> Split:
@@ -127,12 +126,18 @@ def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = No
     hashes = row_hashes(seed, 0, n)
     if test is not None:
         return Split(test, hashes, keys=keys)
-    if keys is not None:
-        held = keys.last(max(2, int(_TEST_SHARE * n)), np.random.default_rng(seed))
-        return Split(held, hashes, seed, keys)
-    held = np.zeros(n, dtype=bool)
-    held[np.argsort(hashes)[n - max(2, int(_TEST_SHARE * n)) :]] = True
-    return Split(held, hashes, seed)
+    held = _last(np.ones(n, dtype=bool), max(2, int(_TEST_SHARE * n)), hashes, keys, seed)
+    return Split(held, hashes, seed, keys)
+
+
+def _last(of: Mask, count: int, hashes: Hashes, keys: RowKeys | None, seed: int) -> Mask:
+    """Return true for `count` of these rows, those with the largest hashes, or for about as many by their keys."""
+    rows, last = np.flatnonzero(of), np.zeros(len(of), dtype=bool)
+    if keys is None:
+        last[rows[np.argsort(hashes[rows])[-count:]]] = True
+    else:
+        last[rows] = keys.select(rows).last(count, np.random.default_rng(seed))
+    return last
 
 
 # Entries beyond this many standard deviations are clipped, so that predictions stay finite.
@@ -309,15 +314,6 @@ class Ridge(Learner):
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
         return KernelRidge(K, truth.task.targets(truth.labels[rows]), truth.folds.select(rows), self._jobs)
-
-
-def predictions(model: Predict, inputs: Inputs, rows: Mask) -> tuple[Array, Floats]:
-    """Return the numbers of the rows (n,) and what the model predicts of them (n, k)."""
-    numbers, predicted = [], []
-    for of_block, Z in inputs.blocks(rows):
-        numbers.append(of_block)
-        predicted.append(model(Z.astype(np.float64)))
-    return np.concatenate(numbers), np.concatenate(predicted)
 
 
 def equivalent_learner(learner: str, kind: Kind, penalty: float) -> str | None:

@@ -23,7 +23,6 @@ from kafeat.study.learners import (
     Tested,
     Training,
     Truth,
-    predictions,
 )
 from kafeat.study.records import Entries
 from kafeat.study.request import LEARNERS, EvaluationRequest
@@ -199,7 +198,7 @@ class Machines:
     def _tested(self, inputs: Inputs, train: Mask, test: Mask) -> Tested:
         """Learn from some rows; return what is predicted of others, and their labels."""
         model = self._learner.linear(inputs, train, self.truth, self._penalty)
-        return self.truth.tested(*predictions(model, inputs, test))
+        return self.truth.predicted(model, inputs, test)
 
     def _learned(self, inputs: TimedInputs, itemsize: int, train_rows: Mask) -> Learned:
         """Learn from these rows."""
@@ -234,10 +233,9 @@ class Machines:
         """Return the scores, the predictions and labels of the test rows, and the seconds to predict, reading apart."""
         some = np.zeros(len(train), dtype=bool)
         some[self._split.some(train, _MOST_TRAINING)] = True
-        predict = partial(predictions, model, inputs, self._split.test)
-        (rows, predicted), predicting = timed(predict, lambda: inputs.reading)
-        seen, answers = predictions(model, inputs, some)
-        tested, known = self.truth.tested(rows, predicted), self.truth.tested(seen, answers)
+        predict = partial(self.truth.predicted, model, inputs, self._split.test)
+        tested, predicting = timed(predict, lambda: inputs.reading)
+        known = self.truth.predicted(model, inputs, some)
         return scoring.every(tested, known), tested, predicting
 
     def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: InputRows) -> Learned:
@@ -246,14 +244,13 @@ class Machines:
         key = sha256(np.ascontiguousarray(K).data).digest()
         if key not in self._exact:
             trained = train(lambda: self._learner.on_kernel(K, rows, self.truth), self._penalty, lambda: 0.0)
-            test_rows, predicted, predicting = self._predicted(subject, trained.model, X)
-            tested = self.truth.tested(test_rows, predicted)
+            tested, predicting = self._predicted(subject, trained.model, X)
             scores = self.scoring.every(tested, self.truth.tested(rows, trained.model(K)))
             self._exact[key] = Learned(trained, scores, tested, seconds, predicting, K.nbytes)
         return self._exact[key]
 
-    def _predicted(self, subject: EvaluatedMap, model: Predict, X: InputRows) -> tuple[Array, Floats, float]:
-        """Return the numbers of some test rows, what the model with the kernel of rows X predicts, and the seconds."""
+    def _predicted(self, subject: EvaluatedMap, model: Predict, X: InputRows) -> tuple[Tested, float]:
+        """Return what the model with the kernel of rows X predicts of some test rows, and the seconds of all."""
         most = self._exact_rows
         rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))
 
@@ -263,4 +260,6 @@ class Machines:
 
         # Each row costs the same, so the seconds of a part of the test rows tell those of all.
         predicted, seconds = timed(predict)
-        return rows, np.concatenate(predicted), seconds * int(self._split.test.sum()) / len(rows)
+        return self.truth.tested(rows, np.concatenate(predicted)), seconds * int(
+            self._split.test.sum()
+        ) / len(rows)

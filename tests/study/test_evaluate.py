@@ -12,9 +12,6 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import kafeat
-import kafeat.maths.ridge
-import kafeat.study.machines
-import kafeat.study.measure
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.maths.scoring import scores_of
 from kafeat.study.candidates import list_candidates

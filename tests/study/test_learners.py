@@ -8,7 +8,7 @@ from kafeat.errors import UsageError
 from kafeat.jobs.fit.search import learn_ridge
 from kafeat.maths.scoring import score_for
 from kafeat.maths.task import task_of
-from kafeat.study.learners import Inputs, Truth, predictions, split, unit_scaling_of
+from kafeat.study.learners import Inputs, Truth, split, unit_scaling_of
 from kafeat.study.machines import LEARNERS, learner_of
 
 
@@ -29,8 +29,8 @@ def usual(task, predicted, labels):
 
 
 def score(model, inputs, test, truth):
-    rows, predicted = predictions(model, inputs, test)
-    return usual(truth.task, predicted, truth.labels[rows])
+    tested = truth.predicted(model, inputs, test)
+    return usual(truth.task, tested.predicted, tested.labels)
 
 
 def exact_machine(learner, K, rows, truth, penalty=None):

@@ -270,14 +270,17 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     most = max(likely.values())
     shares = {form: _share(words, form, asked) for form, share in likely.items() if share >= min(most, 0.5)}
     best = max(shares, key=shares.__getitem__)
-    alike = [form for form, share in shares.items() if share == shares[best] > 0.0]
+    own = _have(words, best, asked)
+    alike = [
+        form for form in shares if any(own) and _have(words, form, asked) == own
+    ]  # others are other forms
     if best in asked.dates or len(alike) < 2:
         return Guess(best, shares[best])
     usual = [form for form in alike if form[:2] != "%y" or "-" in form]  # 13/01/20 begins with a day
     if len(usual) == 1:
         return Guess(usual[0], shares[best])
     alike = sorted(usual, key=lambda form: "%m" in form.partition("%d")[0])  # days first
-    shown = words[_have(words, best, asked).index(True)]
+    shown = words[own.index(True)]
     problem = (
         f"expected a time, got {shown!r}, and no value tells the day from the month"
         f"{' or the year' if len(alike) > 2 else ''}: --date-format {' or '.join(alike)}"

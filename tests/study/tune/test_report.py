@@ -54,7 +54,7 @@ def test_the_commands_are_those_for_the_file(tmp_path):
     tuning = kafeat.tune(path, "y", 16, split="split", trials=1, jobs=1)
     assert tuning.commands("c.yaml") == [
         f"kafeat fit --config c.yaml '{path}' map.joblib --label y --split split",
-        f"kafeat transform --model map.joblib '{path}' features.parquet --keep y",
+        "kafeat transform --model map.joblib NEW.csv features.parquet",
         f"kafeat evaluate --model map.joblib '{path}' --label y --split split",
     ]
     assert kafeat.tune(mixed(), "y", 16, trials=1, jobs=1).commands() == []

@@ -209,11 +209,8 @@ def test_the_file_tells_it(tmp_path: Path) -> None:
 def test_what_float32_cannot_hold_behind_the_scalers_is_refused_with_its_column() -> None:
     table = pa.table({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 2.0]})
     fm = fit([STANDARDIZE, {**FOURIER, "gamma": 0.1}], table)
-    with pytest.raises(
-        DataError,
-        match=r"row 2 \(index 1\), column 'b': after standardize: expected a value that float32 can hold, "
-        r"got 1.2\d*e\+60: scale the input, or fit with dtype: float64",
-    ):
+    told = r"expected a value that float32 can hold, got 1.2\d*e\+60: scale the input, or fit with dtype: float64"
+    with pytest.raises(DataError, match=rf"row 2 .*, column 'b': after standardize: {told}"):
         fm.transform(pa.table({"a": [1.0, 2.0], "b": [0.0, 1e60]}))
     alone = fit([STANDARDIZE], table)
     told = r"row 2 \(index 1\): expected features that float32 can hold, got 1.2\d*e\+60"

@@ -29,20 +29,11 @@ LABEL, WORDS = f"y{MARKS}", f"w{MARKS}"
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    table = pa.table(
-        {
-            f"x{MARKS}": rng.normal(size=60),
-            WORDS: [f"v{i % 3}{EVIL}" for i in range(60)],
-            LABEL: [f"c{i % 2}{EVIL}" for i in range(60)],
-        }
-    )
+    texts = {WORDS: [f"v{i % 3}{EVIL}" for i in range(60)], LABEL: [f"c{i % 2}{EVIL}" for i in range(60)]}
+    table = pa.table({f"x{MARKS}": rng.normal(size=60), **texts})
     pa_csv.write_csv(table, TABLE)
     pa_csv.write_csv(table.set_column(0, f"x{MARKS}", pa.array([EVIL] * 60)), OTHER)
-    steps = [
-        {"kind": "one_hot", "columns": [WORDS]},
-        {"kind": "standardize"},
-        {"kind": "fourier", "n_components": 8},
-    ]
+    steps = [{"kind": "one_hot", "columns": [WORDS]}, "standardize", {"kind": "fourier", "n_components": 8}]
     Path("c.yaml").write_text(json.dumps({"steps": [*steps, {"kind": "ridge"}]}))
     Path("map.yaml").write_text(json.dumps({"steps": steps, "columns": {"exclude": [LABEL]}}))
     kafeat.fit("c.yaml", TABLE, LABEL).save(MODEL)

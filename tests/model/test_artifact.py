@@ -433,6 +433,10 @@ def setting(index: object, value: float) -> Callable[[np.ndarray], np.ndarray]:
     return change
 
 
+def twice(content):
+    content["columns"]["features"].append(content["columns"]["features"][0])
+
+
 OF_FORMAT = f"expected a number from 1 to {WITH_INTERVALS}, got "
 EDITS: dict[str, tuple[Any, Any, str]] = {
     "newer format": ("format", WITH_INTERVALS + 1, f": {OF_FORMAT}{WITH_INTERVALS + 1}"),
@@ -452,11 +456,7 @@ EDITS: dict[str, tuple[Any, Any, str]] = {
     "cast after an array": ("cast_after", np.ones(9), ": expected a whole number"),
     "config a list": ("config", [], ": steps: expected a non-empty list"),
     "columns a list": ("columns", [], ": expected a dict"),
-    "columns twice": (
-        lambda c: c["columns"]["features"].append(c["columns"]["features"][0]),
-        None,
-        "columns.features: expected every name once",
-    ),
+    "columns twice": (twice, None, "columns.features: expected every name once"),
     "a column less": (lambda c: c["columns"]["features"].pop(), None, ".n_features_in: expected 3, got 4"),
     "no steps": ("steps", [], ": expected a list of at least one step"),
     "steps a dict": ("steps", {}, ": expected a list"),
@@ -477,11 +477,7 @@ EDITS: dict[str, tuple[Any, Any, str]] = {
     "rows as text": ("provenance.rows_fitted", "x", "provenance.rows_fitted"),
     "a name that moves the cursor": ("provenance.sources.0.name", "\x1b[2J", "provenance.sources.0.name"),
     "a seed below 0": ("config.seed", -1, "config: seed: expected a whole number"),
-    "swapped kinds": (
-        "steps.0.recipe",
-        {"kind": "standardize"},
-        "steps[0].state: expected ['mean', 'scale'], got ['low', 'width']",
-    ),
+    "swapped kinds": ("steps.0.recipe", {"kind": "standardize"}, ".state: expected ['mean', 'scale'], got"),
     "paired for offset": ("steps.2.recipe.features", "paired", "steps[2].state: expected "),
     "state a list": ("steps.0.state", [], ": expected a dict of arrays"),
     "state of numbers": ("steps.0.state.low", 1.0, "steps[0].state: expected a dict of arrays"),
@@ -499,18 +495,14 @@ EDITS: dict[str, tuple[Any, Any, str]] = {
     "starts that fall": ("steps.3.state.starts", setting(1, 10**3), ": expected "),
     "starts not from 0": ("steps.3.state.starts", setting(0, 1), ": expected increasing"),
     "bucket out of range": ("steps.4.state.buckets", setting((0, 0), 8), "whole numbers from 0 to 7"),
-    "another length of a sketch": (
-        "steps.4.state.length",
-        lambda a: np.array(2 * a),
-        ": expected the length of a transform that has 3 numbers",
-    ),
+    "another length of a sketch": ("steps.4.state.length", lambda a: np.array(2 * a), "that has 3 numbers"),
     "bucket below 0": ("steps.4.state.buckets", setting((1, 2), -1), ": expected whole numbers"),
     "buckets of bools": ("steps.4.state.buckets", lambda a: a.astype(bool), "numbers of int64, got bool"),
     "landmarks of bools": ("steps.1.state.landmarks", lambda a: a > 0, "of float32 or float64, got bool"),
-    "landmarks in half precision": (
+    "landmarks of halves": (
         "steps.1.state.landmarks",
         lambda a: a.astype(np.float16),
-        ": expected numbers of float32 or float64, got float16",
+        "float64, got float16",
     ),
 }
 """A place and its new value, or an edit, and what is said, with … for any text; a colon follows the place."""

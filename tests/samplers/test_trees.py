@@ -222,9 +222,7 @@ def test_few_groups_are_told() -> None:
     X = pa.table({"x": rng.standard_normal(600), "g": rng.integers(0, 4, 600)})
     maps = [{"steps": [{"kind": "trees", **SMALL, "n_folds": 8, "n_components": 1, "group": "g"}]}]
     for steps in (maps[0]["steps"], [{"kind": "union", "maps": maps}]):
-        with pytest.warns(
-            KafeatWarning, match="trees: expected about 75 rows in each of 8 folds, got from 0 "
-        ):
+        with pytest.warns(KafeatWarning, match="expected about 75 rows in each of 8 folds, got from 0 "):
             kafeat.fit({"steps": steps}, X, X["x"].to_numpy() + rng.standard_normal(600))
 
 

@@ -59,10 +59,8 @@ def test_l2_composes_behind_a_sampler_and_l1_does_not() -> None:
 def test_homogeneous_norm_makes_the_exact_kernel_1_on_the_diagonal(kernel: str, homogeneity: float) -> None:
     X = np.random.default_rng(0).exponential(size=(20, 5))
     X[3] = 0.0
-    steps = [
-        {"kind": "normalize", "norm": "homogeneous", "homogeneity": homogeneity},
-        {"kind": "homogeneous", "kernel": kernel, "homogeneity": homogeneity},
-    ]
+    norm, of_kernel = {"kind": "normalize", "norm": "homogeneous"}, {"kind": "homogeneous", "kernel": kernel}
+    steps = [{**step, "homogeneity": homogeneity} for step in (norm, of_kernel)]
     K = kafeat.fit({"dtype": "float64", "steps": steps}, X).exact_kernel(X)
     want = np.where(np.arange(20) == 3, 0.0, 1.0)
     np.testing.assert_allclose(np.diag(K), want, rtol=0, atol=32 * np.finfo(float).eps)

@@ -132,10 +132,8 @@ def test_the_stream_of_a_command_that_fails_has_no_end(tmp_path, fm, table):
     first = apart("transform --model m.joblib x.parquet - --output-format arrow", cwd=tmp_path)
     assert first.returncode == 3
     assert pa.ipc.open_stream(first.stdout).read_all().num_rows == 32  # Arrow takes it for whole
-    with (
-        open_reader(write(tmp_path / "x.arrows", first.stdout)) as source,
-        pytest.raises(DataError, match="it was cut off, or its writer failed"),
-    ):
+    refused = pytest.raises(DataError, match="it was cut off, or its writer failed")
+    with open_reader(write(tmp_path / "x.arrows", first.stdout)) as source, refused:
         read(source)
 
 

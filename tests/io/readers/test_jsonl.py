@@ -215,19 +215,15 @@ def test_a_line_that_breaks_the_format_is_refused_or_set_aside(tmp_path, line):
 )
 def test_a_file_that_is_something_else(tmp_path, content, problem):
     (tmp_path / "x.jsonl").write_bytes(content)
-    with (
-        pytest.raises(DataError, match=rf"x\.jsonl: {problem}"),
-        open_reader(tmp_path / "x.jsonl") as source,
-    ):
+    refused = pytest.raises(DataError, match=rf"x\.jsonl: {problem}")
+    with refused, open_reader(tmp_path / "x.jsonl") as source:
         read(source, columns=match(source, Columns((Column("a", None),), False, None), ()))
 
 
 def test_csv_that_is_json_lines_is_refused_with_advice(tmp_path):
     (tmp_path / "x.csv").write_text('{"a": 1, "b": 2}\n{"a": 3, "b": 4}\n')
-    with (
-        open_reader(tmp_path / "x.csv") as source,
-        pytest.raises(DataError, match=r"; are these JSON lines \(--input-format jsonl\)\?"),
-    ):
+    refused = pytest.raises(DataError, match=r"; are these JSON lines \(--input-format jsonl\)\?")
+    with open_reader(tmp_path / "x.csv") as source, refused:
         match(source, Columns((Column("a", None),), False, None), ())
 
 

@@ -135,11 +135,8 @@ def wide(tmp_path: Path) -> Path:
 def test_a_wide_integer_is_no_obstacle_to_other_columns(wide):
     path = str(wide / "w.parquet")
     with open_reader(path) as reader:
-        assert [(one.kind, one.spelled) for one in reader.fields[1:]] == [
-            ("other", "int128"),
-            ("other", "uint128"),
-            ("other", "duration[us]"),
-        ]
+        assert {one.kind for one in reader.fields[1:]} == {"other"}
+        assert [one.spelled for one in reader.fields[1:]] == ["int128", "uint128", "duration[us]"]
     without = kafeat.fit({"steps": ["standardize"]}, path)
     assert without.columns.names == ("x",)
     assert kept(path, ["d", "x"], wide / "out.parquet").equals(pa.table(pl.read_parquet(path)[["d", "x"]]))

@@ -176,10 +176,8 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
     with open_reader(tmp_path / "f.svm") as source:
         assert source.passthrough_schema(["label"]).field(0).type == pa.float64()
     (tmp_path / "i.svm").write_text("1 1:1\n" * 300_000 + "0.5 2:1\n")
-    with (
-        open_reader(tmp_path / "i.svm") as source,
-        pytest.raises(DataError, match=r"row 300001 .*, column 'label': expected a whole number as"),
-    ):
+    refused = pytest.raises(DataError, match=r"row 300001 .*, column 'label': expected a whole number as")
+    with open_reader(tmp_path / "i.svm") as source, refused:
         for chunk in source.chunks(kafeat.io.columns.columns.Columns((), True, None), ["label"], 8192):
             assert chunk.passthrough.num_rows
 
@@ -346,10 +344,8 @@ def test_labels_are_the_numbers_that_are_written_or_refused(tmp_path):
     wide, fine = r"below 2\*\*53", "as in the first rows"
     for late, why in (("inf", fine), ("1e19", wide), ("0.5", fine), ("9007199254740993", wide)):
         path.write_text(f"{head}{late} 1:1\n")
-        with (
-            open_reader(path) as source,
-            pytest.raises(DataError, match=f"expected a whole number {why}, got {late}"),
-        ):
+        refused = pytest.raises(DataError, match=f"expected a whole number {why}, got {late}")
+        with open_reader(path) as source, refused:
             columns = kafeat.io.columns.columns.Columns((), False, None)
             for chunk in source.chunks(columns, ["label"], 100_000):
                 assert chunk.passthrough is not None

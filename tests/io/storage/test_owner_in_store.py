@@ -53,10 +53,8 @@ def test_what_is_left_of_a_dead_run_completes_no_upload(store):
 
 
 def test_of_two_runs_the_later_owns_the_folder_at_once(store):
-    with (
-        owning(parse_location(store.uri("out"))) as first,
-        owning(parse_location(store.uri("out"))) as second,
-    ):
+    place = parse_location(store.uri("out"))
+    with owning(place) as first, owning(place) as second:
         with second.publishing():
             pass
         told = "got a run .*; let one run at a time write there"

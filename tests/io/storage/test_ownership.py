@@ -80,10 +80,8 @@ def test_an_owner_that_is_killed_leaves_the_folder_to_the_next(tmp_path):
 
 def test_a_folder_does_not_change_hands_while_a_file_gets_its_name(tmp_path):
     late = of_the_dead(tmp_path)
-    with (
-        late.publishing(),
-        pytest.raises(SystemRefusedError, match="expected a folder that no run writes to"),
-    ):
+    refused = pytest.raises(SystemRefusedError, match="expected a folder that no run writes to")
+    with late.publishing(), refused:
         owning(parse_location(tmp_path)).__enter__()
     ended = threading.Event()
 
@@ -145,10 +143,8 @@ def test_without_locks_signs_of_life_tell(why, tmp_path, monkeypatch):
         with pytest.raises(SystemRefusedError, match=r"expected a folder that no run writes to.* on "):
             owning(parse_location(tmp_path)).__enter__()
     with owning(parse_location(tmp_path)) as token:
-        with (
-            pytest.raises(SystemRefusedError, match="expected this run to own the folder"),
-            late.publishing(),
-        ):
+        refused = pytest.raises(SystemRefusedError, match="expected this run to own the folder")
+        with refused, late.publishing():
             pass
         with token.publishing():
             pass
@@ -158,10 +154,8 @@ def test_without_locks_signs_of_life_tell(why, tmp_path, monkeypatch):
 def test_an_owner_gives_signs_of_life(tmp_path, monkeypatch):
     monkeypatch.setattr(owner, "lock", lambda *_, **__: None)
     monkeypatch.setattr(owner, "PATIENCE_SECONDS", 10.0)
-    with (
-        owning(parse_location(tmp_path)),
-        pytest.raises(SystemRefusedError, match=f"process {os.getpid()} on"),
-    ):
+    refused = pytest.raises(SystemRefusedError, match=f"process {os.getpid()} on")
+    with owning(parse_location(tmp_path)), refused:
         owning(parse_location(tmp_path)).__enter__()
 
 

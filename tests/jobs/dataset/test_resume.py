@@ -161,11 +161,8 @@ def test_machines_of_kept_parts_stay_known(go):
     go()
     told = manifest()
     by = {str(part["name"]): told["machines"][int(str(part["made_by"]))] for part in told["parts"]}
-    assert by == {
-        "a.parquet": {**machine, "processor": "another"},
-        "b.parquet": machine,
-        "c.parquet": {**machine, "processor": "another"},
-    }
+    other = {**machine, "processor": "another"}
+    assert by == {"a.parquet": other, "b.parquet": machine, "c.parquet": other}
 
 
 def test_parts_that_a_killed_run_did_not_note_are_its_own(go):

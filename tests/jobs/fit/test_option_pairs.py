@@ -110,11 +110,8 @@ def test_where_copies_share_a_fold_all_that_is_chosen_is_the_same(predictor, bal
     assert own.fitted.step.recipe() == other.fitted.step.recipe()
     # The calibration of ridge and the loss of logistic regression are minimized to a gradient, not to the last digit.
     near = {"rtol": 1e-4, "atol": 1e-5}
-    np.testing.assert_allclose(
-        weighted.predict(X) if label is NUMBERS else weighted.predict_proba(X),
-        twice.predict(X) if label is NUMBERS else twice.predict_proba(X),
-        **near,
-    )
+    of = "predict" if label is NUMBERS else "predict_proba"
+    np.testing.assert_allclose(getattr(weighted, of)(X), getattr(twice, of)(X), **near)
     np.testing.assert_allclose(own.intervals.error[0], other.intervals.error[0], **near)
     if label is CLASSES:
         np.testing.assert_allclose(own.intervals.calibration_error, other.intervals.calibration_error, **near)
@@ -137,10 +134,8 @@ def test_a_class_without_weight_is_no_class():
 def test_the_unit_of_weights_is_free():
     """Weights that are shares of a whole give the model of their counts, up to what counts as much as one row."""
     for kind in ("ridge", "logistic"):
-        made = [
-            kafeat.fit(config(kind), table(CLASSES, w=W * unit), "y", weight="w", jobs=1).predict_proba(X)
-            for unit in (1.0, 1.0 / W.sum())
-        ]
+        tables = (table(CLASSES, w=W * unit) for unit in (1.0, 1.0 / W.sum()))
+        made = [kafeat.fit(config(kind), one, "y", weight="w", jobs=1).predict_proba(X) for one in tables]
         np.testing.assert_allclose(*made, rtol=0, atol=0.01 if kind == "ridge" else 1e-5)
 
 

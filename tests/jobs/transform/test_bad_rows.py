@@ -17,6 +17,7 @@ from tests.jobs.files import transform_file
 
 N, D = 700, 3
 RNG = np.random.default_rng(11)
+IID = {"kind": "fourier", "n_components": 4, "frequencies": "iid"}
 X = RNG.exponential(size=(N, D)).astype(np.float32)
 NOT_FINITE = {0: 1, 5: 0, 256: 2, 257: 2, 400: 0, N - 1: 1}
 NEGATIVE = {6: 0, 300: 2}
@@ -188,11 +189,7 @@ def test_clipped_values_of_bad_rows_are_not_counted(tmp_path):
 @pytest.mark.parametrize("text", [b"1,2\n\xe9\n3,4\n", b"1,2\n1,\xe9\n", b"1,2\n3,4\n1,2,\xe9\n"])
 def test_text_that_is_no_utf8_is_an_error_by_any_rule(tmp_path, text, capfd):
     (tmp_path / "in.csv").write_bytes(b"a,b\n" + text)
-    rows = RNG.normal(size=(9, 2))
-    fm = kafeat.fit(
-        {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]},
-        pa.table({"a": rows[:, 0], "b": rows[:, 1]}),
-    )
+    fm = kafeat.fit({"steps": [IID]}, pa.table(dict(zip("ab", RNG.normal(size=(2, 9)), strict=True))))
     for rule in ("error", "drop"):
         told = r"in.csv: (line \d, byte \d+: expected UTF-8|row .*expected 2 fields)"
         with pytest.raises(DataError, match=told):
@@ -212,8 +209,7 @@ def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
         rows[row] = text
     (tmp_path / "in.csv").write_text("\n".join(["a,b,id", "", *rows[:2], "", *rows[2:]]) + "\n")
     X = np.array([[i % 7 + 0.5, i % 11] for i in range(n)])
-    kinds = [*steps, {"kind": "fourier", "n_components": 4, "frequencies": "iid"}]
-    fm = kafeat.fit({"chunk_rows": 1000, "steps": kinds}, pa.table({"a": X[:, 0], "b": X[:, 1]}))
+    fm = kafeat.fit({"chunk_rows": 1000, "steps": [*steps, IID]}, pa.table({"a": X[:, 0], "b": X[:, 1]}))
     out, rejects = tmp_path / "out.csv", tmp_path / "why.csv"
     with pytest.raises(DataError, match=r"row 1 \(index 0\): expected 3 fields, got 1"):
         transform_file(fm, tmp_path / "in.csv", out)
@@ -249,11 +245,7 @@ def open_quotes():
 @pytest.mark.parametrize("rule", ["error", "drop", "null"])
 def test_a_quote_that_is_never_closed_loses_nothing(tmp_path, which, rule):
     (tmp_path / "in.csv").write_text(open_quotes()[which])
-    rows = RNG.normal(size=(9, 2))
-    fm = kafeat.fit(
-        {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]},
-        pa.table({"a": rows[:, 0], "b": rows[:, 1]}),
-    )
+    fm = kafeat.fit({"steps": [IID]}, pa.table(dict(zip("ab", RNG.normal(size=(2, 9)), strict=True))))
     told = r"in.csv: .*(quote|expected 3 fields, got|expected a number|less than)"
     with pytest.raises(DataError, match=told):
         transform_file(fm, tmp_path / "in.csv", tmp_path / "out.npy", on_bad_rows=rule)

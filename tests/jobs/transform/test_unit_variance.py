@@ -96,12 +96,9 @@ def test_what_has_no_factor_is_refused(fm, data, tmp_path):
     out = tmp_path / "z.npy"
     predicting = kafeat.fit({**CONFIG, "steps": [*CONFIG["steps"], "ridge"]}, X, label=X[:, 0] > 0.0)
     constant = kafeat.fit({"steps": ["clip"]}, np.ones((20, 3)))
-    cases = [
-        (replace(fm, feature_mean=None), "one that does not: fit it again"),
-        (predicting, "--unit-variance: expected features to scale, got predictions: use --features"),
-        (constant, "one whose features do not vary"),
-    ]
-    for refused, message in cases:
+    told = "--unit-variance: expected features to scale, got predictions: use --features"
+    of_before = (replace(fm, feature_mean=None), "one that does not: fit it again")
+    for refused, message in (of_before, (predicting, told), (constant, "one whose features do not vary")):
         with pytest.raises(UsageError, match=message):
             transform_file(refused, data, out, writing=SCALED)
         assert not out.exists()

@@ -33,11 +33,8 @@ TABLE = pa.table({**KEPT, "x": X})
 
 @pytest.fixture
 def model(tmp_path):
-    recipe = {
-        "columns": {"include": ["x"]},
-        "chunk_rows": CHUNK,
-        "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}],
-    }
+    step = {"kind": "fourier", "n_components": 4, "frequencies": "iid"}
+    recipe = {"columns": {"include": ["x"]}, "chunk_rows": CHUNK, "steps": [step]}
     kafeat.fit(recipe, TABLE).save(tmp_path / "m.joblib")
     return str(tmp_path / "m.joblib")
 

@@ -25,38 +25,40 @@ P = KernelParameters(gamma=0.3, degree=3, coef0=0.7, nu=1.5, alpha=0.8, skewedne
 EPS = np.finfo(float).eps
 
 FORMULAS: dict[str, Callable] = {
-    "rbf": lambda x, y: exp(-0.3 * sum((a - b) ** 2 for a, b in zip(x, y, strict=True))),
-    "laplacian": lambda x, y: exp(-0.3 * sum(abs(a - b) for a, b in zip(x, y, strict=True))),
-    "cauchy": lambda x, y: product(1 / (1 + 0.3 * (a - b) ** 2) for a, b in zip(x, y, strict=True)),
+    "rbf": lambda x, y: exp(-0.3 * sum((a - b) ** 2 for a, b in pairs(x, y))),
+    "laplacian": lambda x, y: exp(-0.3 * sum(abs(a - b) for a, b in pairs(x, y))),
+    "cauchy": lambda x, y: product(1 / (1 + 0.3 * (a - b) ** 2) for a, b in pairs(x, y)),
     "linear": lambda x, y: dot(x, y),
     "cosine": lambda x, y: dot(x, y) / sqrt(dot(x, x) * dot(y, y)) if dot(x, x) * dot(y, y) else 0.0,
     "polynomial": lambda x, y: (0.3 * dot(x, y) + 0.7) ** 3,
     "sigmoid": lambda x, y: tanh(0.3 * dot(x, y) + 0.7),
     "matern": lambda x, y: (1 + sqrt(3) * norm(x, y)) * exp(-sqrt(3) * norm(x, y)),
     "rational_quadratic": lambda x, y: (1 + norm(x, y) ** 2 / 0.8) ** -0.8,
-    "chi2": lambda x, y: exp(-0.3 * sum((a - b) ** 2 / (a + b) for a, b in zip(x, y, strict=True) if a + b)),
-    "additive_chi2": lambda x, y: sum(2 * a * b / (a + b) for a, b in zip(x, y, strict=True) if a + b),
-    "intersection": lambda x, y: sum(min(a, b) for a, b in zip(x, y, strict=True)),
-    "jensen_shannon": lambda x, y: sum(
-        a / 2 * log2((a + b) / a) + b / 2 * log2((a + b) / b) for a, b in zip(x, y, strict=True) if a * b
-    ),
-    "hellinger": lambda x, y: sum(sqrt(a * b) for a, b in zip(x, y, strict=True)),
+    "chi2": lambda x, y: exp(-0.3 * sum((a - b) ** 2 / (a + b) for a, b in pairs(x, y) if a + b)),
+    "additive_chi2": lambda x, y: sum(2 * a * b / (a + b) for a, b in pairs(x, y) if a + b),
+    "intersection": lambda x, y: sum(min(a, b) for a, b in pairs(x, y)),
+    "jensen_shannon": lambda x, y: sum(half(a, b) + half(b, a) for a, b in pairs(x, y) if a * b),
+    "hellinger": lambda x, y: sum(sqrt(a * b) for a, b in pairs(x, y)),
     "skewed_chi2": lambda x, y: product(
-        2 * sqrt(a + 0.4) * sqrt(b + 0.4) / (a + b + 0.8) for a, b in zip(x, y, strict=True)
+        2 * sqrt((a + 0.4) * (b + 0.4)) / (a + b + 0.8) for a, b in pairs(x, y)
     ),
-    "skewed_intersection": lambda x, y: product(
-        min(sqrt((a + 0.4) / (b + 0.4)), sqrt((b + 0.4) / (a + 0.4))) for a, b in zip(x, y, strict=True)
-    ),
+    "skewed_intersection": lambda x, y: product(sqrt((min(p) + 0.4) / (max(p) + 0.4)) for p in pairs(x, y)),
     "exponential": lambda x, y: exp(0.3 * dot(x, y)),
     "series": lambda x, y: 0.5 + 2.0 * (0.3 * dot(x, y)) ** 2 + 0.1 * (0.3 * dot(x, y)) ** 3,
-    "anova": lambda x, y: sum(
-        product(0.3 * a * b for a, b in s) for s in combinations(zip(x, y, strict=True), 3)
-    ),
-    "all_subsets": lambda x, y: product(1 + 0.3 * a * b for a, b in zip(x, y, strict=True)),
+    "anova": lambda x, y: sum(product(0.3 * a * b for a, b in s) for s in combinations(pairs(x, y), 3)),
+    "all_subsets": lambda x, y: product(1 + 0.3 * a * b for a, b in pairs(x, y)),
     "arc_cosine": lambda x, y: (
         sqrt(dot(x, x) * dot(y, y)) * (sin(angle(x, y)) + (pi - angle(x, y)) * cos(angle(x, y))) / pi
     ),
 }
+
+
+def pairs(x, y):
+    return zip(x, y, strict=True)
+
+
+def half(a, b) -> float:
+    return a / 2 * log2((a + b) / a)
 
 
 def angle(x, y) -> float:

@@ -28,7 +28,7 @@ def shops() -> pa.Table:
     shop = rng.integers(0, VALUES, ROWS)
     effects = rng.normal(size=VALUES)
     y = effects[shop] + 0.5 * rng.normal(size=ROWS)
-    names = pa.array([f"shop {i}" if i else None for i in shop])
+    names = pa.array([f"shop-{i}" if i else None for i in shop])
     sort = np.array(["a", "b", "c"])[np.digitize(y, [-0.5, 0.5])]
     draws = {"x": rng.normal(size=ROWS), "code": rng.integers(0, 50, ROWS), "y2": rng.normal(size=ROWS)}
     order = ["x", "shop", "code", "y", "y2", "sort"]
@@ -112,13 +112,13 @@ def test_null_is_a_value_and_unknown_is_the_mean(shops: pa.Table) -> None:
     fm = kafeat.fit(config(frequency=True), shops, label="y")
     state, y = fm.chain.steps[0].state, shops["y"].to_numpy()
     missing = np.array([value is None for value in shops["shop"].to_pylist()])
-    rows = pa.table({"x": [0.0] * 4, "shop": ["no such", None, "", "shop 3"], "code": [1] * 4})
+    rows = pa.table({"x": [0.0] * 4, "shop": ["no such", None, "", "shop-3"], "code": [1] * 4})
     Z = fm.transform(rows)
     np.testing.assert_allclose(Z[0, 2:], [y.mean(), 0.0], rtol=1e-12)
     np.testing.assert_array_equal(Z[1], Z[2])
     assert Z[1, 3] == np.log1p(missing.sum())
     assert abs(Z[1, 2] - y[missing].mean()) < abs(Z[1, 2] - y.mean())
-    assert Z[3, 3] == np.log1p(sum(value == "shop 3" for value in shops["shop"].to_pylist()))
+    assert Z[3, 3] == np.log1p(sum(value == "shop-3" for value in shops["shop"].to_pylist()))
     assert state["counts"].sum() == ROWS
 
 

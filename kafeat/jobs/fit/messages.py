@@ -135,10 +135,9 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
             "is a row, read it with --no-header"
         )
     yield from _codes(source, columns)
-    quiet = {name for _, found in expand(config.columns.exclude, names) for name in found}
-    quiet |= {name for step in config.map_steps for name in step.traits.coded_columns}  # codes are meant
+    excluded = {name for _, found in expand(config.columns.exclude, names) for name in found}
     for field in source.fields:
-        if field.note and field.name not in quiet:
+        if field.note and field.name not in excluded:
             yield f"{source.location}: column {quoted(field.name)}: {field.note}"
     if config.columns.include:
         return

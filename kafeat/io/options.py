@@ -164,7 +164,7 @@ class InputOptions:
 
     input_format: str | None = option(
         None, "Format of the input (default: by the suffix; stdin is CSV or Arrow, whichever its first bytes show).",
-        group="Input", choices=NAMES,
+        group="Input", choices=NAMES, rare=True,
     )  # fmt: skip
     delimiter: str | None = option(
         None, "Delimiter of a CSV input; tab for tabs (default: that of , ; tab and | that gives every line the same "
@@ -248,11 +248,13 @@ class InputOptions:
         seen: Sequence[str] | None = None,
         fitted: Dialect | None = None,
         keys: Keys = (),
+        with_keys: bool = True,
     ) -> Reader:
         """Open a file or a data set; a file whose stamp is no longer `stamp` is refused.
 
         With `seen`, the rows of a pipe are given as they come, once there are values of these columns. `fitted` is the
         dialect of a model, which holds where options and the file say nothing else; `keys` are columns of one value.
+        An output has no columns of the names of folders: it is read without keys.
         """
         from kafeat.io.data_set import is_data_set, list_parts
 
@@ -260,6 +262,8 @@ class InputOptions:
             from kafeat.io.readers.dataset import DatasetReader
 
             parts = list_parts(place, self.input_format).parts
+            if not with_keys:
+                parts = tuple(replace(part, keys=()) for part in parts)
             opened: Reader = DatasetReader(str(place), parts, partial(self.open_file, fitted=fitted))
         else:
             opened = self.open_file(place, stamp, seen, fitted, keys)

@@ -232,7 +232,7 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     fitted = fm.columns.features[0].dialect
     with (
         asked.reading.open(source, fitted=fitted) as source_reader,
-        asked.reading_output.open(target) as output_reader,
+        asked.reading_output.open(target, with_keys=False) as output_reader,
     ):
         _check_maker(output_reader, target, fm, asked.model)
         made = known.get("output", {})

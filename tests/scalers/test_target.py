@@ -259,8 +259,8 @@ def test_too_many_sums_are_refused() -> None:
 def test_few_groups_are_warned_of(shops: pa.Table) -> None:
     few = shops.select(["code", "x", "y"]).slice(0, 500)
     few = few.set_column(0, "code", pa.array(np.arange(500) % 3))
-    few = "target: expected about 50 rows in each of 10 folds"
-    with pytest.warns(kafeat.errors.KafeatWarning, match=few):
+    told = "target: expected about 50 rows in each of 10 folds"
+    with pytest.warns(kafeat.errors.KafeatWarning, match=told):
         kafeat.fit({"steps": [{"kind": "target", "columns": ["x"], "group": "code"}]}, few, label="y")
 
 

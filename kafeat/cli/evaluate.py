@@ -295,8 +295,8 @@ def _refuse_idle(labels: tuple[str, ...], learner: str, min_score: float | None)
 
 _TAKEN = (
     "--model", "--label", "--scoring", "--min-score", "--min-coverage", "--json", "--input-format", "--delimiter",
-    "--no-header", "--null-values", "--decimal", "--thousands", "--unit", "--date-format", "--drop-unlabelled",
-    "--limit", "--jobs", "--log-format", "--quiet", "--color", "--all-rows",
+    "--no-header", "--encoding", "--null-values", "--decimal", "--thousands", "--unit", "--date-format",
+    "--drop-unlabelled", "--limit", "--jobs", "--log-format", "--quiet", "--color", "--all-rows",
 )  # fmt: skip
 
 

@@ -234,6 +234,10 @@ class InputOptions:
         if thousands is not None and thousands == self.decimal:
             raise UsageError(f"--thousands: expected another mark than --decimal, got {thousands} for both")
         units = tuple(filter(None, map(str.strip, self.unit)))
+        if any(not unit.strip("+-−.,0123456789") for unit in units):
+            raise UsageError(
+                f"--unit: expected what stands beside numbers, got {' '.join(units)}, a part of them"
+            )
         nulls = words if self.null_values else None
         asked = Asked(nulls, self.decimal, tuple(self.date_format), thousands, units)
         try:
@@ -310,6 +314,7 @@ class InputOptions:
         asked = self.asked
         if format.delimited and fitted is not None and self.encoding is None:
             asked = replace(asked, encoding=fitted.encoding)
+            options["doubted"] = not fitted.usual_file
         if format.text and not format.sparse:
             options |= {"asked": asked, "seen": seen}
         reader: Reader = imported(format.reader)(place, **options)

@@ -199,6 +199,9 @@ def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]
     plain["steps"] = [dict(step) for step in steps]
     read = {name for step in plain["steps"] for name in build_step(step).traits.text_columns}
     unread = [*groups.left_out, *(name for name in groups.texts if name not in read)]
+    unread = [
+        name for name in unread if name
+    ]  # what has no name cannot be named, and no fit reads text of it
     if unread and "exclude" in plain["columns"]:
         plain["columns"] = {"exclude": [*plain["columns"]["exclude"], *unread]}
     elif unread:
@@ -293,7 +296,7 @@ def _reading(words: list[str], counts: Array, looked: int, source: Reader) -> tu
     n, k = int(counts.sum()), len(counts)
     if k <= 3 and {word.casefold() for word in words} == {"train", "test"}:
         return None, "train and test, for which there is --split"
-    if not n:
+    if not any(map(str.strip, words)):
         return None, "no values"
     if guess_dates(words, source.asked).share >= LEAST_TIMES:
         return "times", ""

@@ -354,7 +354,12 @@ def score_predictions(
     Without `label` it is the one that the model was fitted with. `scoring` names the score that decides.
     """
     with rereadable(data, reading, tuple(label) if drop_unlabelled else None) as source:
-        return [_scored(load(model), model, source, label, scoring, jobs) for model in models]
+        loaded = [(load(model), model) for model in models]
+        dialects = [fm.columns.features[0].dialect for fm, _ in loaded]
+        return [
+            _scored(fm, model, replace(source, fitted=dialect), label, scoring, jobs)
+            for (fm, model), dialect in zip(loaded, dialects, strict=True)
+        ]
 
 
 def refuse_low_scores(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 from functools import cached_property
 from shlex import quote
@@ -152,6 +153,10 @@ class Dialect:
             return f"; --unit {quote(self.units[0])} reads numbers without it, too"
         unit = _BESIDE.fullmatch(word)
         beside = "" if unit is None else unit[1] or unit[2] or ""
+        if beside in ("-", MINUS):
+            return "; write the minus before the number"
+        if self.units and any(char.isalpha() or unicodedata.category(char) == "Sc" for char in beside):
+            return f"; others are in {self.units[0]}: write all in one unit"
         if beside.strip("eE"):
             return f"; --unit {quote(beside)} reads it"
         return "; --null-values names words for what is missing" if may_miss else ""

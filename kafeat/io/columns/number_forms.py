@@ -67,10 +67,23 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     ):
         return None
     words = [word for word in (_word(text, asked.units) for text in counts) if word is not None]
-    unit = "" if asked.units else _shares(words, counts).most_common(1)[0][0]
-    taken = [word for word in words if word.unit == unit or word.unit in asked.units]
+    shares = _shares(words, counts)
+    own = tuple(
+        unit for unit in asked.units if shares[unit]
+    )  # a unit of another column says nothing of this one
+    unit = "" if own else shares.most_common(1)[0][0]
+    taken = [word for word in words if word.unit == unit or word.unit in own]
+    other = next((word for word in words if word.known and word.unit not in ("", unit, *own)), None)
+    mixed = other is not None and bool(own or (unit and taken[0].known))
     taken = [word for word in taken if any(form.fullmatch(word.core) for form in (POINT, COMMA, GROUPED))]
     count = sum(counts[word.text] for word in taken)
+    if mixed and other is not None and taken:
+        both = f"{taken[0].text[:40]!r} and {other.text[:40]!r}"
+        if 2 * count <= len(values) and not own:
+            return NumberForm(
+                asked.dialect, note=f"values such as {both} have several units: in one they are numbers"
+            )
+        return NumberForm(asked.dialect, f"expected one unit, got {both}: write all in one", other.text)
     if 2 * count <= len(values):
         return None
     if unit and not all(word.known for word in taken):
@@ -87,8 +100,8 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         )
         return NumberForm(asked.dialect, problem, taken[0].text)
     form = _separators(taken, asked, bool(unit))
-    units = asked.units or ((unit,) if unit else ())
-    bare = bool(asked.units) or (not units and any(MINUS in word.text for word in taken))
+    units = own or ((unit,) if unit else ())
+    bare = bool(own) or (not units and any(MINUS in word.text for word in taken))
     dialect = replace(form.dialect, units=units, bare=bare, brackets=any(word.brackets for word in taken))
     return form._replace(dialect=dialect)
 

@@ -25,7 +25,7 @@ from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
 from kafeat.io.readers.csv_sniff import found_delimiter, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, KeyedReader, TableChunk, TakePassthrough, cut
-from kafeat.io.readers.text_stream import HEAD, LOOK, HashingStream, TextInput, TextReader
+from kafeat.io.readers.text_stream import HEAD, LOOK, HashingStream, TextInput, TextReader, is_utf8
 from kafeat.io.storage.base import Location
 
 # A shell hands these two on as they are written.
@@ -146,6 +146,7 @@ class CsvReader(UntypedReader):
         asked: Asked = NOTHING_ASKED,
         raw: HashingStream | None = None,
         seen: Sequence[str] | None = None,
+        doubted: bool = False,
     ) -> None:
         if delimiter is not None:
             try:
@@ -159,6 +160,11 @@ class CsvReader(UntypedReader):
             if asked.encoding == _LATIN_1 and _OF_WINDOWS.search(text.look(LOOK)):
                 raise DataError(
                     f"{self.location}: expected text in latin-1, got control characters: --encoding cp1252 reads them"
+                )
+            if doubted and is_utf8(text.look(LOOK), asked.encoding):  # the encoding is that of a model
+                raise DataError(
+                    f"{self.location}: expected text in {asked.encoding}, as the model was fitted on, got UTF-8: "
+                    f"--encoding utf-8 reads it, or --encoding {asked.encoding} if it is none"
                 )
             line = _SEP.match(text.look(_LONGEST_SEP))
             if line is not None and delimiter in (None, line[1].decode()):

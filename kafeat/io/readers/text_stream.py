@@ -90,6 +90,15 @@ class HashingStream(io.RawIOBase):
         super().close()
 
 
+def is_utf8(head: bytes, encoding: str) -> bool:
+    """Return True if the first bytes of a text were UTF-8 with more than ASCII before they were read in `encoding`."""
+    raw = head.decode(UTF8, "ignore").encode(encoding, "ignore")
+    try:
+        return not raw.isascii() and bool(codecs.getincrementaldecoder(UTF8)().decode(raw))
+    except UnicodeError:
+        return False
+
+
 class DecompressedStream(io.RawIOBase):
     """The text of a hashing stream, decompressed if it is compressed. `head` was looked at and is read again.
 

@@ -1,0 +1,70 @@
+"""Units that are asked for: those of one column leave the others as they are, and no minus or other unit is lost."""
+
+import numpy as np
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, UsageError
+from kafeat.io.options import InputOptions
+
+ROWS = 40
+SIZES = np.round(np.random.default_rng(0).uniform(1.0, 9.0, ROWS), 2)
+
+
+def written(tmp_path, values):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n" + "".join(f"{one};{size}\n" for one, size in zip(values, SIZES, strict=True)))
+    return str(path)
+
+
+def read(path, **asked):
+    config = {"columns": {"include": ["a"]}, "steps": [{"kind": "minmax"}]}
+    fm = kafeat.fit(config, path, reading=InputOptions(**asked))
+    return fm.columns.features[0].dialect
+
+
+def test_a_unit_of_another_column_changes_nothing(tmp_path):
+    path = written(tmp_path, [f"{size} mg" for size in SIZES])
+    assert read(path).units == read(path, unit=["<"]).units == ("mg",)
+
+
+@pytest.mark.parametrize("asked", [(), ("g",)])
+def test_two_units_in_a_column_are_refused(tmp_path, asked):
+    values = [f"{size} {'g' if i % 4 == 3 else 'mg'}" for i, size in enumerate(SIZES)]
+    with pytest.raises(
+        DataError, match="expected one unit, got .*: write all in one|expected a number, got "
+    ):
+        read(written(tmp_path, values), unit=asked)
+
+
+def test_a_minus_behind_a_number_is_no_unit(tmp_path):
+    values = [f"{size}{'-' if i % 3 == 0 else ''}" for i, size in enumerate(SIZES)]
+    with pytest.raises(DataError, match="expected a number, got '.*-'; write the minus before the number"):
+        read(written(tmp_path, values))
+    with pytest.raises(
+        UsageError, match="--unit: expected what stands beside numbers, got -, a part of them"
+    ):
+        read(written(tmp_path, values), unit=["-"])
+
+
+def test_a_model_of_cp1252_refuses_utf8(tmp_path):
+    for name, encoding in (("old", "cp1252"), ("new", "utf-8")):
+        (tmp_path / name).write_bytes("Größe;x\n1.5;Köln\n2.5;Nürnberg\n".encode(encoding))
+    config = {"columns": {"include": ["Größe"]}, "steps": [{"kind": "minmax"}]}
+    given = {"input_format": "csv"}
+    fm = kafeat.fit(config, str(tmp_path / "old"), reading=InputOptions(**given, encoding="cp1252"))
+    fm.save(tmp_path / "m")
+    done = {"model": str(tmp_path / "m"), **given, "output_format": "npy"}
+    kafeat.transform(str(tmp_path / "old"), str(tmp_path / "z"), **done)
+    with pytest.raises(DataError, match="as the model was fitted on, got UTF-8: --encoding utf-8 reads it"):
+        kafeat.transform(str(tmp_path / "new"), str(tmp_path / "z"), **done)
+
+
+def test_a_delimiter_at_the_end_of_lines_is_no_column(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "x,g,y,\n" + "".join(f"{size},{'ab'[i % 2]},{2 * size},\n" for i, size in enumerate(SIZES))
+    )
+    tuning = kafeat.tune(str(path), "y", columns=4, trials=1, jobs=1)
+    assert any("'' (no values)" in note for note in tuning.notes)
+    assert tuning.fit().n_components == 4

@@ -313,8 +313,8 @@ class InputOptions:
             options |= {"delimiter": self.delimiter, "usual": usual, "header": not self.no_header}
         asked = self.asked
         if format.delimited and fitted is not None and self.encoding is None:
+            options["doubted"] = fitted.encoding != asked.encoding
             asked = replace(asked, encoding=fitted.encoding)
-            options["doubted"] = not fitted.usual_file
         if format.text and not format.sparse:
             options |= {"asked": asked, "seen": seen}
         reader: Reader = imported(format.reader)(place, **options)

@@ -18,12 +18,6 @@ RUNS = {
 }
 
 
-def test_quartiles_are_those_of_the_definition(modules):
-    _, table = modules
-    assert table.quartiles([4.0, 90.0, 1.0, 3.0, 2.0]) == (2.0, 3.0, 4.0)
-    assert table.quartiles([5.0]) == (5.0, 5.0, 5.0)
-
-
 @pytest.mark.parametrize(
     ("target", "share", "ratio", "reached"),
     [(2.0, False, 2.0, True), (2.1, False, 2.0, False), (0.5, True, 0.5, True), (0.4, True, 0.5, False)],

@@ -72,11 +72,6 @@ def test_a_constant_is_the_mean_or_the_shares_of_the_classes(name):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_several_labels_have_the_mean_of_each():
-    labels = np.column_stack([NUMBERS, -2.0 * NUMBERS])
-    assert SCORES["r2"].of_constant(task_of(labels), labels, labels) == pytest.approx(0.0, abs=1e-14)
-
-
 def test_errors_of_large_numbers_do_not_overflow():
     labels = np.array([1e300, -1e300, 3e300])
     task = task_of(labels, "regression")

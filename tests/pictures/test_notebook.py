@@ -100,12 +100,6 @@ def test_tables_lists_and_few_rows_will_do(exact, pyplot):
         fm.plot_kernel(X, rows=1)
 
 
-def test_categories_are_no_hindrance(pyplot):
-    table = pa.table({"a": [1.0, 2.0, 4.0, 8.0], "colour": ["red", "blue", "red", "blue"]})
-    fm = kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["colour"]}]}, table)
-    fm.plot_kernel(table)
-
-
 def test_without_matplotlib_the_remedy_is_named(exact, monkeypatch):
     fm, X = exact
     # as before the first picture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, KafeatError
 from kafeat.io.options import InputOptions
 
 ROWS = 40
@@ -28,23 +28,19 @@ def test_a_unit_of_another_column_changes_nothing(tmp_path):
     assert read(path).units == read(path, unit=["<"]).units == ("mg",)
 
 
-@pytest.mark.parametrize("asked", [(), ("g",)])
-def test_two_units_in_a_column_are_refused(tmp_path, asked):
-    values = [f"{size} {'g' if i % 4 == 3 else 'mg'}" for i, size in enumerate(SIZES)]
-    with pytest.raises(
-        DataError, match="expected one unit, got .*: write all in one|expected a number, got "
-    ):
-        read(written(tmp_path, values), unit=asked)
+MIXED = [f"{size} {'g' if i % 4 == 3 else 'mg'}" for i, size in enumerate(SIZES)]
+BEHIND = [f"{size}{'-' if i % 3 == 0 else ''}" for i, size in enumerate(SIZES)]
+ONE, MINUS = "expected one unit, got .*: write all in one", "got '.*-'; write the minus before the number"
+PART = "--unit: expected what stands beside numbers, got -, a part of them"
 
 
-def test_a_minus_behind_a_number_is_no_unit(tmp_path):
-    values = [f"{size}{'-' if i % 3 == 0 else ''}" for i, size in enumerate(SIZES)]
-    with pytest.raises(DataError, match="expected a number, got '.*-'; write the minus before the number"):
-        read(written(tmp_path, values))
-    with pytest.raises(
-        UsageError, match="--unit: expected what stands beside numbers, got -, a part of them"
-    ):
-        read(written(tmp_path, values), unit=["-"])
+@pytest.mark.parametrize(
+    ("values", "unit", "told"),
+    [(MIXED, [], ONE), (MIXED, ["g"], ONE), (BEHIND, [], MINUS), (BEHIND, ["-"], PART)],
+)
+def test_what_is_no_unit_or_another_is_refused(tmp_path, values, unit, told):
+    with pytest.raises(KafeatError, match=told):
+        read(written(tmp_path, values), unit=unit)
 
 
 def test_a_model_of_cp1252_refuses_utf8(tmp_path):

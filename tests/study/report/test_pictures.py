@@ -1,6 +1,5 @@
 """Pictures of a sweep: of which setting they are, what they compare, and that legends cover no data."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -96,17 +95,6 @@ def test_only_numbers_of_columns_are_compared_in_pictures(seen):
     assert list(seen([summary({"gamma": gamma}, 0.9) for gamma in (0.1, 1.0)])) == of_one
     over = [f"{what}-over-columns" for what in ("error", "score", "time")]
     assert list(seen([summary({"n_components": D}, 0.9) for D in (16, 32)])) == [*over, *of_one]
-
-
-def test_the_spectral_norm_is_beside_the_frobenius_norm():
-    entries = [
-        replace(one, kernel={**one.kernel, "relative_spectral": figure_of(1.0 / D)})
-        for D in (8, 32)
-        for one in [summary({"n_components": D}, 0.5)]
-    ]
-    _, axes = axes_of(partial(comparisons.error_over_columns, summaries=entries))
-    (line,) = dashed(axes, "--")
-    np.testing.assert_allclose(line.get_ydata(), [1 / 8, 1 / 32])
 
 
 def test_errors_over_columns_have_a_line_of_one_over_the_root():

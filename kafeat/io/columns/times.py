@@ -257,13 +257,21 @@ class Guess(NamedTuple):
     problem: str = ""
 
 
+def _possible(texts: Sequence[str], asked: Asked) -> list[str]:
+    """Return the forms that texts may have."""
+    marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, texts) if match}
+    return [
+        *asked.dates,
+        *_FORMS,
+        *(form.format(mark) for mark, year in sorted(marks) for form in _ORDERS[year]),
+    ]
+
+
 def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     """Return the form that most of the different texts have; one that options name goes first."""
     words = [word for word in dict.fromkeys(map(str.strip, texts)) if not asked.dialect.is_missing(word)]
     some = words[:_SOME]
-    forms = [*asked.dates, *_FORMS]
-    for mark, year in {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, some) if match}:
-        forms += [form.format(mark) for form in _ORDERS[year]]
+    forms = _possible(some, asked)
     if words and all(map(_COMPACT_DAY.fullmatch, words)):
         forms.append(_COMPACT)
     likely = {form: _share(some, form, asked) for form in forms}
@@ -316,7 +324,9 @@ def unread_times(words: Sequence[str], asked: Asked) -> str:
     guess = guess_dates(words, asked)
     some = [word for word in words if not asked.dialect.is_missing(word)][:_SOME]
     named = sum(_WITH_NAME.fullmatch(word.strip()) is not None for word in some)
-    if guess.share >= MOSTLY:
+    cells = [word.strip() for word in some]
+    known = [_have(cells, form, asked) for form in _possible(cells, asked)]
+    if guess.share >= MOSTLY or sum(map(any, zip(*known, strict=True))) >= LEAST_TIMES * len(some) > 0:
         odd = words[_have([*map(str.strip, words)], guess.form, asked).index(False)]
         return f"looks like times, of which some, such as {odd[:40]!r}, are not as {guess.form}: write all in one form"
     short = next((form for form in ("%b-%y", "%b %y") if _share(some, form, asked) >= LEAST_TIMES), None)

@@ -249,6 +249,7 @@ def test_bytes_do_not_depend_on_jobs(fit: Fit, digits: np.ndarray) -> None:
     assert one == four
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sparse_rows_give_what_dense_rows_give(kind, fit, dtype, digits, monkeypatch) -> None:
     fm = fit(dtype)

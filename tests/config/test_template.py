@@ -36,6 +36,7 @@ def started(tmp_path):
     return started
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", kinds())
 def test_every_kind_can_be_fitted_as_started(kind, started, configs):
     if kind == "projection":

@@ -24,6 +24,7 @@ def test_a_fit_is_accepted_as_it_is(name):
         assert outcome(good(name, dtype), rows(name)) == "numbers"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", STEPS)
 def test_states_that_no_fit_gives(name):
     met = [outcome(content, rows(name)) for content in of_states(good(name))]

@@ -82,6 +82,7 @@ def test_every_kind_has_a_form_or_is_listed() -> None:
     assert not set(convertible()) & CANNOT
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", map_kinds())
 def test_every_config_agrees_with_transform(fit: Fit, kind: str, dtype: str, digits, tmp_path) -> None:

@@ -19,8 +19,7 @@ def written(tmp_path, values):
 
 def read(path, **asked):
     config = {"columns": {"include": ["a"]}, "steps": [{"kind": "minmax"}]}
-    fm = kafeat.fit(config, path, reading=InputOptions(**asked))
-    return fm.columns.features[0].dialect
+    return kafeat.fit(config, path, reading=InputOptions(**asked)).columns.features[0].dialect
 
 
 def test_a_unit_of_another_column_changes_nothing(tmp_path):
@@ -47,10 +46,9 @@ def test_a_model_of_cp1252_refuses_utf8(tmp_path):
     for name, encoding in (("old", "cp1252"), ("new", "utf-8")):
         (tmp_path / name).write_bytes("Größe;x\n1.5;Köln\n2.5;Nürnberg\n".encode(encoding))
     config = {"columns": {"include": ["Größe"]}, "steps": [{"kind": "minmax"}]}
-    given = {"input_format": "csv"}
-    fm = kafeat.fit(config, str(tmp_path / "old"), reading=InputOptions(**given, encoding="cp1252"))
-    fm.save(tmp_path / "m")
-    done = {"model": str(tmp_path / "m"), **given, "output_format": "npy"}
+    reading = InputOptions(input_format="csv", encoding="cp1252")
+    kafeat.fit(config, str(tmp_path / "old"), reading=reading).save(tmp_path / "m")
+    done = {"model": str(tmp_path / "m"), "input_format": "csv", "output_format": "npy"}
     kafeat.transform(str(tmp_path / "old"), str(tmp_path / "z"), **done)
     with pytest.raises(DataError, match="as the model was fitted on, got UTF-8: --encoding utf-8 reads it"):
         kafeat.transform(str(tmp_path / "new"), str(tmp_path / "z"), **done)
@@ -63,4 +61,3 @@ def test_a_delimiter_at_the_end_of_lines_is_no_column(tmp_path):
     )
     tuning = kafeat.tune(str(path), "y", columns=4, trials=1, jobs=1)
     assert any("'' (no values)" in note for note in tuning.notes)
-    assert tuning.fit().n_components == 4

@@ -90,6 +90,7 @@ def test_the_line_of_excel_is_no_row(tmp_path: Path, start: str) -> None:
         features(fm, written(tmp_path, f"{start}n;m\n1,5;2\n2;x\n", "y.csv"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-16-le", "cp1251"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_encoding_is_read_and_recorded(tmp_path: Path, encoding: str, packed: bool) -> None:

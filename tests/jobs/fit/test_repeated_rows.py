@@ -32,6 +32,7 @@ STEPS: list[Any] = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("step", STEPS, ids=["target", "trees"])
 @pytest.mark.parametrize(
     "options",

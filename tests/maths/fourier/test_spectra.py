@@ -64,6 +64,7 @@ def test_characteristic_function_is_the_kernel(name: str) -> None:
     assert (error <= 5 * waves.std(axis=1) / np.sqrt(waves.shape[1])).all()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("m", [2, 3])
 @pytest.mark.parametrize("name", ISOTROPIC)
 def test_orthogonal_draws_have_the_same_characteristic_function(name: str, m: int) -> None:

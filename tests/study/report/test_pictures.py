@@ -67,10 +67,6 @@ def axes_of(draw):
     return figure, axes
 
 
-def dashed(axes, dash):
-    return [line for line in axes.lines if line.get_linestyle() == dash and len(line.get_xdata())]
-
-
 @pytest.mark.parametrize("order", [(0.1, 1.0, 10.0), (10.0, 1.0, 0.1)])
 def test_pictures_of_one_map_show_the_setting_that_is_recommended(seen, order):
     scores = {0.1: 0.7, 1.0: 0.95, 10.0: 0.6}

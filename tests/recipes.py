@@ -1,4 +1,4 @@
-"""What many tests fit: a small recipe of every kind, rows of normal numbers, and a map of one step."""
+"""A small recipe of every kind, rows of normal numbers, and a map of one step, which many tests fit."""
 
 from typing import Any
 

@@ -15,8 +15,7 @@ _GRAM_ROWS = 200
 _PAIRS = 40_000
 
 ModelFigures = tuple[Reliability, tuple[Array, tuple[str, ...]]]
-"""How honest the probabilities of a model are; and the number of rows (k, k) of each class that were predicted as
-each, with the classes."""
+"""The reliability of the probabilities of a model; and its confusion matrix (k, k), with the names of the classes."""
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ class Groups:
 
     @property
     def doubts(self) -> Mapping[str, str]:
-        """What is to be said of columns that are read as something else than they look like."""
+        """The notes about columns that look like times but are read as something else."""
         return {look.name: look.reason for look in self.looks if look.reading is not None and look.reason}
 
     @property

@@ -16,9 +16,6 @@ Entries = dict[str, Any]
 FlatRecord = dict[str, Any]
 """Figures under the keys of JSON, which docs/reference/json.md lists."""
 
-MACHINES = ("raw", "map", "exact")
-"""The inputs that a learner is trained on: raw columns, features, and the exact kernel."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:

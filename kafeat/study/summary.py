@@ -176,12 +176,10 @@ def scoring_of(summary: Summary) -> Score:
     return score_for(summary.about.get("scoring"), summary.about.get("task", "regression"))
 
 
-def stated_mean(summary: Summary, which: str, name: str = "score") -> float | None:
-    """Return the mean of a figure, and of the score that decides as it is usually stated; None if it is undefined."""
-    mean = summary.mean(which, name)
-    return (
-        mean if mean is None or name not in ("score", "training_score") else scoring_of(summary).stated(mean)
-    )
+def stated_mean(summary: Summary, which: str) -> float | None:
+    """Return the mean of the score that decides as it is usually stated; None if it is undefined."""
+    mean = summary.mean(which, "score")
+    return None if mean is None else scoring_of(summary).stated(mean)
 
 
 def spread_of(summary: Summary, figure: Estimate) -> float | None:

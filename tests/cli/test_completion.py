@@ -30,7 +30,7 @@ printf '%%s\\n' "${COMPREPLY[@]}"
 
 @cache
 def source(shell="bash"):
-    """What the README says to evaluate."""
+    """Return the script of a shell, as the README says to make it."""
     env = {**ENV, "_KAFEAT_COMPLETE": f"{shell}_source"}
     return subprocess.run([KAFEAT], env=env, capture_output=True, text=True, check=True).stdout
 

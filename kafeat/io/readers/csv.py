@@ -157,7 +157,7 @@ class CsvReader(UntypedReader):
         self._text = TextInput(location, raw, seen is not None, encoding=asked.encoding)
         self.positional = not header
         with self._text.peeked() as text:
-            if asked.encoding == _LATIN_1 and _OF_WINDOWS.search(text.look(LOOK)):
+            if asked.encoding == _LATIN_1 and _LETTERS_OF_WINDOWS.search(text.look(LOOK)):
                 raise DataError(
                     f"{self.location}: expected text in latin-1, got control characters: --encoding cp1252 reads them"
                 )
@@ -272,7 +272,7 @@ class CsvReader(UntypedReader):
 
 
 # Control characters of Latin-1 that are letters and signs of Windows, as UTF-8.
-_LATIN_1, _OF_WINDOWS = "iso8859-1", re.compile(rb"\xc2[\x80\x82-\x8c\x8e\x91-\x9c\x9e\x9f]")
+_LATIN_1, _LETTERS_OF_WINDOWS = "iso8859-1", re.compile(rb"\xc2[\x80\x82-\x8c\x8e\x91-\x9c\x9e\x9f]")
 # A line of Excel, which is no row.
 _SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([,;\t|])"?\r?\n')
 _LONGEST_SEP = 16

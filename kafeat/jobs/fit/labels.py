@@ -349,14 +349,14 @@ class LabelSummary:
 
     @property
     def kind(self) -> Kind:
-        """What the label is taken for if nobody says it: `maths.task` has the rule."""
+        """The task of the label without --task, by the rule of `maths.task`."""
         if self.columns > 1 or (self.too_many and self.type != "text"):
             return "regression"
         return kind_of(self.distinct, self._rows_of_each)
 
     @property
     def _rows_of_each(self) -> Array:
-        """How many rows each value has; with weights, about, as their unit is free."""
+        """The number of rows with each value; with weights, their shares of all rows."""
         return self.counts * (self.rows / self.total) if self.total else self.counts
 
     def taken_for(self, kind: TaskKind, way: str) -> str:

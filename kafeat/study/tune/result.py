@@ -87,7 +87,7 @@ class Tuning:
         score: Its score on rows that its map was not fitted on, a mean over the splits; an error is negative.
         error: The standard error of the score.
         constant_score: The score of a constant prediction: the mean, or the shares of the classes.
-        score_name: The name of the score.
+        scoring: The score that decided.
         figures: Other scores of classes on the same rows, by their names.
         test_score: The score on the test rows, which the choice has not seen; None without them.
         table: The trials of the searched width, the chosen map first and the others by their scores.
@@ -109,7 +109,7 @@ class Tuning:
     score: float
     error: float
     constant_score: float
-    score_name: str
+    scoring: Score
     figures: dict[str, float]
     test_score: TestScore | None
     table: Table
@@ -174,9 +174,9 @@ class Tuning:
         return axes
 
     @property
-    def scoring(self) -> Score:
-        """The score that decided."""
-        return SCORES["r2" if self.score_name == "R²" else self.score_name]
+    def score_name(self) -> str:
+        """The name of the score."""
+        return "R²" if self.scoring.name == "r2" else self.scoring.name
 
     def _named(self, score: float | None) -> str:
         value = "undefined" if score is None else f"{self.scoring.stated(score):z.4f}"

@@ -88,7 +88,7 @@ class Tuner:
 
     @property
     def taken_for(self) -> str:
-        """What the label is taken for, why, and the other way."""
+        """The line that says if the label is read as numbers or classes, and why."""
         return self.space.table.summary.taken_for(self.task, "--task {}")
 
     @cached_property
@@ -267,7 +267,7 @@ class Tuner:
             score=best.outcome.score,
             error=best.error,
             constant_score=constant,
-            score_name="R²" if score.name == "r2" else score.name,
+            scoring=score,
             figures=best.outcome.figures,
             test_score=choice.test,
             table=table_of(choice.leaders),

@@ -107,7 +107,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
         np.errstate(over="ignore", divide="ignore", invalid="ignore"),
     ):
         with rereadable(data, asked.reading, asked.labels if asked.drop_unlabelled else None) as rows_source:
-            fitted = [one.fitted.columns.features[0].dialect for one in candidates if one.fitted is not None]
+            fitted = [one.fitted.columns.file_dialect for one in candidates if one.fitted is not None]
             rows_source = replace(rows_source, fitted=fitted[0] if fitted else None)
             rows_source, candidates = by_row_numbers(rows_source, asked, candidates)
             records = _records(rows_source, asked, candidates, exhibits, listener)

@@ -355,10 +355,9 @@ def score_predictions(
     """
     with rereadable(data, reading, tuple(label) if drop_unlabelled else None) as source:
         loaded = [(load(model), model) for model in models]
-        dialects = [fm.columns.features[0].dialect for fm, _ in loaded]
         return [
-            _scored(fm, model, replace(source, fitted=dialect), label, scoring, jobs)
-            for (fm, model), dialect in zip(loaded, dialects, strict=True)
+            _scored(fm, model, replace(source, fitted=fm.columns.file_dialect), label, scoring, jobs)
+            for fm, model in loaded
         ]
 
 

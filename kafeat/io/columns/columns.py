@@ -150,6 +150,11 @@ class Columns:
         return {name: list(one.values) for name, one in known.items() if isinstance(one, Categories)}
 
     @property
+    def file_dialect(self) -> Dialect:
+        """The dialect of the first column: all columns share its missing words, delimiter and encoding."""
+        return self.features[0].dialect
+
+    @property
     def times(self) -> frozenset[str]:
         """Names of the features that are read as times."""
         return frozenset(column.name for column in self.features if column.times)
@@ -205,12 +210,10 @@ class Columns:
             "units": {c.name: list(c.dialect.units) for c in self.features if c.dialect.units},
             "bare": [c.name for c in self.features if c.dialect.bare],
             "brackets": [c.name for c in self.features if c.dialect.brackets],
-            "file": {}
-            if (first := self.features[0].dialect).usual_file
-            else [first.delimiter, first.encoding],
+            "file": {} if (first := self.file_dialect).usual_file else [first.delimiter, first.encoding],
         }
         return {
-            "nulls": list(self.features[0].dialect.nulls),
+            "nulls": list(self.file_dialect.nulls),
             "decimal_commas": [column.name for column in self.features if column.dialect.decimal == ","],
             "dates": {column.name: column.dialect.dates for column in self.features if column.times},
             "timezones": {column.name: column.dialect.timezone for column in self.features if column.times},

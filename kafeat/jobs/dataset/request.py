@@ -279,7 +279,7 @@ class DatasetRequest:
     @property
     def fitted(self) -> Dialect:
         """The dialect of the files that the map was fitted on."""
-        return self.map.columns.features[0].dialect
+        return self.map.columns.file_dialect
 
     @property
     def cautions(self) -> list[str]:

@@ -65,7 +65,7 @@ def transform_file(
     format = format_of(target, job.writing.format)
     started = time.perf_counter()
     job.rules.check(job.fm)
-    seen, fitted = _columns_to_see(job, source, target, format), job.fm.columns.features[0].dialect
+    seen, fitted = _columns_to_see(job, source, target, format), job.fm.columns.file_dialect
     with job.reading.open(source, stamp, seen, fitted, keys) as opened:
         if only is not None:
             opened = opened.select_rows(*only)

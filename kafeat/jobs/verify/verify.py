@@ -229,7 +229,7 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     known = {} if asked.stats is None else _read_stats(asked.stats)
     source, target = asked.source, asked.target
     hashes = _check_hashes(known, fm, asked.model, source, target)
-    fitted = fm.columns.features[0].dialect
+    fitted = fm.columns.file_dialect
     with (
         asked.reading.open(source, fitted=fitted) as source_reader,
         asked.reading_output.open(target, with_keys=False) as output_reader,

@@ -282,11 +282,11 @@ def test_signals_leave_the_previous_output_and_nothing_else(folder, tmp_path, nu
 
 
 STUCK = """
-import ctypes, sys
+import ctypes, os, sys
 from kafeat.cli import main
 from {module} import {name}
 def stuck(*_, **__):
-    print("long", file=sys.stderr, flush=True)
+    os.write(2, b"long\\n")  # a thread that holds the lock of sys.stderr as the process ends aborts it
     libc, mutex = ctypes.CDLL(None), (ctypes.c_char * 256)()
     libc.pthread_mutex_init(mutex, None)
     libc.pthread_mutex_lock(mutex)

@@ -142,11 +142,11 @@ def test_an_interrupted_search_writes_the_best_config_so_far_and_goes_on(table):
 
 # A trial that is for ever in a call of C, which no signal cuts short: the second lock of a mutex.
 LONG = """
-import ctypes, sys, threading
+import ctypes, os, sys, threading
 from kafeat.cli import main
 from kafeat.study.tune.trials import Scorer
 def stuck(*_):
-    print("long", file=sys.stderr, flush=True)
+    os.write(2, b"long\\n")  # a thread that holds the lock of sys.stderr as the process ends aborts it
     libc, mutex = ctypes.CDLL(None), (ctypes.c_char * 256)()
     libc.pthread_mutex_init(mutex, None)
     libc.pthread_mutex_lock(mutex)

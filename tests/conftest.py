@@ -1,5 +1,7 @@
 """Shared fixtures: scikit-learn's handwritten digits, read-only, and the command line in this process."""
 
+from __future__ import annotations
+
 import gc
 import os
 import sys

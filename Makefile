@@ -107,7 +107,7 @@ package: $(VENV)/.installed
 TOOLS := pytest==8.2 pytest-timeout==2.3.1 pytest-xdist==3.6.1 hypothesis==6.100 pandas==2.2.2 polars==1.9 mpmath==1.3.0 'pyparsing<3.3'
 test-lowest:
 	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
-	$(PYTHON) .ci/lowest.py evaluate dask onnx sklearn > .venv-lowest/lowest.txt
+	$(PYTHON) .ci/lowest.py evaluate dask onnx sklearn trees > .venv-lowest/lowest.txt
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -r .venv-lowest/lowest.txt $(TOOLS)
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	OPENBLAS_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2

@@ -15,10 +15,10 @@ from kafeat.chain.bound_chain import PREDICTION_DTYPE
 from kafeat.chain.program import Program
 from kafeat.errors import ArtifactError, UsageError
 from kafeat.io.columns.fields import indices_of, require, unique
+from kafeat.io.options import OutputOptions
 from kafeat.io.readers.base import Reader
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import location_of
-from kafeat.io.writers.base import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from, loads
 from kafeat.model.predictor import PREDICTION

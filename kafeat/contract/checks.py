@@ -5,6 +5,7 @@ Casts and scalers are one compiled pass over whole rows, where NumPy takes sever
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -161,6 +162,11 @@ def round_to(values: Floats, out: Floats) -> tuple[int, int] | None:
         out[...] = values
     lost = np.argwhere(np.isinf(out) & np.isfinite(values))
     return (int(lost[0, 0]), int(lost[0, 1])) if len(lost) else None
+
+
+def whole_numbers(classes: Sequence[int]) -> Array:
+    """Return ascending whole numbers of 64 bits as an array; NumPy would take 1 and 2⁶³ together for floats."""
+    return np.array(classes, dtype=np.uint64 if classes[-1] > np.iinfo(np.int64).max else np.int64)
 
 
 def check_indices(name: str, indices: Array, size: int) -> None:

@@ -1,4 +1,4 @@
-"""The options for reading, and how an option is declared.
+"""The options for reading and writing, and how an option is declared.
 
 The command line imports this file for its help, so it imports nothing that is slow.
 """
@@ -6,11 +6,12 @@ The command line imports this file for its help, so it imports nothing that is s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import nullcontext
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from kafeat.errors import UsageError
 from kafeat.io.formats import FORMATS, NAMES, delimiter_of, format_of, format_of_stream, imported, spelled
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
     from kafeat.io.columns.dialect import Asked, Dialect
     from kafeat.io.data_set import Keys
     from kafeat.io.readers.base import Reader
+    from kafeat.io.storage.atomic import Guard
 
+OutputLayout: TypeAlias = Literal["columns", "list"]
+Compression: TypeAlias = Literal["none", "snappy", "lz4", "zstd", "gzip"]
+OutputDType: TypeAlias = Literal["float16", "float32", "float64"]
+Made = TypeVar("Made")
 
 GROUPS = ("Options", "Input", "Output", "Bad rows and drift", "Many files and clusters", "Messages")
 """Headings of the help, in their order."""
@@ -104,6 +110,22 @@ def check(options: Any) -> None:
         kind, value = str(one.type), getattr(options, one.name)
         if value is not None or not kind.endswith(" | None"):
             says.check(one.name, kind.removesuffix(" | None"), value)
+
+
+def taken(options: type[Made], asked: Any, **own: Any) -> Made:
+    """Return options with the values that `asked` has of them, and with those that are not as the user gave them."""
+    names = [one.name for one in fields(options) if hasattr(asked, one.name)]  # type: ignore[arg-type]
+    return options(**{name: getattr(asked, name) for name in names} | own)
+
+
+def changed(options: Any, without: Container[str] = ()) -> dict[str, object]:
+    """Return the values that are not the defaults, as JSON has them, but for some names."""
+    values = {one.name: (getattr(options, one.name), one.default) for one in fields(options)}
+    return {
+        name: list(value) if isinstance(value, tuple | list) else value
+        for name, (value, default) in values.items()
+        if name not in without and value != default and not (default == () and value == [])
+    }
 
 
 JOBS = Option(
@@ -321,3 +343,71 @@ class InputOptions:
         reader.asked = reader.asked if format.delimited else asked
         reader.format = format
         return reader
+
+
+@dataclass(frozen=True, kw_only=True)
+class WritingOptions:
+    """Options for writing a file of features, which are handed down as the user gives them."""
+
+    features: bool = option(
+        False,
+        "Write the features of a model that ends in a predictor, and not its predictions.",
+        rare=True,
+    )
+    unit_variance: bool = option(
+        False, "Multiply the features by one factor, so that their mean variance is 1 and default penalties fit.",
+        rare=True,
+    )  # fmt: skip
+    output_format: str | None = option(
+        None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=NAMES
+    )
+    layout: OutputLayout = option(
+        "columns", "One column per feature, or one column of lists.",
+        group="Output", rare=True, choices=get_args(OutputLayout),
+    )  # fmt: skip
+    prefix: str | None = option(
+        None,
+        "Prefix of the output column names (default: f, giving f0, f1, …; with lists: features; with predictions: "
+        "none).",
+        group="Output",
+        rare=True,
+    )
+    compression: Compression | None = option(
+        None,
+        "Compression of Parquet, Arrow (lz4 or zstd), CSV and JSON lines (gzip or zstd; default: by the suffix).",
+        rare=True, group="Output", choices=get_args(Compression),
+    )  # fmt: skip
+    output_dtype: OutputDType | None = option(None, OUTPUT_DTYPE)
+    fsync: bool = option(
+        True, "Flush the output to disk before it gets its final name (default), or leave this to the system.",
+        group="Output", rare=True, names=("--fsync/--no-fsync",),
+    )  # fmt: skip
+
+    @property
+    def list_name(self) -> str:
+        """Name of the column of lists."""
+        return "features" if self.prefix is None else self.prefix
+
+    def feature_names(self, width: int) -> list[str]:
+        """Return the names of the feature columns."""
+        prefix = "f" if self.prefix is None else self.prefix
+        return [f"{prefix}{i}" for i in range(width)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions(WritingOptions):
+    """Options for writing a file of features, and what its run adds.
+
+    Attributes:
+        keep: Passthrough columns, which are copied unchanged; None copies all columns.
+        overwrite: True replaces an existing file, False refuses to.
+        interval: Probabilities of the intervals, or sets of classes, beside predictions.
+        sweep: True removes temporary files that killed writers of the same file have left beside it.
+        guard: Context manager held while the file gets its name; it may refuse by raising an error.
+    """
+
+    keep: Sequence[str] | None = ()
+    overwrite: bool = True
+    interval: tuple[float, ...] = ()
+    sweep: bool = True
+    guard: Guard = nullcontext

@@ -9,9 +9,9 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from kafeat.chain.chain import FittedStep
+from kafeat.contract.checks import whole_numbers
 from kafeat.contract.describe import spell
 from kafeat.contract.predictor import Predictor
-from kafeat.io.writers.arrow_columns import whole_numbers
 from kafeat.maths.intervals import Intervals
 from kafeat.model.provenance import printable
 from kafeat.registry import build_step

@@ -3,9 +3,8 @@
 from dataclasses import fields
 from typing import Any
 
-from kafeat.io.options import InputOptions
+from kafeat.io.options import InputOptions, OutputOptions
 from kafeat.io.storage.location import location_of, parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset import api
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafeat.contract.checks import whole_numbers
 from kafeat.errors import UsageError, quoted
 from kafeat.io.writers.base import Layout
 from kafeat.types import Array, Floats, Mask
@@ -45,11 +46,11 @@ def schema_of(layout: Layout) -> pa.Schema:
     """Return the schema of an output: passthrough columns, then features, and metadata under the key `kafeat`."""
     kind = pa.from_numpy_dtype(layout.dtype)
     fields = [] if layout.passthrough_schema is None else list(layout.passthrough_schema)
-    if layout.options.layout == "columns":
+    if layout.list_name is None:
         fields += [pa.field(name, kind, nullable=layout.nullable) for name in layout.names]
     else:
         items = pa.list_(pa.field("item", kind, nullable=False), len(layout.names))
-        fields.append(pa.field(layout.options.list_name, items, nullable=layout.nullable))
+        fields.append(pa.field(layout.list_name, items, nullable=layout.nullable))
     notes = {"kafeat": json.dumps(dict(layout.metadata), sort_keys=True)} if layout.metadata else None
     return pa.schema(fields, metadata=notes)
 
@@ -57,7 +58,7 @@ def schema_of(layout: Layout) -> pa.Schema:
 def features_of(block: Floats, schema: pa.Schema, layout: Layout, *, apart: bool = False) -> list[pa.Array]:
     """Return a block as the last columns of a schema."""
     nulls = nulls_of(block, layout)
-    if layout.options.layout == "columns":
+    if layout.list_name is None:
         return columns_of(block, nulls, apart=apart)
     return [lists_of(block, schema.field(-1).type, nulls)]
 
@@ -132,11 +133,6 @@ class ClassColumn:
         for field, column in zip(fields, columns, strict=True):
             passthrough = passthrough.append_column(field, column)
         return passthrough
-
-
-def whole_numbers(classes: Sequence[int]) -> Array:
-    """Return ascending whole numbers of 64 bits as an array; NumPy would take 1 and 2⁶³ together for floats."""
-    return np.array(classes, dtype=np.uint64 if classes[-1] > np.iinfo(np.int64).max else np.int64)
 
 
 def _arrow(classes: Sequence[Any]) -> pa.Array:

@@ -18,8 +18,8 @@ class ArrowWriter(Writer):
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
-        compression = layout.options.compression or "none"
-        self.wants = "F" if layout.options.layout == "columns" else "C"
+        compression = layout.compression or "none"
+        self.wants = "F" if layout.list_name is None else "C"
         self._schema = schema_of(layout)
         most = layout.block_rows
         self._pool = BufferPool(most, most, len(layout.names), layout.dtype, self.wants)

@@ -1,17 +1,16 @@
-"""The base class of writers, and the layout and the options of an output."""
+"""The base class of writers, and the layout of an output."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from kafeat.contract.tile import Rows
-from kafeat.io.storage.atomic import AtomicFile, Guard
+from kafeat.io.storage.atomic import AtomicFile
 from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
@@ -20,68 +19,9 @@ if TYPE_CHECKING:
     from kafeat.io.writers.passthrough import PassthroughColumns
 
 
-_NOT_CONTENT = ("overwrite", "fsync", "sweep", "guard")
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """Options for writing a file of features.
-
-    Attributes:
-        format: Format of the output; None takes it from the suffix.
-        keep: Passthrough columns, which are copied unchanged; None copies all columns.
-        layout: One column for each feature, or one column of lists.
-        prefix: Prefix of the feature columns, or the name of the list column; None gives f0, f1, … or features.
-        compression: Compression; None leaves it to the format and the suffix.
-        overwrite: True replaces an existing file, False refuses to.
-        fsync: True returns only when the file is on the disk.
-        dtype: Type of the features; None takes that of the map.
-        sweep: True removes temporary files that killed writers of the same file have left beside it.
-        features: True writes the features of a model that ends in a predictor, and not its predictions.
-        unit_variance: True multiplies the features by one factor, so that the mean of their variances is about 1.
-        interval: Probabilities of the intervals, or sets of classes, beside predictions.
-        guard: Context manager held while the file gets its name; it may refuse by raising an error.
-    """
-
-    format: str | None = None
-    keep: Sequence[str] | None = ()
-    layout: Literal["columns", "list"] = "columns"
-    prefix: str | None = None
-    compression: str | None = None
-    overwrite: bool = True
-    fsync: bool = True
-    dtype: Literal["float16", "float32", "float64"] | None = None
-    sweep: bool = True
-    guard: Guard = nullcontext
-    features: bool = False
-    unit_variance: bool = False
-    interval: tuple[float, ...] = ()
-
-    @property
-    def content(self) -> dict[str, object]:
-        """The options that the bytes of an output depend on, as builtins."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_CONTENT}
-        # Manifests of earlier versions have no such entries.
-        for later in ("features", "unit_variance", "interval"):
-            if not values[later]:
-                del values[later]
-        lists = {name: list(values[name]) for name in ("keep", "interval") if values.get(name) is not None}
-        return values | lists
-
-    @property
-    def list_name(self) -> str:
-        """Name of the column of lists."""
-        return "features" if self.prefix is None else self.prefix
-
-    def feature_names(self, width: int) -> list[str]:
-        """Return the names of the feature columns."""
-        prefix = "f" if self.prefix is None else self.prefix
-        return [f"{prefix}{i}" for i in range(width)]
-
-
 @dataclass(frozen=True)
 class Layout:
-    """The columns and options of an output: passthrough columns first, then the features."""
+    """The columns of an output, and how they are written: passthrough columns first, then the features."""
 
     names: Sequence[str]
     dtype: np.dtype[Any]
@@ -91,7 +31,10 @@ class Layout:
     block_rows: int = 8192
     """Rows of every block but the last, which may be lower."""
     passthrough_schema: pa.Schema | None = None
-    options: OutputOptions = field(default_factory=OutputOptions)
+    list_name: str | None = None
+    """Name of the one column of lists; None for a column for each feature."""
+    compression: str | None = None
+    """None leaves it to the format and the suffix."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ","
     nullable: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
@@ -16,20 +16,19 @@ from kafeat.io.writers.base import Layout, Writer
 
 @contextmanager
 def open_writer(
-    location: Location, format: Format, layout: Layout, *, hashed: bool = False
+    location: Location,
+    format: Format,
+    layout: Layout,
+    opening: Callable[[Location], AbstractContextManager[AtomicFile]] = atomic,
 ) -> Iterator[Writer]:
     """Open a writer. Its file appears when the block ends without an error. `-` is standard output.
 
-    With `hashed`, the `file` of the writer has its size, its hash and its stamp after that.
+    `opening` opens a file that is not standard output.
     """
-    options, name = layout.options, str(location)
-    layout = checked(location, format, layout)
+    name, layout = str(location), checked(location, format, layout)
     opened: AbstractContextManager[AtomicFile] = nullcontext(AtomicFile("-", regular=False))
     if not isinstance(location, StandardStream):
-        opened = atomic(
-            location, options.overwrite, fsync=options.fsync, hashed=hashed, sweep=options.sweep,
-            guard=options.guard,
-        )  # fmt: skip
+        opened = opening(location)
     elif not format.piped:
         piped = spelled(one.title for one in FORMATS.values() if one.piped)
         raise UsageError(f"-: expected {piped} on standard output, got {format.name}; name a file")
@@ -65,31 +64,29 @@ def _ended(writer: Writer) -> Iterator[Writer]:
 
 def _check_options(location: str, format: Format, layout: Layout) -> None:
     """Refuse options that the format does not have."""
-    options, title = layout.options, format.title
-    if options.layout == "list" and not format.lists:
+    title = format.title
+    if layout.list_name is not None and not format.lists:
         lists = spelled(
             (one.title for one in FORMATS.values() if one.lists and one.passthrough == "columns"), "and"
         )
-        raise UsageError(
-            f"{location}: expected the columns layout for {title}, got {options.layout}; {lists} hold lists"
-        )
+        raise UsageError(f"{location}: expected the columns layout for {title}, got list; {lists} hold lists")
     if layout.nullable and format.sparse:
         raise UsageError(
             f"{location}: expected --on-bad-rows error or drop for {title}, got null: sparse rows have no nulls"
         )
-    if options.compression not in (None, *format.compressions):
+    if layout.compression not in (None, *format.compressions):
         some = (
             f"a compression of {spelled(format.compressions)}"
             if len(format.compressions) > 1
             else "no compression"
         )
-        raise UsageError(f"{location}: expected {some} for {title}, got {options.compression!r}")
+        raise UsageError(f"{location}: expected {some} for {title}, got {layout.compression!r}")
 
 
 def _check_columns(location: str, format: Format, layout: Layout) -> None:
     """Refuse passthrough columns where the format has none, and columns of the same name."""
-    options, passthrough = layout.options, layout.passthrough_names
-    features = list(layout.names) if options.layout == "columns" else [options.list_name]
+    passthrough = layout.passthrough_names
+    features = list(layout.names) if layout.list_name is None else [layout.list_name]
     both = [name for name in passthrough if name in set(features)]
     if both:
         raise UsageError(

@@ -26,7 +26,7 @@ class ParquetWriter(Writer):
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
-        lists = layout.options.layout == "list"
+        lists = layout.list_name is not None
         if layout.nullable and lists and int(pa.__version__.partition(".")[0]) < NULL_LISTS:
             raise UsageError(
                 f"--on-bad-rows null: --layout list: expected pyarrow >= {NULL_LISTS}, which can write a null list, "
@@ -47,7 +47,7 @@ class ParquetWriter(Writer):
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,
-            compression=layout.options.compression or "none",
+            compression=layout.compression or "none",
             use_dictionary=layout.passthrough_names,
             write_statistics=layout.passthrough_names,
             data_page_size=PAGE_BYTES,

@@ -60,7 +60,7 @@ class TextWriter(Writer):
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
         suffix = f".{location.lower().rpartition('.')[2]}"
-        packing = layout.options.compression or PACKINGS.get(suffix, "none")
+        packing = layout.compression or PACKINGS.get(suffix, "none")
         self._file = ByteOutput(file.path)
         self._packed = (
             None
@@ -161,8 +161,8 @@ class JsonlWriter(LineWriter):
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
-        self._lists = layout.options.layout == "list"
-        features = [layout.options.list_name] if self._lists else layout.names
+        self._lists = layout.list_name is not None
+        features = layout.names if layout.list_name is None else [layout.list_name]
         names = [json.dumps(name, ensure_ascii=False) for name in (*layout.passthrough_names, *features)]
         self._keys = [_scalar(f"{',' if i else '{'}{name}:") for i, name in enumerate(names)]
 

@@ -184,7 +184,7 @@ def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
 def _written(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
     keep = request.writing.keep
     return {
-        "format": format_of(request.target, request.writing.format).name,
+        "format": format_of(request.target, request.writing.output_format).name,
         "rows": done.rows,
         "columns": done.columns,
         "dtype": done.dtype,

@@ -21,7 +21,9 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
     _refuse_rejects(request.rules.rejects)
     request.refuse_overlaps(files, folders=True)
     if files is not None:
-        parts: list[Part] | None = renamed(files.parts, request.writing.format, request.reading.input_format)
+        parts: list[Part] | None = renamed(
+            files.parts, request.writing.output_format, request.reading.input_format
+        )
     else:
         parts = _ranges(request)
     if parts is None:
@@ -45,7 +47,7 @@ def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
 
 def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
     """Return why the request cannot be met for a part; None if it can be, or if the file cannot be read."""
-    format = format_of(LocalPath(part.name), request.writing.format)
+    format = format_of(LocalPath(part.name), request.writing.output_format)
     try:
         opened = request.reading.open_file(part.location, part.stamp, fitted=request.fitted, keys=part.keys)
     except UsageError as error:
@@ -121,6 +123,6 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
 
 def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    format = format_of_part(request.source, request.reading.input_format, request.writing.format)
+    format = format_of_part(request.source, request.reading.input_format, request.writing.output_format)
     base = "part" if isinstance(request.source, StandardStream) else stem(request.source.name)
     return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format.name}"

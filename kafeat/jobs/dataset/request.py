@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from kafeat.dataframes import SharedMap, shared
@@ -19,12 +19,11 @@ from kafeat.io.data_set import (
     list_parts,
     must_exist,
 )
-from kafeat.io.options import InputOptions
+from kafeat.io.options import InputOptions, OutputOptions, changed, taken
 from kafeat.io.storage.base import Entry, Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import place_of
 from kafeat.io.storage.owner import is_lock
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_part
 from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, TransformOptions
 from kafeat.jobs.transform.outputs import levels_of
@@ -112,7 +111,7 @@ class PreviousRun:
             not self.resume
             or before is None
             or before.map != manifest.map
-            or before.settings != manifest.settings
+            or _without_defaults(before.settings) != manifest.settings
         ):
             return {}, {}
         records, up_to_date, to_check = self._records, dict[str, PartRecord](), dict[str, PartRecord]()
@@ -212,22 +211,20 @@ class DatasetRequest:
     @classmethod
     def of(cls, asked: TransformOptions) -> DatasetRequest:
         """Parse the locations and the limit among the options."""
-        reading = {one.name: getattr(asked, one.name) for one in fields(InputOptions)}
         keep = [asked.keep] if isinstance(asked.keep, str) else list(asked.keep)
         most = asked.max_bad_rows
         return cls(
             asked.model if isinstance(asked.model, FeatureMap) else place_of("model", asked.model),
             place_of("src", asked.src, "; FeatureMap.transform takes tables and arrays"),
             place_of("dst", asked.dst),
-            InputOptions(**reading),
-            OutputOptions(
-                asked.output_format, None if asked.keep == "all" else keep, asked.layout, asked.prefix,
-                asked.compression, asked.overwrite is not False, asked.fsync, asked.output_dtype,
-                features=asked.features, unit_variance=asked.unit_variance, interval=levels_of(asked.interval),
+            taken(InputOptions, asked),
+            taken(
+                OutputOptions, asked, keep=None if asked.keep == "all" else keep, interval=levels_of(asked.interval),
+                overwrite=asked.overwrite is not False,
             ),
-            RowOptions(
-                asked.on_bad_rows, _place_of("rejects", asked.rejects), asked.stats is not None, asked.max_drift,
-                asked.drift_test, None if most is None else BadRowsLimit.parse(most),
+            taken(
+                RowOptions, asked, rejects=_place_of("rejects", asked.rejects), drift=asked.stats is not None,
+                max_bad_rows=None if most is None else BadRowsLimit.parse(most),
             ),
             Engine(asked.engine, asked.scheduler, asked.jobs),
             asked.rows_per_file,
@@ -368,16 +365,38 @@ class DatasetPlan:
         return cls(parts, previous, manifest, up_to_date, to_check)
 
 
+_NOT_CONTENT = (
+    "overwrite", "fsync", "sweep", "guard", "rejects", "drift", "max_drift", "drift_test", "max_bad_rows",
+)  # fmt: skip
+"""Options that change no byte of a part. Rules for bad rows and drift are asked of the record of each part."""
+
+_OF_EARLIER: dict[str, object] = {
+    "input_format": None, "delimiter": None, "header": True, "format": None, "keep": [], "layout": "columns",
+    "prefix": None, "compression": None, "dtype": None, "on_bad_rows": "error", "rows_per_file": None,
+}  # fmt: skip
+"""Settings that earlier versions wrote even if they were the defaults."""
+
+
 def _settings(request: DatasetRequest) -> dict[str, object]:
-    """Return all options that the bytes of the parts depend on, besides the map and the input."""
-    reading = request.reading
+    """Return the options that the bytes of the parts depend on, besides the map and the input.
+
+    Defaults are left out, so that an option that a later version adds does not make finished parts anew.
+    """
+    groups = (request.reading, request.writing, request.rules)
+    values = {name: value for one in groups for name, value in changed(one, _NOT_CONTENT).items()}
+    renamed = {"output_format": "format", "output_dtype": "dtype"}
+    settings = {renamed.get(name, name): value for name, value in values.items()}
+    if settings.pop("no_header", False):
+        settings["header"] = False
+    if request.writing.unit_variance:
+        settings["scale"] = request.map.unit_scale
+    return settings | ({} if request.rows_per_file is None else {"rows_per_file": request.rows_per_file})
+
+
+def _without_defaults(settings: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings of a manifest, which may be of an earlier version, as `_settings` returns them."""
     return {
-        "input_format": reading.input_format,
-        "delimiter": reading.delimiter,
-        "header": not reading.no_header,
-        **reading.dialect_options,
-        **request.writing.content,
-        **({"scale": request.map.unit_scale} if request.writing.unit_variance else {}),
-        "on_bad_rows": request.rules.on_bad_rows,
-        "rows_per_file": request.rows_per_file,
+        name: value
+        for name, value in settings.items()
+        if name not in _OF_EARLIER or value != _OF_EARLIER[name]
     }

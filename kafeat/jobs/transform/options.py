@@ -13,8 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kafeat.errors import UsageError
-from kafeat.io.formats import NAMES
-from kafeat.io.options import INTERVAL, JOBS, OUTPUT_DTYPE, InputOptions, option
+from kafeat.io.options import INTERVAL, JOBS, InputOptions, WritingOptions, option
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from kafeat.model.feature_map import FeatureMap
 
 Path: TypeAlias = "str | os.PathLike[str]"
-OutputLayout: TypeAlias = Literal["columns", "list"]
-Compression: TypeAlias = Literal["none", "snappy", "lz4", "zstd", "gzip"]
-OutputDType: TypeAlias = Literal["float16", "float32", "float64"]
 BadRows: TypeAlias = Literal["error", "drop", "null"]
 
 
@@ -43,60 +39,13 @@ class Files:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformOptions(InputOptions, Files):
-    """Files and options of `kafeat transform`, as the user gives them."""
+class RuleOptions:
+    """Rules for bad rows and drift, which are handed down as the user gives them."""
 
-    features: bool = option(
-        False,
-        "Write the features of a model that ends in a predictor, and not its predictions.",
-        rare=True,
-    )
-    unit_variance: bool = option(
-        False, "Multiply the features by one factor, so that their mean variance is 1 and default penalties fit.",
-        rare=True,
-    )  # fmt: skip
-    keep: str | Sequence[str] = option(
-        (), "Input columns to copy to the output, separated by commas, or `all`.",
-        python='Input columns to copy to the output: names, or "all".', metavar="COLS",
-    )  # fmt: skip
-    interval: float | Sequence[float] = option((), INTERVAL)
-    jobs: int | None = option(None, JOBS)
-    output_format: str | None = option(
-        None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=NAMES
-    )
-    layout: OutputLayout = option(
-        "columns", "One column per feature, or one column of lists.",
-        group="Output", rare=True, choices=get_args(OutputLayout),
-    )  # fmt: skip
-    prefix: str | None = option(
-        None,
-        "Prefix of the output column names (default: f, giving f0, f1, …; with lists: features; with predictions: "
-        "none).",
-        group="Output",
-        rare=True,
-    )
-    compression: Compression | None = option(
-        None,
-        "Compression of Parquet, Arrow (lz4 or zstd), CSV and JSON lines (gzip or zstd; default: by the suffix).",
-        rare=True, group="Output", choices=get_args(Compression),
-    )  # fmt: skip
-    output_dtype: OutputDType | None = option(None, OUTPUT_DTYPE)
     on_bad_rows: BadRows = option(
         "error", "If a row cannot be transformed: fail, omit the row, or write null features (NaN in NPY).",
         group=_RULES, choices=get_args(BadRows),
     )  # fmt: skip
-    rejects: Path | None = option(
-        None, "Write the bad rows and the reason for each.",
-        python="CSV file for the bad rows and the reason for each.", group=_RULES, metavar="FILE.csv", use="output",
-    )  # fmt: skip
-    max_bad_rows: int | str | None = option(
-        None,
-        "Write nothing (exit code 3) if more than N rows, or P percent of the rows, of an input are bad.",
-        python='Largest number of bad rows, or percentage such as "0.5%", of each input; above it nothing is written.',
-        group=_RULES,
-        rare=True,
-        metavar="N|P%",
-    )
     max_drift: float | None = option(
         None,
         "Write nothing (exit code 6) if a larger share of a column lies outside the range in the fit sample.",
@@ -109,6 +58,30 @@ class TransformOptions(InputOptions, Files):
         python="Least p-value of a test that the mean of the features is that of the fit; below it nothing is written.",
         group=_RULES, rare=True, metavar="P", least=0.0, most=1.0,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformOptions(RuleOptions, WritingOptions, InputOptions, Files):
+    """Files and options of `kafeat transform`, as the user gives them."""
+
+    keep: str | Sequence[str] = option(
+        (), "Input columns to copy to the output, separated by commas, or `all`.",
+        python='Input columns to copy to the output: names, or "all".', metavar="COLS",
+    )  # fmt: skip
+    interval: float | Sequence[float] = option((), INTERVAL)
+    jobs: int | None = option(None, JOBS)
+    rejects: Path | None = option(
+        None, "Write the bad rows and the reason for each.",
+        python="CSV file for the bad rows and the reason for each.", group=_RULES, metavar="FILE.csv", use="output",
+    )  # fmt: skip
+    max_bad_rows: int | str | None = option(
+        None,
+        "Write nothing (exit code 3) if more than N rows, or P percent of the rows, of an input are bad.",
+        python='Largest number of bad rows, or percentage such as "0.5%", of each input; above it nothing is written.',
+        group=_RULES,
+        rare=True,
+        metavar="N|P%",
+    )
     stats: Path | None = option(
         None, "Write statistics of the run: rows, hashes, drift, versions.",
         python="JSON file for statistics of the run: rows, hashes, drift, versions.",
@@ -138,10 +111,6 @@ class TransformOptions(InputOptions, Files):
         rare=True,
         metavar="URL",
     )
-    fsync: bool = option(
-        True, "Flush the output to disk before it gets its final name (default), or leave this to the system.",
-        group="Output", rare=True, names=("--fsync/--no-fsync",),
-    )  # fmt: skip
 
 
 _FORM = re.compile(r"(\d+(?:\.\d+)?)%|\d+", re.ASCII)
@@ -174,18 +143,15 @@ class BadRowsLimit:
         return bad <= (self.number * rows / 100 if self.is_percentage else self.number)
 
 
-@dataclass(frozen=True)
-class RowOptions:
-    """Rules for rows that cannot be transformed, and for inputs that have drifted, as `TransformOptions` has them.
+@dataclass(frozen=True, kw_only=True)
+class RowOptions(RuleOptions):
+    """Rules for rows that cannot be transformed, and for inputs that have drifted.
 
     `drift` counts the values outside of the column ranges of the fit, even if none are refused.
     """
 
-    on_bad_rows: Literal["error", "drop", "null"] = "error"
     rejects: Location | None = None
     drift: bool = False
-    max_drift: float | None = None
-    drift_test: float | None = None
     max_bad_rows: BadRowsLimit | None = None
 
     def check(self, fm: FeatureMap) -> None:

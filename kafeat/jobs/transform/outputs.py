@@ -12,9 +12,10 @@ import numpy as np
 from kafeat.chain.program import What
 from kafeat.contract.checks import round_to
 from kafeat.errors import InvalidValueError, UsageError
+from kafeat.io.options import OutputOptions
 from kafeat.io.readers.base import Chunk
 from kafeat.io.writers.arrow_columns import ClassColumn
-from kafeat.io.writers.base import OutputOptions, Writer
+from kafeat.io.writers.base import Writer
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import PREDICTION, PROBABILITY
 from kafeat.runtime.environment import count_jobs
@@ -120,13 +121,13 @@ def outputs_of(
         # scaled features are made by the loop of dense ones
         sparse = sparse and fm.program.gives_sparse and not writing.unit_variance
         scale = fm.needed_unit_scale() if writing.unit_variance else None
-        names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.dtype or fm.dtype)
+        names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.output_dtype or fm.dtype)
         return Outputs(fm, "features", names, writing.list_name, dtype, scale=scale, sparse=sparse)
     if writing.unit_variance:
         raise UsageError("--unit-variance: expected features to scale, got predictions: use --features")
     labels, prefix = fm.predictor.labels, writing.prefix or ""
     names = [prefix + name for name in fm.predictor.output_names]
-    dtype = np.dtype(writing.dtype or fm.program("predictions").dtype)
+    dtype = np.dtype(writing.output_dtype or fm.program("predictions").dtype)
     levels, intervals = writing.interval, fm.needed_intervals() if writing.interval else None
     endings = [""] if len(levels) == 1 else [f"_{level!r}" for level in levels]
     if labels.classes is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import IO
 
 from kafeat._version import __version__
@@ -14,11 +15,11 @@ from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.data_set import Keys
 from kafeat.io.formats import Format, format_of
-from kafeat.io.options import InputOptions
+from kafeat.io.options import InputOptions, OutputOptions
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.storage.atomic import beside, require_space
+from kafeat.io.storage.atomic import atomic, beside, require_space
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.writers.base import Layout, OutputOptions, Writer
+from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.open import checked, open_writer
 from kafeat.jobs.transform.options import STRICT, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
@@ -62,7 +63,7 @@ def transform_file(
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     `keys` are columns of one value.
     """
-    format = format_of(target, job.writing.format)
+    format = format_of(target, job.writing.output_format)
     started = time.perf_counter()
     job.rules.check(job.fm)
     seen, fitted = _columns_to_see(job, source, target, format), job.fm.columns.file_dialect
@@ -175,10 +176,15 @@ class OpenTransform:
         self, target: Location, rows: int | None, first: int, hashed: bool
     ) -> AbstractContextManager[Writer]:
         layout = self._layout(rows, first)
-        varies = self._format.text or self._format.sparse or layout.options.compression not in (None, "none")
+        varies = self._format.text or self._format.sparse or layout.compression not in (None, "none")
         if layout.rows is not None and not varies:
             require_space(target, layout.rows * self._outputs.width * self._outputs.dtype.itemsize)
-        return open_writer(target, self._format, layout, hashed=hashed)
+        writing = self._writing
+        file = partial(
+            atomic, clobber=writing.overwrite, fsync=writing.fsync, hashed=hashed, sweep=writing.sweep,
+            guard=writing.guard,
+        )  # fmt: skip
+        return open_writer(target, self._format, layout, file)
 
     def _layout(self, rows: int | None, first: int) -> Layout:
         outputs, dropping = self._outputs, self._rules.on_bad_rows == "drop"
@@ -194,7 +200,8 @@ class OpenTransform:
             first,
             self._fm.chunk_rows,
             passthrough if outputs.classes is None else outputs.classes.schema(passthrough),
-            replace(self._writing, prefix=outputs.list_name),
+            outputs.list_name if self._writing.layout == "list" else None,
+            self._writing.compression,
             {"version": __version__, "layout": self._writing.layout, **outputs.notes},
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from kafeat.errors import GateError, UsageError, counted
 from kafeat.io.columns.fields import listed
+from kafeat.io.options import OutputOptions
 from kafeat.io.readers.base import Reader
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.model.feature_map import FeatureMap
 

@@ -8,8 +8,8 @@ from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose, match
+from kafeat.io.options import OutputOptions
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.fit.labels import read_label
 from tests.io.tables import open_reader, read
 from tests.jobs.files import transform_file

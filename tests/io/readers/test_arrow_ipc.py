@@ -11,9 +11,9 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, UsageError
+from kafeat.io.options import OutputOptions
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from tests.io.tables import open_reader, read
 from tests.io.writers.opening import open_writer
 from tests.jobs.files import transform_file, verify_file

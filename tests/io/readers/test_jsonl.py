@@ -22,10 +22,9 @@ from kafeat.contract.coding import Coding
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.selection import choose, match
-from kafeat.io.options import InputOptions
+from kafeat.io.options import InputOptions, OutputOptions
 from kafeat.io.readers import jsonl
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.fit.labels import read_label
 from tests.io.tables import open_reader, read
 from tests.jobs.files import transform_file

@@ -210,7 +210,7 @@ def test_bad_rows_are_set_aside(files, tmp_path):
     transform_file(fm, files / "x.svm", tmp_path / "all.npy")
     Z = np.load(tmp_path / "all.npy")
     for rule in ("drop", "null"):
-        rules = RowOptions(rule, parse_location(tmp_path / "why.csv"), drift=True)
+        rules = RowOptions(on_bad_rows=rule, rejects=parse_location(tmp_path / "why.csv"), drift=True)
         done = transform_file(fm, tmp_path / "x.svm", tmp_path / "y.npy", rules=rules)
         assert done.bad_rows == 4
         got = np.load(tmp_path / "y.npy")

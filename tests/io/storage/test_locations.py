@@ -23,13 +23,13 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError, without_secrets
+from kafeat.io.options import OutputOptions
 from kafeat.io.storage import object_store as remote
 from kafeat.io.storage import upload
 from kafeat.io.storage.atomic import atomic, check_place, require_space, write_bytes
 from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from tests.io.object_store import BUCKET, Gate, Store
 from tests.jobs.files import transform_file

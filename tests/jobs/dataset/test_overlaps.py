@@ -59,7 +59,7 @@ def test_rejects_among_inputs_or_features_are_refused(source, out, rejects, says
     (here / "list.txt").write_text("in/a.parquet\nin/deep/b.parquet\n")
     before = content(here)
     with pytest.raises(UsageError, match=f"^{says}"):
-        transform_parts("map.joblib", source, out, format="csv", on_bad_rows="drop", rejects=rejects)
+        transform_parts("map.joblib", source, out, output_format="csv", on_bad_rows="drop", rejects=rejects)
     assert content(here) == before
 
 
@@ -100,7 +100,7 @@ def test_what_text_cannot_be_is_told_before_parts_are_removed(rejects, engine, h
     transform_parts("map.joblib", "one.csv", "out", rows_per_file=256)
     before = content(here)
     with pytest.raises(UsageError, match="expected Parquet or NPY"):
-        rules = RowOptions("drop", rejects and parse_location(rejects))
+        rules = RowOptions(on_bad_rows="drop", rejects=rejects and parse_location(rejects))
         transform_parts("map.joblib", "one.csv", "out", rows_per_file=256, overwrite=True,
                         rules=rules, engine=Engine(engine))  # fmt: skip
     assert content(here) == before

@@ -10,9 +10,9 @@ import kafeat
 from kafeat.dataframes import shared
 from kafeat.errors import SystemRefusedError
 from kafeat.io.data_set import list_parts
+from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner, Token, owning
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part

@@ -78,7 +78,9 @@ def test_a_glob_there_and_parts_cut_there(store, model, tmp_path):
     assert (run.parts, run.rows) == (2, 602)
     pq.write_table(in_a_year(table(1000, 5)), tmp_path / "big.parquet")
     store.put("big.parquet", (tmp_path / "big.parquet").read_bytes())
-    run = transform_parts(model, store.uri("big.parquet"), store.uri("cut"), rows_per_file=512, format="npy")
+    run = transform_parts(
+        model, store.uri("big.parquet"), store.uri("cut"), rows_per_file=512, output_format="npy"
+    )
     assert (run.parts, run.rows) == (2, 1000)
     assert store.get("cut/big-00001.npy").startswith(b"\x93NUMPY")
 
@@ -105,7 +107,7 @@ def test_rejects_lie_there_too(store, data, model):
     bad = table(50, 0).set_column(0, "x0", pa.array([float("nan")] + [1.0] * 49))
     pq.write_table(bad, Path(data, "bad.parquet"))
     store.put(f"in/{NAMES[0]}", Path(data, "bad.parquet").read_bytes())
-    rules = RowOptions("drop", rejects=parse_location(store.uri("rejects")))
+    rules = RowOptions(on_bad_rows="drop", rejects=parse_location(store.uri("rejects")))
     run = transform_parts(model, store.uri("in"), store.uri("out"), rules=rules)
     assert run.bad_rows == 1
     assert transform_parts(model, store.uri("in"), store.uri("out"), rules=rules, resume=True).kept == 3

@@ -37,7 +37,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
         pq.write_table(table, f"in/{name}.parquet")
 
     def run(resume: bool = True) -> DatasetResult:
-        rules = RowOptions("drop", parse_location("rejects"))
+        rules = RowOptions(on_bad_rows="drop", rejects=parse_location("rejects"))
         return transform_parts("map.joblib", "in", "out", rules=rules, resume=resume, overwrite=not resume)
 
     run()

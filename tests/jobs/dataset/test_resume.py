@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
+from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
@@ -54,7 +56,10 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     ) -> DatasetResult:
         limit = None if max_bad_rows is None else BadRowsLimit.parse(max_bad_rows)
         rules = RowOptions(
-            "drop", rejects and parse_location(rejects), max_drift=max_drift, max_bad_rows=limit
+            on_bad_rows="drop",
+            rejects=rejects and parse_location(rejects),
+            max_drift=max_drift,
+            max_bad_rows=limit,
         )
         more = {"resume": True, **more}
         return transform_parts("map.joblib", "in", "out", rules=rules, **more)  # type: ignore[arg-type]
@@ -137,6 +142,36 @@ def test_a_manifest_of_an_older_kafeat_is_read(go):
     Path("out/_kafeat.json").write_text(json.dumps(old))
     assert go().kept == 3
     assert go(max_drift=0.5).kept == 0
+
+
+def test_settings_of_an_older_kafeat_are_recognised(go):
+    """Older ones wrote the defaults, too."""
+    go()
+    old = manifest()
+    assert old["settings"] == {"on_bad_rows": "drop"}
+    old["settings"] = {  # type: ignore[assignment]
+        "input_format": None, "delimiter": None, "header": True, "format": None, "keep": [], "layout": "columns",
+        "prefix": None, "compression": None, "dtype": None, "on_bad_rows": "drop", "rows_per_file": None,
+    }  # fmt: skip
+    Path("out/_kafeat.json").write_text(json.dumps(old))
+    assert go().kept == 3
+    old["settings"] |= {"layout": "list"}  # type: ignore[operator]
+    Path("out/_kafeat.json").write_text(json.dumps(old))
+    assert go().kept == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaterOptions(OutputOptions):
+    """The options of a later version."""
+
+    grain: int = 3
+
+
+def test_an_option_of_a_later_version_makes_parts_again_only_if_it_is_given(go):
+    go()
+    assert go(writing=LaterOptions()).kept == 3
+    assert go(writing=LaterOptions(grain=4)).kept == 0
+    assert go(writing=LaterOptions(grain=4)).kept == 3
 
 
 @pytest.mark.parametrize("name", ["rows", "rows_read", "bad_rows", "clipped", "made_by"])

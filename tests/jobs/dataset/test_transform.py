@@ -16,8 +16,8 @@ import pytest
 import kafeat
 from kafeat.dataframes import SharedMap
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
+from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.runtime.engine import Engine, Stop
@@ -110,7 +110,7 @@ def test_engines_and_their_jobs_move_no_byte(engine, model, data, tmp_path):
 
 @pytest.mark.parametrize("pattern", ["year=*/a.parquet", "**/a.parquet", "year=202[34]/a.*"])
 def test_a_glob_keeps_the_names_below_its_fixed_part(pattern, model, data, tmp_path):
-    transform_parts(model, f"{data}/{pattern}", tmp_path / "out", format="npy")
+    transform_parts(model, f"{data}/{pattern}", tmp_path / "out", output_format="npy")
     assert set(files(tmp_path / "out")) == {"year=2023/a.npy", "year=2024/a.npy"}
 
 
@@ -152,7 +152,7 @@ def test_one_file_is_cut_where_chunks_begin(suffix, model, tmp_path):
         np.save(source, np.column_stack([column.to_numpy() for column in whole.columns]))
     transform_file(model, source, tmp_path / "whole.npy")
     out = tmp_path / "out"
-    transform_parts(model, source, out, format="npy", rows_per_file=600)
+    transform_parts(model, source, out, output_format="npy", rows_per_file=600)
     parts = [np.load(out / f"big-{i:05d}.npy") for i in range(2)]
     assert [len(part) for part in parts] == [512, 488]
     assert np.array_equal(np.concatenate(parts), np.load(tmp_path / "whole.npy"))
@@ -279,9 +279,9 @@ def test_a_damaged_output_is_made_again(damage, model, data, tmp_path):
 def test_another_map_or_other_settings_make_all_again(model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
-    assert transform_parts(model, data, out, resume=True, dtype="float16").kept == 0
+    assert transform_parts(model, data, out, resume=True, output_dtype="float16").kept == 0
     kafeat.fit({**CONFIG, "seed": 5}, table(500, seed=9).drop(["id"])).save(model)
-    assert transform_parts(model, data, out, resume=True, dtype="float16").kept == 0
+    assert transform_parts(model, data, out, resume=True, output_dtype="float16").kept == 0
 
 
 def test_resume_of_a_text_that_is_cut(model, tmp_path):
@@ -341,7 +341,7 @@ def test_an_output_among_the_inputs_is_refused(out, source, model, data, tmp_pat
 def test_parts_that_would_have_one_name_are_refused(model, data, tmp_path):
     pa_csv.write_csv(table(5), f"{data}/year=2024/a.csv")
     with pytest.raises(UsageError, match=r"different names in the output, got 'year=2024/a.parquet'"):
-        transform_parts(model, data, tmp_path / "out", format="parquet")
+        transform_parts(model, data, tmp_path / "out", output_format="parquet")
 
 
 def test_files_of_no_known_format_are_told_with_the_pattern_of_the_others(in_process, run, model, tmp_path):

@@ -10,8 +10,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError
+from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
 from tests.jobs.files import transform_file
 
@@ -269,7 +269,7 @@ def test_a_reader_of_rejects_that_leaves_is_an_error(fm, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = threading.Thread(target=lambda: os.close(os.open(tmp_path / "pipe", os.O_RDONLY)))
     reader.start()
-    rules = RowOptions("drop", parse_location(tmp_path / "pipe"))
+    rules = RowOptions(on_bad_rows="drop", rejects=parse_location(tmp_path / "pipe"))
     with pytest.raises(SystemRefusedError, match="pipe: Broken pipe"):
         transform_file(fm, tmp_path / "in.npy", tmp_path / "out.npy", rules=rules)
     reader.join()
@@ -281,7 +281,7 @@ def test_rejects_tell_a_column_of_theirs_from_one_of_the_input(tmp_path):
     table = pa.table({"row": [1.0, float("nan")], "text": ["a", "b"]})
     fm = kafeat.fit({"steps": ["standardize"]}, table.slice(0, 1).select(["row"]))
     pq.write_table(table, tmp_path / "in.parquet")
-    asked = {"keep": ["text"], "format": "csv", "on_bad_rows": "drop", "rejects": tmp_path / "why.csv"}
+    asked = {"keep": ["text"], "output_format": "csv", "on_bad_rows": "drop", "rejects": tmp_path / "why.csv"}
     transform_file(fm, tmp_path / "in.parquet", tmp_path / "out.npy", **asked)
     [line] = csv.DictReader((tmp_path / "why.csv").read_text().splitlines())
     assert list(line) == ["row", "column", "problem", "text", "input.row", "input.text"]

@@ -10,7 +10,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError, UsageError
-from kafeat.io.writers.base import OutputOptions
+from kafeat.io.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file, verify_file
 

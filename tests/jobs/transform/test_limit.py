@@ -10,9 +10,8 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError
-from kafeat.io.options import InputOptions
+from kafeat.io.options import InputOptions, OutputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file
@@ -58,7 +57,7 @@ def test_what_is_wrong_behind_the_limit_is_not_looked_at(fm, tmp_path):
     lines[13] = "x" + lines[13]  # row 13, index 12
     lines[20] = "x" + lines[20]
     (tmp_path / "in.csv").write_text("\n".join(lines))
-    reject = RowOptions("drop", parse_location(tmp_path / "rejects.csv"))
+    reject = RowOptions(on_bad_rows="drop", rejects=parse_location(tmp_path / "rejects.csv"))
     cells = OutputOptions(keep=["label"])
     done = transform_file(fm, tmp_path / "in.csv", tmp_path / "z.parquet", limit=12, writing=cells)
     assert done.rows == 12

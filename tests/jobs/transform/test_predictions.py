@@ -12,7 +12,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.io.writers.base import OutputOptions
+from kafeat.io.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file, transform_parts, verify_file
 from tests.jobs.transform.conftest import CLASSES, CONFIG
@@ -70,7 +70,7 @@ def test_npy_has_probabilities_or_numbers(model, table, data, tmp_path):
 
 def test_layout_list_and_smaller_numbers(model, table, data, tmp_path):
     fm = model("text")
-    out = pq.read_table(written(fm, data, tmp_path / "p.parquet", layout="list", dtype="float32"))
+    out = pq.read_table(written(fm, data, tmp_path / "p.parquet", layout="list", output_dtype="float32"))
     assert out.schema.field("probability").type == pa.list_(pa.field("item", pa.float32(), nullable=False), 3)
     p = np.array(out["probability"].to_pylist(), np.float32)
     assert p.tobytes() == fm.predict_proba(table).astype("f4").tobytes()
@@ -129,7 +129,7 @@ def test_a_prediction_that_the_type_cannot_hold_is_refused_with_its_row(table, d
     big = table.set_column(table.column_names.index("y"), "y", pa.array(table["y"].to_numpy() * 1e6))
     fm = kafeat.fit(CONFIG, big, "y")
     with pytest.raises(DataError, match=r"row 1 .*: expected predictions that float16 can hold, got "):
-        written(fm, data, tmp_path / "p.parquet", dtype="float16")
+        written(fm, data, tmp_path / "p.parquet", output_dtype="float16")
     assert not (tmp_path / "p.parquet").exists()
 
 

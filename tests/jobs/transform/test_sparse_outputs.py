@@ -12,8 +12,8 @@ from sklearn.datasets import load_svmlight_file
 
 import kafeat
 from kafeat.errors import DataError, GateError, UsageError
+from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.samplers.intersection_bins import _BinsTransform
 from tests.jobs.files import transform_file, transform_parts, verify_file
@@ -173,7 +173,7 @@ def test_bad_rows_are_left_out_of_features_of_two_bytes(tmp_path):
     X = table()
     X = X.set_column(0, "x0", pa.array([-1.0 if i == 3 else value for i, value in enumerate(COUNTS[:, 0])]))
     pq.write_table(X, tmp_path / "in.parquet")
-    fm, writing = fit(), OutputOptions(dtype="float16")
+    fm, writing = fit(), OutputOptions(output_dtype="float16")
     asked = {"writing": writing, "on_bad_rows": "drop", "drift_test": 1e-9}
     done = transform_file(fm, tmp_path / "in.parquet", tmp_path / "out.svm", **asked)
     assert (done.rows, done.bad_rows) == (N - 1, 1)
@@ -183,7 +183,7 @@ def test_bad_rows_are_left_out_of_features_of_two_bytes(tmp_path):
 
 def test_parts_and_resumed_parts_are_sparse_too(source, tmp_path):
     fm = fit()
-    writing, out = OutputOptions(format="npz"), tmp_path / "out"
+    writing, out = OutputOptions(output_format="npz"), tmp_path / "out"
     transform_parts(fm, source, out, writing=writing, rows_per_file=256)
     names = sorted(path.name for path in out.glob("*.npz"))
     assert np.array_equal(np.concatenate([matrix_of(out / name) for name in names]), fm.transform(table()))

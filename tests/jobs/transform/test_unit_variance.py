@@ -12,8 +12,8 @@ from sklearn.model_selection import train_test_split
 
 import kafeat
 from kafeat.errors import GateError, UsageError
+from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from tests.jobs.files import transform_file, transform_parts, verify_file
 

@@ -221,16 +221,9 @@ def _score(data: str, values: Mapping[str, Any]) -> list[Record]:
     _refuse_others()
     if not values["model"]:
         raise UsageError("--all-rows: expected --model MODEL, got none")
+    names = ("label", "reading", "jobs", "drop_unlabelled", "interval")
     scoring = next(iter(values["scoring"]), None)
-    return score_predictions(
-        values["model"],
-        data,
-        values["label"],
-        scoring,
-        values["reading"],
-        values["jobs"],
-        values["drop_unlabelled"],
-    )
+    return score_predictions(values["model"], data, scoring=scoring, **{name: values[name] for name in names})
 
 
 def _evaluate(data: str, experiment: str | None, values: dict[str, Any]) -> Evaluation:
@@ -284,7 +277,7 @@ def _refuse_idle(labels: tuple[str, ...], learner: str, min_score: float | None)
     if min_score is not None and not labels:
         raise UsageError("--min-score: expected --label, as without one there is no score")
     context = click.get_current_context()
-    for name in ("learner", "task", "tau", "penalty", "scoring"):
+    for name in ("learner", "task", "tau", "penalty", "scoring", "interval"):
         if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
         if not labels:
@@ -294,8 +287,8 @@ def _refuse_idle(labels: tuple[str, ...], learner: str, min_score: float | None)
 
 
 _TAKEN = (
-    "--model", "--label", "--scoring", "--min-score", "--min-coverage", "--json", "--input-format", "--delimiter",
-    "--no-header", "--encoding", "--null-values", "--decimal", "--thousands", "--unit", "--date-format",
+    "--model", "--label", "--scoring", "--interval", "--min-score", "--min-coverage", "--json", "--input-format",
+    "--delimiter", "--no-header", "--encoding", "--null-values", "--decimal", "--thousands", "--unit", "--date-format",
     "--drop-unlabelled", "--limit", "--jobs", "--log-format", "--quiet", "--color", "--all-rows",
 )  # fmt: skip
 

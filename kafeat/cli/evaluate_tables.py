@@ -209,7 +209,7 @@ def show_predictions(record: Record) -> None:
     """Print the scores of the predictions of a finished model."""
     printer, about, tested = _Printer(), record.about, record.scored.tested
     score, model = SCORES[about["scoring"]], tested["model"]
-    values = {str(one): model[one.name] for one in scores_of(about["task"])}
+    values = {str(one): model[one.name] for one in scores_of(about["task"]) if model[one.name] is not None}
     if "calibration_error" in model:
         values["calibration error"] = model["calibration_error"]
     printer.table(f"{about['map']}: predictions of {about['rows_test']:,} rows", [

@@ -82,6 +82,17 @@ class _Number(click.IntRange):
         return super().convert(value, param, ctx)
 
 
+class _Choice(click.Choice[str]):
+    """One of the values of an option, which are known when they are asked for."""
+
+    def __init__(self, says: Option) -> None:
+        self._says, self.case_sensitive = says, True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # nobody sets it
+        return self._says.allowed
+
+
 KIND, COLUMN = KindName(), ColumnName()
 DATA, CONFIG, MODEL = (
     FileName("data", "the input"), FileName("config", "the config"), FileName("file", "the model"),
@@ -104,7 +115,7 @@ _USES: dict[str | None, click.ParamType[Any]] = {
 def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
     """Return the type of an option whose field is of this kind; None leaves it to the default."""
     if says.choices:
-        return click.Choice(says.choices)
+        return _Choice(says)
     match kind.removesuffix(" | None"):
         case "int":
             return _Number(int(says.least), _LARGEST if says.most is None else int(says.most))

@@ -6,7 +6,7 @@ The command line imports this file for its help, so it imports nothing that is s
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import nullcontext
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import partial
@@ -45,7 +45,8 @@ class Option:
         metavar: Placeholder of the value in the help.
         use: What a text is, such as a column, or a file that is written; a shell completes it.
         multiple: True if it may be given several times.
-        choices: The values that it takes; none leaves this to the type.
+        choices: The values that it takes, or a function that returns them, as they are slow to know; none leaves this
+            to the type.
         least, most: Bounds of a number; None for no upper one.
         least_open, most_open: True if the bound itself is not allowed.
         variable: True lets an environment variable set it.
@@ -59,19 +60,24 @@ class Option:
     metavar: str | None = None
     use: Literal["column", "config", "file", "model", "output", "pages"] | None = None
     multiple: bool = False
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     least: float = 1
     most: float | None = None
     least_open: bool = False
     most_open: bool = False
     variable: bool = True
 
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The values that it takes; none leaves this to the type."""
+        return self.choices() if callable(self.choices) else self.choices
+
     def check(self, name: str, kind: str, value: object) -> None:
         """Refuse a value that the option does not take; `kind` is the type of its field."""
         if self.choices:
             for one in value if self.multiple and isinstance(value, list | tuple) else (value,):
-                if one not in self.choices:
-                    raise UsageError(f"{name}: expected one of {', '.join(self.choices)}, got {one!r}")
+                if one not in self.allowed:
+                    raise UsageError(f"{name}: expected one of {', '.join(self.allowed)}, got {one!r}")
         number = {"int": Integral, "float": Real}.get(kind)
         if number is None:
             return
@@ -164,10 +170,6 @@ ONLY = Option(
     help="The feature columns, separated by commas, by name or pattern (default: what the config says, or all).",
     python="The feature columns: names or patterns, in the place of those of the config.", metavar="COLS",
 )  # fmt: skip
-SCORES = (
-    "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "brier", "r2", "mae", "mse", "rmse",
-)  # fmt: skip
-"""The names of the scores of `maths/scoring.py`, which the command line knows before it reads anything slow."""
 TASK = Option(
     help="What the label is. With auto, text is classes, and so are two whole numbers, or at most 20 that follow one "
     "another and are each common; the command says which.",

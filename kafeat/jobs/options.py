@@ -158,7 +158,7 @@ def _paragraph(one: Field[Any], says: Option) -> str:
     words = f"{', '.join(kinds)} or {last}" if kinds else last
     words = words.replace("Path", "str, path").replace("Sequence[str]", "list of str")
     if says.choices:
-        words = ", ".join([*(["None"] if last == "None" else []), *map(json.dumps, says.choices)])
+        words = ", ".join([*(["None"] if last == "None" else []), *map(json.dumps, says.allowed)])
         words = f"{{{words}}}{' or list of these' if says.multiple else ''}"
     default = json.dumps(one.default) if isinstance(one.default, str) else one.default
     meaning = textwrap.fill(says.python or says.help, 116, initial_indent="    ", subsequent_indent="    ")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, UsageError
 from kafeat.maths.task import Kind, PredictionTask, r2
 from kafeat.types import Array, Floats
 
-ScoringName = Literal[
-    "auto", "accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "brier", "r2", "mae", "mse", "rmse"
-]  # fmt: skip
+Judged = Literal["numbers", "probabilities", "intervals"]
+_REMEDIES: dict[Judged, str] = {
+    "probabilities": "take --learner logistic, or score a finished model (--all-rows)",
+    "intervals": "score a model that was fitted with --intervals, on rows enough for its --interval (--all-rows)",
+}
+_OF_TRIALS: tuple[Judged, ...] = ("probabilities",)
+INTERVAL = 0.9
+"""The probability of the intervals that are scored if none is asked for."""
 
 
 @dataclass(frozen=True)
@@ -26,25 +31,33 @@ class Score:
         name: Its name in options and in JSON.
         kind: The task that it is for; None for both.
         measure: Return it, as it is usually stated, of predictions (n, k) of classes and the numbers of the true ones
-            (n,), or of predicted numbers (n, k) and the true ones (n, k).
+            (n,), or of predicted numbers (n, k) and the true ones (n, k). Of intervals, it takes their ends (n, 2, k)
+            and the true numbers, and last the probability.
         title: Its name for people; empty if that is the name itself.
         is_error: True if lower is better. The best is then 0, and else 1.
-        needs_probabilities: True if it judges probabilities of classes, and not scores of any size.
+        judges: The predictions that it takes: numbers of any size, probabilities of classes, or intervals.
         is_noisy: True if it counts right rows, so that small differences between maps are often chance.
         unit: The power of the unit of the label that it has.
+        level: The probability of the intervals that it judges.
     """
 
     name: str
     kind: Kind | None
-    measure: Callable[[Floats, Array], float]
+    measure: Callable[..., float]
     title: str = ""
     is_error: bool = False
-    needs_probabilities: bool = False
+    judges: Judged = "numbers"
     is_noisy: bool = False
     unit: int = 0
+    level: float = INTERVAL
 
     def __str__(self) -> str:
         return self.title or self.name.replace("_", " ")
+
+    @property
+    def needs_probabilities(self) -> bool:
+        """True if it judges probabilities of classes, and not scores of any size."""
+        return self.judges == "probabilities"
 
     @property
     def best(self) -> float:
@@ -56,7 +69,7 @@ class Score:
         return -score if self.is_error else score
 
     def of(self, task: PredictionTask, predicted: Floats, labels: Array) -> float:
-        """Return the score of predicted targets (n, k); NaN if it is not defined."""
+        """Return the score of predicted targets (n, k), or ends (n, 2, k); NaN if it is not defined."""
         if self.kind not in (None, task.kind):
             raise self.refused(task.kind)
         return self.stated(self.figure(task, predicted, labels))
@@ -69,7 +82,8 @@ class Score:
             return self.measure(predicted, task.targets(labels))
         if task.classes is None:
             unit = task.unit if self.unit else 1.0  # squares in the unit of the label may overflow
-            return self.measure(predicted * unit, task.targets(labels) * unit)
+            levels = (self.level,) if self.judges == "intervals" else ()
+            return self.measure(predicted * unit, task.targets(labels) * unit, *levels)
         if predicted.shape[1] == 1:
             predicted = np.hstack([-predicted, predicted])
         return self.measure(predicted, task.numbers(labels))
@@ -77,9 +91,23 @@ class Score:
     def of_constant(self, task: PredictionTask, known: Array, labels: Array) -> float:
         """Return the score on `labels` of one prediction for all rows: the mean of `known`, or the shares of classes.
 
-        The class with the largest share is predicted. A map is worth what it gains over this.
+        The class with the largest share is predicted; an interval lies between quantiles. A map is worth what it gains
+        over this.
         """
+        if self.judges == "intervals":
+            shares = [(1.0 - self.level) / 2.0, (1.0 + self.level) / 2.0]
+            ends = np.quantile(task.targets(known), shares, axis=0)
+            return self.of(task, np.broadcast_to(ends, (len(labels), *ends.shape)), labels)
         return self.of(task, constant_predictions(task, known, len(labels)), labels)
+
+    def check(self, who: str, predicts: Collection[Judged]) -> Score:
+        """Return the score if it can judge what `who` predicts; refuse it otherwise."""
+        if self.judges in ("numbers", *predicts):
+            return self
+        raise UsageError(
+            f"scoring: expected a score of what {who} predicts, got {self.name}, which judges {self.judges}: "
+            f"{_REMEDIES[self.judges]}"
+        )
 
     def refused(self, kind: Kind) -> DataError:
         """Return the error about labels of the other task."""
@@ -161,6 +189,15 @@ def _rmse(predicted: Floats, Y: Floats) -> float:
     return largest * float(np.sqrt(np.square(errors / largest).mean())) if largest else 0.0
 
 
+def _pinball(ends: Floats, Y: Floats, level: float) -> float:
+    """Return the mean of max(q e, (q − 1) e) over rows and both ends, for e = y − end (Koenker & Bassett 1978).
+
+    The lower end is the quantile q = (1 − level)/2 of the label, and the upper end is (1 + level)/2.
+    """
+    errors, q = Y[:, None] - ends, np.array([[(1.0 - level) / 2.0], [(1.0 + level) / 2.0]])
+    return float(np.maximum(q * errors, (q - 1.0) * errors).mean())
+
+
 _of_classes = partial(Score, kind="classification")
 _of_numbers = partial(Score, kind="regression")
 # The first of each task is the one that counts if none is asked for.
@@ -172,14 +209,21 @@ SCORES = {
         _of_classes("balanced_accuracy", measure=_balanced_accuracy),
         _of_classes("f1", measure=_f1, title="F1"),
         _of_classes("auc", measure=_auc, title="AUC"),
-        _of_classes("log_loss", measure=_log_loss, is_error=True, needs_probabilities=True),
-        _of_classes("brier", measure=_brier, title="Brier score", is_error=True, needs_probabilities=True),
+        _of_classes("log_loss", measure=_log_loss, is_error=True, judges="probabilities"),
+        _of_classes("brier", measure=_brier, title="Brier score", is_error=True, judges="probabilities"),
         _of_numbers("r2", measure=r2, title="R²"),
         _of_numbers("mae", measure=_mae, title="MAE", is_error=True, unit=1),
         _of_numbers("mse", measure=_mse, title="MSE", is_error=True, unit=2),
         _of_numbers("rmse", measure=_rmse, title="RMSE", is_error=True, unit=1),
+        _of_numbers(
+            "pinball", measure=_pinball, title="pinball loss", is_error=True, judges="intervals", unit=1
+        ),
     )
 }
+if TYPE_CHECKING:
+    ScoringName: TypeAlias = str
+else:
+    ScoringName = Literal[("auto", *SCORES)]
 PROPER: dict[Kind, Score] = {"classification": SCORES["log_loss"], "regression": SCORES["r2"]}
 """The scores to choose a map by if none is asked for: accuracy prefers constants where one class is common."""
 SQUARED_ERROR = Score("squared_error", None, _mse, is_error=True)
@@ -191,11 +235,19 @@ def scores_of(kind: Kind) -> list[Score]:
     return [score for score in SCORES.values() if score.kind == kind]
 
 
-def score_for(name: str | None, kind: Kind) -> Score:
-    """Return a score by its name, or for None or auto the usual one of the task; refuse one of the other task."""
-    if name in (None, "auto"):
-        return scores_of(kind)[0]
-    score = SCORES[str(name)]
+def score_for(
+    name: str | None,
+    kind: Kind,
+    who: str = "a search",
+    predicts: Collection[Judged] = _OF_TRIALS,
+    level: float = INTERVAL,
+) -> Score:
+    """Return a score by its name, or for None or auto the usual one of the task, of intervals with this probability.
+
+    One of the other task is refused, and one that cannot judge what `who` predicts.
+    """
+    usual = name in (None, "auto")
+    score = replace(scores_of(kind)[0] if usual else SCORES[str(name)], level=level)
     if score.kind != kind:
         raise score.refused(kind)
-    return score
+    return score.check(who, predicts)

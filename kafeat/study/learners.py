@@ -27,11 +27,15 @@ _TEST_SHARE = 0.2
 
 
 class Tested(NamedTuple):
-    """Predictions of rows, their labels, and their groups if whole groups were held out."""
+    """Predictions of rows, their labels, and their groups if whole groups were held out.
+
+    `ends` (n, 2, k) are those of intervals of the level that is scored, where a model has them.
+    """
 
     predicted: Floats
     labels: Array
     groups: Floats | None = None
+    ends: Floats | None = None
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

@@ -136,7 +136,7 @@ class Machines:
 
     def __init__(self, learner: Learner, split: Split, truth: Truth, request: EvaluationRequest) -> None:
         self._learner, self._split, self.truth = learner, split, truth
-        self.scoring = Scoring.of(truth.task, request.scores, learner.probabilities, request.learner)
+        self.scoring = Scoring.of(truth.task, request, learner.probabilities)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
         # Several maps often share their raw columns, and their exact kernel.
         self._raw: dict[tuple[object, ...], tuple[Learned, Learned | str]] = {}
@@ -172,13 +172,13 @@ class Machines:
         """
         key, known = subject.raw_key, ~self._split.held_out
         if key not in self._raw_validated:
-            self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, known, validation)[:2])
+            self._raw_validated[key] = self.scoring.score(self._tested(subject.raw, known, validation))
         tested = self._tested(subject.features, known, validation)
         uncertainty = self.scoring.uncertainty(tested)
         return {
             "raw": {"score": self._raw_validated[key]},
             "map": {
-                "score": self.scoring.score(*tested[:2]),
+                "score": self.scoring.score(tested),
                 **({} if uncertainty is None else {"score_uncertainty": uncertainty}),
             },
         }
@@ -190,7 +190,7 @@ class Machines:
         for name, columns in parts if len(parts) > 1 else ():
             rest = Inputs(subject.features.width - len(columns), partial(_without, subject.features, columns))
             tested = self._tested(rest, self._split.train, self._split.test)
-            score = self.scoring.score(*tested[:2])
+            score = self.scoring.score(tested)
             known = score if np.isfinite(score) else None
             scored.append({"part": name, "columns": len(columns), "score_without": known})
         return scored

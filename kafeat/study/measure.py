@@ -29,7 +29,7 @@ from kafeat.study.kernel_error import (
     kernel_error,
     kernel_pca,
 )
-from kafeat.study.learners import Learner, Split, Truth, equivalent_learner, split
+from kafeat.study.learners import Learner, Split, Tested, Truth, equivalent_learner, split
 from kafeat.study.machines import Compared, Machines, learner_of
 from kafeat.study.records import Entries, Record, Scored
 from kafeat.study.request import EvaluationRequest, Say
@@ -214,13 +214,15 @@ class Evaluator:
             return None
         rows, X = subject.select_rows(self._rows.some(self._rows.test, most))
         labels, learned = machines.truth.labels[rows], of.features.trained.model
-        predict, score = (
-            (lambda X: learned(subject.transform(X).astype(np.float64)), machines.scoring.score)
-            if model is None
-            else (model.predict, model.score)
-        )
-        seed = subject.map.config.seed
-        return score_losses(places, [(X, predict)], lambda predicted: score(predicted, labels), seed)
+
+        def predict(X: InputRows) -> Floats:
+            return model.predict(X) if model else learned(subject.transform(X).astype(np.float64))
+
+        def score(predicted: Floats) -> float:
+            tested = Tested(predicted, labels)
+            return model.score(tested) if model else machines.scoring.score(tested)
+
+        return score_losses(places, [(X, predict)], score, subject.map.config.seed)
 
     def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: InputRows) -> Entries:
         """Return what a record says about the rows that are compared."""

@@ -17,7 +17,6 @@ from kafeat.io.options import (
     LABEL,
     ONLY,
     OUTPUT_DTYPE,
-    SCORES,
     SPLIT_BY,
     TASK,
     WEIGHT,
@@ -37,6 +36,14 @@ if TYPE_CHECKING:
     AnyRecipe: TypeAlias = Recipe | "NamedRecipe"
 
 Say = Callable[[str], None]
+
+
+def score_names() -> tuple[str, ...]:
+    """Return the names of the scores."""
+    from kafeat.maths.scoring import SCORES
+
+    return tuple(SCORES)
+
 
 LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")
 
@@ -102,7 +109,11 @@ class EvaluationRequest:
         (),
         "Score of the predictions; the first decides. Repeatable (default: accuracy for classes, r2 for numbers).",
         python="Scores of the predictions; the first decides. Without any: accuracy for classes, r2 for numbers.",
-        multiple=True, choices=SCORES,
+        multiple=True, choices=score_names,
+    )  # fmt: skip
+    interval: float = option(
+        0.9, "Probability of the intervals that --scoring pinball judges; their coverage is measured, too.",
+        metavar="P", least=0, most=1, least_open=True, most_open=True, rare=True,
     )  # fmt: skip
     exact_rows: int = option(
         2000, "Maximum number of rows to train the exact kernel machine on.", metavar="N", least=2, rare=True

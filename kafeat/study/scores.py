@@ -18,7 +18,7 @@ from kafeat.jobs.fit.labels import plain_names
 from kafeat.jobs.fit.predictor import fit_predictor
 from kafeat.maths.calibration import calibration_p_value, reliability
 from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
-from kafeat.maths.scoring import Score, score_for, scores_of
+from kafeat.maths.scoring import INTERVAL, Judged, Score, score_for, scores_of
 from kafeat.maths.task import PredictionTask, class_numbers, task_to_score
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -68,54 +68,61 @@ class Scoring:
     probabilities: bool
 
     @classmethod
-    def of(cls, task: PredictionTask, names: Sequence[str], probabilities: bool, learner: str) -> Scoring:
-        """Return the scoring by these names, or the usual one of the task."""
-        scores = [score_for(name, task.kind) for name in names or ("auto",)]
-        for score in scores:
-            if score.needs_probabilities and not probabilities:
-                raise UsageError(
-                    f"scoring: expected --learner logistic with {score.name}, got {learner}, which predicts no "
-                    "probabilities"
-                )
+    def of(cls, task: PredictionTask, asked: EvaluationRequest, probabilities: bool) -> Scoring:
+        """Return the scoring of the learner by the scores that are asked for, or by the usual one of the task."""
+        predicts: tuple[Judged, ...] = ("probabilities",) if probabilities else ()
+        scores = [
+            score_for(name, task.kind, asked.learner, predicts, asked.interval)
+            for name in asked.scores or ("auto",)
+        ]
         return cls(task, scores[0], probabilities)
 
-    def score(self, predicted: Floats, labels: Array) -> float:
-        """Return the score that decides; a higher one is better, so an error counts as negative."""
-        return self.first.of(self.task, predicted, labels)
+    def _judged(self, score: Score, tested: Tested) -> Floats | None:
+        """Return the predictions that a score judges; None without any."""
+        if score.judges == "intervals":
+            return tested.ends
+        return None if score.judges == "probabilities" and not self.probabilities else tested.predicted
 
-    def figures(self, predicted: Floats, labels: Array) -> dict[str, float | None]:
-        """Return every score and error of the task by its name; None without probabilities where it needs them."""
+    def score(self, tested: Tested) -> float:
+        """Return the score that decides; a higher one is better, so an error counts as negative."""
+        judged = self._judged(self.first, tested)
+        return float("nan") if judged is None else self.first.of(self.task, judged, tested.labels)
+
+    def figures(self, tested: Tested) -> dict[str, float | None]:
+        """Return every score and error of the task by its name; None where the predictions are not what it judges."""
+        judged = {score: self._judged(score, tested) for score in self._scores}
         return {
-            score.name: None
-            if score.needs_probabilities and not self.probabilities
-            else score.figure(self.task, predicted, labels)
-            for score in scores_of(self.task.kind)
+            score.name: None if one is None else score.figure(self.task, one, tested.labels)
+            for score, one in judged.items()
         }
+
+    @property
+    def _scores(self) -> list[Score]:
+        return [replace(score, level=self.first.level) for score in scores_of(self.task.kind)]
 
     def every(self, tested: Tested, known: Tested) -> dict[str, float | None]:
         """Return all scores of the test rows, and `training_score` of the `known` rows."""
         uncertainty = self.uncertainty(tested)
         return {
-            "score": self.score(*tested[:2]),
+            "score": self.score(tested),
             **({} if uncertainty is None else {"score_uncertainty": uncertainty}),
-            "training_score": self.score(*known[:2]),
-            **self.figures(*tested[:2]),
+            "training_score": self.score(known),
+            **self.figures(tested),
         }
 
     def of_constant(self, known: Array, labels: Array) -> dict[str, float]:
         """Return the scores of one prediction for all rows: the mean of `known`, or its shares of the classes."""
         figures = {
-            score.name: score.stated(score.of_constant(self.task, known, labels))
-            for score in scores_of(self.task.kind)
+            score.name: score.stated(score.of_constant(self.task, known, labels)) for score in self._scores
         }
         return {"score": self.first.stated(figures[self.first.name]), **figures}
 
     def uncertainty(self, tested: Tested) -> float | None:
         """Return the standard error of the score, from resampled rows or groups; None if it has a formula."""
-        predicted, labels, groups = tested
-        if groups is None and (self.first.is_noisy or self.first.name == "r2"):
+        judged, groups = self._judged(self.first, tested), tested.groups
+        if judged is None or (groups is None and (self.first.is_noisy or self.first.name == "r2")):
             return None
-        scores = resampled_scores(self.first, self.task, predicted, labels, _RESAMPLES, groups=groups)
+        scores = resampled_scores(self.first, self.task, judged, tested.labels, _RESAMPLES, groups=groups)
         known = [one for one in scores if np.isfinite(one)]
         return float(np.std(known)) if len(known) > 1 else None
 
@@ -185,19 +192,25 @@ class ModelScoring:
         """Return the scoring of what `predicted` returns."""
         return Scoring(self.task, deciding, probabilities=True)
 
-    def score(self, outputs: Floats, labels: Array, deciding: Score) -> float:
+    def known(self, tested: Tested) -> Tested:
+        """Return predictions and labels as the task has them."""
+        ends = None if tested.ends is None else self.predicted(tested.ends)
+        return tested._replace(
+            predicted=self.predicted(tested.predicted), labels=self.named(tested.labels), ends=ends
+        )
+
+    def score(self, tested: Tested, deciding: Score) -> float:
         """Return the score that decides."""
-        return self.scoring(deciding).score(self.predicted(outputs), self.named(labels))
+        return self.scoring(deciding).score(self.known(tested))
 
     def figures(self, tested: Tested, deciding: Score) -> dict[str, float | None]:
         """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
-        predicted, labels = self.predicted(tested.predicted), self.named(tested.labels)
-        scoring = self.scoring(deciding)
-        figures = {"score": scoring.score(predicted, labels), **scoring.figures(predicted, labels)}
-        uncertainty = scoring.uncertainty(Tested(predicted, labels, tested.groups))
+        known, scoring = self.known(tested), self.scoring(deciding)
+        figures = {"score": scoring.score(known), **scoring.figures(known)}
+        uncertainty = scoring.uncertainty(known)
         figures |= {} if uncertainty is None else {"score_uncertainty": uncertainty}
         if self.task.classes is not None:
-            figures["calibration_error"] = reliability(predicted, self.task.numbers(labels)).error
+            figures["calibration_error"] = reliability(known.predicted, self.task.numbers(known.labels)).error
         return figures
 
     def drawn(self, outputs: Floats, labels: Array) -> ModelFigures | None:
@@ -274,8 +287,8 @@ class ScoredModel(NamedTuple):
     figures: ModelFigures | None
     predict: Callable[[InputRows], Floats]
     """Returns the predictions (n, k) of rows (n, d)."""
-    score: Callable[[Floats, Array], float]
-    """Returns the score of predictions, which decides, on labels (n,)."""
+    score: Callable[[Tested], float]
+    """Returns the score of predictions that decides."""
 
 
 def score_model(
@@ -292,18 +305,19 @@ def score_model(
     if predictor is None or order is None:
         return None
     scoring, k = ModelScoring.of(truth.task, predictor.labels), predictor.n_outputs
-    known = 0 if predictor.intervals is None else len(predictor.intervals.scores)
-    levels = tuple(level for level in _LEVELS if level * (known + 1) <= known)
+    levels = tuple(level for level in sorted({*_LEVELS, deciding.level}) if _has(predictor, level))
     rows, made = subject.predictions(fm, test, levels)
 
     def outputs_of(made: Floats) -> Floats:
         return made[:, :k][:, order] if predictor.labels.classes is None else made
 
     tested = truth.tested(rows, outputs_of(made))
+    ends = made[:, k:].reshape(len(made), -1, k, 2)[:, :, order] if made.shape[1] > k else None
+    if ends is not None and deciding.level in levels:
+        tested = tested._replace(ends=ends[:, levels.index(deciding.level)].swapaxes(1, 2))
     figures = scoring.figures(tested, deciding)
     entries: Entries = {**figures, "equivalent": equivalent_predictor(predictor)}
     if predictor.intervals is not None and levels:
-        ends = made[:, k:].reshape(len(made), -1, k, 2)[:, :, order] if made.shape[1] > k else None
         entries |= _promises(predictor.intervals, scoring, tested, levels, ends, order)
     return ScoredModel(
         entries,
@@ -311,6 +325,12 @@ def score_model(
         lambda X: outputs_of(subject.predict(fm, X)),
         partial(scoring.score, deciding=deciding),
     )
+
+
+def _has(predictor: FittedPredictor, level: float) -> bool:
+    """Return true if a predictor knows the errors of enough rows for intervals of a level."""
+    known = 0 if predictor.intervals is None else len(predictor.intervals.scores)
+    return level * (known + 1) <= known
 
 
 def _order(predictor: FittedPredictor, labels: Sequence[str]) -> list[int] | None:
@@ -348,15 +368,19 @@ def score_predictions(
     reading: InputOptions | None = None,
     jobs: int | None = None,
     drop_unlabelled: bool = False,
+    interval: float = INTERVAL,
 ) -> list[Record]:
     """Return a record with the scores of every model, which ends in a predictor; docs/reference/json.md has its keys.
 
-    Without `label` it is the one that the model was fitted with. `scoring` names the score that decides.
+    Without `label` it is the one that the model was fitted with. `scoring` names the score that decides, and `interval`
+    is the probability of the intervals that are scored.
     """
     with rereadable(data, reading, tuple(label) if drop_unlabelled else None) as source:
         loaded = [(load(model), model) for model in models]
         return [
-            _scored(fm, model, replace(source, fitted=fm.columns.file_dialect), label, scoring, jobs)
+            _scored(
+                fm, model, replace(source, fitted=fm.columns.file_dialect), label, scoring, jobs, interval
+            )
             for fm, model in loaded
         ]
 
@@ -393,6 +417,7 @@ def _scored(
     label: Sequence[str],
     scoring: str | None,
     jobs: int | None,
+    interval: float,
 ) -> Record:
     if fm.predictor is None:
         raise UsageError(
@@ -406,7 +431,11 @@ def _scored(
     if labels is None or not n:
         raise DataError(f"{data.name}: expected rows to score, got none")
     task = data.task_of(labels, "regression" if own.classes is None else "classification", task_to_score)
-    deciding = score_for(scoring, task.kind)
+    predicts: tuple[Judged, ...] = (
+        "probabilities",
+        *(("intervals",) if _has(fm.predictor, interval) else ()),
+    )
+    deciding = score_for(scoring, task.kind, name, predicts, interval)
     every, request = np.ones(n, dtype=bool), EvaluationRequest(label=names, jobs=jobs)
     subject = EvaluatedMap(fm, data, n, request)
     truth = Truth(task, labels, Folded.of(None, n))

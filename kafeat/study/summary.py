@@ -13,12 +13,12 @@ from kafeat.study.records import Entries, Estimate, Record, Scored, Summary
 # Kernels whose means differ by more than this share are different kernels.
 _SAME_KERNEL = 0.1
 
-_OF_SCORES = {"score", "training_score", "score_uncertainty", *SCORES}
+_OF_SCORES = {"score", "training_score", "score_uncertainty"}
 _MEANS = {
-    *_OF_SCORES, "nonzero", "calibration_error", "rounds", "rows", "learn_seconds", "search_seconds", "total_seconds",
+    "nonzero", "calibration_error", "rounds", "rows", "learn_seconds", "search_seconds", "total_seconds",
     "predict_seconds", "transform_seconds", "kernel_seconds", "matrix_bytes",
 }  # fmt: skip
-"""The figures of what is scored of which a summary has the mean."""
+"""The figures beside scores of which a summary has the mean."""
 
 _SHARED = (
     "map", "setting", "n_components", "n_features_in", "columns_raw", "bytes_per_row", "rows", "task", "scoring",
@@ -47,9 +47,9 @@ def _summary(group: Sequence[Record]) -> Summary:
     def means(of: Sequence[Mapping[str, Entries]], overlap: float) -> dict[str, Entries]:
         return {
             which: {
-                name: estimate([one[which][name] for one in of], overlap if name in _OF_SCORES else 0.0)
+                name: estimate([one[which][name] for one in of], 0.0 if name in _MEANS else overlap)
                 for name in entries
-                if name in _MEANS
+                if name in _MEANS or name in _OF_SCORES or name in SCORES
             }
             for which, entries in of[0].items()
         }

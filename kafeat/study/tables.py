@@ -95,6 +95,8 @@ def score_table(
     rows, first = rows_of(summaries), summaries[0]
     about, decides = first.about, scoring_of(first)
     named = scores_of(about["task"]) if details else _beside(rows, scoring[1:])
+    # That of the constant alone says nothing.
+    named = [one for one in named if any(row.of(one.name) is not None for row in rows[1:])]
     columns = [
         TableColumn("on", [row.name for row in rows]),
         TableColumn(

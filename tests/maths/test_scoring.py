@@ -1,15 +1,12 @@
-"""Every score against scikit-learn, of predictions and of a constant; and the names that options list."""
+"""Every score against scikit-learn, of predictions and of a constant, and what it judges."""
 
 from __future__ import annotations
-
-from typing import get_args
 
 import numpy as np
 import pytest
 
-import kafeat.io.options
-from kafeat.errors import DataError
-from kafeat.maths.scoring import SCORES, ScoringName, score_for
+from kafeat.errors import DataError, UsageError
+from kafeat.maths.scoring import SCORES, score_for
 from kafeat.maths.task import task_of
 
 dummy = pytest.importorskip("sklearn.dummy")
@@ -30,12 +27,43 @@ ORACLES = {
     "mae": metrics.mean_absolute_error,
     "mse": metrics.mean_squared_error,
     "rmse": lambda y, p: metrics.mean_squared_error(y, p) ** 0.5,
-}
+    "pinball": lambda y, p: np.mean([
+        metrics.mean_pinball_loss(y, end, alpha=q) for end, q in zip(p, (0.05, 0.95), strict=True)
+    ]),
+}  # fmt: skip
 
 
-def test_options_and_annotations_name_the_scores_that_have_a_formula():
-    assert kafeat.io.options.SCORES == tuple(SCORES) == tuple(ORACLES)
-    assert get_args(ScoringName) == ("auto", *SCORES)
+@pytest.mark.parametrize("name", SCORES)
+def test_every_score_has_an_oracle(name):
+    assert name in ORACLES
+
+
+@pytest.mark.parametrize(
+    "name", [one.name for one in SCORES.values() if one.kind == "classification" and one.judges == "numbers"]
+)
+def test_a_score_of_classes_that_does_not_say_that_it_judges_probabilities_judges_their_order_alone(name):
+    """Ridge predicts numbers of any size, which such a score takes; `judges="probabilities"` keeps them from it."""
+    task = task_of(CLASSES)
+    numbers = task.targets(CLASSES) + RNG.normal(size=(90, 3))
+    found = [SCORES[name].of(task, 3.0 * numbers + shift, CLASSES) for shift in (0.0, -7.0)]
+    assert found == [SCORES[name].of(task, numbers, CLASSES)] * 2
+
+
+def test_intervals_are_scored_at_the_probability_that_is_asked_for():
+    score = score_for("pinball", "regression", "a model", ("intervals",), level=0.5)
+    ends = np.array([[-1.0], [1.0]]) + RNG.normal(size=(90, 1, 1))
+    task = task_of(NUMBERS)
+    each = zip(ends[:, :, 0].T * task.unit + task.centre, (0.25, 0.75), strict=True)
+    expected = np.mean([metrics.mean_pinball_loss(NUMBERS, end, alpha=q) for end, q in each])
+    assert -score.of(task, ends, NUMBERS) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("name", "judges"), [("brier", "probabilities"), ("pinball", "intervals")])
+def test_one_sentence_refuses_what_a_score_cannot_judge(name, judges):
+    said = f"scoring: expected a score of what ridge predicts, got {name}, which judges {judges}: "
+    with pytest.raises(UsageError, match=said):
+        score_for(name, SCORES[name].kind, "ridge", ())
+    assert score_for(name, SCORES[name].kind, "m", (judges,)) == SCORES[name]
 
 
 @pytest.mark.parametrize("name", ORACLES)
@@ -48,13 +76,14 @@ def test_scores_are_those_of_scikit_learn(name):
         expected = ORACLES[name](task.numbers(labels), predicted)
     else:
         task, labels = task_of(NUMBERS), NUMBERS
-        near = NUMBERS + RNG.normal(size=90) * 100.0
-        predicted, expected = task.targets(near), ORACLES[name](labels, near)
+        near = NUMBERS + RNG.normal(size=(2, 90) if name == "pinball" else 90) * 100.0
+        expected = ORACLES[name](labels, near)
+        predicted = task.targets(near.T)[:, :, None] if name == "pinball" else task.targets(near)
     # The labels are scaled and back again: 1e3 roundings of 90 terms at most.
     assert score.figure(task, predicted, labels) == pytest.approx(expected, rel=1e-12)
     sign = -1.0 if score.is_error else 1.0
     assert score.of(task, predicted, labels) == pytest.approx(sign * expected, rel=1e-12)
-    perfect = task.targets(labels)
+    perfect = task.targets(labels) if name != "pinball" else task.targets(labels)[:, [0, 0], None]
     assert score.of(task, perfect, labels) == pytest.approx(score.best, abs=1e-12)
 
 
@@ -66,6 +95,8 @@ def test_a_constant_is_the_mean_or_the_shares_of_the_classes(name):
     if score.kind == "classification":
         prior = dummy.DummyClassifier(strategy="prior").fit(np.zeros((60, 1)), CLASSES[TRAIN])
         expected = ORACLES[name](task.numbers(CLASSES[TEST]), prior.predict_proba(rows))
+    elif name == "pinball":
+        expected = ORACLES[name](NUMBERS[TEST], np.tile(np.quantile(NUMBERS[TRAIN], [[0.05], [0.95]]), 30))
     else:
         expected = ORACLES[name](NUMBERS[TEST], np.full(30, NUMBERS[TRAIN].mean()))
     found = score.stated(score.of_constant(task, labels[TRAIN], labels[TEST]))

@@ -721,7 +721,7 @@ def test_probabilities_give_a_log_loss_and_kernel_logistic_regression_is_the_exa
     ("options", "error", "message"),
     [
         ({"scoring": "r2"}, DataError, "scoring: expected accuracy or .* for a label of classes, got r2"),
-        ({"scoring": "log_loss"}, UsageError, "expected --learner logistic with log_loss, got ridge"),
+        ({"scoring": "log_loss"}, UsageError, "of what ridge predicts, got log_loss, which judges"),
         ({"splits": 0}, UsageError, "splits: expected a whole number from 1 to 100, got 0"),
         ({"splits": 1_000_000}, UsageError, "splits: expected a whole number from 1 to 100, got 1000000"),
         ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),

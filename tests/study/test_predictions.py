@@ -56,16 +56,6 @@ def test_classes_of_all_rows_are_scored_as_predict_writes_them(run, folder):
     assert record(run, folder, "--model", "y.joblib", "train.csv")["test_rows_seen_model"] == 300
 
 
-def test_several_numbers_are_scored(run, folder):
-    test = table(80, 1)
-    found = record(run, folder, "--model", "zw.joblib", "test.csv", "--scoring", "mse")
-    true = np.column_stack([test["z"], test["w"]])
-    predicted = kafeat.load(folder / "zw.joblib").predict(test)
-    assert -found["score_model"] == found["mse_model"]
-    assert found["mse_model"] == pytest.approx(metrics.mean_squared_error(true, predicted), rel=1e-9)
-    assert found["score_constant"] == pytest.approx(-true.var(axis=0).mean(), rel=1e-9)
-
-
 def test_a_table_and_a_gate(in_process, folder):
     words = ("evaluate", "--model", "y.joblib", "--all-rows")
     done = in_process(*words, "test.csv", "--min-score", "0.5", cwd=folder)

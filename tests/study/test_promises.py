@@ -80,6 +80,21 @@ def test_coverage_and_width_are_those_of_predict_interval(folder):
     assert one["size"] == pytest.approx((high - low).mean())
 
 
+def test_intervals_have_a_pinball_loss_at_the_probability_asked_for(folder):
+    metrics, rows = pytest.importorskip("sklearn.metrics"), pq.read_table(folder / "worse.parquet")
+    model, truth = folder / "y.joblib", rows["y"].to_numpy()
+    [found] = score_predictions(
+        [str(model)], str(folder / "worse.parquet"), scoring="pinball", interval=0.6, jobs=1
+    )
+    ends = kafeat.load(model).predict_interval(rows, 0.6).T
+    expected = [
+        metrics.mean_pinball_loss(truth, end, alpha=q) for end, q in zip(ends, (0.2, 0.8), strict=True)
+    ]
+    found = found.scored.tested["model"]
+    assert found["pinball"] == -found["score"] == pytest.approx(np.mean(expected))
+    assert [one["level"] for one in found["coverage"]] == [0.6, 0.8, 0.9, 0.95]
+
+
 def test_labels_in_another_order_are_those_of_the_model(folder):
     one, other = promises(folder, "y_z", "same", ("y", "z")), promises(folder, "y_z", "same", ("z", "y"))
     assert one["coverage"] == other["coverage"]
@@ -102,6 +117,9 @@ def test_a_model_without_intervals_has_no_coverage(folder, tmp_path):
     kafeat.fit(config, table(500, 0), label="y", intervals=False).save(tmp_path / "m")
     [found] = score_predictions([str(tmp_path / "m")], str(folder / "same.parquet"), jobs=1)
     assert "coverage" not in found.scored.tested["model"]
+    assert found.scored.tested["model"]["pinball"] is None
+    with pytest.raises(UsageError, match="scoring: expected a score of what .*m predicts, got pinball"):
+        score_predictions([str(tmp_path / "m")], str(folder / "same.parquet"), scoring="pinball", jobs=1)
     with pytest.raises(UsageError, match="--min-coverage: expected a model with intervals"):
         refuse_low_scores([found], None, 0.8)
 

@@ -142,7 +142,7 @@ class AllRows:
             rows = results_of(
                 TrainingData(source, self.label, split, tested=True), fm, self.jobs, "predictions"
             )
-        task, (predicted, labels, groups) = self._tested(fm, rows)
+        task, (predicted, labels, groups, _) = self._tested(fm, rows)
         if not len(labels):
             raise DataError(
                 f"{self.data.name}: split {quoted(split)}: expected at least one row of test, got none"

@@ -16,13 +16,13 @@ from kafeat.io.options import (
     JOBS,
     LABEL,
     ONLY,
-    SCORES,
     SPLIT_BY,
     TASK,
     WEIGHT,
     InputOptions,
     option,
 )
+from kafeat.study.request import score_names
 
 if TYPE_CHECKING:
     from kafeat.jobs.fit.messages import Listener
@@ -67,7 +67,7 @@ class TuneOptions:
     scoring: ScoringName = option(
         "auto", "Score to choose by. With auto, the log loss for classes (with balanced classes the balanced accuracy) "
         "and R² for numbers.",
-        choices=("auto", *SCORES),
+        choices=lambda: ("auto", *score_names()),
     )  # fmt: skip
     base: Recipe | None = option(
         None,

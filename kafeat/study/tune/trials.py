@@ -207,7 +207,7 @@ class Scorer:
     def _outcome(self, tested: Sequence[Tested], size: Size, **costs: Any) -> Outcome:
         """Return the outcome of the predictions of all splits, whose probabilities are calibrated together."""
         every = Tested.joined(tested)
-        predicted, labels, _ = every
+        predicted, labels, *_ = every
         probabilities, task = None, self._task
         if not size.draft and task.classes is not None and np.isfinite(predicted).all():
             weights = self._weights(labels)
@@ -295,7 +295,7 @@ def outcome_of(
     **costs: Any,
 ) -> Outcome:
     """Return the outcome of predictions, with the other scores of classes if there are probabilities of them."""
-    predicted, labels, groups = tested
+    predicted, labels, groups, _ = tested
     first = probabilities if scoring.needs_probabilities and probabilities is not None else predicted
     score = scoring.of(task, first, labels)
     if not np.isfinite(score):

@@ -334,7 +334,8 @@ def python_names() -> Iterator[str]:
 def with_parameters(path: str, thing: object) -> Iterator[str]:
     """A name, and those of its parameters, unless kafeat alone makes such objects."""
     yield path
-    if callable(thing) and not (is_dataclass(thing) or path.startswith("kafeat.errors.")):
+    alone = is_dataclass(thing) and not hasattr(thing, "get_params")  # an estimator of scikit-learn has these
+    if callable(thing) and not (alone or path.startswith("kafeat.errors.")):
         yield from (
             f"{path} {name}" for name in signature(thing).parameters if name not in ("self", "kwargs")
         )

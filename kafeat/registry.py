@@ -25,6 +25,7 @@ import kafeat.predictors
 import kafeat.samplers
 import kafeat.scalers
 from kafeat.contract.describe import LONGEST_TEXT, Described, expected, nearest, one_of, spell
+from kafeat.contract.predictor import Predictor
 from kafeat.contract.step import ANY_STEP, Step, dump_step
 from kafeat.errors import UsageError, first_line
 
@@ -118,7 +119,15 @@ def build_step(recipe: object) -> Step:
 
 
 def _validated(found: type[Step], parameters: Mapping[str, Any]) -> Step:
-    return found.model_validate(dict(parameters), context={"build_step": build_step})
+    return found.model_validate(dict(parameters), context={"build_step": _build_inner})
+
+
+def _build_inner(recipe: object) -> Step:
+    """Return a step that stands in another one."""
+    step = build_step(recipe)
+    if isinstance(step, Predictor):
+        raise _refusal((), recipe, "a scaler or a sampler, as a predictor is the last step of all", step.kind)
+    return step
 
 
 def _check_combinations(

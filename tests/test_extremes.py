@@ -91,7 +91,7 @@ STEPS: dict[str, dict[str, Any]] = {
 def look(step: dict[str, Any], X: np.ndarray, dtype: str) -> None:
     """Fit, save, load, inspect, transform, compare: warnings of NumPy are errors here as everywhere."""
     labels = np.arange(len(X)) % 2
-    X = np.abs(X) if build_step(step).traits.refuses_negative else X
+    X = np.abs(X) if build_step(step).traits.numbers.refuses_negative else X
     advice = ""
     try:
         fm = kafeat.fit({"steps": [step], "dtype": dtype}, X.astype(dtype), labels)

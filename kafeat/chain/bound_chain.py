@@ -137,6 +137,6 @@ def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueErro
     """The error with the steps that the entry has gone through; its column is the input's only if they keep it."""
     if not steps:
         return refused
-    column = refused.column if all(step.traits.columnwise for step in steps) else None
+    column = refused.column if all(step.traits.columns.apart for step in steps) else None
     names = ", ".join(step.kind for step in steps)
     return InvalidValueError(refused.row, column, f"after {names}: {refused.problem}")

@@ -146,7 +146,7 @@ class FitCache:
 
 def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Generator) -> Fit:
     """Fit a step of a chain on the sample before it, in float64; after the last step the sample is not needed."""
-    if isinstance(sample.X, TextRows) and not (steps[i].traits.text_columns or steps[i].inner_chains):
+    if isinstance(sample.X, TextRows) and not (steps[i].traits.columns.texts or steps[i].inner_chains):
         raise DataError(
             f"{steps[i].kind}: expected plain numbers, got columns of text, which only text reads: put it first, or "
             "first in a map of a union with columns of its own"
@@ -189,7 +189,7 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
     coded = dict(zip(sample.names, sample.n_categories or (), strict=False))
     unread = () if fitted.step.inner_chains else sample.names if names is None else names if last else ()
     own = {
-        name for _, found in expand(fitted.step.traits.coded_columns, filter(None, coded)) for name in found
+        name for _, found in expand(fitted.step.traits.columns.coded, filter(None, coded)) for name in found
     }
     for name in unread:
         if name is not None and name not in own and (coded.get(name) or name in sample.times):
@@ -363,7 +363,7 @@ class Chain:
         """
         inputs = pair
         for i, fitted in enumerate(self.steps):
-            if isinstance(pair, Gram) and fitted.step.traits.needs_coordinates:
+            if isinstance(pair, Gram) and fitted.step.traits.exact.needs_coordinates:
                 if not isinstance(inputs, Coordinates):
                     raise TypeError(f"{fitted.step.kind} needs coordinates, and there are none")
                 before = self.first(i).bind(dtype)
@@ -382,7 +382,7 @@ class Chain:
         """
         makers = [i + 1 for i, fitted in enumerate(self.steps) if _makes_numbers(fitted.step)]
         leading = [fitted.step.traits for fitted in self.steps[: max(makers, default=0)]]
-        if not leading or not all(one.missing != "refuse" or one.reads_columns for one in leading):
+        if not leading or not all(one.numbers.missing != "refuse" or one.columns.named for one in leading):
             return dense(X)
         last = self.steps[len(leading) - 1]
         # a union, whose module imports this one
@@ -402,12 +402,12 @@ class Chain:
         """Say where the exact kernel is one of computed features; None if it never is."""
         notes, after_sampler, computed = [], False, None
         for i, fitted in enumerate(self.steps):
-            if after_sampler and fitted.step.traits.needs_coordinates:
+            if after_sampler and fitted.step.traits.exact.needs_coordinates:
                 computed = i
             # A scaler turns coordinates into coordinates, unless it stands after a sampler itself.
-            coordinates = not after_sampler or fitted.step.traits.needs_coordinates
+            coordinates = not after_sampler or fitted.step.traits.exact.needs_coordinates
             after_sampler = not (isinstance(fitted.step, Scaler) and coordinates)
-            own = fitted.step.traits.own_kernel
+            own = fitted.step.traits.exact.own
             if own is not None:
                 notes.append(
                     f"steps[{i}] ({fitted.step.kind}): {own} has no given kernel: its exact kernel "
@@ -424,12 +424,12 @@ class Chain:
 def _makes_numbers(step: Step) -> bool:
     """Return true for a step that reads gaps, categories, texts or times; trees read them, and make features."""
     traits = step.traits
-    reads = traits.missing == "fill" or traits.reads_columns
-    return reads and (isinstance(step, Scaler) or bool(step.inner_chains) or bool(traits.text_columns))
+    reads = traits.numbers.missing == "fill" or traits.columns.named
+    return reads and (isinstance(step, Scaler) or bool(step.inner_chains) or bool(traits.columns.texts))
 
 
 def _takes_texts(step: Step) -> bool:
-    return bool(step.traits.text_columns or step.inner_chains)
+    return bool(step.traits.columns.texts or step.inner_chains)
 
 
 def exact_inputs(X: InputRows, Y: InputRows) -> Coordinates:

@@ -14,8 +14,9 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import joined_codings
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
-from kafeat.contract.step import NestedStep, Sample, Step, Traits, Transform, takes_missing, total_clipped
+from kafeat.contract.step import NestedStep, Sample, Step, Transform, total_clipped
 from kafeat.contract.tile import TextRows, columns_of, contiguous, dense
+from kafeat.contract.traits import Traits
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -50,7 +51,7 @@ class ParallelChains(Step):
         maps = []
         for part in self.maps:
             changes: dict[str, Any] = {"steps": tuple(step.grouped(column) for step in part.steps)}
-            coded = joined_codings(step.traits.coded_columns for step in changes["steps"])
+            coded = joined_codings(step.traits.columns.coded for step in changes["steps"])
             if part.columns is not None and column in coded and column not in part.columns:
                 changes["columns"] = (*part.columns, column)
             maps.append(part.model_copy(update=changes))
@@ -65,14 +66,7 @@ class ParallelChains(Step):
 
     @property
     def traits(self) -> Traits:
-        chains = [[step.traits for step in part.steps] for part in self.maps]
-        filled = all(_fills(part.columns, chain) for part, chain in zip(self.maps, chains, strict=True))
-        chosen, merged = any(part.columns is not None for part in self.maps), _merged(chains)
-        return replace(
-            merged,
-            missing="fill" if filled else "refuse",
-            needs_coordinates=chosen or merged.needs_coordinates,
-        )
+        return Traits.merged([(part.columns, [step.traits for step in part.steps]) for part in self.maps])
 
     @property
     def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
@@ -180,38 +174,6 @@ class ParallelChains(Step):
         return [
             Chain.without_widths(part.steps, states).exact_pair(pair) for part, states in self._parts(state)
         ]
-
-
-def _fills(columns: Sequence[str] | None, chain: Sequence[Traits]) -> bool:
-    """Return True if a missing number does a map no harm: it fills it, or has only categories and texts, never NaN."""
-    coded = {name for one in chain for name in (*one.coded_columns, *one.text_columns)}
-    return takes_missing(chain) or (columns is not None and coded.issuperset(columns))
-
-
-def _merged(chains: Sequence[Sequence[Traits]]) -> Traits:
-    """Return the traits of a step that holds chains of steps with these traits."""
-    every = [one for chain in chains for one in chain]
-    return Traits(
-        spreads="ignores",  # each chain for itself
-        refuses_negative=any(chain[0].refuses_negative for chain in chains),
-        needs_coordinates=any(one.needs_coordinates for one in every),
-        keeps_rows=any(one.keeps_rows for one in every),
-        label_needs={
-            f"maps[{i}].steps[{j}].{place}": purpose
-            for i, chain in enumerate(chains)
-            for j, one in enumerate(chain)
-            for place, purpose in one.label_needs.items()
-        },
-        uses_label=any(one.uses_label for one in every),
-        given_rows={name: rows for one in every for name, rows in one.given_rows.items()},
-        learns_all_rows=any(one.learns_all_rows for one in every),
-        coded_columns=joined_codings(one.coded_columns for one in every),
-        text_columns=tuple(name for one in every for name in one.text_columns),
-        time_columns={name: zone for one in every for name, zone in one.time_columns.items()},
-        unsaved=next((one.unsaved for one in every if one.unsaved), None),
-        no_exact=next((one.no_exact for one in every if one.no_exact), None),
-        own_kernel=next((one.own_kernel for one in every if one.own_kernel), None),
-    )
 
 
 def _indices(kind: str, columns: Sequence[str], names: Sequence[str | None] | None, i: int) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, Any, Literal, NoReturn, Self
 
@@ -18,10 +19,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from kafeat.contract.coding import Coding, joined_codings
 from kafeat.contract.name_patterns import ColumnNames, as_tuple
 from kafeat.contract.predictor import Predictor
 from kafeat.contract.step import PositiveInt, Step, parameter, refuse_parameter
+from kafeat.contract.traits import ColumnTraits, LabelTraits
 from kafeat.maths.scoring import ScoringName
 from kafeat.registry import AnyStep
 from kafeat.types import DType
@@ -175,23 +176,21 @@ class Config(BaseModel):
         return self.steps if self.predictor is None else self.steps[:-1]
 
     @property
-    def codings(self) -> dict[str, Coding]:
-        """Return how columns of categories are read for the steps, by name or pattern."""
-        return joined_codings(step.traits.coded_columns for step in self.steps)
+    def read(self) -> ColumnTraits:
+        """How columns are read for the steps: as categories, times or texts, by name or pattern."""
+        return ColumnTraits.merged([step.traits.columns for step in self.steps])
 
     @property
     def learn_all_rows(self) -> list[Step]:
         """The steps that learn from all rows, in a pass of their own after the sample is read."""
-        return [step for step in self.steps if step.traits.learns_all_rows]
+        return [step for step in self.steps if step.traits.label.all_rows]
 
     @property
-    def label_needs(self) -> dict[str, str]:
+    def label_needs(self) -> Mapping[str, str]:
         """Return the places in the config that need a label, each with its purpose."""
-        return {
-            f"steps[{i}].{place}": purpose
-            for i, step in enumerate(self.steps)
-            for place, purpose in step.traits.label_needs.items()
-        }
+        return LabelTraits.merged(
+            {f"steps[{i}]": step.traits.label for i, step in enumerate(self.steps)}
+        ).needs
 
     @property
     def needs_label(self) -> bool:

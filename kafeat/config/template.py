@@ -19,6 +19,7 @@ from pydantic_core import PydanticOmit, core_schema
 from kafeat.config.model import ColumnSelection, Config
 from kafeat.config.yaml_reader import resolve
 from kafeat.contract.describe import Declaration, expected, headline, purpose
+from kafeat.contract.predictor import Predictor
 from kafeat.contract.step import ANY_STEP, Step
 from kafeat.errors import visible_json
 from kafeat.registry import accepted, build_step, kinds, step_class
@@ -44,7 +45,7 @@ def starting_config(kind: str) -> str:
         f"`kafeat config --schema > {SCHEMA_FILE}` enables completion in editors."
     )
     lines = [MODELINE, *_comment(f"{kind}: {purpose(step)}"), "#", *_comment(help_text)]
-    before = (build_step({"kind": _EVENING}),) if step.always.last_only else ()
+    before = (build_step({"kind": _EVENING}),) if issubclass(step, Predictor) else ()
     plain = Config(steps=(*before, _example(step))).to_plain()
     for name, field in Config.model_fields.items():  # the steps are the last one
         value = "" if name == "steps" else f" {flow(plain.get(name))}"
@@ -60,12 +61,12 @@ def _example(step: type[Step]) -> Step:
 
 def _first(step: type[Step]) -> Iterator[str]:
     """Yield a scaler before the step if the step needs columns of similar spread, and a map before a predictor."""
-    if step.always.last_only:
+    if issubclass(step, Predictor):
         yield from _comment(
             "the map whose features the label is predicted from; its own keys have their defaults"
         )
         yield from (f"- kind: {_EVENING}", f"- kind: {_INNER_KIND}", "")
-    if _example(step).traits.spreads == "needs":
+    if _example(step).traits.numbers.spreads == "needs":
         yield from _comment(
             "gives columns of different units the same weight; omit it if all columns have the same unit (pixels), "
             "if rows are sparse, or if the kernel needs values of at least 0"

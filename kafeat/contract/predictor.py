@@ -16,7 +16,8 @@ from pydantic_core import PydanticCustomError
 
 from kafeat.contract.folds import RANDOM, Folds
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Traits, parameter
+from kafeat.contract.step import Sample, Step, parameter
+from kafeat.contract.traits import ExactTraits, LabelTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Mask, State
 
 # Rows that are kept to choose the temperature of probabilities on, and their numbers.
@@ -93,7 +94,9 @@ class Learning(ABC):
 class Predictor(Step):
     """A recipe of a predictor."""
 
-    always: ClassVar[Traits] = Traits(last_only=True, spreads="ignores", learns_all_rows=True)
+    always: ClassVar[Traits] = Traits(
+        numbers=NumberTraits(spreads="ignores"), label=LabelTraits(all_rows=True)
+    )
     classes_only: ClassVar[bool] = False
     """True if it predicts classes and no numbers."""
 
@@ -113,14 +116,17 @@ class Predictor(Step):
 
     @property
     def traits(self) -> Traits:
-        no_exact = f"{self.kind} is a predictor and has no kernel"
-        return replace(self.always, label_needs={f"kind: {self.kind}": "to predict"}, no_exact=no_exact)
+        return replace(
+            self.always,
+            label=self.always.label.needing({f"kind: {self.kind}": "to predict"}),
+            exact=ExactTraits(none=f"{self.kind} is a predictor and has no kernel"),
+        )
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         raise TypeError(f"{self.kind} is fitted on all rows: call `begin`")
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        raise TypeError(self.traits.no_exact)
+        raise TypeError(self.traits.exact.none)
 
     def check_searches(self) -> None:
         """Raise pydantic's error for a search other than that of numbers for the penalty."""

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from pydantic import (
@@ -29,15 +29,13 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from kafeat.contract.coding import Coding
 from kafeat.contract.describe import Described
 from kafeat.contract.folds import RowKeys, uneven_folds
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows, dense
+from kafeat.contract.traits import NumberTraits, Traits
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
-T = TypeVar("T")
-Spreads = Literal["needs", "keeps", "ignores"]
 Names = tuple[str | None, ...]
 
 DOUBLE = np.dtype(np.float64)
@@ -97,63 +95,6 @@ class Sample:
         return self.stream or RowStream(label, lambda: iter([(self.X, label)]))
 
 
-@dataclass(frozen=True)
-class Traits:
-    """Properties of a recipe that other code reads. A step of several chains merges those of its steps.
-
-    Attributes:
-        columnwise: True if output column j depends on input column j alone, so that a later error can name the column.
-        last_only: True for a predictor, which can only be the last step of a config.
-        missing: The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none.
-        spreads: The treatment of columns whose spreads differ. It `needs` like ones, as it measures rows as a whole, by
-            distances or dot products; it `keeps` them for the next step; or it `ignores` them, as it takes every column
-            by itself, with its unit.
-        refuses_negative: True if there is a bound, 0 or less, below which `fit` and the transform refuse values.
-        needs_coordinates: True if `exact` needs coordinates, as dot products of the inputs do not determine it.
-        keeps_rows: True if the state holds rows of the data that it was fitted on.
-        label_needs: The parameters that make `fit` need a label, by their place in the step, and what it is for.
-        uses_label: True if `fit` learns from a label where there is one.
-        learns_all_rows: True if `fit` learns from all rows, by `Sample.all_rows`.
-        given_rows: Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array.
-        coded_columns: Input columns to read as codes of categories, by name or pattern, and how.
-        time_columns: Input columns to read as times, in seconds since 1970, by name or pattern, with the time zone
-            whose hours they get.
-        text_columns: Input columns to read as the counts of their n-grams, by name or pattern.
-        unsaved: The reason why a map with this step cannot be saved, or None if it can.
-        no_exact: The reason why this recipe has no exact kernel, in a kind whose default has one; or None.
-        own_kernel: The parameter, or `kind: …`, that makes the exact kernel that of the features themselves; or None.
-            Their error is only rounding then, and `target_error` is refused. `exact` returns `own_coordinates`.
-    """
-
-    columnwise: bool = False
-    last_only: bool = False
-    missing: Literal["refuse", "pass", "fill"] = "refuse"
-    spreads: Spreads = "needs"
-    refuses_negative: bool = False
-    needs_coordinates: bool = True
-    keeps_rows: bool = False
-    label_needs: Mapping[str, str] = field(default_factory=dict)
-    uses_label: bool = False
-    learns_all_rows: bool = False
-    given_rows: Mapping[str, str | Array] = field(default_factory=dict)
-    coded_columns: Mapping[str, Coding] = field(default_factory=dict)
-    time_columns: Mapping[str, str] = field(default_factory=dict)
-    text_columns: tuple[str, ...] = ()
-    unsaved: str | None = None
-    no_exact: str | None = None
-    own_kernel: str | None = None
-
-    @property
-    def takes_label(self) -> bool:
-        """True if `fit` learns from a label, or needs one."""
-        return self.uses_label or bool(self.label_needs)
-
-    @property
-    def reads_columns(self) -> bool:
-        """True if there are input columns that are features only through this step."""
-        return bool(self.coded_columns or self.time_columns or self.text_columns)
-
-
 class Transform(ABC):
     """A step made ready for one dtype: derived arrays are computed once, and shared by all workers."""
 
@@ -189,7 +130,7 @@ class Transform(ABC):
         """Write the image of the tile `X` (rows, n_features_in; C order) into `out` (rows, n_features_out).
 
         `out` is in C or in Fortran order. Where `takes_texts`, `X` may also be `TextRows`. An entry that the step does
-        not accept raises `ValueRefused`.
+        not accept raises `InvalidValueError`.
         """
 
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
@@ -255,7 +196,7 @@ class Step(BaseModel, ABC):
         searched = {
             f"{name}: validate": "to score by" for name, one in self._searches.items() if "validate" in one
         }
-        return replace(self.always, label_needs=searched) if searched else self.always
+        return replace(self.always, label=self.always.label.needing(searched))
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -285,7 +226,7 @@ class Step(BaseModel, ABC):
 
     def sources(self, state: State, n_features_in: int) -> Array | None:
         """Return the number of the input that each output belongs to, or None if outputs belong to several."""
-        return np.arange(n_features_in) if self.always.columnwise else None
+        return np.arange(n_features_in) if self.always.columns.apart else None
 
     @property
     def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
@@ -363,14 +304,7 @@ class Step(BaseModel, ABC):
 def _build_nested(recipe: object, info: ValidationInfo) -> Step:
     # Handed down by whoever builds the outer step: the registry of kinds stands above the kinds.
     build: Callable[[object], Step] = (info.context or {})["build_step"]
-    step = build(recipe)
-    if step.traits.last_only:
-        raise PydanticCustomError(
-            "parameter",
-            "expected {expected}, got {got}",
-            {"expected": "a scaler or a sampler, as a predictor is the last step of all", "got": step.kind},
-        )
-    return step
+    return build(recipe)
 
 
 def dump_step(step: Step, info: SerializationInfo) -> dict[str, Any]:
@@ -397,7 +331,7 @@ NestedStep = Annotated[
 class Scaler(Step):
     """A step whose output is itself the truth: coordinates in, coordinates out."""
 
-    always: ClassVar[Traits] = Traits(spreads="keeps")
+    always: ClassVar[Traits] = Traits(numbers=NumberTraits(spreads="keeps"))
 
     @abstractmethod
     def scale(self, state: State, X: Floats) -> Floats:
@@ -416,11 +350,6 @@ class Scaler(Step):
         if not isinstance(pair, Coordinates):
             raise TypeError(f"{self.kind} needs coordinates")
         return Coordinates(self.scale(state, pair.x), self.scale(state, pair.y))
-
-
-def takes_missing(chain: Iterable[Traits]) -> bool:
-    """Return True if a chain of steps accepts NaN: one step fills it and those before pass it."""
-    return next((one.missing == "fill" for one in chain if one.missing != "pass"), False)
 
 
 class ScalerTransform(Transform):

@@ -22,12 +22,12 @@ from kafeat.contract.step import (
     N_COMPONENTS,
     PositiveFloat,
     Step,
-    Traits,
     Width,
     parameter,
     refuse_parameter,
 )
 from kafeat.contract.tile import SparseRows
+from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.maths.bandwidth import resolve_gamma
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels import find_kernel
@@ -109,7 +109,7 @@ class ExactTerms:
 class PolynomialSketch(PolynomialMap):
     """A sketch in D outputs, of which the first may carry terms of the kernel exactly."""
 
-    always: ClassVar[Traits] = Traits(needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
 
     n_components: Width = N_COMPONENTS
 

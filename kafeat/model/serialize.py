@@ -146,7 +146,7 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     columns = Columns.from_plain(content["columns"])
     _update([content["config"], content["steps"]], "dialect" in content["columns"])
     config = load_config(content["config"] if isinstance(content["config"], dict) else {})
-    groups = frozenset(name for name, coding in config.codings.items() if coding.group)
+    groups = frozenset(name for name, coding in config.read.coded.items() if coding.group)
     width = columns.n_features
     chain = _read_chain(content["steps"], width, content.get("cast_after", 0))
     D = chain.n_components

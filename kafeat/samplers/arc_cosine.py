@@ -12,12 +12,12 @@ from kafeat.contract.step import (
     N_COMPONENTS,
     Sample,
     Step,
-    Traits,
     Transform,
     Width,
     parameter,
 )
 from kafeat.contract.tile import is_feature_major, shaped
+from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ArcCosineKernel
@@ -35,7 +35,7 @@ class ArcCosine(Step):
     Source: Cho & Saul 2009, equations 1 to 3 and section 2.2; Yu et al. 2016 (orthogonal).
     """
 
-    always: ClassVar[Traits] = Traits(needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
     twos = ("features", "paired", "for paired features")
 
     order: Literal[0, 1] = parameter(1, "0 for steps, 1 for rectified linear units")

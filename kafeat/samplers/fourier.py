@@ -15,12 +15,12 @@ from kafeat.contract.step import (
     N_COMPONENTS,
     PositiveFloat,
     Sample,
-    Traits,
     Transform,
     Width,
     parameter,
     refuse_parameter,
 )
+from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.errors import DataError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.fourier.features import (
@@ -91,11 +91,11 @@ class Fourier(RandomCosines):
         traits = super().traits
         return replace(
             traits,
-            label_needs={**traits.label_needs, **({_SUPERVISED: "to train for"} if supervised else {})},
-            own_kernel=_SUPERVISED if supervised else None,
-            needs_coordinates=self._exact.needs_coordinates
-            or isinstance(self.length_scale, tuple)
-            or supervised,
+            label=traits.label.needing({_SUPERVISED: "to train for"} if supervised else {}),
+            exact=ExactTraits(
+                self._exact.needs_coordinates or isinstance(self.length_scale, tuple) or supervised,
+                own=_SUPERVISED if supervised else None,
+            ),
         )
 
     @model_validator(mode="after")
@@ -136,7 +136,7 @@ class Fourier(RandomCosines):
         return bind_random_features(state, n_features_in, dtype, input_scale=scales)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        if self.traits.own_kernel:
+        if self.traits.exact.own:
             return own_coordinates(self, state, pair)
         if self.length_scale != 1.0:
             if isinstance(pair, Coordinates):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -13,8 +13,9 @@ from pydantic import Field, model_validator
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
-from kafeat.contract.step import PositiveFloat, Sample, Step, Traits, Transform, parameter, refuse_parameter
+from kafeat.contract.step import PositiveFloat, Sample, Step, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows, dense, is_feature_major, runs, shaped
+from kafeat.contract.traits import NumberTraits, Traits
 from kafeat.maths import windows
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import ADDITIVE
@@ -53,8 +54,6 @@ class Homogeneous(Step):
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """
 
-    always: ClassVar[Traits] = Traits(spreads="ignores")
-
     kernel: KernelName = parameter("chi2", "the additive kernel to approximate")
     order: Annotated[int, Field(ge=0, le=1000)] | None = parameter(
         None, "n; there are 2n + 1 outputs per input; null: 1, and 0 for hellinger"
@@ -79,7 +78,9 @@ class Homogeneous(Step):
 
     @property
     def traits(self) -> Traits:
-        return replace(super().traits, refuses_negative=self.negative == "error")
+        return replace(
+            super().traits, numbers=NumberTraits(spreads="ignores", refuses_negative=self.negative == "error")
+        )
 
     @model_validator(mode="after")
     def _hellinger_has_one_feature(self) -> Self:

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Traits, Transform, parameter
+from kafeat.contract.step import Sample, Step, Transform, parameter
 from kafeat.contract.tile import Rows, SparseRows, dense
+from kafeat.contract.traits import NumberTraits, Traits
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import IntersectionKernel
 from kafeat.types import Array, Floats, Mask, Shape, State
@@ -29,7 +30,7 @@ class IntersectionBins(Step):
     Source: Maji & Berg 2009, "Max-margin additive classifiers for detection", section 3.
     """
 
-    always: ClassVar[Traits] = Traits(spreads="ignores", refuses_negative=True)
+    always: ClassVar[Traits] = Traits(numbers=NumberTraits(spreads="ignores", refuses_negative=True))
 
     n_bins: Annotated[int, Field(ge=1, le=10_000)] = parameter(10, "N, outputs per input")
 

@@ -19,12 +19,12 @@ from kafeat.contract.step import (
     PositiveInt,
     Sample,
     Step,
-    Traits,
     Transform,
     Width,
     parameter,
     refuse_parameter,
 )
+from kafeat.contract.traits import ExactTraits, NumberTraits, Traits
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.dot_products import COEFFICIENTS, Coefficients, check_series
 from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, spelled_out
@@ -121,19 +121,22 @@ class Nystroem(Step):
         traits, kernel = super().traits, None if self._named is None else find_kernel(self._named)
         non_negative = kernel is not None and kernel.non_negative
         by_label = {f"landmarks: {self._selector}": "to choose rows by"} if self._selector in OF_LABEL else {}
+        uses = self.landmarks == "auto" and self._selector == "kmeans"
         return replace(
             traits,
-            label_needs={**traits.label_needs, **by_label},
-            uses_label=self.landmarks == "auto" and self._selector == "kmeans",
-            needs_coordinates=kernel is None or kernel.needs_coordinates,
-            spreads="ignores" if kernel is None or non_negative else "needs",
-            refuses_negative=non_negative,
+            label=replace(traits.label.needing(by_label), uses=uses),
+            numbers=NumberTraits(
+                spreads="ignores" if kernel is None or non_negative else "needs",
+                refuses_negative=non_negative,
+            ),
+            exact=ExactTraits(
+                kernel is None or kernel.needs_coordinates, none=NO_EXACT if self._precomputed else None
+            ),
             keeps_rows=not self._precomputed and self._selector not in ("kmeans", "learned"),
             given_rows={self.landmarks.key: self.landmarks.given}
             if isinstance(self.landmarks, Given)
             else {},
             unsaved=None if isinstance(self.kernel, str) else _UNSAVED,
-            no_exact=NO_EXACT if self._precomputed else None,
         )
 
     @field_validator("kernel", mode="before")

@@ -14,12 +14,12 @@ from kafeat.contract.step import (
     N_COMPONENTS,
     Sample,
     Step,
-    Traits,
     Transform,
     Width,
     parameter,
 )
 from kafeat.contract.tile import is_feature_major, shaped
+from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.errors import InvalidValueError
 from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma
 from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
@@ -43,7 +43,7 @@ class PositiveExponential(Step):
     Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
     """
 
-    always: ClassVar[Traits] = Traits(needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
     twos = ("features", "hyperbolic", "for hyperbolic features")
 
     gamma: Gamma = GAMMA

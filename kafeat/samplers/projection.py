@@ -12,8 +12,9 @@ from pydantic import Field
 from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
-from kafeat.contract.step import Sample, Step, Traits, Transform, Width, parameter
+from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.contract.tile import Rows, SparseRows
+from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.errors import DataError, counted
 from kafeat.maths.hadamard import (
     HadamardBuffers,
@@ -41,7 +42,7 @@ class Projection(Step):
     Tropp 2011 (srht).
     """
 
-    always: ClassVar[Traits] = Traits(needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
     dtypes: ClassVar[Mapping[str, str]] = {
         "signs": "int8",
         "rows": "int64",

@@ -13,8 +13,9 @@ from pydantic import field_validator, model_validator
 from kafeat.contract.checks import check_indices, count_rows
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.memory import blocks
-from kafeat.contract.step import N_COMPONENTS, Sample, Step, Traits, Transform, Width, parameter
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter
 from kafeat.contract.tile import is_feature_major, shaped
+from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import (
     COEFFICIENTS,
@@ -51,7 +52,7 @@ class RandomMaclaurin(Step):
     Source: Kar & Karnick 2012, algorithm 1 and section 6 (H0/1).
     """
 
-    always: ClassVar[Traits] = Traits(needs_coordinates=False)
+    always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
     dtypes: ClassVar[Mapping[str, str]] = {"degrees": "int64", "signs": "int8", "linear": "bool"}
 
     kernel: Literal["polynomial", "exponential", "series"] = parameter(

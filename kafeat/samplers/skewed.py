@@ -11,11 +11,11 @@ from kafeat.contract.step import (
     N_COMPONENTS,
     PositiveFloat,
     Sample,
-    Traits,
     Transform,
     Width,
     parameter,
 )
+from kafeat.contract.traits import NumberTraits, Traits
 from kafeat.maths.fourier.features import (
     FEATURES,
     FREQUENCIES,
@@ -41,7 +41,7 @@ class Skewed(RandomCosines):
     Source: Li, Ionescu & Sminchisescu 2010, section 3.
     """
 
-    always: ClassVar[Traits] = Traits(spreads="ignores", refuses_negative=True)
+    always: ClassVar[Traits] = Traits(numbers=NumberTraits(spreads="ignores", refuses_negative=True))
 
     kernel: Literal["chi2", "intersection"] = parameter("chi2", "the skewed kernel to approximate")
     skewedness: PositiveFloat = parameter(1.0, "c, added to every input; inputs must be above -c")

@@ -19,12 +19,12 @@ from kafeat.contract.step import (
     Names,
     Sample,
     Step,
-    Traits,
     Transform,
     Width,
     parameter,
 )  # fmt: skip
 from kafeat.contract.tile import SparseRows, TextRows
+from kafeat.contract.traits import ColumnTraits, ExactTraits, NumberTraits, Traits
 from kafeat.errors import DataError
 from kafeat.maths.content_folds import FEW, folds_of, folds_to_learn, sparse_hashes
 from kafeat.maths.task import task_to_learn
@@ -66,7 +66,7 @@ class Text(Step):
     (sparse).
     """
 
-    always: ClassVar[Traits] = Traits(missing="pass", spreads="ignores")
+    always: ClassVar[Traits] = Traits(numbers=NumberTraits(missing="pass", spreads="ignores"))
     dtypes: ClassVar[Mapping[str, str]] = {
         "columns": "int64", "outputs": "int64", "seed": "int64", "fold_rows": "int64", "signs": "int8",
         "models": "float32", "own": "int64",
@@ -81,11 +81,11 @@ class Text(Step):
 
     @property
     def traits(self) -> Traits:
-        traits = replace(super().traits, text_columns=self.columns)
+        traits = replace(super().traits, columns=ColumnTraits(texts=self.columns))
         if self.projection != "label":
             return traits
-        needs = {**traits.label_needs, _BY_LABEL: "to learn from"}
-        return replace(traits, label_needs=needs, own_kernel=_BY_LABEL)
+        label = traits.label.needing({_BY_LABEL: "to learn from"})
+        return replace(traits, label=label, exact=ExactTraits(own=_BY_LABEL))
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         starts = _starts(self.columns, sample.names)

@@ -16,11 +16,11 @@ from kafeat.contract.step import (
     GROUP,
     PositiveFloat,
     Sample,
-    Traits,
     Transform,
     Width,
     parameter,
 )
+from kafeat.contract.traits import ColumnTraits, ExactTraits, LabelTraits, NumberTraits, Traits
 from kafeat.maths.boosting import TreeRecipe, fit_trees
 from kafeat.maths.tree_columns import MOST_LEAVES, STATE_DTYPES, TreeColumns, check_trees, tree_shapes
 from kafeat.types import Shape, State
@@ -45,7 +45,11 @@ class Trees(TreeRecipe):
     (cross-fitting); Lucchese et al. 2015 (the transform); folds by content: this project.
     """
 
-    always: ClassVar[Traits] = Traits(missing="fill", spreads="ignores", own_kernel="kind: trees")
+    always: ClassVar[Traits] = Traits(
+        label=LabelTraits({"kind: trees": "to learn from"}),
+        numbers=NumberTraits(missing="fill", spreads="ignores"),
+        exact=ExactTraits(own="kind: trees"),
+    )
     dtypes: ClassVar[Mapping[str, str]] = STATE_DTYPES
 
     n_components: Width = parameter(16, "D, the number of outputs, over all classes or numbers of the label")
@@ -66,12 +70,8 @@ class Trees(TreeRecipe):
 
     @property
     def traits(self) -> Traits:
-        traits, codes = super().traits, dict.fromkeys(self.categories, _AS_RANKS)
-        return replace(
-            traits,
-            label_needs={**traits.label_needs, "kind: trees": "to learn from"},
-            coded_columns={**codes, **dict.fromkeys(self._group, OF_GROUPS)},
-        )
+        codes = {**dict.fromkeys(self.categories, _AS_RANKS), **dict.fromkeys(self._group, OF_GROUPS)}
+        return replace(super().traits, columns=ColumnTraits(coded=codes))
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         if sample.label is None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from kafeat.contract.checks import check_indices
 from kafeat.contract.name_patterns import ColumnNames
-from kafeat.contract.step import Names, Scaler, Traits
+from kafeat.contract.step import Names, Scaler
+from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -27,7 +28,9 @@ class ColumnScaler(Scaler):
 class AffineScaler(ColumnScaler):
     """(x − a)/b; `learned` names a and b."""
 
-    always: ClassVar[Traits] = Traits(columnwise=True, spreads="ignores")
+    always: ClassVar[Traits] = Traits(
+        columns=ColumnTraits(apart=True), numbers=NumberTraits(spreads="ignores")
+    )
 
     def scale(self, state: State, X: Floats) -> Floats:
         start, unit = (state[name] for name in self.learned)
@@ -42,7 +45,7 @@ class ColumnCoder(Scaler):
     Outputs: first every other column, unchanged and in the order of the input; then those of each named column.
     """
 
-    always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
+    always: ClassVar[Traits] = Traits(numbers=NumberTraits(missing="pass", spreads="keeps"))
     dtypes: ClassVar[Mapping[str, str]] = {"columns": "int64"}
 
     columns: ColumnNames

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from kafeat.contract.step import Sample, Traits, parameter
+from kafeat.contract.step import Sample, parameter
+from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
 from kafeat.scalers._columns import ColumnScaler
 from kafeat.types import Floats, State
 
@@ -21,7 +22,7 @@ class Clip(ColumnScaler):
     value of the sample.
     """
 
-    always: ClassVar[Traits] = Traits(columnwise=True, spreads="keeps")
+    always: ClassVar[Traits] = Traits(columns=ColumnTraits(apart=True), numbers=NumberTraits(spreads="keeps"))
     learned: ClassVar[tuple[str, ...]] = ("low", "high")
 
     share: Share = parameter(0.005, "share of the sample that is clipped at each end")

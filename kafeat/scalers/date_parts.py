@@ -11,7 +11,8 @@ import numpy.typing as npt
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from kafeat.contract.name_patterns import ColumnNames, as_tuple, places_of
-from kafeat.contract.step import Sample, Traits, parameter, refuse_parameter
+from kafeat.contract.step import Sample, parameter, refuse_parameter
+from kafeat.contract.traits import ColumnTraits, Traits
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.io.columns.dialect import KEEP, UTC
 from kafeat.scalers._columns import ColumnCoder, others
@@ -65,7 +66,7 @@ class DateParts(ColumnCoder):
 
     @property
     def traits(self) -> Traits:
-        return replace(super().traits, time_columns=dict.fromkeys(self.columns, self.timezone))
+        return replace(super().traits, columns=ColumnTraits(times=dict.fromkeys(self.columns, self.timezone)))
 
     @model_validator(mode="after")
     def _without_repeats(self) -> Self:

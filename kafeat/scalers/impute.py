@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from kafeat.contract.step import Names, Sample, Traits, parameter
+from kafeat.contract.step import Names, Sample, parameter
+from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
 from kafeat.errors import InvalidValueError
 from kafeat.scalers._columns import ColumnScaler
 from kafeat.types import Floats, State
@@ -20,7 +21,9 @@ class Impute(ColumnScaler):
     median and is refused.
     """
 
-    always: ClassVar[Traits] = Traits(columnwise=True, missing="fill", spreads="keeps")
+    always: ClassVar[Traits] = Traits(
+        columns=ColumnTraits(apart=True), numbers=NumberTraits(missing="fill", spreads="keeps")
+    )
     learned: ClassVar[tuple[str, ...]] = ("fill",)
 
     strategy: Literal["mean", "median", "constant"] = parameter("mean", "what a missing number becomes")

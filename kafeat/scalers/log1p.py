@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from kafeat.contract.checks import refuse_where
-from kafeat.contract.step import Sample, Traits
+from kafeat.contract.step import Sample
+from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
 from kafeat.scalers._columns import ColumnScaler
 from kafeat.types import Floats, State
 
@@ -18,7 +19,10 @@ class Log1p(ColumnScaler):
     An entry of −1 or less has no image and is refused.
     """
 
-    always: ClassVar[Traits] = Traits(columnwise=True, missing="pass", refuses_negative=True, spreads="keeps")
+    always: ClassVar[Traits] = Traits(
+        columns=ColumnTraits(apart=True),
+        numbers=NumberTraits(missing="pass", refuses_negative=True, spreads="keeps"),
+    )
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         refuse_where(sample.X <= -1.0, sample.X, "a value above -1")

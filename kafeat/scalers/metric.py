@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.memory import require_memory
-from kafeat.contract.step import Sample, Scaler, Traits, Width, parameter, refuse_parameter
+from kafeat.contract.step import Sample, Scaler, Width, parameter, refuse_parameter
+from kafeat.contract.traits import LabelTraits, Traits
 from kafeat.errors import DataError
 from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
 from kafeat.maths.task import targets_to_learn
@@ -30,18 +30,13 @@ class Metric(Scaler):
     predicted better by more than noise. Source: Radhakrishnan et al., Science 2024; Beaglehole et al. 2025 (xRFM).
     """
 
-    always: ClassVar[Traits] = Traits(spreads="needs")
+    always: ClassVar[Traits] = Traits(label=LabelTraits({"kind: metric": "to learn from"}))
 
     alpha: float = parameter(1.0, "α, the power of M; 0.5 is milder", gt=0.0, le=2.0)
     iterations: int = parameter(5, "maximum number of estimates of M", ge=1, le=20)
     rank: Width | None = parameter(None, "number of directions to keep; null: all")
     diagonal: bool = parameter(False, "one weight for each column and no rotation, for many columns")
     fit_rows: int = parameter(6000, "maximum number of rows to learn from", ge=LEAST_ROWS)
-
-    @property
-    def traits(self) -> Traits:
-        traits = super().traits
-        return replace(traits, label_needs={**traits.label_needs, "kind: metric": "to learn from"})
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

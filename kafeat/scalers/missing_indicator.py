@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.step import Names, Sample, Scaler, Traits, parameter
+from kafeat.contract.step import Names, Sample, Scaler, parameter
+from kafeat.contract.traits import NumberTraits, Traits
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -22,7 +23,7 @@ class MissingIndicator(Scaler):
     column has one. A category has none: `one_hot` with `unknown: ignore` makes a missing one all zeros.
     """
 
-    always: ClassVar[Traits] = Traits(missing="pass", spreads="keeps")
+    always: ClassVar[Traits] = Traits(numbers=NumberTraits(missing="pass", spreads="keeps"))
     dtypes: ClassVar[Mapping[str, str]] = {"columns": "int64"}
 
     columns: Literal["missing", "all"] = parameter(

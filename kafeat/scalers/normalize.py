@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import PositiveFloat, Sample, Traits, parameter
+from kafeat.contract.step import PositiveFloat, Sample, parameter
+from kafeat.contract.traits import ExactTraits, NumberTraits, Traits
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import CosineKernel
 from kafeat.scalers._columns import ColumnScaler
@@ -22,14 +23,14 @@ class Normalize(ColumnScaler):
     k(x, x) = 1, and with `homogeneous` one of any homogeneity γ, the same in both.
     """
 
-    always: ClassVar[Traits] = Traits(spreads="keeps")
+    always: ClassVar[Traits] = Traits(numbers=NumberTraits(spreads="keeps"))
 
     norm: Literal["l1", "l2", "max", "homogeneous"] = parameter("l2", "the norm that becomes 1")
     homogeneity: PositiveFloat = parameter(1.0, "γ of the norm homogeneous")
 
     @property
     def traits(self) -> Traits:
-        return replace(super().traits, needs_coordinates=self.norm != "l2")
+        return replace(super().traits, exact=ExactTraits(needs_coordinates=self.norm != "l2"))
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         return {}

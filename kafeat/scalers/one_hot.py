@@ -12,7 +12,8 @@ from pydantic import Field
 from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import MOST_CATEGORIES, Coding
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import PositiveInt, Sample, Traits, Transform, parameter
+from kafeat.contract.step import PositiveInt, Sample, Transform, parameter
+from kafeat.contract.traits import ColumnTraits, Traits
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.types import Array, Floats, Shape, State
 
@@ -44,7 +45,7 @@ class OneHot(ColumnCoder):
 
     @property
     def traits(self) -> Traits:
-        return replace(super().traits, coded_columns=dict.fromkeys(self.columns, self._coding))
+        return replace(super().traits, columns=ColumnTraits(coded=dict.fromkeys(self.columns, self._coding)))
 
     @property
     def _coding(self) -> Coding:

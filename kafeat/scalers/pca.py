@@ -9,7 +9,8 @@ import numpy as np
 
 from kafeat.contract.checks import count_rows
 from kafeat.contract.memory import require_memory
-from kafeat.contract.step import Sample, Scaler, Traits, Width, parameter
+from kafeat.contract.step import Sample, Scaler, Width, parameter
+from kafeat.contract.traits import Traits
 from kafeat.errors import DataError
 from kafeat.types import Floats, Shape, State
 
@@ -25,7 +26,7 @@ class Pca(Scaler):
     components of z are those of its kernel. A direction whose variance is no more than rounding is 0.
     """
 
-    always: ClassVar[Traits] = Traits(spreads="needs")
+    always: ClassVar[Traits] = Traits()
 
     n_components: Width | None = parameter(None, "components to keep; null: as many as there are")
     whiten: bool = parameter(False, "scale every component to unit variance")

@@ -8,7 +8,8 @@ import numpy as np
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, loop
 from kafeat.contract.checks import ScalerLoop
-from kafeat.contract.step import DOUBLE, Sample, Traits, Transform
+from kafeat.contract.step import DOUBLE, Sample, Transform
+from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
 from kafeat.scalers._columns import ColumnScaler
 from kafeat.types import Floats, State
 
@@ -27,7 +28,9 @@ class Power(ColumnScaler):
     columns and heavy tails become nearly symmetric. Source: Yeo & Johnson 2000.
     """
 
-    always: ClassVar[Traits] = Traits(columnwise=True, spreads="ignores")
+    always: ClassVar[Traits] = Traits(
+        columns=ColumnTraits(apart=True), numbers=NumberTraits(spreads="ignores")
+    )
     learned: ClassVar[tuple[str, ...]] = ("exponent", "mean", "scale")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from kafeat.compiled.library import ARRAY, REAL, SIZE, loop
 from kafeat.contract.checks import ScalerLoop, count_rows
-from kafeat.contract.step import DOUBLE, PositiveFloat, Sample, Scaler, Traits, Transform, parameter
+from kafeat.contract.step import DOUBLE, PositiveFloat, Sample, Scaler, Transform, parameter
+from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Shape, State
 
 _CELLS = 2048
@@ -25,7 +26,9 @@ class Quantile(Scaler):
     distances between values tell. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
     """
 
-    always: ClassVar[Traits] = Traits(columnwise=True, spreads="ignores")
+    always: ClassVar[Traits] = Traits(
+        columns=ColumnTraits(apart=True), numbers=NumberTraits(spreads="ignores")
+    )
 
     output: Literal["normal", "uniform"] = parameter("normal", "distribution of the output columns")
     n_quantiles: Annotated[int, Field(ge=2, le=10_000)] = parameter(

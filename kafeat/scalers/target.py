@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import EVERY_VALUE, MOST_CATEGORIES, OF_GROUPS, joined_codings
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import GROUP, PositiveFloat, Sample, Traits, Transform, parameter
+from kafeat.contract.step import GROUP, PositiveFloat, Sample, Transform, parameter
 from kafeat.contract.tile import dense
+from kafeat.contract.traits import ColumnTraits, LabelTraits, Traits
 from kafeat.errors import DataError, counted
 from kafeat.maths.content_folds import EqualRows, hashes_of, row_folds
 from kafeat.maths.target_sums import TargetSums
@@ -48,6 +49,10 @@ class Target(ColumnCoder):
     content: this project.
     """
 
+    always: ClassVar[Traits] = replace(
+        ColumnCoder.always, label=LabelTraits({"kind: target": "to learn from"}, all_rows=True)
+    )
+
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
     smooth: Literal["auto"] | PositiveFloat = parameter(
         "auto",
@@ -63,15 +68,8 @@ class Target(ColumnCoder):
 
     @property
     def traits(self) -> Traits:
-        traits = super().traits
-        return replace(
-            traits,
-            label_needs={**traits.label_needs, "kind: target": "to learn from"},
-            learns_all_rows=True,
-            coded_columns=joined_codings(
-                [dict.fromkeys(self.columns, EVERY_VALUE), dict.fromkeys(self._group, OF_GROUPS)]
-            ),
-        )
+        codes = [dict.fromkeys(self.columns, EVERY_VALUE), dict.fromkeys(self._group, OF_GROUPS)]
+        return replace(super().traits, columns=ColumnTraits(coded=joined_codings(codes)))
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         columns, group = (places_of(self.kind, asked, sample.names) for asked in (self.columns, self._group))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import joblib
@@ -18,10 +18,11 @@ from kafeat.jobs.fit.fit import columns_of
 from kafeat.jobs.fit.labels import check_label_array
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap as FittedMap
-from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels, take
+from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features z with z(x)·z(y) ≈ k(x, y), as a transformer for pipelines and searches.
 
@@ -82,20 +83,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
     (200, 64)
     """
 
-    def __init__(
-        self,
-        steps: Any = None,
-        *,
-        config: Any = None,
-        seed: int = 0,
-        dtype: str | None = None,
-        fit_rows: int | str = 100_000,
-        chunk_rows: int = 8192,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        sparse_output: bool = False,
-    ) -> None:
-        take(locals())
+    sparse_output: bool = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the steps on rows X (n, d), with labels y (n,) if a step needs them."""
@@ -184,7 +172,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         return self.feature_map_.n_components
 
     def _labels(self, y: Any, config: Config) -> Array | None:
-        takes = config.needs_label or any(step.traits.takes_label for step in config.map_steps)
+        takes = config.needs_label or any(step.traits.label.taken for step in config.map_steps)
         return None if not takes or (y is None and not config.needs_label) else checked_labels(y)
 
     def _config(self) -> Config:

@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -22,7 +23,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d,
 
 from kafeat.config import Config, load_config
 from kafeat.contract.describe import spell
-from kafeat.contract.step import takes_missing
+from kafeat.contract.traits import takes_missing
 from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError, quoted, spell_row
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
@@ -147,18 +148,21 @@ def seed_of(random_state: Any) -> Any:
     return int(copy.randint(2**31 - 1))
 
 
-def take(parameters: dict[str, Any]) -> None:
-    """Set the attributes of an estimator to the parameters of its `__init__`, as scikit-learn wants them."""
-    vars(parameters.pop("self")).update(parameters)
-
-
+@dataclass(eq=False, repr=False)
 class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """An estimator that is made of the steps of a config."""
+    """An estimator that is made of the steps of a config. Its fields are the parameters."""
 
     _default_steps: ClassVar[Any] = {"kind": "nystroem"}
-    _map: FittedMap
-    intervals: bool = False
-    """True for estimators that predict, if the errors of rows held out are to be kept."""
+
+    steps: Any = None
+    _: KW_ONLY
+    config: Any = None
+    seed: int = 0
+    dtype: str | None = None
+    fit_rows: int | str = 100_000
+    chunk_rows: int = 8192
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with `deep`, also `name` and `name__parameter` of every step."""
@@ -225,8 +229,9 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         with as_value_errors(source.rows):
             labels, jobs = self._labels(y, config), joblib.effective_n_jobs(self.n_jobs)
             listener = Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
-            self._map = fit_reader(
-                config, source, labels, jobs=jobs, listener=listener, intervals=self.intervals
+            intervals = getattr(self, "intervals", False)
+            self._map: FittedMap = fit_reader(
+                config, source, labels, jobs=jobs, listener=listener, intervals=intervals
             )
         return self
 
@@ -268,7 +273,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _source(self, X: Any, config: Config, reset: bool) -> Reader:
         """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
-        reads_columns = any(step.traits.reads_columns for step in config.map_steps)
+        reads_columns = any(step.traits.columns.named for step in config.map_steps)
         if reads_columns and hasattr(X, "__arrow_c_stream__"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             with as_value_errors():
@@ -311,10 +316,10 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         except KafeatError:  # reported by `fit`
             return tags
         tags.input_tags.allow_nan = takes_missing(step.traits for step in config.map_steps)
-        reads_columns = any(step.traits.reads_columns for step in config.map_steps)
+        reads_columns = any(step.traits.columns.named for step in config.map_steps)
         tags.input_tags.string = tags.input_tags.categorical = reads_columns
         tags.input_tags.sparse = not reads_columns
-        tags.input_tags.positive_only = config.map_steps[0].traits.refuses_negative
+        tags.input_tags.positive_only = config.map_steps[0].traits.numbers.refuses_negative
         tags.target_tags.required = config.needs_label
         return tags
 

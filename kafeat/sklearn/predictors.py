@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import joblib
@@ -15,15 +16,18 @@ from kafeat.config import Config
 from kafeat.contract.step import Step
 from kafeat.errors import UsageError
 from kafeat.registry import build_step
-from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels, take
+from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _PredictingEstimator(MapEstimator):
     """Base of the classifier and the regressor."""
 
     _default_steps: ClassVar[Any] = ["standardize", "nystroem", "ridge"]
     _task: ClassVar[Literal["classification", "regression"]]
+
+    intervals: bool = False
 
     def _config(self) -> Config:
         """Return the recipe, for this task; without a predictor it ends in ridge."""
@@ -34,21 +38,6 @@ class _PredictingEstimator(MapEstimator):
             raise UsageError(f"{predictor.kind}: task: expected auto or {self._task}, got {task}")
         plain = {**predictor.recipe(), "task": self._task}
         return config.model_copy(update={"steps": (*config.map_steps, build_step(plain))})
-
-    def __init__(
-        self,
-        steps: Any = None,
-        *,
-        config: Any = None,
-        seed: int = 0,
-        dtype: str | None = None,
-        fit_rows: int | str = 100_000,
-        chunk_rows: int = 8192,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        intervals: bool = False,
-    ) -> None:
-        take(locals())
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
         """Return for each row of X (n, d) what holds its label with a probability of `level`: see `FeatureMap`.

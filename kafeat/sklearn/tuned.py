@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import joblib
@@ -15,13 +15,14 @@ from kafeat.config import load_config
 from kafeat.errors import KafeatWarning
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
-from kafeat.sklearn.map_estimator import as_value_errors, checked_labels, seed_of, take
+from kafeat.sklearn.map_estimator import as_value_errors, checked_labels, seed_of
 from kafeat.study.tune.result import no_data
 from kafeat.study.tune.space import SearchStart
 from kafeat.study.tune.tune import LEAST_ROWS, tune
 from kafeat.types import Floats
 
 
+@dataclass(eq=False, repr=False)
 class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features whose scaler, metric, kernel, γ, map and width are chosen by the labels.
 
@@ -81,21 +82,17 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     (200, 32)
     """
 
-    def __init__(
-        self,
-        columns: int | None = None,
-        *,
-        max_bytes_per_row: int | None = None,
-        time: float | str | None = None,
-        trials: int | None = None,
-        task: str = "auto",
-        scoring: str = "auto",
-        base: Any = None,
-        seeds: int = 2,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        take(locals())
+    columns: int | None = None
+    _: KW_ONLY
+    max_bytes_per_row: int | None = None
+    time: float | str | None = None
+    trials: int | None = None
+    task: str = "auto"
+    scoring: str = "auto"
+    base: Any = None
+    seeds: int = 2
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the config on rows X (n, d) with labels y (n,), and fit it."""

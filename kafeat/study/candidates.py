@@ -178,8 +178,8 @@ class ComparedMap:
         """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""
         chain = () if self.fitted is None else self.fitted.chain.steps
         for step in self.config.map_steps if self.fitted is None else [one.step for one in chain]:
-            if step.traits.no_exact:
-                raise UsageError(f"evaluate: {step.traits.no_exact}")
+            if step.traits.exact.none:
+                raise UsageError(f"evaluate: {step.traits.exact.none}")
 
     def fit(
         self,

@@ -197,7 +197,7 @@ def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]
     """Return the base config with these steps, without columns that are left out and words that no step reads."""
     plain = {key: value for key, value in base.to_plain().items() if key != "search"}
     plain["steps"] = [dict(step) for step in steps]
-    read = {name for step in plain["steps"] for name in build_step(step).traits.text_columns}
+    read = {name for step in plain["steps"] for name in build_step(step).traits.columns.texts}
     unread = [*groups.left_out, *(name for name in groups.texts if name not in read)]
     unread = [
         name for name in unread if name

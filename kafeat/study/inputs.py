@@ -94,7 +94,7 @@ class EvaluatedMap:
         makers = [
             repr(step.recipe())
             for step in steps
-            if step.traits.missing == "fill" or step.traits.reads_columns
+            if step.traits.numbers.missing == "fill" or step.traits.columns.named
         ]
         return self.map.columns.names, self.map.input_dtype.name, *makers
 

@@ -80,7 +80,7 @@ def rows(name: str) -> np.ndarray:
 @cache
 def _good(name: str, dtype: str) -> bytes:
     steps = STEPS[name]
-    label = np.arange(12) % 2 if any(build_step(step).traits.label_needs for step in steps) else None
+    label = np.arange(12) % 2 if any(build_step(step).traits.label.needs for step in steps) else None
     return kafeat.fit({"dtype": dtype, "fit_rows": "all", "steps": steps}, rows(name), label=label).dumps()
 
 
@@ -169,7 +169,7 @@ def outcome(content: Content, X: np.ndarray) -> str:
         return "refused"
     try:
         Z = fm.chain.transform(X.astype(fm.dtype))
-        if not fm.chain.steps[0].step.traits.no_exact:
+        if not fm.chain.steps[0].step.traits.exact.none:
             fm.exact_kernel(X)
     except KafeatError:
         return "an error"

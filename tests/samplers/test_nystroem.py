@@ -295,7 +295,7 @@ def test_precomputed_is_saved_and_a_column_out_of_range_refused(tmp_path: Path) 
 def test_precomputed_has_no_exact_kernel_and_says_so() -> None:
     K = pairwise.rbf_kernel(rows(30, 4))
     fm = fit(K, kernel="precomputed", n_components=5)
-    assert fm.chain.steps[0].step.traits.no_exact
+    assert fm.chain.steps[0].step.traits.exact.none
     with pytest.raises(UsageError, match="precomputed: there is no exact kernel beyond the given columns"):
         fm.exact_kernel(K)
     wanted = r"steps\[0\]\.n_components: target_error: expected a map of a given kernel, got none .*: give a number"

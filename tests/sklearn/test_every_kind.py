@@ -13,7 +13,7 @@ from kafeat.sklearn import FeatureMap
 from tests.recipes import small
 
 STEPS = [small(kind) for kind in map_kinds()]
-OF_COLUMNS = [step["kind"] for step in STEPS if build_step(step).traits.reads_columns]
+OF_COLUMNS = [step["kind"] for step in STEPS if build_step(step).traits.columns.named]
 NON_NEGATIVE = [
     {"kind": "nystroem", "kernel": "chi2", "n_components": 4},
     {"kind": "union", "maps": [{"steps": [{"kind": "homogeneous"}]}]},

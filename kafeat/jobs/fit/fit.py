@@ -12,7 +12,7 @@ import numpy as np
 from kafeat.config import Config, load_config
 from kafeat.config.load import Source
 from kafeat.contract.folds import Folds
-from kafeat.contract.step import takes_missing
+from kafeat.contract.traits import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
@@ -168,13 +168,13 @@ def fit_reader(
     if summary is not None and config.predictor is not None:
         listener.inform(summary.taken_for(config.predictor.task, "`task: {}` of the predictor"))
     streams = row_streams(config, data, listener)
-    again = config.predictor is not None and any(step.traits.takes_label for step in config.map_steps)
+    again = config.predictor is not None and any(step.traits.label.taken for step in config.map_steps)
     final = not (intervals or again)
     fm = sampled.learn(listener, final=final, all_rows=streams, jobs=count_jobs(jobs))
     if summary is None or config.predictor is None:
         return fm
     # Rows that a step has learned from are no longer rows that the model has not seen.
-    seen = any(fitted.step.traits.takes_label for fitted in fm.chain.steps)
+    seen = any(fitted.step.traits.label.taken for fitted in fm.chain.steps)
     job = PredictorJob(data, summary, Folds.by(sampled.keys), jobs, listener)
     refit, scores = Refit(fm, sampled, job), list[tuple[float, ...]]()
     if any(fitted.step.knows_own_labels(fitted.state) for fitted in fm.chain.steps):
@@ -242,10 +242,9 @@ def columns_of(
     config: Config, source: Reader, labels: LabelNames = (), others: Collection[str] = ()
 ) -> Columns:
     """Return the columns that a map of this config reads; the columns `others` are no features."""
-    times = {column: zone for step in config.steps for column, zone in step.traits.time_columns.items()}
-    coded, split_by = config.codings, SplitBy.of(config)
+    read, split_by = config.read, SplitBy.of(config)
     include, left_out = config.columns.include, [*config.columns.exclude, *others]
-    if split_by is not None and split_by.column in coded:  # a step reads the groups of the rows
+    if split_by is not None and split_by.column in read.coded:  # a step reads the groups of the rows
         include = include and tuple(dict.fromkeys((*include, split_by.column)))
         left_out = [name for name in left_out if name != split_by.column]
     return choose(
@@ -253,8 +252,8 @@ def columns_of(
         include or None,
         left_out,
         labels,
-        coded,
+        read.coded,
         missing=takes_missing(step.traits for step in config.map_steps),
-        times=times,
-        texts=[column for step in config.steps for column in step.traits.text_columns],
+        times=read.times,
+        texts=read.texts,
     )

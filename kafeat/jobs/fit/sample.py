@@ -315,8 +315,8 @@ class SampledFit:
             wide = step.width_warning(X.shape[1])
             if wide is not None:
                 listener.warn(f"{self.place}: {wide}")
-            if all(one.traits.spreads == "keeps" for one in before):
-                names = sample.names if all(one.traits.columnwise for one in before) else None
+            if all(one.traits.numbers.spreads == "keeps" for one in before):
+                names = sample.names if all(one.traits.columns.apart for one in before) else None
                 for message in spread_warnings(step, X, names):
                     listener.warn(f"{self.place}: {message}")
 

@@ -367,7 +367,7 @@ def _reach(
     """Return the choice of the smallest width with the wanted error, for the step `holder`."""
     target, errors = holder["n_components"]["target_error"], dict[int, float]()
     traits = build_step({**holder, "n_components": _FIRST_WIDTH}).traits
-    got = traits.own_kernel or (traits.no_exact and f"none ({traits.no_exact})")
+    got = traits.exact.own or (traits.exact.none and f"none ({traits.exact.none})")
     if got is not None:
         raise UsageError(f"{place}: target_error: expected a map of a given kernel, got {got}: give a number")
 

@@ -31,7 +31,7 @@ def spread_warnings(step: Step, X: Floats, names: Sequence[str | None] | None) -
         yield from spread_warnings(steps[0], X[:, picks], inner)
     if (
         isinstance(X, TextRows)
-        or step.traits.spreads != "needs"
+        or step.traits.numbers.spreads != "needs"
         or len(X) < _LEAST_SPREAD_ROWS
         or not X.shape[1]
     ):

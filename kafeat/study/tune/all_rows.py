@@ -119,8 +119,8 @@ class AllRows:
     def _sample_for(self, config: Config) -> SampledFit:
         """Return a fit on the sample, which is read anew for steps with folds by a column of groups, no feature."""
         split_by = SplitBy.of(config)
-        coded = {name for step in config.map_steps for name in step.traits.coded_columns}
-        if split_by is None or split_by.column not in coded.difference(self.sampled.columns.names):
+        coded = config.read.coded.keys()
+        if split_by is None or split_by.column not in coded - set(self.sampled.columns.names):
             return replace(self.sampled, config=config)
         with self.data.open() as source:
             data = TrainingData(source, self.label, self.split, weight=self.weight)

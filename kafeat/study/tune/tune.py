@@ -241,7 +241,7 @@ class Tuner:
     def _fit_seconds(self, config: Config, best: Trial) -> float:
         """Return about the seconds of a fit, with the refits for intervals, from those of the trial."""
         each = best.outcome.seconds / best.size.splits
-        again = any(step.traits.takes_label for step in config.map_steps)
+        again = any(step.traits.label.taken for step in config.map_steps)
         fits = 1 if config.predictor is None else _FITS_WITH_STEPS if again else _FITS_FOR_INTERVALS
         return fits * each * max(1.0, self.space.table.sampled.n_rows / best.size.rows)
 

@@ -101,7 +101,7 @@ def test_samplers_need_like_spreads_and_scalers_do_not():
     """But for these: so does a new kind, unless it is named here."""
 
     def those(kinds: tuple[str, ...], need: bool) -> set[str]:
-        return {kind for kind in kinds if (build_step(small(kind)).traits.spreads == "needs") == need}
+        return {kind for kind in kinds if (build_step(small(kind)).traits.numbers.spreads == "needs") == need}
 
     alone = {"homogeneous", "intersection_bins", "product", "skewed", "text", "trees", "union"}
     assert those(samplers(), need=False) == alone

@@ -13,10 +13,9 @@ import pyarrow as pa
 from kafeat.contract.checks import all_finite, cast_finite
 from kafeat.contract.tile import InputRows, dense
 from kafeat.errors import DataError, InvalidValueError
-from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import first_of_rows, spell_problem
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Chunk, Reader, Wanted
 from kafeat.io.readers.table import TableChunk
 from kafeat.types import Array, Floats, Mask
 
@@ -100,10 +99,9 @@ class ArrayReader(Reader):
         self.rows = self._n_rows = shape[0]
         self.fields = _fields(shape[1], str(dtype))
 
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
-        features = indices_of(self, (column.name for column in columns.features))
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        columns, keep, height = wanted[:3]
+        features = indices_of(self, wanted.names)
         kept = dict(zip(keep, indices_of(self, keep), strict=True))
         stop = self.first + (self.rows or 0)
         for start in range(self.first, stop, height):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -126,6 +126,21 @@ class Chunk(ABC):
         """The passthrough columns, or None if none were requested."""
 
 
+class Wanted(NamedTuple):
+    """What is read of each row, and how many rows are a chunk; `Reader.chunks` says more."""
+
+    columns: Columns
+    keep: Sequence[str]
+    height: int
+    typed_passthrough: bool = True
+    set_aside: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the feature columns."""
+        return [column.name for column in self.columns.features]
+
+
 class Reader(Table, ABC):
     """A table that is read in chunks. It is a context manager."""
 
@@ -217,10 +232,12 @@ class Reader(Table, ABC):
         `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type. With
         `set_aside`, a row that breaks the format is a row with an invalid value, if its end is known.
         """
+        return self.chunks_of(Wanted(columns, keep, height, typed_passthrough, set_aside))
+
+    def chunks_of(self, wanted: Wanted) -> Iterator[Chunk]:
+        """Yield the chunks, of which none may be missing."""
         promised, got = self.rows if self.counts_rows else None, 0
-        for chunk in self._chunks(
-            columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
-        ):
+        for chunk in self._chunks(wanted):
             if self.limit is not None and chunk.rows > self.limit - got:
                 chunk = chunk.selected(np.arange(chunk.rows) < self.limit - got)
             got += chunk.rows
@@ -238,9 +255,7 @@ class Reader(Table, ABC):
         return stacked(parts) if parts else np.empty((0, columns.n_features), dtype)
 
     @abstractmethod
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
         """Yield the chunks of the format, before their rows are counted."""
 
     def locate(self, row: int) -> tuple[str, int]:

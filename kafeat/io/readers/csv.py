@@ -16,12 +16,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from kafeat.errors import DataError, UsageError, spell_row
-from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect, check_delimiter
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.data_set import Keys
 from kafeat.io.formats import delimiter_of
-from kafeat.io.readers.base import Chunk
+from kafeat.io.readers.base import Chunk, Wanted
 from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
 from kafeat.io.readers.csv_sniff import found_delimiter, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, KeyedReader, TableChunk, TakePassthrough, cut
@@ -58,19 +57,20 @@ class UntypedReader(TextReader, KeyedReader):
     def _inferred(self, index: int) -> pa.DataType:
         """Return the type that the first values of a passthrough column have in typed formats."""
 
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
-        features = indices_of(self, (column.name for column in columns.features))
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        columns, keep, height = wanted[:3]
+        features = indices_of(self, wanted.names)
         passthrough = indices_of(self, keep)
         kept = [i for i in dict.fromkeys(passthrough) if i in self._respelled or i not in features]
         indices = [*features, *kept]
         where = [len(features) + kept.index(i) if i in kept else features.index(i) for i in passthrough]
-        take_passthrough = self._take_passthrough(where, keep, typed_passthrough) if passthrough else None
+        take_passthrough = (
+            self._take_passthrough(where, keep, wanted.typed_passthrough) if passthrough else None
+        )
         broken: Broken = {}
 
         def read(own: list[int]) -> Iterator[pa.RecordBatch | None]:
-            return self._pieces(own, broken if set_aside else None)
+            return self._pieces(own, broken if wanted.set_aside else None)
 
         for start, table in cut(self._with_keys(indices, read), height):
             above, rows = start % height, table.num_rows

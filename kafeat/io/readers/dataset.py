@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from kafeat.errors import DataError
-from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.data_set import Part
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Chunk, Reader, Wanted
 from kafeat.types import Array
 
 if TYPE_CHECKING:
@@ -95,63 +94,53 @@ class DatasetReader(Reader):
                 view.fields = settled.fields if settled.width > view.width else view.fields
         return view
 
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
         start = 0
         for part in self._parts:
-            with self._open(part, columns, keep) as reader:
+            with self._open(part, wanted) as reader:
                 if reader.rows == 0:
                     continue
                 rows = 0
-                for chunk in reader.chunks(
-                    columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
-                ):
+                for chunk in reader.chunks_of(wanted):
                     rows = chunk.start + chunk.rows
                     yield chunk.shift(start)
                 reader.check_unchanged()
                 start += rows
 
-    def chunks_with(
-        self, columns: Columns, keep: Sequence[str], height: int, rows_wanted: Array
-    ) -> Iterator[Chunk] | None:
+    def chunks_with(self, rows: Array, wanted: Wanted) -> Iterator[Chunk] | None:
         """Return chunks of only the blocks that hold these rows (ascending), or None if rows cannot be found."""
         starts = self._starts
         if starts is None or not self._seekable or self.limit is not None:
             return None
-        return self._blocks_with(columns, keep, height, rows_wanted, starts)
+        return self._blocks_with(rows, wanted, starts)
 
-    def _blocks_with(
-        self, columns: Columns, keep: Sequence[str], height: int, rows_wanted: Array, starts: Array
-    ) -> Iterator[Chunk]:
+    def _blocks_with(self, rows: Array, wanted: Wanted, starts: Array) -> Iterator[Chunk]:
         for part, start, stop in zip(self._parts, starts[:-1], starts[1:], strict=True):
-            local_rows = (
-                rows_wanted[np.searchsorted(rows_wanted, start) : np.searchsorted(rows_wanted, stop)] - start
-            )
+            local_rows = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)] - start
             if not len(local_rows):
                 continue
-            with self._open(part, columns, keep) as reader:
+            with self._open(part, wanted) as reader:
                 blocks = reader.blocks()
                 for number in np.unique(np.searchsorted(blocks, local_rows, side="right")):
                     block = reader.select_rows(int(blocks[number - 1]), int(blocks[number]))
-                    for chunk in block.chunks(columns, keep, height):
+                    for chunk in block.chunks_of(wanted):
                         yield chunk.shift(int(start))
                 reader.check_unchanged()
 
-    def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Reader:
+    def _open(self, part: Part, wanted: Wanted) -> Reader:
         reader = self._part(part)
         try:
             if reader.rows != 0:
-                self._check(reader, columns, keep)
+                self._check(reader, wanted)
             return reader.coding(self._coded)
         except BaseException:
             reader.close()
             raise
 
-    def _check(self, reader: Reader, columns: Columns, keep: Sequence[str]) -> None:
+    def _check(self, reader: Reader, wanted: Wanted) -> None:
         """Refuse a part that lacks a column, or, without names, has another number of columns."""
         if not (self.positional or reader.positional):
-            match(reader, columns, keep)
+            match(reader, wanted.columns, wanted.keep)
         if self.positional and len(reader.fields) != len(self.fields):
             raise DataError(
                 f"{reader.location}: expected {len(self.fields)} columns, as {self._first_location} has, got "

@@ -15,11 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from kafeat.errors import DataError, quoted, spell_row
-from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect
 from kafeat.io.columns.fields import Field, indices_of, listed
 from kafeat.io.data_set import Keys
-from kafeat.io.readers.base import Chunk
+from kafeat.io.readers.base import Chunk, Wanted
 from kafeat.io.readers.csv import UntypedReader
 from kafeat.io.readers.csv_sniff import JsonNumber, guessed, inferred
 from kafeat.io.readers.table import Broken
@@ -111,18 +110,13 @@ class JsonlReader(UntypedReader):
             return inferred(values, dialect)
         return pa.bool_() if kinds == {bool} else pa.string()
 
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
         view = copy(self)
-        respelled = [
-            column for column in columns.features if column.dialect.decimal == "," or column.dialect.units
-        ]
+        features = wanted.columns.features
+        respelled = [column for column in features if column.dialect.decimal == "," or column.dialect.units]
         indices = indices_of(self, (column.name for column in respelled))
         view._respelled = dict(zip(indices, (column.dialect for column in respelled), strict=True))
-        yield from super(JsonlReader, view)._chunks(
-            columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
-        )
+        return super(JsonlReader, view)._chunks(wanted)
 
     def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.values import missing_rows
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Chunk, Reader, Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,15 +47,11 @@ class LabelledReader(Reader):
     def first_texts(self, name: str) -> Sequence[str]:
         return self._source.first_texts(name)
 
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
         self._dropped[:] = [np.empty(0, np.int64)]
         start, source = 0, self._source.coding(self._names)
-        for chunk in source.chunks(
-            columns, list(dict.fromkeys([*keep, *self._names])), height,
-            typed_passthrough=typed_passthrough, set_aside=set_aside,
-        ):  # fmt: skip
+        keep = list(dict.fromkeys([*wanted.keep, *self._names]))
+        for chunk in source.chunks_of(wanted._replace(keep=keep)):
             missing = np.zeros(chunk.rows, dtype=bool)
             if chunk.passthrough is not None:
                 for column in chunk.passthrough.select(self._names).columns:

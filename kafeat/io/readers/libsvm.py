@@ -21,10 +21,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.errors import DataError, InvalidValueError, spell_row
-from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import stored
-from kafeat.io.readers.base import Chunk
+from kafeat.io.readers.base import Chunk, Wanted
 from kafeat.io.readers.sparse_matrix import Entries, SparseChunk, features_field, refuse_to_copy
 from kafeat.io.readers.text_stream import LOOK, DecompressedStream, TextInput, TextReader, whole_lines
 from kafeat.io.storage.base import Location
@@ -238,14 +237,13 @@ class LibsvmReader(TextReader):
             file.flush()
             return TextInput(LocalPath(file.name))
 
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
-        indices_of(self, (column.name for column in columns.features))
-        passthrough = self.passthrough_schema(keep)
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        indices_of(self, wanted.names)
+        passthrough = self.passthrough_schema(wanted.keep)
         start = 0
-        for lines, rows in cut(self._pieces(), height):
-            yield LibsvmChunk(self.location, start, rows, columns, lines, passthrough, not set_aside)
+        for lines, rows in cut(self._pieces(), wanted.height):
+            strict = not wanted.set_aside
+            yield LibsvmChunk(self.location, start, rows, wanted.columns, lines, passthrough, strict)
             start += rows
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:

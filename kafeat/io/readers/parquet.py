@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafeat.errors import DataError, quoted, spell_row
-from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import is_text, storage_of, stored
-from kafeat.io.readers.base import Chunk, damage, wrong_count
+from kafeat.io.readers.base import Chunk, Wanted, damage, wrong_count
 from kafeat.io.readers.table import ArrowReader, cut
 from kafeat.io.readers.wide_integers import WideIntegers, narrowed_footer
 from kafeat.io.storage.base import Location
@@ -102,9 +101,10 @@ class ParquetReader(ArrowReader):
         self._files.append(view._file)
         return view
 
-    def _chunks(self, columns: Columns, *given: Any, **options: Any) -> Iterator[Chunk]:
-        view = self.coding(c.name for c in columns.features if c.text or c.categories is not None)
-        return super(ParquetReader, view)._chunks(columns, *given, **options)
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        features = wanted.columns.features
+        view = self.coding(one.name for one in features if one.text or one.categories is not None)
+        return super(ParquetReader, view)._chunks(wanted)
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         names = [self.schema.field(i).name for i in indices]

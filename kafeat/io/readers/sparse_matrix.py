@@ -16,10 +16,9 @@ import pyarrow as pa
 
 from kafeat.contract.tile import InputRows, SparseRows
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError
-from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import spell_problem
-from kafeat.io.readers.base import Chunk, Reader, damage
+from kafeat.io.readers.base import Chunk, Reader, Wanted, damage
 from kafeat.io.readers.npy import read_header
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full
@@ -141,14 +140,12 @@ class CsrReader(Reader):
     def _blocks(self, height: int) -> Iterator[tuple[Array, Array, Array]]:
         """Yield values, columns and starts of `height` rows at a time."""
 
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
-        indices_of(self, (column.name for column in columns.features))
-        self.passthrough_schema(keep)
-        for number, (values, places, starts) in enumerate(self._blocks(height)):
-            rows = len(starts) - 1
-            yield CsrChunk(self.location, number * height, rows, columns, values, places, starts, self._width)
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        indices_of(self, wanted.names)
+        self.passthrough_schema(wanted.keep)
+        for number, (values, places, starts) in enumerate(self._blocks(wanted.height)):
+            start, rows = number * wanted.height, len(starts) - 1
+            yield CsrChunk(self.location, start, rows, wanted.columns, values, places, starts, self._width)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         indices_of(self, keep)

@@ -16,7 +16,7 @@ from kafeat.contract.checks import cast_finite
 from kafeat.contract.tile import InputRows, numbers_of
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import spelled
-from kafeat.io.columns.columns import Column, Columns
+from kafeat.io.columns.columns import Column
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import (
     field_from,
@@ -30,7 +30,7 @@ from kafeat.io.columns.numbers import (
 )
 from kafeat.io.columns.times import spell_time_problem, to_seconds
 from kafeat.io.data_set import Keys
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Chunk, Reader, Wanted
 from kafeat.io.storage.location import parse_json
 from kafeat.types import Array, Floats, Mask
 
@@ -268,18 +268,15 @@ class ArrowReader(KeyedReader):
             return metadata if isinstance(metadata, dict) else {}
         return {}
 
-    def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
-    ) -> Iterator[Chunk]:
-        features = indices_of(self, (column.name for column in columns.features))
-        passthrough = indices_of(self, keep)
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        features = indices_of(self, wanted.names)
+        passthrough = indices_of(self, wanted.keep)
         indices = list(dict.fromkeys([*features, *passthrough]))
         where = [indices.index(i) for i in passthrough]
         take_passthrough = (lambda table, _start: table.select(where)) if passthrough else None
-        for start, table in cut(
-            self._with_keys(indices, lambda own: self.pieces(own, height)), height, self.first
-        ):
-            yield TableChunk(self.location, start, table.num_rows, columns, table, take_passthrough)
+        batches = self._with_keys(indices, lambda own: self.pieces(own, wanted.height))
+        for start, table in cut(batches, wanted.height, self.first):
+            yield TableChunk(self.location, start, table.num_rows, wanted.columns, table, take_passthrough)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         return pa.schema([self.schema.field(i) for i in indices_of(self, keep)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -21,7 +21,7 @@ from kafeat.errors import DataError, InvalidValueError, UsageError, quoted, spel
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.options import InputOptions
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Chunk, Reader, Wanted
 from kafeat.io.readers.dataset import DatasetReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
@@ -166,10 +166,11 @@ class SampledFit:
         labels, key_reader = LabelReader(data.label), split_by and KeyReader(split_by, source, config.seed)
         all_count = data.chosen is None and data.split is None
         sampled = all_count and not first and self.summary is None
-        blocks = self._sampled_blocks(source, columns, keep) if sampled else None
         # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
         height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // max(1, columns.numbers.n_features)))
-        chunks = source.chunks(columns, keep, height) if blocks is None else blocks
+        wanted = Wanted(columns, keep, height)
+        blocks = self._sampled_blocks(source, wanted) if sampled else None
+        chunks = source.chunks_of(wanted) if blocks is None else blocks
         for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
             offsets = self.chosen.choose(first + chunk.start, chunk.rows)
             keys = None if key_reader is None else key_reader.keys(chunk).values
@@ -204,15 +205,12 @@ class SampledFit:
         if blocks is not None and source.rows is not None:
             self.chosen.n_rows = source.rows
 
-    def _sampled_blocks(
-        self, source: Reader, columns: Columns, keep: Sequence[str]
-    ) -> Iterator[Chunk] | None:
+    def _sampled_blocks(self, source: Reader, wanted: Wanted) -> Iterator[Chunk] | None:
         """Yield only the blocks that hold rows of the sample; None if all rows have to be read."""
         size, rows = self.config.fit_rows, source.rows if isinstance(source, DatasetReader) else None
         if not isinstance(source, DatasetReader) or size == "all" or rows is None or size >= rows:
             return None
-        sampled = smallest(self.config.seed, rows, size)
-        return source.chunks_with(columns, keep, self.config.chunk_rows, sampled)
+        return source.chunks_with(smallest(self.config.seed, rows, size), wanted)
 
     def copy(self) -> Self:
         """Return a copy that can read more rows without a change to this one."""

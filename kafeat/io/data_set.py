@@ -29,7 +29,8 @@ Keys: TypeAlias = tuple[tuple[str, str, int | float | str | None], ...]
 class Part:
     """A file of a data set, or a range of its rows.
 
-    `name` is its name in an output, relative to the folder, with `/`. `only` is the half-open range of its rows.
+    `name` is its name in an output, relative to the folder, with `/`. `only` is the half-open range of its rows. The
+    file must have the stamp when it is read. `keys` are columns of one value.
     """
 
     name: str
@@ -38,6 +39,18 @@ class Part:
     stamp: str
     only: tuple[int, int] | None = None
     keys: Keys = ()
+
+    @classmethod
+    def of(cls, source: Location | Part, stamp: str | None = None) -> Part:
+        """Return a file as a part of no other name, with its present stamp unless it is given; a part stays as it is.
+
+        What is no file, such as a pipe, has an empty stamp.
+        """
+        if isinstance(source, Part):
+            return source
+        entry = source.entry()
+        size, now = (0, "") if entry is None else (entry.bytes, entry.stamp)
+        return cls("", source, size, now if stamp is None else stamp)
 
 
 @dataclass(frozen=True)

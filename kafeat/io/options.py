@@ -19,7 +19,7 @@ from kafeat.io.storage.base import Location, StandardStream
 
 if TYPE_CHECKING:
     from kafeat.io.columns.dialect import Asked, Dialect
-    from kafeat.io.data_set import Keys
+    from kafeat.io.data_set import Part
     from kafeat.io.readers.base import Reader
     from kafeat.io.storage.atomic import Guard
 
@@ -271,50 +271,40 @@ class InputOptions:
 
     def open(
         self,
-        place: Location,
+        source: Location | Part,
         stamp: str | None = None,
         seen: Sequence[str] | None = None,
         fitted: Dialect | None = None,
-        keys: Keys = (),
-        with_keys: bool = True,
     ) -> Reader:
-        """Open a file or a data set; a file whose stamp is no longer `stamp` is refused.
+        """Open a file, a part or a data set; a file whose stamp is no longer `stamp` is refused.
 
         With `seen`, the rows of a pipe are given as they come, once there are values of these columns. `fitted` is the
-        dialect of a model, which holds where options and the file say nothing else; `keys` are columns of one value.
-        An output has no columns of the names of folders: it is read without keys.
+        dialect of a model, which holds where options and the file say nothing else.
         """
-        from kafeat.io.data_set import is_data_set, list_parts
+        from kafeat.io.data_set import Part, is_data_set, list_parts
 
-        if is_data_set(place):
-            from kafeat.io.readers.dataset import DatasetReader
-
-            parts = list_parts(place, self.input_format).parts
-            if not with_keys:
-                parts = tuple(replace(part, keys=()) for part in parts)
-            opened: Reader = DatasetReader(str(place), parts, partial(self.open_file, fitted=fitted))
+        if not isinstance(source, Part) and is_data_set(source):
+            opened = self.open_parts(source, list_parts(source, self.input_format).parts, fitted)
         else:
-            opened = self.open_file(place, stamp, seen, fitted, keys)
+            opened = self.open_file(Part.of(source, stamp), seen, fitted)
         return opened if self.limit is None else opened.limited(self.limit)
 
-    def open_file(
-        self,
-        place: Location,
-        stamp: str | None = None,
-        seen: Sequence[str] | None = None,
-        fitted: Dialect | None = None,
-        keys: Keys = (),
-    ) -> Reader:
-        """Open a file, an object or standard input, with all rows. Arrow on standard input is recognised.
+    def open_parts(self, place: Location, parts: Sequence[Part], fitted: Dialect | None = None) -> Reader:
+        """Open these parts of a data set, with all rows."""
+        from kafeat.io.readers.dataset import DatasetReader
 
-        `stamp` is the stamp of the file when it was listed. Without it, the file must not change from now on.
-        """
-        if stamp is None:
-            entry = place.entry()
-            stamp = None if entry is None else entry.stamp
-        reader = self._reader(place, seen, fitted)
-        reader.add_keys(keys)
-        reader.origin = None if stamp is None else (place, stamp)
+        return DatasetReader(str(place), parts, partial(self.open_file, fitted=fitted))
+
+    def open_file(
+        self, source: Location | Part, seen: Sequence[str] | None = None, fitted: Dialect | None = None
+    ) -> Reader:
+        """Open a file, an object or standard input, with all rows. Arrow on standard input is recognised."""
+        from kafeat.io.data_set import Part
+
+        part = Part.of(source)
+        reader = self._reader(part.location, seen, fitted)
+        reader.add_keys(part.keys)
+        reader.origin = (part.location, part.stamp) if part.stamp else None
         return reader
 
     def _reader(self, place: Location, seen: Sequence[str] | None, fitted: Dialect | None) -> Reader:

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
+from kafeat.io.data_set import Part
 from kafeat.io.options import InputOptions, OutputOptions
 from kafeat.io.storage.location import location_of, parse_location
 from kafeat.jobs.dataset import api
@@ -35,7 +36,8 @@ def transform_file(model, source, target, **options: Any) -> TransformResult:
     given = gathered(options)
     own = {name: given.pop(name) for name in ("reading", "writing", "rules", "jobs") if name in given}
     job = transform.TransformJob(fm, **own)
-    return transform.transform_file(job, parse_location(source), parse_location(target), **given)
+    source = source if isinstance(source, Part) else parse_location(source)
+    return transform.transform_file(job, source, parse_location(target), **given)
 
 
 def transform_parts(model, source, target, *, announce=None, overwrite=False, **options) -> DatasetResult:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 EDGE = 1 << 16
 """Bytes at each end of a part that the digest of the data set covers."""
-OpenFile = Callable[..., Reader]
-"""Opens a file at a location that has a stamp, with keys."""
+OpenFile = Callable[[Part], Reader]
 
 
 class DatasetReader(Reader):
@@ -45,7 +44,7 @@ class DatasetReader(Reader):
             self.fields = first.fields
 
     def _part(self, part: Part) -> Reader:
-        return self._open_file(part.location, part.stamp, keys=part.keys)
+        return self._open_file(part)
 
     def _first(self) -> Reader:
         """Open the first part with rows, as a part without rows shows no types. If none has rows, open the first."""

@@ -140,13 +140,10 @@ def _outcome(task: PartTask) -> Outcome:
         rules = replace(rules, rejects=rules.rejects.join(rejects_name(part.name)))
     done = transform_file(
         replace(request.job, rules=rules),
-        part.location,
+        part,
         task.target,
         announce=lambda _rows: liveness_check(request.writing.guard, task.stop),
         hashed=True,
-        only=part.only,
-        stamp=part.stamp,
-        keys=part.keys,
     )
     rejects = None if rules.rejects is None else rules.rejects.entry()
     return Outcome(record_of(part, done, rejects), None, this_environment())
@@ -221,10 +218,8 @@ def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]
     """Write the parts of a text file, whose number is not known before its end, unless all are up to date."""
     if plan.up_to_date:
         return
-    entry = request.source.entry()
-    part = Part("", request.source, entry.bytes if entry else 0, entry.stamp if entry else "")
-    stamp = None if entry is None else entry.stamp
-    with request.reading.open(request.source, stamp, fitted=request.fitted) as opened:
+    part = Part.of(request.source)
+    with request.reading.open(part, fitted=request.fitted) as opened:
         format = format_of(LocalPath(name_of_part(request, 0, 0)))
         writing = replace(request.writing, overwrite=True, sweep=False)
         stream = OpenTransform(replace(request.job, writing=writing), opened, format)

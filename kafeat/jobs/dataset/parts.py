@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kafeat.errors import KafeatError, SystemRefusedError, UsageError
 from kafeat.io.data_set import Part, Parts, is_data_set, renamed, stem
 from kafeat.io.formats import FORMATS, format_of, format_of_part, spelled
@@ -30,7 +32,9 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
         _refuse_for_text(request)
     if parts is not None or request.source.kind() == "file":
         # Of a text, the number of whose parts is not known before it is read, the first one.
-        _refuse_request(request, parts or [Part(name_of_part(request, 0, 1), request.source, 0, "")])
+        _refuse_request(
+            request, parts or [replace(Part.of(request.source), name=name_of_part(request, 0, 1))]
+        )
     return parts
 
 
@@ -49,7 +53,7 @@ def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
     """Return why the request cannot be met for a part; None if it can be, or if the file cannot be read."""
     format = format_of(LocalPath(part.name), request.writing.output_format)
     try:
-        opened = request.reading.open_file(part.location, part.stamp, fitted=request.fitted, keys=part.keys)
+        opened = request.reading.open_file(part, fitted=request.fitted)
     except UsageError as error:
         return error
     except (KafeatError, OSError, MemoryError):
@@ -101,21 +105,19 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
         raise UsageError(
             f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
         )
-    entry = source.entry()
-    if entry is None:
+    whole = Part.of(source)
+    if not whole.stamp:
         return None
-    with request.reading.open(source, entry.stamp, fitted=request.fitted) as opened:
+    with request.reading.open(whole, fitted=request.fitted) as opened:
         if opened.rows is None or not opened.seekable:
             return None
         height = rows - rows % chunk_rows
         starts = range(0, max(1, opened.rows), height)
         return [
-            Part(
-                name_of_part(request, i, len(starts)),
-                source,
-                entry.bytes,
-                entry.stamp,
-                (start, min(start + height, opened.rows)),
+            replace(
+                whole,
+                name=name_of_part(request, i, len(starts)),
+                only=(start, min(start + height, opened.rows)),
             )
             for i, start in enumerate(starts)
         ]

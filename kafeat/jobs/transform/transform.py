@@ -13,7 +13,7 @@ from kafeat._version import __version__
 from kafeat.errors import InvalidValueError
 from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
-from kafeat.io.data_set import Keys
+from kafeat.io.data_set import Part
 from kafeat.io.formats import Format, format_of
 from kafeat.io.options import InputOptions, OutputOptions
 from kafeat.io.readers.base import Chunk, Reader
@@ -46,33 +46,29 @@ class TransformJob:
 
 def transform_file(
     job: TransformJob,
-    source: Location,
+    source: Location | Part,
     target: Location,
     *,
     announce: Announce | None = None,
     hashed: bool = False,
-    only: tuple[int, int] | None = None,
-    stamp: str | None = None,
-    keys: Keys = (),
 ) -> TransformResult:
     """Write the features of every row of `source` to `target`, in order; the file is written completely or not at all.
 
     `announce(rows)` is called with the number of rows (None if it is unknown) and returns a callback for the rows of
-    each finished chunk. `only` holds the first row to transform and the one
-    after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
-    `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
-    `keys` are columns of one value.
+    each finished chunk. With `hashed` the result has the SHA-256 of the output, and that of an input of which all rows
+    are read.
     """
     format = format_of(target, job.writing.output_format)
     started = time.perf_counter()
     job.rules.check(job.fm)
-    seen, fitted = _columns_to_see(job, source, target, format), job.fm.columns.file_dialect
-    with job.reading.open(source, stamp, seen, fitted, keys) as opened:
-        if only is not None:
-            opened = opened.select_rows(*only)
+    part = source if isinstance(source, Part) else None
+    seen = _columns_to_see(job, source, target, format) if isinstance(source, Location) else None
+    with job.reading.open(source, seen=seen, fitted=job.fm.columns.file_dialect) as opened:
+        first = None if part is None or part.only is None else part.only[0]
+        if part is not None and part.only is not None:
+            opened = opened.select_rows(*part.only)
         stream = OpenTransform(job, opened, format)
         progress = announce(opened.rows) if announce else None
-        first = None if only is None else only[0]
         counts = stream.write_chunks(stream.chunks(), target, opened.rows, progress, first, hashed=hashed)
     return counts.result(time.perf_counter() - started)
 

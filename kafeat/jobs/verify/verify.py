@@ -16,6 +16,8 @@ from kafeat.errors import DataError, GateError, UsageError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field, as_spelled
 from kafeat.io.columns.selection import match
+from kafeat.io.data_set import is_data_set, list_parts
+from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.location import read_json
@@ -232,7 +234,7 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     fitted = fm.columns.file_dialect
     with (
         asked.reading.open(source, fitted=fitted) as source_reader,
-        asked.reading_output.open(target, with_keys=False) as output_reader,
+        _opened_output(target, asked.reading_output) as output_reader,
     ):
         _check_maker(output_reader, target, fm, asked.model)
         made = known.get("output", {})
@@ -248,6 +250,14 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     if output.rows != expected:
         raise GateError(f"{target}: expected {expected:,} rows, as {source} tells, got {output.rows:,}")
     return VerifyResult(output.rows, compared, largest, hashes)
+
+
+def _opened_output(target: Location, reading: InputOptions) -> Reader:
+    """Open an output, whose folders name no columns."""
+    if not is_data_set(target):
+        return reading.open(target)
+    parts = list_parts(target, reading.input_format).parts
+    return reading.open_parts(target, [replace(part, keys=()) for part in parts])
 
 
 def _compare(

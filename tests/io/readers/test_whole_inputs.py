@@ -15,6 +15,7 @@ from scipy import sparse
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
+from kafeat.io.data_set import Part
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
@@ -171,11 +172,10 @@ def test_an_input_that_changes_is_refused_and_the_output_stays_what_it_was(fm, t
 
 def test_a_part_must_be_the_file_that_was_listed(fm, tmp_path):
     path = written(tmp_path / "in.csv", few())
-    listed = parse_location(path).entry()
-    assert listed is not None
+    listed = Part.of(parse_location(path))
     written(tmp_path / "in.csv", table())
     with pytest.raises(DataError, match=r"in.csv: expected a file that stays as it is, got one that changed"):
-        transform_file(fm, path, tmp_path / "out.npy", stamp=listed.stamp)
+        transform_file(fm, listed, tmp_path / "out.npy")
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in"])

@@ -114,6 +114,13 @@ def test_a_glob_keeps_the_names_below_its_fixed_part(pattern, model, data, tmp_p
     assert set(files(tmp_path / "out")) == {"year=2023/a.npy", "year=2024/a.npy"}
 
 
+def test_parts_with_the_suffix_of_a_list_are_tables(model, tmp_path):
+    (tmp_path / "texts").mkdir()
+    pa_csv.write_csv(table(100), tmp_path / "texts/a.txt")
+    run = transform_parts(model, tmp_path / "texts", tmp_path / "out", input_format="csv")
+    assert (run.rows, run.failed) == (100, ())
+
+
 def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model, data, tmp_path):
     (tmp_path / "in" / "some.txt").write_text("# these\nyear=2024/a.parquet\n\nyear=2023/b.parquet\n")
     transform_parts(model, f"{data}/some.txt", tmp_path / "out", keep=None)

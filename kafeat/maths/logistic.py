@@ -66,13 +66,16 @@ class LogisticProblem:
         return max(multiple * (self._diagonal or 1.0), rounding_of(self._diagonal, len(self._zz)), LEAST)
 
     def fit(
-        self, multiple: float, start: Floats | None = None, tolerance: float = _TOLERANCE
+        self, penalty: float, start: Floats | None = None, tolerance: float = _TOLERANCE
     ) -> tuple[Floats, Floats]:
-        """Return W (D, c) and b (c,); `start` (D, c) is a W to begin with, `tolerance` is about the loss of a row."""
+        """Return W (D, c) and b (c,) for a penalty λ.
+
+        `start` (D, c) is a W to begin with, `tolerance` is about the loss of a row.
+        """
         from scipy.linalg import solve_triangular
         from scipy.optimize import minimize
 
-        penalty, D, c = self.penalty(multiple), len(self._zz), self._n_classes
+        D, c = len(self._zz), self._n_classes
         R = lapack.cholesky(self._zz / 4.0 + penalty * np.eye(D))
         # In the units of V, an intercept has a curvature of about 1, too.
         unit = np.sqrt(self._total / 4.0)

@@ -80,7 +80,7 @@ class _Learning(Learning):
         scores = () if tried is None else tuple(tried.scores)
         chosen = multiples[int(np.argmax(scores))] if scores else multiples[0]
         problem = LogisticProblem(rows, self._n_classes, self._jobs)
-        W, b = problem.fit(chosen)
+        W, b = problem.fit(problem.penalty(chosen))
         squares = np.square(rows.Z[:: max(1, len(rows.Z) // 1000)].astype(np.float64)).mean(axis=0)
         state = {
             "weights": W,
@@ -117,7 +117,7 @@ class _Learning(Learning):
             problem, W = LogisticProblem(rest, self._n_classes, self._jobs), None
             # From large to small, as each is a start for the next.
             for i in np.argsort(multiples)[::-1]:
-                W, b = problem.fit(multiples[i], W, _ROUGHLY)
+                W, b = problem.fit(problem.penalty(multiples[i]), W, _ROUGHLY)
                 logits[i, own] = scores = held.Z @ W + b
                 losses[i] += _loss(scores, held)
             spread += _loss(np.tile(_frequencies(rest, self._n_classes), (len(held.Z), 1)), held)

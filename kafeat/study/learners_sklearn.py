@@ -1,4 +1,4 @@
-"""Learners from scikit-learn: linear models on columns and features, and kernel SVMs with the exact kernel."""
+"""Learners that hold their rows: logistic regression, and the linear and kernel machines of scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.contract.folds import Folded
 from kafeat.errors import DataError, UsageError, first_line
 from kafeat.maths import lapack
+from kafeat.maths.calibration import softmax
+from kafeat.maths.logistic import LabelledRows, LogisticProblem
 from kafeat.maths.ridge import rounding_of
 from kafeat.maths.task import PredictionTask
 from kafeat.study.learners import (
@@ -81,30 +85,8 @@ class FittedLearner:
     def nonzero(self) -> int:
         if hasattr(self.estimator, "support_"):
             return len(self.estimator.support_)
-        return int((np.atleast_2d(self.estimator.coef_) != 0.0).any(axis=0).sum())
-
-
-@dataclass(frozen=True)
-class Constant:
-    """The model learned from rows that all have the same label."""
-
-    task: PredictionTask
-    answer: Any
-    penalty: float = 0.0
-    converged: bool = True
-    nonzero: int = 0
-
-    def search(self) -> float:
-        return 0.0
-
-    def model(self, _penalty: float) -> Model:
-        return self
-
-    def __call__(self, Z: Floats) -> Floats:
-        if self.task.classes is None:
-            return np.full((len(Z), 1), float(self.answer))
-        one_hot: Floats = np.eye(len(self.task.classes))[np.full(len(Z), int(self.answer))]
-        return one_hot
+        coefficients = np.atleast_2d(getattr(self.estimator, "coef_", 0.0))  # a constant has none
+        return int((coefficients != 0.0).any(axis=0).sum())
 
 
 @dataclass(frozen=True)
@@ -127,7 +109,12 @@ class HeldRows:
     costs: tuple[float, ...] = COSTS
 
     def search(self) -> float:
-        return 1.0 / max(self.costs, key=self._mean_score)
+        return 0.0 if self._equal else 1.0 / max(self.costs, key=self._mean_score)
+
+    @property
+    def _equal(self) -> bool:
+        """True if all rows have the same label, which they then teach."""
+        return len(np.unique(self.y)) == 1
 
     def _mean_score(self, cost: float) -> float:
         """Return the mean score over the folds; a cost of rows is chosen on some of them."""
@@ -151,7 +138,9 @@ class HeldRows:
         return float(np.mean(scores))
 
     def model(self, penalty: float) -> Model:
-        estimator, converged = _fitted(self.make(1.0 / penalty, self.task), self.Z, self.y)
+        constant = DummyRegressor if self.task.classes is None else DummyClassifier
+        estimator = constant() if self._equal else self.make(1.0 / penalty, self.task)
+        estimator, converged = _fitted(estimator, self.Z, self.y)
         return FittedLearner(estimator, self.task, self.scaling, penalty, converged)
 
 
@@ -170,26 +159,20 @@ class LinearMachine(Learner):
         elif inputs.standardize:
             scaling = scaling_of(Z for _, Z in inputs.blocks(train))
         rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
-        held = HeldRows(
+        return HeldRows(
             self._make, truth.task, Z, truth.answers(rows), truth.folds.select(rows),
             scaling=scaling, costs=_COSTS_OF_SGD if online else COSTS,
         )  # fmt: skip
-        return _training(held, truth.task, held.y)
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
         y, folds = truth.answers(rows), truth.folds.select(rows)
-        return _training(HeldRows(self._exact, truth.task, K, y, folds, is_kernel=True), truth.task, y)
-
-
-def _training(training: Training, task: PredictionTask, y: Array) -> Training:
-    """Return the training, or the constant that rows with a single answer y (n,) teach."""
-    return Constant(task, y[0]) if len(np.unique(y)) == 1 else training
+        return HeldRows(self._exact, truth.task, K, y, folds, is_kernel=True)
 
 
 def learner(name: str, tau: float) -> Learner:
     """Return a learner by its name; `dual_l1` uses τ."""
     make: dict[str, tuple[Make, Make]] = {
-        "logistic": (_logistic, _kernel_logistic),
+        "logistic": (Logistic, partial(Logistic, is_kernel=True)),
         "dual_l1": (partial(_dual_l1, tau=tau), partial(_dual_l1_exact, tau=tau)),
         "linear_svc": (_linear_svc, _kernel_svm),
         "linear_svc_hinge": (_linear_svc_hinge, _kernel_svm),
@@ -241,28 +224,35 @@ def _dual_l1_exact(cost: float, task: PredictionTask, tau: float) -> Any:
     return _kernel_svm(cost / (1.0 - tau), task)
 
 
-def _logistic(cost: float, task: PredictionTask) -> Any:
-    if task.classes is None:
-        raise UsageError("learner logistic: expected classes, got a number to predict; try ridge")
-    return LogisticRegression(C=cost, max_iter=1000)
+class Logistic:
+    """Logistic regression by the solver of the predictor. With a kernel K = LLᵀ, L are features that have it."""
 
+    def __init__(self, cost: float, task: PredictionTask, is_kernel: bool = False) -> None:
+        if task.classes is None:
+            raise UsageError("learner logistic: expected classes, got a number to predict; try ridge")
+        self._penalty, self._is_kernel = 1.0 / cost, is_kernel
 
-class KernelLogisticRegression(LogisticRegression):  # type: ignore[misc]  # scikit-learn has no types
-    """Logistic regression with a kernel matrix: K = LLᵀ, so that L are features with this kernel."""
+    def fit(self, Z: Floats, y: Array) -> None:
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if self._is_kernel:
+            jitter, K = rounding_of(float(np.abs(Z).max()), len(Z)), Z
+            Z = lapack.cholesky(K + jitter * np.eye(len(K)), lower=True)
+        problem = LogisticProblem(LabelledRows(Z, numbers, np.ones(len(y))), len(self.classes_), 1)
+        # One vector w of two classes has twice the squared norm of the two vectors ±w/2.
+        W, self._intercept = problem.fit(self._penalty * (2.0 if len(self.classes_) == 2 else 1.0))
+        if self._is_kernel:  # f(x) = k(x, ·)L⁻ᵀw
+            W = solve_triangular(Z, W, trans="T", lower=True)
+        self.coef_ = W.T
 
-    def fit(self, K: Floats, y: Array) -> KernelLogisticRegression:
-        from scipy.linalg import solve_triangular
+    def predict_proba(self, Z: Floats) -> Floats:
+        """Return the probabilities of the classes of the rows that were learned from."""
+        out: Floats = Z @ self.coef_.T + self._intercept
+        softmax(out, 1.0, out)
+        return out
 
-        jitter = rounding_of(float(np.abs(K).max()), len(K))
-        L = lapack.cholesky(K + jitter * np.eye(len(K)), lower=True)
-        super().fit(L, y)
-        w: Floats = self.coef_
-        self.coef_: Floats = solve_triangular(L, w.T, trans="T", lower=True).T  # f(x) = k(x, ·)L⁻ᵀw
-        return self
-
-
-def _kernel_logistic(cost: float, _task: PredictionTask) -> Any:
-    return KernelLogisticRegression(C=cost, max_iter=1000)
+    def score(self, Z: Floats, y: Array) -> float:
+        """Return the accuracy."""
+        return float((self.classes_[self.predict_proba(Z).argmax(axis=1)] == y).mean())
 
 
 def _kernel_svm(cost: float, task: PredictionTask) -> Any:

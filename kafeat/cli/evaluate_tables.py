@@ -15,11 +15,11 @@ from rich.table import Table
 
 from kafeat.cli import log
 from kafeat.maths.scoring import SCORES, scores_of
+from kafeat.pictures.tables import TableColumn
 from kafeat.study.recommendation import answer, choose
 from kafeat.study.records import Entries, Record, Report
 from kafeat.study.summary import is_scored
 from kafeat.study.tables import (
-    TableColumn,
     caption,
     cost_table,
     error_table,

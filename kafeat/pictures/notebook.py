@@ -6,9 +6,8 @@ random with a fixed seed, and need the extra `evaluate`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -22,6 +21,7 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.fields import shown
 from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.row_sample import row_hashes
+from kafeat.pictures.tables import TableColumn, html_table
 from kafeat.types import TableLike
 
 if TYPE_CHECKING:
@@ -76,19 +76,8 @@ def new_axes(columns: int = 1) -> list[Axes]:
     return list(axes[0])
 
 
-def html_table(caption: str, rows: Iterable[Sequence[str]], heads: Sequence[str] = ()) -> str:
-    """Return an HTML table with all text escaped. The first cell of each row is its head."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join(
-        f'<tr><th style="text-align:left">{escape(first)}</th>'
-        + "".join(f'<td style="text-align:left">{escape(text)}</td>' for text in others)
-        + "</tr>"
-        for first, *others in rows
-    )
-    head = f"<thead><tr>{head}</tr></thead>" if head else ""
-    return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
-
-
+LEFT = ' style="text-align:left"'
+"""The style of cells in a notebook, which aligns them to the right."""
 _MOST_NAMES = 8
 
 
@@ -106,7 +95,8 @@ def table(fm: Drawable) -> str:
             for source in origin.sources
         ),
     ]
-    return html_table("kafeat.FeatureMap", rows)
+    columns = [TableColumn("", cells) for cells in zip(*rows, strict=True)]
+    return html_table(columns, "kafeat.FeatureMap", style=LEFT)
 
 
 def _step(recipe: dict[str, Any]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
+from kafeat.pictures.notebook import LEFT, needs_matplotlib, new_axes
+from kafeat.pictures.tables import html_table
 from kafeat.study.recommendation import answer
 from kafeat.study.records import Report, Summary, Table
 from kafeat.study.summary import is_scored
@@ -92,8 +93,7 @@ class Evaluation(dict[str, Any]):
     def _repr_html_(self) -> str:
         entries = self.report.summaries
         columns = score_table(entries) if is_scored(entries[0]) else error_table(entries)
-        rows = zip(*(column.cells for column in columns), strict=True)
-        return html_table("; ".join(answer(self.report)), rows, [column.head for column in columns])
+        return html_table(columns, "; ".join(answer(self.report)), style=LEFT)
 
 
 def _row(entry: Summary) -> dict[str, Any]:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any
 
 from kafeat.maths.scoring import PROPER, SCORES, Score, scores_of
+from kafeat.pictures.tables import (
+    COUNT,
+    MEGABYTES,
+    SECONDS,
+    Column,
+    TableColumn,
+    laid,
+    spell_number,
+    spell_seconds,
+)
 from kafeat.study.records import Estimate, Report, Summary
 from kafeat.study.summary import (
     is_scored,
@@ -20,14 +31,6 @@ from kafeat.study.summary import (
 
 # Two measured times that differ by less than this factor count as equal, and times below these seconds as none.
 _SAME_TIME, _NO_TIME = 2.0, 0.01
-
-
-class TableColumn(NamedTuple):
-    """A head and its cells. Columns with the largest `idle` are dropped first, those with 0 never."""
-
-    head: str
-    cells: Sequence[str]
-    idle: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,28 +100,28 @@ def score_table(
     named = scores_of(about["task"]) if details else _beside(rows, scoring[1:])
     # That of the constant alone says nothing.
     named = [one for one in named if any(row.of(one.name) is not None for row in rows[1:])]
-    columns = [
-        TableColumn("on", [row.name for row in rows]),
-        TableColumn(
-            "columns", ["" if row.which in ("constant", "exact") else spell_count(row.width) for row in rows]
-        ),
-        TableColumn(str(decides), [spelled_score(row.entry, row.which) for row in rows]),
+    columns: list[Column[Row]] = [
+        Column("on", lambda row: row.name),
+        Column("columns", lambda row: None if row.which in ("constant", "exact") else row.width, COUNT),
+        Column(str(decides), lambda row: spelled_score(row.entry, row.which)),
         *(
-            TableColumn(str(score), [_value(row, score.name) for row in rows], 2 if details else 0)
+            Column(str(score), partial(_value, figure=score.name), idle=2 if details else 0)
             for score in dict.fromkeys(named)
             if score != decides
         ),
     ]
     if about["rows_exact"] < about["rows_train"]:
-        same = [_spelled(row.entry, decides, row.same_rows("score")) for row in rows]
-        columns.append(TableColumn(f"with the same {about['rows_exact']:,} rows", same, 1))
+        title = f"with the same {about['rows_exact']:,} rows"
+        columns.append(
+            Column(title, lambda row: _spelled(row.entry, decides, row.same_rows("score")), idle=1)
+        )
     if details:
         columns += [
-            TableColumn("calibration error", [_value(row, "calibration_error") for row in rows], 3),
-            TableColumn("on the training rows", [_value(row, "training_score") for row in rows], 4),
-            TableColumn("nonzero coefficients", [spell_count(row.of("nonzero")) for row in rows], 5),
+            Column("calibration error", partial(_value, figure="calibration_error"), idle=3),
+            Column("on the training rows", partial(_value, figure="training_score"), idle=4),
+            Column("nonzero coefficients", lambda row: row.of("nonzero"), COUNT, 5),
         ]
-    return [column for column in columns if any(column.cells)]
+    return laid(rows, columns)
 
 
 def _beside(rows: Sequence[Row], scoring: Sequence[str]) -> list[Score]:
@@ -128,16 +131,16 @@ def _beside(rows: Sequence[Row], scoring: Sequence[str]) -> list[Score]:
     return [*(SCORES[name] for name in scoring), *([proper] if likely else [])]
 
 
-def _value(row: Row, figure: str) -> str:
+def _value(row: Row, figure: str) -> str | None:
     known = row.entry.scored.tested.get(row.which, {}).get(figure)
     decides = scoring_of(row.entry) if figure == "training_score" else None
     return _spelled(row.entry, decides, known)
 
 
-def _spelled(entry: Summary, score: Score | None, figure: Estimate | None) -> str:
+def _spelled(entry: Summary, score: Score | None, figure: Estimate | None) -> str | None:
     """Return a figure, or as it is usually stated if it is that `score`."""
     if figure is None or figure["mean"] is None:
-        return ""
+        return None
     # Over one split, only the score that decides has a standard error of the rows.
     spread = figure["deviation"] if entry.splits > 1 else None
     mean = figure["mean"] if score is None else score.stated(figure["mean"])
@@ -164,75 +167,76 @@ _ERRORS = {
 def error_table(summaries: Sequence[Summary]) -> list[TableColumn]:
     """Return the errors of z(x)·z(y) against the exact kernel."""
 
-    def cell(entry: Summary, key: str) -> str:
+    def error(entry: Summary, key: str) -> str | None:
         known = entry.kernel.get(key)
         if known is None or known["mean"] is None:
-            return ""
+            return None
         spread = spread_of(entry, known)
         return f"{known['mean']:.4g}" + (f" ± {spread:.1g}" if spread else "")
 
-    columns = [
-        TableColumn("map", [spell_briefly(entry.about) for entry in summaries]),
-        TableColumn("columns", [spell_count(entry.about["n_components"]) for entry in summaries]),
-        *(
-            TableColumn(head, [cell(entry, key) for entry in summaries], idle)
-            for idle, (key, head) in enumerate(_ERRORS.items())
-        ),
-    ]
-    return [column for column in columns if any(column.cells)]
+    return laid(summaries, [
+        *_OF_MAP,
+        *(Column(title, partial(error, key=key), idle=i) for i, (key, title) in enumerate(_ERRORS.items())),
+    ])  # fmt: skip
+
+
+_OF_MAP: list[Column[Summary]] = [
+    Column("map", lambda entry: spell_briefly(entry.about)),
+    Column("columns", lambda entry: entry.about["n_components"], COUNT),
+]
 
 
 def cost_table(summaries: Sequence[Summary]) -> list[TableColumn]:
     """Return what each machine costs; without a label, what each map does."""
     about = summaries[0].about
     rows = [Row("map", spell_briefly(one.about), one.about["n_components"], one) for one in summaries]
-    same = ""
+    fewer = list[Column[Row]]()
     if is_scored(summaries[0]):
         rows = [row for row in rows_of(summaries) if row.which not in ("constant", "model")]
         if about["rows_exact"] < about["rows_train"]:
-            same = f"total with the same {about['rows_exact']:,} rows, s"
+            same = f"total with the same {about['rows_exact']:,} rows"
+            fewer = [Column(same, _total_of_same, SECONDS)]
 
-    def column(head: str, cost: str, idle: int = 0) -> TableColumn:
-        return TableColumn(head, [spell_seconds(row.of(cost)) for row in rows], idle)
+    def of_map(key: str) -> Callable[[Row], Any]:
+        return lambda row: row.entry.about[key] if row.which == "map" else None
 
-    made = [row.of("kernel_seconds" if row.which == "exact" else "transform_seconds") for row in rows]
-    totals = [row.same_rows("total_seconds") for row in rows]
-    columns = [
-        TableColumn("on", [row.name for row in rows]),
-        TableColumn("columns", [spell_count(row.width) if row.which == "map" else "" for row in rows]),
-        TableColumn("fit, s", [spell_seconds(row.of_kernel("fit_seconds")) for row in rows], 2),
-        TableColumn("features (or kernel), s", list(map(spell_seconds, made)), 2),
-        column("learn, s", "learn_seconds", 2),
-        column("total, s", "total_seconds"),
-        *([TableColumn(same, [spell_seconds(one and one["mean"]) for one in totals])] if same else []),
-        TableColumn("search, s", [spell_seconds(row.of("search_seconds") or None) for row in rows], 5),
-        column("predict, s", "predict_seconds"),
-        TableColumn("features (or kernel), MB", [spell_megabytes(row.of("matrix_bytes")) for row in rows], 6),
-        TableColumn(
-            f"transform {about['rows']:,} rows, s",
-            [spell_seconds(row.of_kernel("transform_seconds")) for row in rows], 3,
-        ),
-        TableColumn("bytes a row", [_bytes(row) for row in rows], 4),
-    ]  # fmt: skip
-    return [one for one in columns if any(one.cells)]
+    def made(row: Row) -> float | None:
+        return row.of("kernel_seconds" if row.which == "exact" else "transform_seconds")
+
+    return laid(rows, [
+        Column("on", lambda row: row.name),
+        Column("columns", of_map("n_components"), COUNT),
+        Column("fit", lambda row: row.of_kernel("fit_seconds"), SECONDS, 2),
+        Column("features (or kernel)", made, SECONDS, 2),
+        Column("learn", lambda row: row.of("learn_seconds"), SECONDS, 2),
+        Column("total", lambda row: row.of("total_seconds"), SECONDS),
+        *fewer,
+        Column("search", lambda row: row.of("search_seconds") or None, SECONDS, 5),
+        Column("predict", lambda row: row.of("predict_seconds"), SECONDS),
+        Column("features (or kernel)", lambda row: row.of("matrix_bytes"), MEGABYTES, 6),
+        Column(f"transform {about['rows']:,} rows", lambda row: row.of_kernel("transform_seconds"), SECONDS, 3),
+        Column("bytes a row", of_map("bytes_per_row"), COUNT, 4),
+    ])  # fmt: skip
 
 
-def _bytes(row: Row) -> str:
-    return f"{row.entry.about['bytes_per_row']:,}" if row.which == "map" else ""
+def _total_of_same(row: Row) -> float | None:
+    known = row.same_rows("total_seconds")
+    return known and known["mean"]
 
 
 def part_table(summaries: Sequence[Summary]) -> list[TableColumn]:
     """Return the score without each part of a union, for maps that are unions."""
-    parts = [(one, part) for one in summaries for part in one.parts]
-    of = f"{scoring_of(summaries[0])} without it"
-    scores = [(scoring_of(one), part["score_without"]["mean"]) for one, part in parts]
-    columns = [
-        TableColumn("map", [spell_briefly(one.about) for one, _ in parts]),
-        TableColumn("part", [part["part"] for _, part in parts]),
-        TableColumn("columns", [spell_count(part["columns"]) for _, part in parts]),
-        TableColumn(of, ["" if mean is None else spell_value(score.stated(mean)) for score, mean in scores]),
-    ]
-    return columns if parts else []
+    score = scoring_of(summaries[0])
+    return laid([(one, part) for one in summaries for part in one.parts], [
+        Column("map", lambda row: spell_briefly(row[0].about)),
+        Column("part", lambda row: row[1]["part"]),
+        Column("columns", lambda row: row[1]["columns"], COUNT),
+        Column(f"{score} without it", lambda row: _stated(score, row[1]["score_without"]["mean"])),
+    ])  # fmt: skip
+
+
+def _stated(score: Score, mean: float | None) -> str | None:
+    return None if mean is None else spell_value(score.stated(mean))
 
 
 def transposed(table: Sequence[TableColumn]) -> list[TableColumn]:
@@ -278,26 +282,3 @@ def _ratio(what: str, name: str, near: float, exact: float) -> Iterator[str]:
     yield (
         f"{what}, the {slow} took {times} the {fast} ({spell_seconds(most)} s against {spell_seconds(least)} s)"
     )
-
-
-def spell_seconds(seconds: float | None) -> str:
-    """Return seconds with the two digits that a measurement has, and nothing below a millisecond."""
-    if seconds is None:
-        return ""
-    return "<0.001" if seconds < 0.001 else spell_number(seconds, 3)
-
-
-def spell_number(value: float, most: int = 1) -> str:
-    """Return a number with two digits, and at most so many decimals."""
-    digits = next((n for n in range(most) if value * 10**n >= 10.0), most)
-    return f"{value:,.{digits}f}"
-
-
-def spell_megabytes(size: float | None) -> str:
-    """Return bytes in MB."""
-    return "" if size is None else spell_number(size / 1e6, 2)
-
-
-def spell_count(count: float | None) -> str:
-    """Return a number of rows or columns."""
-    return "" if count is None else f"{count:,.0f}"

@@ -1,15 +1,16 @@
 """Tables of costs: every machine once, two digits, and only differences that matter."""
 
-from kafeat.study.tables import cost_table, findings, rows_of, spell_megabytes, spell_number, spell_seconds
+from kafeat.pictures.tables import MEGABYTES, spell_number, spell_seconds
+from kafeat.study.tables import cost_table, findings, rows_of
 from tests.study.summaries import summary_of
 
 
 def test_figures_have_two_digits():
-    assert [spell_seconds(s) for s in (None, 0.0004, 0.0123, 0.46, 3.24, 120.4)] == [
-        "", "<0.001", "0.012", "0.46", "3.2", "120",
+    assert [spell_seconds(s) for s in (0.0004, 0.0123, 0.46, 3.24, 120.4)] == [
+        "<0.001", "0.012", "0.46", "3.2", "120",
     ]  # fmt: skip
     assert spell_number(2345.6) == "2,346"
-    assert [spell_megabytes(size) for size in (None, 740_000, 1.28e9)] == ["", "0.74", "1,280"]
+    assert [MEGABYTES.spell(size) for size in (740_000, 1.28e9)] == ["0.74", "1,280"]
 
 
 def entry(name, total=(0.1, 0.1, 0.1), exact_score=0.9, rows_exact=100):

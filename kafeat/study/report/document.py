@@ -15,8 +15,8 @@ from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import is_remote
 from kafeat.maths.scoring import Score
+from kafeat.pictures.tables import TableColumn, html_table
 from kafeat.study.importance import SHUFFLES
-from kafeat.study.tables import TableColumn
 
 if TYPE_CHECKING:  # needs matplotlib
     from kafeat.pictures.canvas import Picture
@@ -35,8 +35,8 @@ h1 { font-size: 1.5rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin-top:
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 th, td { padding: .35rem .45rem; text-align: right; border-bottom: 1px solid var(--faint); white-space: nowrap; }
 th { white-space: normal; vertical-align: bottom; } td { vertical-align: top; } small { display: block; }
-th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 9rem; }
-tr.best td { background: var(--soft); font-weight: 600; }
+th:first-child { text-align: left; min-width: 9rem; } tbody th { font-weight: inherit; vertical-align: top; }
+tr.best > * { background: var(--soft); font-weight: 600; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1.5rem; }
 figure { margin: 0; min-width: 0; } figure.broad { grid-column: 1 / -1; }
 img { width: 100%; height: auto; display: block; } img.panels { min-width: 36rem; }
@@ -70,13 +70,7 @@ def figures(pictures: Sequence[Picture]) -> Iterator[str]:
 
 def table(columns: Sequence[TableColumn], best: int | None = None) -> Iterator[str]:
     """Yield a table, whose row `best` is marked. What follows ± stands below, or no screen would be wide enough."""
-    yield '<div class="wide"><table><thead><tr>'
-    yield "".join(f"<th>{escape(one.head)}</th>" for one in columns)
-    yield "</tr></thead><tbody>"
-    for i, cells in enumerate(zip(*(one.cells for one in columns), strict=True)):
-        mark = ' class="best"' if i == best else ""
-        yield f"<tr{mark}>" + "".join(f"<td>{_cell(cell)}</td>" for cell in cells) + "</tr>"
-    yield "</tbody></table></div>"
+    yield f'<div class="wide">{html_table(columns, best=best, spell=_cell)}</div>'
 
 
 def _cell(text: str) -> str:

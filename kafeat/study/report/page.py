@@ -8,13 +8,13 @@ from html import escape
 from kafeat.maths.scoring import SCORES
 from kafeat.pictures.canvas import Picture
 from kafeat.pictures.figure_data import MapFigures
+from kafeat.pictures.tables import TableColumn
 from kafeat.study.recommendation import answer, choose
 from kafeat.study.records import Entries, Report
 from kafeat.study.report.document import document, figures, importance, table, write_page
 from kafeat.study.report.pictures import pictures
 from kafeat.study.summary import is_scored
 from kafeat.study.tables import (
-    TableColumn,
     caption,
     cost_table,
     error_table,

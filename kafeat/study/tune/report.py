@@ -8,10 +8,10 @@ from html import escape
 from typing import Any
 
 from kafeat.pictures.canvas import Picture, drawn
+from kafeat.pictures.tables import TableColumn
 from kafeat.study.importance import named
 from kafeat.study.report.comparisons import score_of_choice
 from kafeat.study.report.document import document, figures, importance, table, write_page
-from kafeat.study.tables import TableColumn
 from kafeat.study.tune.result import Tuning
 
 _MOST_LEADERS = 20

@@ -16,7 +16,8 @@ from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import SCORES, Score
 from kafeat.model.feature_map import FeatureMap
-from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
+from kafeat.pictures.notebook import LEFT, needs_matplotlib, new_axes
+from kafeat.pictures.tables import TableColumn, html_table
 from kafeat.study.importance import Losses, named
 from kafeat.study.records import Table
 from kafeat.study.tune.search import Trial
@@ -266,11 +267,10 @@ class Tuning:
         return f"Tuning({steps}: {self._named(self.score)} ± {self.error:.4f}, {self.trials} trials)"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (row["map"], f"{self.scoring.stated(row['score']):z.4f} ± {row['standard_error']:.4f}")
-            for row in self.table[:_SHOWN]
-        ]
-        return html_table(repr(self), rows, ("map", str(self.scoring)))
+        shown, score = self.table[:_SHOWN], self.scoring
+        scores = [f"{score.stated(row['score']):z.4f} ± {row['standard_error']:.4f}" for row in shown]
+        columns = [TableColumn("map", [row["map"] for row in shown]), TableColumn(str(score), scores)]
+        return html_table(columns, repr(self), style=LEFT)
 
 
 def table_of(leaders: Sequence[Trial]) -> Table:

@@ -1,0 +1,88 @@
+"""Tables, each described once by its columns, for terminals, pages and notebooks; and their HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Format(NamedTuple):
+    """How figures are spelled, and their unit, which stands behind the title."""
+
+    spell: Callable[[Any], str]
+    unit: str = ""
+
+
+def spell_number(value: float, most: int = 1) -> str:
+    """Return a number with two digits, and at most so many decimals."""
+    digits = next((n for n in range(most) if value * 10**n >= 10.0), most)
+    return f"{value:,.{digits}f}"
+
+
+def spell_seconds(seconds: float) -> str:
+    """Return seconds with the two digits that a measurement has, and nothing below a millisecond."""
+    return "<0.001" if seconds < 0.001 else spell_number(seconds, 3)
+
+
+TEXT, COUNT = Format(str), Format("{:,.0f}".format)
+SECONDS, MEGABYTES = Format(spell_seconds, "s"), Format(lambda size: spell_number(size / 1e6, 2), "MB")
+
+
+@dataclass(frozen=True)
+class Column(Generic[T]):
+    """A title, the figure of a row, None if it has none, and its format.
+
+    A terminal that is too narrow drops columns with the largest `idle` first, those with 0 never.
+    """
+
+    title: str
+    figure: Callable[[T], Any]
+    format: Format = TEXT
+    idle: int = 0
+
+
+class TableColumn(NamedTuple):
+    """A head and its cells, which are spelled."""
+
+    head: str
+    cells: Sequence[str]
+    idle: int = 0
+
+
+def laid(rows: Sequence[T], columns: Sequence[Column[T]]) -> list[TableColumn]:
+    """Return the columns with their cells, but for those that no row has a figure for."""
+    made = list[TableColumn]()
+    for one in columns:
+        figures, (spell, unit) = map(one.figure, rows), one.format
+        cells = ["" if figure is None else spell(figure) for figure in figures]
+        if any(cells):
+            made.append(TableColumn(f"{one.title}, {unit}" if unit else one.title, cells, one.idle))
+    return made
+
+
+def html_table(
+    columns: Sequence[TableColumn],
+    caption: str = "",
+    best: int | None = None,
+    spell: Callable[[str], str] = escape,
+    style: str = "",
+) -> str:
+    """Return an HTML table with all text escaped, whose row `best` is marked; `style` is that of the cells.
+
+    The first cell of each row is its head.
+    """
+    named = any(one.head for one in columns)
+    heads = "".join(f"<th>{escape(one.head)}</th>" for one in columns) if named else ""
+    mark = ' class="best"'
+    body = "".join(
+        f"<tr{mark if i == best else ''}><th{style}>{spell(first)}</th>"
+        + "".join(f"<td{style}>{spell(text)}</td>" for text in others)
+        + "</tr>"
+        for i, (first, *others) in enumerate(zip(*(one.cells for one in columns), strict=True))
+    )
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}{heads and f'<thead><tr>{heads}</tr></thead>'}<tbody>{body}</tbody></table>"

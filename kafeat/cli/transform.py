@@ -15,8 +15,9 @@ from kafeat.jobs.transform.options import TransformOptions
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
+    from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.dataset.request import DatasetRequest
-    from kafeat.jobs.transform.result import Result
+    from kafeat.jobs.transform.result import TransformResult
 
 
 @click.command(
@@ -115,7 +116,7 @@ def _warn(target: Location, names: tuple[str, ...], one: str, many: str) -> None
         log.warn(f"{target}: {files} {what}: {listed}")
 
 
-def _summarize(request: DatasetRequest, what: str, done: Result) -> None:
+def _summarize(request: DatasetRequest, what: str, done: TransformResult | DatasetResult) -> None:
     """Write the summary, and a warning that counts the bad rows, which are lost or null in the output."""
     clipped = (
         f"; {counted(done.clipped, 'value')} beyond the range of the fit were clipped" if done.clipped else ""

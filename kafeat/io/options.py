@@ -124,7 +124,7 @@ def taken(options: type[Made], asked: Any, **own: Any) -> Made:
     return options(**{name: getattr(asked, name) for name in names} | own)
 
 
-def changed(options: Any, without: Container[str] = ()) -> dict[str, object]:
+def changed(options: Any, without: Container[str] = ()) -> dict[str, Any]:
     """Return the values that are not the defaults, as JSON has them, but for some names."""
     values = {one.name: (getattr(options, one.name), one.default) for one in fields(options)}
     return {
@@ -228,17 +228,9 @@ class InputOptions:
     )
 
     @property
-    def dialect_options(self) -> dict[str, str | list[str]]:
+    def dialect_options(self) -> dict[str, Any]:
         """The options about the dialect that are given."""
-        given = {
-            "encoding": self.encoding,
-            "null_values": list(self.null_values),
-            "decimal": self.decimal,
-            "thousands": self.thousands,
-            "unit": list(self.unit),
-            "date_format": list(self.date_format),
-        }
-        return {name: value for name, value in given.items() if value}
+        return changed(self, without=("input_format", "delimiter", "no_header", "limit"))
 
     @property
     def asked(self) -> Asked:

@@ -26,7 +26,7 @@ from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
 from kafeat.jobs.options import with_keywords
 from kafeat.jobs.transform.options import Path, TransformOptions
 from kafeat.jobs.transform.outputs import outputs_of
-from kafeat.jobs.transform.result import Result, TransformResult
+from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.transform.transform import Announce, transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from
@@ -158,7 +158,7 @@ def stats(request: DatasetRequest, done: TransformResult | DatasetResult) -> dic
     }
 
 
-def _scale(done: Result) -> dict[str, float]:
+def _scale(done: TransformResult | DatasetResult) -> dict[str, float]:
     return {} if done.scale is None else {"scale": done.scale}
 
 

@@ -6,13 +6,13 @@ import math
 import time
 from dataclasses import dataclass
 
+from kafeat.chain.program import What
 from kafeat.io.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.base import Location
 from kafeat.jobs.dataset.manifest import Drift, Manifest, PartFailure, PartRecord
 from kafeat.jobs.dataset.part import Outcome
 from kafeat.jobs.transform.outputs import Outputs
-from kafeat.jobs.transform.result import Result
 
 # Writing the manifest takes at most a twentieth of the time of a run.
 _SHARE = 20.0
@@ -20,10 +20,11 @@ _SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetResult(Result):
+class DatasetResult:
     """The result of a run over the parts of a data set; rows, bytes and values are sums over all of them.
 
     Attributes:
+        rows, rows_read, columns, what, seconds, clipped, bad_rows, first_bad_row, scale: As of a `TransformResult`.
         parts: Number of parts in the output folder, kept ones included.
         kept: Number of parts that a previous run had written.
         bytes: Size of the parts.
@@ -37,6 +38,15 @@ class DatasetResult(Result):
         least_p_value: The least p-value of the parts whose features' mean was tested, None if there are none.
     """
 
+    rows: int
+    rows_read: int
+    columns: int
+    what: What
+    seconds: float
+    clipped: int
+    bad_rows: int
+    first_bad_row: str | None
+    scale: float | None
     parts: int
     kept: int
     bytes: int

@@ -243,10 +243,10 @@ def _text_part(
     started = time.perf_counter()
     try:
         check_place(place, replaces)
-        counts = stream.write_chunks(chunks, place, None, None, start, hashed=True)
+        done = stream.write_chunks(chunks, place, None, None, start, hashed=True)
     except KafeatError as error:
         deque(chunks, maxlen=0)  # skip the other rows of the part; broken text ends here
         return failure_outcome(part.name, str(error), error.exit_code)
-    done = counts.result(time.perf_counter() - started)
+    done.seconds = time.perf_counter() - started
     part = replace(part, only=(start, start + done.rows_read))
     return Outcome(record_of(part, done), None, this_environment())

@@ -1,14 +1,12 @@
-"""The sums over the chunks of one output, which the rules may refuse, the result of a transform, and its bad rows."""
+"""The result of a transform of one file, which the rules may refuse, and its bad rows."""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 
-from kafeat.chain.program import What
 from kafeat.errors import DataError, GateError, counted, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.atomic import AtomicFile
@@ -22,105 +20,83 @@ from kafeat.runtime.run import Done
 _OWN_COLUMNS = ("row", "column", "problem", "text")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """The result of a transform of one file or of many.
+class TransformResult:
+    """The result of a transform of one file: sums over its chunks, which the rules may refuse.
 
     Attributes:
-        rows: Rows of the output.
         rows_read: Rows of the input that were read.
-        columns: Number of features, or of predicted numbers.
-        what: The content of the output.
-        seconds: Duration.
         clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were dropped or have null features.
         first_bad_row: The first of them and its problem; None if there is none.
+        columns: Number of features, or of predicted numbers.
+        what: The content of the output.
         scale: The factor that the features were multiplied by; None for features as they are.
-    """
-
-    rows: int
-    rows_read: int
-    columns: int
-    what: What
-    seconds: float
-    clipped: int
-    bad_rows: int
-    first_bad_row: str | None
-    scale: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformResult(Result):
-    """The result of a transform of one file.
-
-    Attributes:
         dtype: Type of the features, or of the predicted numbers.
-        drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
-        drift_test: The test of the mean of the features; None if not made.
         input_sha256: Hash of the input, if it was asked for.
         written: The output; its hash is known if it was asked for.
+        seconds: Duration.
     """
 
-    dtype: str
-    drift: dict[str, float] | None
-    drift_test: DriftTest | None
-    input_sha256: str | None
-    written: AtomicFile
-
-
-class Counts:
-    """Sums over the chunks of one output."""
-
-    def __init__(self, fm: FeatureMap, columns: Columns, rules: RowOptions, outputs: Outputs) -> None:
-        self._fm, self._columns, self._rules, self._outputs = fm, columns, rules, outputs
-        self._read = self._clipped = self._bad = 0
-        self._first_bad: str | None = None
+    def __init__(self, fm: FeatureMap, inputs: Columns, rules: RowOptions, outputs: Outputs) -> None:
+        self._fm, self._inputs, self._rules = fm, inputs, rules
+        self.columns, self.what, self.scale = outputs.width, outputs.what, outputs.scale
+        self.dtype = outputs.dtype.name
+        self.rows_read = self.clipped = self.bad_rows = 0
+        self.first_bad_row: str | None = None
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
-        self._outside = np.zeros(columns.n_features, dtype=np.int64)
+        self._outside = np.zeros(inputs.n_features, dtype=np.int64)
         # Features of predictions leave their tile for the test alone, so it has to be asked for.
         wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
         self.tests_mean = fm.feature_mean is not None and wanted
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
-        self._inputs = [j for _, j in columns.inputs]
-        self._sums = np.zeros((2, len(self._inputs)))
+        self._places = [j for _, j in inputs.inputs]
+        self._sums = np.zeros((2, len(self._places)))
         self.input_sha256: str | None = None
         self.written = AtomicFile("")
+        self.seconds = 0.0
 
     def add(self, done: Done) -> None:
         """Add the counts of a chunk."""
-        self._read += done.chunk.rows
-        self._clipped += done.clipped
-        self._bad += len(done.bad_rows)
-        if done.bad_rows and self._first_bad is None:
+        self.rows_read += done.chunk.rows
+        self.clipped += done.clipped
+        self.bad_rows += len(done.bad_rows)
+        if done.bad_rows and self.first_bad_row is None:
             located = str(done.chunk.located(done.bad_rows[0]))
-            self._first_bad = located.removeprefix(f"{done.chunk.location}: ")
+            self.first_bad_row = located.removeprefix(f"{done.chunk.location}: ")
         if done.outside is not None:
             self._outside += done.outside
         if done.total is not None:
             self._total += done.total
         if done.inputs is not None:
-            self._sums += done.inputs[:, self._inputs]
+            self._sums += done.inputs[:, self._places]
 
+    @property
+    def rows(self) -> int:
+        """Rows of the output."""
+        return self.rows_read - (self.bad_rows if self._rules.on_bad_rows == "drop" else 0)
+
+    @property
     def drift(self) -> dict[str, float] | None:
-        """Return the share of values outside of the range of the fit, for each input feature."""
+        """The share of values outside of the range of the fit, for each input feature; None if not measured."""
         if not self.watches_drift:
             return None
-        good = max(1, self._read - self._bad)
-        return {name: int(self._outside[j]) / good for name, j in self._columns.inputs}
+        good = max(1, self.rows_read - self.bad_rows)
+        return {name: int(self._outside[j]) / good for name, j in self._inputs.inputs}
 
+    @property
     def drift_test(self) -> DriftTest | None:
-        """Return the test of the mean of the features; None if it is not made, or there are no rows."""
+        """The test of the mean of the features; None if it is not made, or there are no rows."""
         if self._fm.feature_mean is None or not self.tests_mean:
             return None
-        return self._fm.feature_mean.test(self._total / (self._outputs.scale or 1.0), self._read - self._bad)
+        return self._fm.feature_mean.test(self._total / (self.scale or 1.0), self.rows_read - self.bad_rows)
 
     def check(self, place: str, first: int | None) -> None:
         """Raise an error if the rules forbid so many bad rows or such drift; `first` is the first row of a part."""
         if first is not None:
-            place = f"{place}: rows {first + 1:,} to {first + self._read:,}"
+            place = f"{place}: rows {first + 1:,} to {first + self.rows_read:,}"
         self._check_bad_rows(place)
         self._check_ranges(place)
-        least, test = self._rules.drift_test, self.drift_test()
+        least, test = self._rules.drift_test, self.drift_test
         if least is not None and test is not None and test.p_value < least:
             raise GateError(
                 f"{place}: expected features with the mean of the fit, at a p-value of at least {least:g} "
@@ -135,7 +111,9 @@ class Counts:
             return (
                 "; an older kafeat kept no means of the columns to name those that differ: fit the map again"
             )
-        spelled = [self._spelled(one) for one in mean.columns.differences(self._sums, self._read - self._bad)]
+        spelled = [
+            self._spelled(one) for one in mean.columns.differences(self._sums, self.rows_read - self.bad_rows)
+        ]
         if not spelled:
             return "; no column differs in its mean: they vary otherwise, or together, or in their words"
         more = f" and {len(spelled) - 3} more" if len(spelled) > 3 else ""
@@ -143,12 +121,12 @@ class Counts:
 
     def _spelled(self, one: Difference) -> str:
         """Describe the difference of a column. The mean of a time, or of codes of categories, is nothing to show."""
-        name, j = self._columns.inputs[one.column]
+        name, j = self._inputs.inputs[one.column]
         if one.missing:
             return f"{quoted(name)} (missing {one.here:.2%}, in the fit {one.of_fit:.2%})"
         [column] = [
             column
-            for column, place in zip(self._columns.features, self._columns.places, strict=True)
+            for column, place in zip(self._inputs.features, self._inputs.places, strict=True)
             if place.start <= j < place.stop
         ]
         by = (
@@ -162,15 +140,15 @@ class Counts:
 
     def _check_bad_rows(self, place: str) -> None:
         most = self._rules.max_bad_rows
-        if most is not None and not most.allows(self._bad, self._read):
+        if most is not None and not most.allows(self.bad_rows, self.rows_read):
             rows = "rows" if most.is_percentage else counted(int(most.number), "row").partition(" ")[2]
             raise DataError(
-                f"{place}: expected at most {most.text} bad {rows} (--max-bad-rows), got {self._bad:,} of "
-                f"{self._read:,}; the first is {self._first_bad}"
+                f"{place}: expected at most {most.text} bad {rows} (--max-bad-rows), got {self.bad_rows:,} of "
+                f"{self.rows_read:,}; the first is {self.first_bad_row}"
             )
 
     def _check_ranges(self, place: str) -> None:
-        most, drift = self._rules.max_drift, self.drift()
+        most, drift = self._rules.max_drift, self.drift
         if most is None or drift is None:
             return
         beyond = sorted(((share, name) for name, share in drift.items() if share > most), reverse=True)
@@ -181,26 +159,6 @@ class Counts:
                 f"{place}: expected at most {most:.2%} of a column outside of the range of the fit "
                 f"(--max-drift), got {worst}{more}"
             )
-
-    def result(self, seconds: float) -> TransformResult:
-        """Return the result of the transform."""
-        outputs = self._outputs
-        return TransformResult(
-            rows=self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0),
-            rows_read=self._read,
-            columns=outputs.width,
-            what=outputs.what,
-            seconds=seconds,
-            clipped=self._clipped,
-            bad_rows=self._bad,
-            first_bad_row=self._first_bad,
-            scale=outputs.scale,
-            dtype=outputs.dtype.name,
-            drift=self.drift(),
-            drift_test=self.drift_test(),
-            input_sha256=self.input_sha256,
-            written=self.written,
-        )
 
 
 class Rejects:

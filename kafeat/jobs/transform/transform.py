@@ -23,7 +23,7 @@ from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.open import checked, open_writer
 from kafeat.jobs.transform.options import STRICT, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
-from kafeat.jobs.transform.result import Counts, Rejects, TransformResult
+from kafeat.jobs.transform.result import Rejects, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.run import RowPolicy
 
@@ -69,8 +69,9 @@ def transform_file(
             opened = opened.select_rows(*part.only)
         stream = OpenTransform(job, opened, format)
         progress = announce(opened.rows) if announce else None
-        counts = stream.write_chunks(stream.chunks(), target, opened.rows, progress, first, hashed=hashed)
-    return counts.result(time.perf_counter() - started)
+        done = stream.write_chunks(stream.chunks(), target, opened.rows, progress, first, hashed=hashed)
+    done.seconds = time.perf_counter() - started
+    return done
 
 
 def _columns_to_see(
@@ -125,16 +126,16 @@ class OpenTransform:
         first: int | None = None,
         *,
         hashed: bool = False,
-    ) -> Counts:
+    ) -> TransformResult:
         """Write the features of these chunks, which hold `rows` rows (None: unknown) from row `first` on.
 
         `first` is None if they are the whole input. An input that has changed meanwhile is refused. With `hashed` the
-        counts have the SHA-256 of the output, and that of a whole input.
+        result has the SHA-256 of the output, and that of a whole input.
         """
-        counts = Counts(self._fm, self._columns, self._rules, self._outputs)
-        column_ranges = self._fm.column_ranges if counts.watches_drift else None
+        result = TransformResult(self._fm, self._columns, self._rules, self._outputs)
+        column_ranges = self._fm.column_ranges if result.watches_drift else None
         advice = _DROP if self._format.sparse else _DROP + _NULL
-        policy = RowPolicy(self._rules.on_bad_rows != "error", column_ranges, counts.tests_mean, advice)
+        policy = RowPolicy(self._rules.on_bad_rows != "error", column_ranges, result.tests_mean, advice)
         with (
             self._open_writer(target, rows, first or 0, hashed) as writer,
             self._open_rejects() as rejects_file,
@@ -145,17 +146,17 @@ class OpenTransform:
                     self._outputs.write(done, writer)
                 except InvalidValueError as refused:
                     raise done.chunk.located(refused) from refused
-                counts.add(done)
+                result.add(done)
                 if rejects is not None:
                     rejects.add(done)
                 if progress is not None:
                     progress(done.chunk.rows)
-            counts.check(self._opened.location, first)
-            counts.input_sha256 = self._opened.digest() if hashed and first is None else None
+            result.check(self._opened.location, first)
+            result.input_sha256 = self._opened.digest() if hashed and first is None else None
             self._opened.check_unchanged()
             writer.finish()
-        counts.written = writer.file
-        return counts
+        result.written = writer.file
+        return result
 
     def check(self, target: Location) -> None:
         """Refuse what the format of an output cannot hold, without opening it."""

@@ -131,24 +131,29 @@ def _spelled(wide: int, steps: int) -> str:
     return f"steps[0]{f' to steps[{wide - 1}]' if wide > 1 else ''}; then values are cast to float32"
 
 
-def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
+def _told(step: dict[str, Any], verbose: bool) -> list[str]:
+    """Return the names of parameters to show: without -v, what the config chose and what the fit made of rules."""
     from pydantic_core import to_jsonable_python
 
-    from kafeat.errors import counted
     from kafeat.registry import step_class
 
     fields = step_class(step["kind"]).model_fields
-    defaults = {
-        name: to_jsonable_python(one.default) for name, one in fields.items() if not one.is_required()
-    }
-    # Without -v, what the config chose and what the fit made of a rule such as `gamma: median`.
-    always = {"kernel", *(fields if verbose else step["fitted"])}
+    if verbose:
+        return list(fields)
+    always = {"kernel", *step["fitted"]}
+    return [
+        name
+        for name, one in fields.items()
+        if name != "maps"
+        and (name in always or one.is_required() or step[name] != to_jsonable_python(one.default))
+    ]
+
+
+def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
+    from kafeat.errors import counted
+
     maps = () if verbose else step.get("maps", ())
-    told = [
-        name for name in fields
-        if (name in always or step[name] != defaults.get(name)) and not (maps and name == "maps")
-    ]  # fmt: skip
-    shown = [f"{name}: {step[name]}" for name in told]
+    shown = [f"{name}: {step[name]}" for name in _told(step, verbose)]
     log.show(f"steps[{i}] {step['kind']}" + (f" ({', '.join(shown)})" if shown else ""))
     for part in maps:
         of = "" if part["columns"] is None else f" of {counted(len(part['columns']), 'column')}"

@@ -237,10 +237,7 @@ def _run() -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        name_variable(error)
-        log.usage(error)
-        warn_of_unknown_variables(kafeat)
-        return error.exit_code
+        return _misused(error)
     except PartsError as error:
         log.failed_parts(error)
         return error.exit_code
@@ -261,6 +258,13 @@ def _run() -> int:
     except Exception:  # a bug: the user can only report it, with the traceback
         log.fault(traceback.format_exc())
         return 1
+
+
+def _misused(error: click.ClickException) -> int:
+    name_variable(error)
+    log.usage(error)
+    warn_of_unknown_variables(kafeat)
+    return error.exit_code
 
 
 def _noted(message: str, error: BaseException) -> str:

@@ -15,6 +15,7 @@ from kafeat.io.storage.files import ReadOnce
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
+    from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace
 
 
 class FileName(click.types.StringParamType):
@@ -60,37 +61,45 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
     outputs = [place for _, kind, _, place in files if kind.written]
     if not outputs:
         return
-    from kafeat.io.storage.local_path import LocalPath
     from kafeat.io.storage.object_store import ObjectUri
-    from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps, refuse_table_name
+    from kafeat.jobs.transform.overlaps import refuse_overlaps, refuse_table_name
 
     remote = any(isinstance(place, ObjectUri) for place in outputs)
-    read: list[InputPlace] = []
-    written: list[OutputPlace] = []
-    for name, kind, given, place in files:
-        match kind.use:
-            case "config":
-                read += [
-                    InputPlace(kind.what, (place,)),
-                    InputPlace(f"the rows that {given} names", _rows_of(given)),
-                ]
-            case "data":
-                read.append(InputPlace.of_data(kind.what, place, remote))
-            case "file":
-                read.append(InputPlace(kind.what, (place,)))
-            case "pages":
-                from kafeat.study.report.document import pages_of
-
-                written += [OutputPlace(name, LocalPath(page)) for page in pages_of(given)]
-            case _:
-                written.append(OutputPlace(name, place))
-                journal = journal_of(place) if kind.use == "search" else None
-                if journal is not None:
-                    written.append(OutputPlace("a journal", LocalPath(journal)))
+    read = [one for _, kind, given, place in files for one in _read(kind, given, place, remote)]
+    written = [one for name, kind, given, place in files for one in _written(name, kind, given, place)]
     refuse_overlaps(read, written)
     for _, kind, _, place in files:
         if kind.use == "model":
             refuse_table_name(place)
+
+
+def _read(kind: FileName, given: str, place: Location, remote: bool) -> list[InputPlace]:
+    """Return what a file stands for that is read; a remote data set is listed only if an output is `remote`, too."""
+    from kafeat.jobs.transform.overlaps import InputPlace
+
+    match kind.use:
+        case "config":
+            rows = InputPlace(f"the rows that {given} names", _rows_of(given))
+            return [InputPlace(kind.what, (place,)), rows]
+        case "data":
+            return [InputPlace.of_data(kind.what, place, remote)]
+        case "file":
+            return [InputPlace(kind.what, (place,))]
+    return []
+
+
+def _written(name: str, kind: FileName, given: str, place: Location) -> list[OutputPlace]:
+    """Return what a file stands for that is written."""
+    from kafeat.io.storage.local_path import LocalPath
+    from kafeat.jobs.transform.overlaps import OutputPlace
+
+    if kind.use == "pages":
+        from kafeat.study.report.document import pages_of
+
+        return [OutputPlace(name, LocalPath(page)) for page in pages_of(given)]
+    journal = journal_of(place) if kind.use == "search" else None
+    beside = [] if journal is None else [OutputPlace("a journal", LocalPath(journal))]
+    return [OutputPlace(name, place), *beside] if kind.written else []
 
 
 def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[str, FileName, str]]:

@@ -92,28 +92,31 @@ def _run(request: DatasetRequest, over_parts: bool) -> None:
     kept = f" ({done.kept:,} of them kept)" if done.kept else ""
     made = f"{target}: {counted(done.parts, 'part')}{kept}, {counted(done.rows, 'row')}"
     _summarize(request, made, done)
-    for names, one, many in (
-        (done.all_bad, "has bad rows only", "have bad rows only"),
-        (
-            done.lost,
-            "of an earlier run was removed, as its part failed",
-            "of an earlier run were removed, as their parts failed",
-        ),
-        (done.removed, "was removed, as its input is gone", "were removed, as their inputs are gone"),
-        (done.unknown_files, "is not a part, but is read with them", "are not parts, but are read with them"),
-    ):  # fmt: skip
-        _warn(target, names, one, many)
+    for list_of_files, (one, many) in _SAID_OF.items():
+        names = getattr(done, list_of_files)
+        if names:
+            _warn(target, names, one if len(names) == 1 else many)
     if done.failed:
         raise PartsError(str(target), done.parts, done.failed)
 
 
-def _warn(target: Location, names: tuple[str, ...], one: str, many: str) -> None:
+_SAID_OF = {
+    "all_bad": ("has bad rows only", "have bad rows only"),
+    "lost": (
+        "of an earlier run was removed, as its part failed",
+        "of an earlier run were removed, as their parts failed",
+    ),
+    "removed": ("was removed, as its input is gone", "were removed, as their inputs are gone"),
+    "unknown_files": ("is not a part, but is read with them", "are not parts, but are read with them"),
+}
+"""What is said of a file, and of several, in each list of files of a result."""
+
+
+def _warn(target: Location, names: tuple[str, ...], what: str) -> None:
     from kafeat.io.columns.fields import shown
 
-    if names:
-        files, what = counted(len(names), "file"), one if len(names) == 1 else many
-        listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
-        log.warn(f"{target}: {files} {what}: {listed}")
+    listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
+    log.warn(f"{target}: {counted(len(names), 'file')} {what}: {listed}")
 
 
 def _summarize(request: DatasetRequest, what: str, done: TransformResult | DatasetResult) -> None:

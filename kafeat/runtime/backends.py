@@ -70,13 +70,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
             )
 
     try:
-        try:
-            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
-        except TimeoutError as error:
-            raise SystemRefusedError(
-                f"{engine.address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker "
-                f"{engine.address}"
-            ) from error
+        _wait_for_workers(client, engine.address)
         # Enough for a cluster that grows, but bounded.
         yield Pool(submit, engine.jobs or max(1000, 4 * sum(client.nthreads().values())), check)
     finally:
@@ -99,6 +93,15 @@ def _dask_client(address: str | None) -> distributed.Client:
     except (OSError, TimeoutError, ValueError) as error:
         raise SystemRefusedError(
             f"{address}: expected a Dask scheduler, got: {error or 'no answer'}"
+        ) from error
+
+
+def _wait_for_workers(client: distributed.Client, address: str | None) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+    except TimeoutError as error:
+        raise SystemRefusedError(
+            f"{address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker {address}"
         ) from error
 
 

@@ -70,22 +70,12 @@ class ColumnMeans:
         lost, lost_of_fit = 1.0 - known / rows, 1.0 - self.known / self.rows
         share = (rows * lost + self.rows * lost_of_fit) / (rows + self.rows)
         both = (known > 0.0) & (self.known > 0.0)
+        of_mean = 1.0 / np.maximum(known, 1.0) + 1.0 / np.maximum(self.known, 1.0)
+        of_share = np.full(len(here), 1.0 / rows + 1.0 / self.rows)
         found = []
         for missing, one, of_fit, unit, noise in (
-            (
-                False,
-                here,
-                self.mean,
-                self.deviation,
-                1.0 / np.maximum(known, 1.0) + 1.0 / np.maximum(self.known, 1.0),
-            ),
-            (
-                True,
-                lost,
-                lost_of_fit,
-                np.sqrt(share * (1.0 - share)),
-                np.full(len(here), 1.0 / rows + 1.0 / self.rows),
-            ),
+            (False, here, self.mean, self.deviation, of_mean),
+            (True, lost, lost_of_fit, np.sqrt(share * (1.0 - share)), of_share),
         ):
             apart = np.where(both | missing, np.abs(one - of_fit), 0.0)
             units = np.divide(apart, unit, out=np.where(apart > 0.0, np.inf, 0.0), where=unit > 0.0)

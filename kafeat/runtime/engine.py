@@ -147,11 +147,7 @@ def run_all(
             future = pool.submit(work, items[number])
             running[future] = number
             future.add_done_callback(ended.put)
-        try:
-            future = ended.get(timeout=_CHECK_SECONDS)
-        except Empty:
-            pool.check()
-            continue
+        future = _next_of(ended, pool)
         number = running.pop(future)
         error = _error_of(future)
         if error is None:
@@ -167,6 +163,15 @@ def run_all(
             left.append(number)
         else:
             left.appendleft(number)
+
+
+def _next_of(ended: SimpleQueue[Future[R]], pool: Pool) -> Future[R]:
+    """Return the next future that ends, unless the engine is lost meanwhile."""
+    while True:
+        try:
+            return ended.get(timeout=_CHECK_SECONDS)
+        except Empty:
+            pool.check()
 
 
 def _error_of(future: Future[R]) -> BaseException | None:

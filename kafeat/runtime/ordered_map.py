@@ -92,21 +92,22 @@ def _by_pool(
     pool = threads.pool(jobs, "kafeat-worker")
     waiting: deque[Future[R]] = deque()
     try:
-        unread: Exception | None = None
-        while True:
-            try:
-                item = next(items)
-            except StopIteration:
-                break
-            except Exception as error:  # raised after the results of all items before it
-                unread = error
-                break
+        unread = list[Exception]()
+        for item in _keeping_error(items, unread):
             waiting.append(pool.submit(run, item))
             while len(waiting) > (0 if pressing(item) else jobs):
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-        if unread is not None:
-            raise unread
+        if unread:
+            raise unread[0]
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _keeping_error(items: Iterator[T], errors: list[Exception]) -> Iterator[T]:
+    """Yield the items; an error of the next one is raised after the results of all before it."""
+    try:
+        yield from items
+    except Exception as error:
+        errors.append(error)

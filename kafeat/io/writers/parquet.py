@@ -27,11 +27,6 @@ class ParquetWriter(Writer):
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
         lists = layout.list_name is not None
-        if layout.nullable and lists and int(pa.__version__.partition(".")[0]) < NULL_LISTS:
-            raise UsageError(
-                f"--on-bad-rows null: --layout list: expected pyarrow >= {NULL_LISTS}, which can write a null list, "
-                f"got {pa.__version__}: pip install --upgrade pyarrow, or use --layout columns"
-            )
         self.wants = "C" if lists else "F"
         self._schema = schema_of(layout)
         # A group holds the smallest number of whole blocks that reaches its size.
@@ -52,6 +47,15 @@ class ParquetWriter(Writer):
             write_statistics=layout.passthrough_names,
             data_page_size=PAGE_BYTES,
         )
+
+    @classmethod
+    def check(cls, location: str, layout: Layout) -> None:
+        lists = layout.nullable and layout.list_name is not None
+        if lists and int(pa.__version__.partition(".")[0]) < NULL_LISTS:
+            raise UsageError(
+                f"{location}: --on-bad-rows null: --layout list: expected pyarrow >= {NULL_LISTS}, which can write a "
+                f"null list, got {pa.__version__}: pip install --upgrade pyarrow, or use --layout columns"
+            )
 
     def buffer(self, start: int, rows: int) -> Floats:
         return self._pool.take(rows)

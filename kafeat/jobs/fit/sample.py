@@ -74,6 +74,11 @@ class TrainingData:
     tested: bool = False
     """True takes the test rows of the split instead."""
 
+    @property
+    def all_count(self) -> bool:
+        """True if all rows are fitted on."""
+        return self.chosen is None and self.split is None
+
     def of_rows(self, chosen: RowChoice) -> Self:
         """Return the data of which only these rows take part."""
         if self.chosen is not None:
@@ -156,57 +161,66 @@ class SampledFit:
         labelled, self.labels, self.split = has_label(data.label), label_names(data.label), data.split
         if self.chosen.labelled not in (None, labelled):
             raise UsageError("label: expected labels for all batches of rows or for none, got both")
-        config, first = self.config, self.chosen.n_rows
-        split_by = SplitBy.of(config)
+        first, split_by = self.chosen.n_rows, SplitBy.of(self.config)
         # Weights are for the predictor, and a search without one counts every row once.
-        weighted = self.summary is not None and config.predictor is not None
+        weighted = self.summary is not None and self.config.predictor is not None
         roles = (*self.labels, data.split, split_by and split_by.column, data.weight if weighted else None)
         keep = list(dict.fromkeys(name for name in roles if name is not None))
         source = data.source.coding(keep)
-        labels, key_reader = LabelReader(data.label), split_by and KeyReader(split_by, source, config.seed)
-        all_count = data.chosen is None and data.split is None
-        sampled = all_count and not first and self.summary is None
+        labels, key_reader = (
+            LabelReader(data.label),
+            split_by and KeyReader(split_by, source, self.config.seed),
+        )
+        blocks = self._sampled_blocks(data, source, Wanted(columns, keep, self.config.chunk_rows))
         # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
-        height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // max(1, columns.numbers.n_features)))
-        wanted = Wanted(columns, keep, height)
-        blocks = self._sampled_blocks(source, wanted) if sampled else None
-        chunks = source.chunks_of(wanted) if blocks is None else blocks
+        height = min(
+            self.config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // max(1, columns.numbers.n_features))
+        )
+        chunks = source.chunks(columns, keep, height) if blocks is None else blocks
         for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
-            offsets = self.chosen.choose(first + chunk.start, chunk.rows)
             keys = None if key_reader is None else key_reader.keys(chunk).values
-            train: Array | slice = slice(None)
-            if all_count:
-                self.column_ranges = self.column_ranges.adding(X)
-            else:
-                train = data.train_rows(chunk, keys)
-                self.column_ranges = self.column_ranges.adding(X[train])
-                offsets = offsets[train[offsets]]
-                if data.chosen is None and not isinstance(X, SparseRows):
-                    columns.use(X[train])
+            train = self._trained_on(data, columns, chunk, X, keys)
+            offsets = self.chosen.choose(first + chunk.start, chunk.rows)
+            offsets = offsets if isinstance(train, slice) else offsets[train[offsets]]
             values = labels.read(chunk) if labelled else None
-            if values is not None:
-                if self.summary is not None:
-                    self.summary.add(values[train], data.weights(chunk, train) if weighted else None)
-                values = values[offsets]
-            # A sample takes as much again, for what the steps make of it.
-            require_memory(
-                float(len(self.chosen) + 2 * len(offsets)) * columns.numbers.n_features,
-                f"{source.location}: fit_rows: a sample of {len(self.chosen) + len(offsets):,} rows or more of "
-                f"{columns.numbers.n_features:,} columns",
-                f"lower fit_rows, which is {config.fit_rows:,}"
-                if config.fit_rows != "all"
-                else "lower fit_rows",
-            )
+            if values is not None and self.summary is not None:
+                self.summary.add(values[train], data.weights(chunk, train) if weighted else None)
+            self._require_memory(source.location, columns.numbers.n_features, len(offsets))
             rows = contiguous(X[offsets]) if isinstance(X, TextRows) else dense(X[offsets])
-            keys = None if keys is None else keys[offsets]
-            self.chosen.add(first + chunk.start, chunk.rows, offsets, rows, label=values, keys=keys)
+            about = {"label": values, "keys": keys}
+            own = {name: None if every is None else every[offsets] for name, every in about.items()}
+            self.chosen.add(first + chunk.start, chunk.rows, offsets, rows, **own)
             columns.forget(self.chosen.parts)
             listener.rows(chunk.rows)
         if blocks is not None and source.rows is not None:
             self.chosen.n_rows = source.rows
 
-    def _sampled_blocks(self, source: Reader, wanted: Wanted) -> Iterator[Chunk] | None:
+    def _trained_on(
+        self, data: TrainingData, columns: Columns, chunk: Chunk, X: InputRows, keys: Floats | None
+    ) -> Mask | slice:
+        """Return the rows of a chunk to fit on, whose ranges and categories are noted."""
+        if data.all_count:
+            self.column_ranges = self.column_ranges.adding(X)
+            return slice(None)
+        train = data.train_rows(chunk, keys)
+        self.column_ranges = self.column_ranges.adding(X[train])
+        if data.chosen is None and not isinstance(X, SparseRows):
+            columns.use(X[train])
+        return train
+
+    def _require_memory(self, place: str, width: int, more: int) -> None:
+        """Refuse so many more rows of the sample where memory is short: the steps make as much again of them."""
+        most = self.config.fit_rows
+        require_memory(
+            float(len(self.chosen) + 2 * more) * width,
+            f"{place}: fit_rows: a sample of {len(self.chosen) + more:,} rows or more of {width:,} columns",
+            "lower fit_rows" if most == "all" else f"lower fit_rows, which is {most:,}",
+        )
+
+    def _sampled_blocks(self, data: TrainingData, source: Reader, wanted: Wanted) -> Iterator[Chunk] | None:
         """Yield only the blocks that hold rows of the sample; None if all rows have to be read."""
+        if not data.all_count or self.chosen.n_rows or self.summary is not None:
+            return None
         size, rows = self.config.fit_rows, source.rows if isinstance(source, DatasetReader) else None
         if not isinstance(source, DatasetReader) or size == "all" or rows is None or size >= rows:
             return None
@@ -268,37 +282,34 @@ class SampledFit:
         """
         config = self.config
         columns, sample = self.sample(final)
-        user_rows, row_origins = read_given_rows(config, columns, self.labels)
+        given, origins = read_given_rows(config, columns, self.labels)
         stream = None
         if all_rows is not None and sample.label is not None and self.summary is not None:
             stream = all_rows(columns, self.summary.seen_with(sample.label))
-        sample = replace(sample, given=user_rows, stream=stream, jobs=jobs)
+        sample = replace(sample, given=given, stream=stream, jobs=jobs)
         with self._naming_rows(sample, columns), one_blas_thread(linalg=True):
             last = config.predictor
             task = task if last is None else last.task
             task = self.summary.kind if task == "auto" and self.summary and self.summary.rows else task
             chain, searches = self._chain(sample, listener, learner, task)
             mean = _feature_mean(chain, sample.X, config, columns) if with_mean else None
+        ranges = _with_category_ranges(self.column_ranges, columns)
+        return FeatureMap(
+            chain, columns, config.dtype, config.chunk_rows, config, self._provenance(sample, origins, searches),
+            column_ranges=ranges, feature_mean=mean,
+        )  # fmt: skip
+
+    def _provenance(self, sample: Sample, given: list[Origin], searches: list[ChosenParameter]) -> Provenance:
+        """Return what a map on the sample comes from."""
         name = printable(parse_location(self.place).name)
-        provenance = Provenance(
+        return Provenance(
             sources=[Origin(name=name, rows=sample.n_rows, sha256=self.digest)],
             rows_fitted=len(sample.X),
             label=plain_names(tuple(map(printable, self.labels))),
-            config_sha256=config.digest(),
-            given=row_origins,
+            config_sha256=self.config.digest(),
+            given=given,
             searches=searches,
             split=None if self.split is None else printable(self.split),
-        )
-        column_ranges = _with_category_ranges(self.column_ranges, columns)
-        return FeatureMap(
-            chain,
-            columns,
-            config.dtype,
-            config.chunk_rows,
-            config,
-            provenance,
-            column_ranges=column_ranges,
-            feature_mean=mean,
         )
 
     def _chain(

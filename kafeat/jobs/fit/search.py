@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, Self
@@ -332,33 +333,42 @@ def settle(
                 f"steps[{i}].{step.traits.unsaved}: parameters cannot be chosen from the data for it: give values"
             )
 
-    def score_on(split: SampleSplit, recipes: list[Recipe]) -> float:
-        chain, task, labels = split.fit(recipes, rng), task_of(split.labels, kind), split.test.labels
-        model = split.model(split.train.features(chain), learn, task)
-        predicted = model(split.test.features(chain))
-        score = score_for(options.scoring, task.kind)
-        if score.needs_probabilities:
-            predicted = held_out_probabilities(predicted, task.numbers(labels))
-        found = score.of(task, predicted, labels)
-        if not np.isfinite(found):
-            raise DataError(
-                "validate: expected a score for every value, got none: labels must differ among the "
-                f"{len(labels):,} rows held out"
-            )
-        return found
-
     recipes = [step.recipe() for step in steps]
     split = train_and_test(sample, rng, options.rows)
     folds = [split] if options.folds is None else folds_of(sample, rng, options.folds, options.rows)
     records = []
     # Values first, as the width that a map needs depends on them.
     if any(open_searches(recipes, "validate")):
+        score_on = partial(_score, rng=rng, learn=learn, kind=kind, scoring=options.scoring)
         records = _choose_values(recipes, folds, score_on, options)
         recipes = _settled(recipes, "validate", {record.parameter: record.chosen for record in records})
     for place, holder, key in list(open_searches(recipes, "target_error")):
         records.append(_reach(recipes, holder, place, split, rng))
         holder[key] = records[-1].chosen
     return tuple(build_step(recipe) for recipe in recipes), records
+
+
+def _score(
+    split: SampleSplit,
+    recipes: list[Recipe],
+    rng: np.random.Generator,
+    learn: Learn,
+    kind: TaskKind,
+    scoring: str,
+) -> float:
+    """Return the score of recipes on the rows of a split that are held out."""
+    chain, task, labels = split.fit(recipes, rng), task_of(split.labels, kind), split.test.labels
+    predicted = split.model(split.train.features(chain), learn, task)(split.test.features(chain))
+    score = score_for(scoring, task.kind)
+    if score.needs_probabilities:
+        predicted = held_out_probabilities(predicted, task.numbers(labels))
+    found = score.of(task, predicted, labels)
+    if not np.isfinite(found):
+        raise DataError(
+            "validate: expected a score for every value, got none: labels must differ among the "
+            f"{len(labels):,} rows held out"
+        )
+    return found
 
 
 def _reach(

@@ -25,18 +25,14 @@ def spread_warnings(step: Step, X: Floats, names: Sequence[str | None] | None) -
     of the largest standard deviation adds a ten-thousandth of the largest share. A column that is nearly always zero (a
     rare category, a count, a pixel at the rim) has a small spread by nature and not by its unit: it does not count.
     """
-    for columns, steps in () if isinstance(X, TextRows) else step.inner_chains:
+    if isinstance(X, TextRows):
+        return
+    for columns, steps in step.inner_chains:
         picks = _picked(columns, names, X.shape[1])
         inner = None if names is None else [names[j] for j in picks]
         yield from spread_warnings(steps[0], X[:, picks], inner)
-    if (
-        isinstance(X, TextRows)
-        or step.traits.numbers.spreads != "needs"
-        or len(X) < _LEAST_SPREAD_ROWS
-        or not X.shape[1]
-    ):
-        return
-    extremes = _extremes(X)
+    enough = len(X) >= _LEAST_SPREAD_ROWS and X.shape[1] > 0
+    extremes = _extremes(X) if enough and step.traits.numbers.spreads == "needs" else None
     if extremes is None:
         return
     large, small, spread = extremes

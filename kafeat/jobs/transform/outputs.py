@@ -17,7 +17,7 @@ from kafeat.io.readers.base import Chunk
 from kafeat.io.writers.arrow_columns import ClassColumn
 from kafeat.io.writers.base import Writer
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.predictor import PREDICTION, PROBABILITY
+from kafeat.model.predictor import PREDICTION, PROBABILITY, FittedPredictor
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.run import Done, NewArrays, RowPolicy, Target, run
 
@@ -115,27 +115,33 @@ def outputs_of(
     With `sparse`, the features are sparse rows if the map has them. Predictions are numbers, or the probabilities of
     classes and the likeliest one. With `only_numbers`, these are the probabilities, whose columns tell the class.
     """
-    if fm.predictor is None or writing.features:
-        if writing.interval:
-            raise UsageError("--interval: expected predictions, got features, which have no intervals")
-        # scaled features are made by the loop of dense ones
-        sparse = sparse and fm.program.gives_sparse and not writing.unit_variance
-        scale = fm.needed_unit_scale() if writing.unit_variance else None
-        names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.output_dtype or fm.dtype)
-        return Outputs(fm, "features", names, writing.list_name, dtype, scale=scale, sparse=sparse)
+    if fm.predictor is not None and not writing.features:
+        return _predictions(fm, fm.predictor, writing, only_numbers)
+    if writing.interval:
+        raise UsageError("--interval: expected predictions, got features, which have no intervals")
+    # scaled features are made by the loop of dense ones
+    sparse = sparse and fm.program.gives_sparse and not writing.unit_variance
+    scale = fm.needed_unit_scale() if writing.unit_variance else None
+    names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.output_dtype or fm.dtype)
+    return Outputs(fm, "features", names, writing.list_name, dtype, scale=scale, sparse=sparse)
+
+
+def _predictions(
+    fm: FeatureMap, predictor: FittedPredictor, writing: OutputOptions, only_numbers: bool
+) -> Outputs:
+    """Return the predictions as they are written."""
     if writing.unit_variance:
         raise UsageError("--unit-variance: expected features to scale, got predictions: use --features")
-    labels, prefix = fm.predictor.labels, writing.prefix or ""
-    names = [prefix + name for name in fm.predictor.output_names]
+    labels, prefix = predictor.labels, writing.prefix or ""
+    names = [prefix + name for name in predictor.output_names]
     dtype = np.dtype(writing.output_dtype or fm.program("predictions").dtype)
     levels, intervals = writing.interval, fm.needed_intervals() if writing.interval else None
     endings = [""] if len(levels) == 1 else [f"_{level!r}" for level in levels]
     if labels.classes is None:
-        own = [name.removeprefix(PREDICTION) for name in fm.predictor.output_names]
-        ends = [
+        own = [name.removeprefix(PREDICTION) for name in predictor.output_names]
+        names += [
             f"{prefix}{end}{name}{last}" for last in endings for name in own for end in ("lower", "upper")
         ]
-        names += ends if levels else []
         return Outputs(fm, "predictions", names, prefix + PREDICTION, dtype, levels=levels)
     if only_numbers and levels:
         raise UsageError(
@@ -143,7 +149,7 @@ def outputs_of(
             "write Parquet, Arrow, CSV or JSON lines"
         )
     held = [] if intervals is None else [
-        ([f"{prefix}set{name.removeprefix(PROBABILITY)}{last}" for name in fm.predictor.output_names],
+        ([f"{prefix}set{name.removeprefix(PROBABILITY)}{last}" for name in predictor.output_names],
          partial(intervals.sets, level=level))
         for last, level in zip(endings, levels, strict=True)
     ]  # fmt: skip

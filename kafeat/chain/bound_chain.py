@@ -6,13 +6,13 @@ It has the place where float64 values are rounded to the dtype of the map.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafeat.contract.checks import beyond, round_to
 from kafeat.contract.step import DOUBLE, Step, Transform, total_clipped
-from kafeat.contract.tile import InputRows, SparseRows, is_feature_major, shaped
+from kafeat.contract.tile import InputRows, is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Scratch
 
@@ -58,9 +58,9 @@ class BoundChain(Transform):
         if sums:
             self.n_features_out += self._n_features
         wide = 0 if dtype == DOUBLE else cast_after
-        self.wide_input = wide > 0 or transforms[0].wide_input
-        self.takes_sparse, self.takes_texts = transforms[0].takes_sparse, transforms[0].takes_texts
-        kept_wide = 0 < wide < len(transforms) and transforms[wide].wide_input
+        self._reads = DOUBLE if wide else transforms[0].reads(dtype)
+        self.takes = transforms[0].takes
+        kept_wide = 0 < wide < len(transforms) and transforms[wide].reads(dtype) == DOUBLE
         self._rounded = None if not wide or kept_wide else wide - 1
         """The step whose float64 output is rounded."""
         self._handed_on = [
@@ -70,7 +70,7 @@ class BoundChain(Transform):
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         del dtype  # predictions are in float64, and their features in the dtype of the map
-        return super().reads(self._dtype)
+        return self._reads
 
     @property
     def gives_sparse(self) -> bool:
@@ -90,19 +90,16 @@ class BoundChain(Transform):
             np.empty((rows, predicted), PREDICTION_DTYPE),
         )
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        self._apply(X, out, scratch)
-
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: _Buffers) -> None:
-        self._apply(X, out, scratch)
-
-    def _apply(self, X: InputRows, out: Floats, scratch: _Buffers) -> None:
-        last = scratch.predictions if self._sums else out
+    def apply(self, X: InputRows, out: Floats, scratch: _Buffers) -> Array | None:
+        clipped, last = list[Array | None](), scratch.predictions if self._sums else out
         for i, (target, own) in enumerate(zip((*scratch.between, last), scratch.steps, strict=True)):
             made = target
             if i == self._rounded:
                 made = shaped(scratch.wide, target.shape, is_feature_major(target))
-            self._step(i, X, made, own)
+            try:
+                clipped.append(self._transforms[i].apply(X, made, own))
+            except InvalidValueError as refused:
+                raise after(refused, self._steps[:i]) from None
             if made is not target:
                 self._round(i, made, target)
             X = target
@@ -110,15 +107,7 @@ class BoundChain(Transform):
             out *= self._factor
         if self._sums:
             np.concatenate([last, scratch.between[-1]], axis=1, out=out)
-
-    def _step(self, i: int, X: InputRows, out: Floats, scratch: Scratch) -> None:
-        try:
-            if isinstance(X, SparseRows):
-                self._transforms[i].apply_sparse(X, out, scratch)
-            else:
-                self._transforms[i].apply(cast(Floats, X), out, scratch)
-        except InvalidValueError as refused:
-            raise after(refused, self._steps[:i]) from None
+        return total_clipped(clipped)
 
     def _round(self, i: int, made: Floats, out: Floats) -> None:
         place = round_to(made, out)
@@ -128,9 +117,6 @@ class BoundChain(Transform):
         if i + 1 == len(self._steps):
             raise InvalidValueError(row, None, beyond(value, out.dtype))
         raise after(InvalidValueError(row, column, beyond(value, out.dtype, "a value")), self._steps[: i + 1])
-
-    def clipped(self, scratch: _Buffers) -> Array | None:
-        return total_clipped(t.clipped(own) for t, own in zip(self._transforms, scratch.steps, strict=True))
 
 
 def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueError:

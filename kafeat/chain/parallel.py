@@ -14,8 +14,8 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import joined_codings
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
-from kafeat.contract.step import NestedStep, Sample, Step, Transform, total_clipped
-from kafeat.contract.tile import TextRows, columns_of, contiguous, dense
+from kafeat.contract.step import DOUBLE, NestedStep, Sample, Step, Transform, total_clipped
+from kafeat.contract.tile import InputRows, TextRows, columns_of, contiguous, dense
 from kafeat.contract.traits import Traits
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Scratch, Shape, State
@@ -219,13 +219,17 @@ class MapBuffers(NamedTuple):
 class ParallelTransform(Transform):
     """The chains of maps, each on its own columns; what follows makes outputs of theirs."""
 
+    takes = (TextRows,)
+
     def __init__(
         self, maps: Sequence[tuple[Array, Transform]], n_features: int, n_out: int, dtype: np.dtype[Any]
     ) -> None:
         self.n_features_in, self.n_features_out = n_features, n_out
         self._maps, self._dtype = tuple(maps), dtype
-        self.wide_input = any(transform.wide_input for _, transform in maps)
-        self.takes_texts = True
+
+    def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        wide = any(transform.reads(dtype) == DOUBLE for _, transform in self._maps)
+        return DOUBLE if wide else dtype
 
     @property
     def gives_sparse(self) -> bool:
@@ -241,20 +245,16 @@ class ParallelTransform(Transform):
             for indices, transform in self._maps
         ]
 
-    def apply_maps(self, X: Floats, outs: Iterable[Floats], scratch: Sequence[MapBuffers]) -> None:
-        """Write the outputs of each map into its part of `outs`."""
+    def apply_maps(self, X: InputRows, outs: Iterable[Floats], scratch: Sequence[MapBuffers]) -> Array | None:
+        """Write the outputs of each map into its part of `outs`, and return the counts of clipped values."""
+        clipped = list[Array | None]()
         for (indices, transform), out, buffers in zip(self._maps, outs, scratch, strict=True):
             inputs = columns_of(X, indices)
-            if not (isinstance(inputs, TextRows) and transform.takes_texts):
+            if not (isinstance(inputs, transform.takes)):
                 buffers.inputs[...] = dense(inputs)
                 inputs = buffers.inputs
             try:
-                transform.apply(inputs, out, buffers.inner)
+                clipped.append(transform.apply(inputs, out, buffers.inner))
             except InvalidValueError as refused:
                 raise of_whole(refused, indices) from None
-
-    def clipped(self, scratch: Any) -> Array | None:
-        return total_clipped(
-            transform.clipped(buffers.inner)
-            for (_, transform), buffers in zip(self._maps, scratch, strict=True)
-        )
+        return total_clipped(clipped)

@@ -84,7 +84,7 @@ def _apply(transform: Transform, X: Floats, out: Floats, scratch: Any) -> None:
 
     def work(rows: Indices) -> None:
         some: Any = X[rows]
-        texts = isinstance(some, TextRows) and transform.takes_texts
+        texts = isinstance(some, TextRows) and TextRows in transform.takes
         tile = some.astype(reads) if texts else np.ascontiguousarray(dense(some), dtype=reads)
         transform.apply(tile, out, scratch)
 

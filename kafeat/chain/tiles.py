@@ -7,7 +7,7 @@ bytes do not depend on what follows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -90,9 +90,8 @@ class TileLoop:
             target = shaped(self._spare, (self.rows, out.shape[1]), is_feature_major(out))
         if isinstance(X, SparseRows):
             counts = self._sparse(X, target)
-        elif isinstance(X, TextRows) and self._transform.takes_texts:
-            self._apply(X[np.minimum(np.arange(self.rows), rows - 1)], target)
-            counts = self._transform.clipped(self._scratch)
+        elif isinstance(X, TextRows) and TextRows in self._transform.takes:
+            counts = self._apply(X[np.minimum(np.arange(self.rows), rows - 1)], target)
         else:
             X = dense(X)
             if rows != self.rows or not X.flags.c_contiguous or X.dtype != self._input.dtype:
@@ -100,8 +99,7 @@ class TileLoop:
                 self._input[:rows] = X
                 self._input[rows:] = X[-1]
                 X = self._input
-            self._apply(X, target)
-            counts = self._transform.clipped(self._scratch)
+            counts = self._apply(X, target)
         if target is not out:
             _copy(target[place:rows], out, place)
         return counts
@@ -118,12 +116,11 @@ class TileLoop:
             target = out if number == 0 else np.empty_like(out)
             part = X if way.all() and len(X) == self.rows else X[which]
             try:
-                self._apply(part if way is thin else part.dense(self._input), target)
+                counts = self._apply(part if way is thin else part.dense(self._input), target)
             except InvalidValueError as refused:
                 raise InvalidValueError(int(which[refused.row]), refused.column, refused.problem) from None
-            counts = self._transform.clipped(self._scratch)
             if number == 0:
-                merged = None if counts is None else counts.copy()
+                merged = counts
                 continue
             rows = np.flatnonzero(way)
             out[rows] = target[rows]
@@ -132,28 +129,23 @@ class TileLoop:
         return merged
 
     def _thin(self, X: SparseRows) -> Mask:
-        if not self._transform.takes_sparse or X.width < LEAST_SPARSE:
+        if SparseRows not in self._transform.takes or X.width < LEAST_SPARSE:
             return np.zeros(len(X), dtype=bool)
         return X.counts * THIN <= X.width
 
-    def _run(self, X: InputRows, out: Floats) -> None:
-        if isinstance(X, SparseRows):
-            self._transform.apply_sparse(X, out, self._scratch)
-        else:
-            self._transform.apply(cast(Floats, X), out, self._scratch)
-
-    def _apply(self, X: InputRows, out: Floats) -> None:
+    def _apply(self, X: InputRows, out: Floats) -> Array | None:
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
-                self._run(X, out)
+                return self._transform.apply(X, out, self._scratch)
         except FloatingPointError:
             # The processor's flags can be raised by a product whose result is sound: look at the result.
             with np.errstate(all="ignore"):
-                self._run(X, out)
+                counts = self._transform.apply(X, out, self._scratch)
             finite = np.isfinite(out)
             if not finite.all():
                 row = int(np.argmin(finite.all(axis=1)))
                 raise InvalidValueError(row, None, beyond(out[row][~finite[row]][0], out.dtype)) from None
+            return counts
 
 
 def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, list[InvalidValueError]]:

@@ -100,16 +100,12 @@ class Transform(ABC):
 
     n_features_in: int
     n_features_out: int
-    wide_input: bool = False
-    """True if rows have to come in float64 even when the features are float32."""
-    takes_sparse: bool = False
-    """True if `apply_sparse` is a faster way for rows of few entries."""
-    takes_texts: bool = False
-    """True if `apply` takes rows with texts."""
+    takes: tuple[type, ...] = ()
+    """The forms of rows that `apply` takes besides arrays: `SparseRows`, of few entries, and `TextRows`."""
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """The dtype that rows are to come in, for features in `dtype`."""
-        return DOUBLE if self.wide_input else dtype
+        return dtype
 
     @property
     def gives_sparse(self) -> bool:
@@ -126,30 +122,22 @@ class Transform(ABC):
         return None
 
     @abstractmethod
-    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+    def apply(self, X: Any, out: Floats, scratch: Scratch) -> Array | None:
         """Write the image of the tile `X` (rows, n_features_in; C order) into `out` (rows, n_features_out).
 
-        `out` is in C or in Fortran order. Where `takes_texts`, `X` may also be `TextRows`. An entry that the step does
-        not accept raises `InvalidValueError`.
+        `out` is in C or in Fortran order. An entry that the step does not accept raises `InvalidValueError`. Of rows of
+        another form the image is the same, up to rounding; a row's result must not depend on the others of the tile.
+        Return of each row how many values were clipped, (rows,); None if never.
         """
-
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
-        """The same as `apply`, up to rounding; a row's result must not depend on the others of the tile."""
-        raise TypeError(f"{type(self).__name__} takes no sparse rows")
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, Array | None]:
         """Return the image of a tile X (n, n_features_in), and of each row how many values were clipped, (n,), or None.
 
         It is the same as by `apply`, up to rounding. A step that need not make the zeros first has a way of its own.
         """
-        scratch = self.scratch(len(X))
         out = np.empty((len(X), self.n_features_out), X.dtype)
-        self.apply(dense(X), out, scratch)
-        return SparseRows.of(out), self.clipped(scratch)
-
-    def clipped(self, scratch: Scratch) -> Array | None:
-        """Of each row of the tile last applied with `scratch`, how many values were clipped, (rows,); None if never."""
-        return None
+        clipped = self.apply(dense(X), out, self.scratch(len(X)))
+        return SparseRows.of(out), clipped
 
 
 def total_clipped(counts: Iterable[Array | None]) -> Array | None:

@@ -58,7 +58,6 @@ class IntersectionBins(Step):
 class _Buffers(NamedTuple):
     level: Floats
     above: Mask
-    clipped: Array
 
 
 class _BinsTransform(Transform):
@@ -76,9 +75,7 @@ class _BinsTransform(Transform):
 
     def scratch(self, rows: int) -> _Buffers:
         shape = (rows, self.n_features_in)
-        return _Buffers(
-            np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool), np.empty(rows, dtype=np.intp)
-        )
+        return _Buffers(np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool))
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, Array]:
         from scipy.sparse import csr_array
@@ -101,13 +98,9 @@ class _BinsTransform(Transform):
         features = csr_array((values, places), shape=(len(X), self.n_features_out))
         return SparseRows.of(features), clipped
 
-    def clipped(self, scratch: _Buffers) -> Array:
-        return scratch.clipped
-
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> Array:
         refuse_negative(X)
         np.greater(X, self._maximum, out=scratch.above)
-        np.sum(scratch.above, axis=1, out=scratch.clipped)
         level = scratch.level
         np.minimum(X, self._maximum, out=level)
         level /= self._divisor
@@ -116,3 +109,5 @@ class _BinsTransform(Transform):
             np.clip(level, 0.0, 1.0, out=part)
             part *= self._amplitude
             level -= 1.0
+        clipped: Array = scratch.above.sum(axis=1)
+        return clipped

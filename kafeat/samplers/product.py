@@ -12,6 +12,7 @@ from pydantic import Field
 from kafeat.chain.parallel import AS_TUPLE, ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import Sample, Transform, Width, parameter
+from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError
 from kafeat.types import Array, Floats, Shape, State
 
@@ -113,11 +114,8 @@ class _Products(ParallelTransform):
         factor = np.empty((rows, self.n_features_out), dtype=self._dtype)
         return _Buffers(super().scratch(rows), outputs, factor)
 
-    def clipped(self, scratch: _Buffers) -> Array | None:
-        return super().clipped(scratch.of_maps)
-
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        self.apply_maps(X, scratch.outputs, scratch.of_maps)
+    def apply(self, X: InputRows, out: Floats, scratch: _Buffers) -> Array | None:
+        clipped = self.apply_maps(X, scratch.outputs, scratch.of_maps)
         for i, (z, signs) in enumerate(zip(scratch.outputs, self._signs, strict=False)):
             np.matmul(z, signs, out=scratch.factor)
             if i:
@@ -129,3 +127,4 @@ class _Products(ParallelTransform):
             for factor in others:
                 values = (values[:, :, None] * factor[:, None, :]).reshape(len(X), -1)
             out[...] = values
+        return clipped

@@ -155,28 +155,27 @@ def jl_width(n_rows: int, eps: float) -> int:
 class _DenseTransform(Transform):
     """One matrix product."""
 
-    takes_sparse = True
+    takes = (SparseRows,)
 
     def __init__(self, matrix: Floats, dtype: np.dtype[Any]) -> None:
         self._matrix = np.ascontiguousarray(matrix, dtype=dtype)
         self.n_features_out, self.n_features_in = matrix.shape
 
-    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        np.matmul(X, self._matrix.T, out=out)
+    def apply(self, X: Rows, out: Floats, scratch: Scratch) -> None:
+        if not isinstance(X, SparseRows):
+            np.matmul(X, self._matrix.T, out=out)
+        elif not times_dense(X, self._by_inputs, out):
+            refuse_infinite(out)
 
     @cached_property
     def _by_inputs(self) -> Floats:
         return np.ascontiguousarray(self._matrix.T)
 
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
-        if not times_dense(X, self._by_inputs, out):
-            refuse_infinite(out)
-
 
 class _SparseTransform(Transform):
     """One product with a sparse matrix."""
 
-    takes_sparse = gives_sparse = True
+    takes, gives_sparse = (SparseRows,), True
 
     def __init__(self, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self._matrix = SparseMatrix(state["values"], state["columns"], state["starts"], n_features, dtype)
@@ -185,12 +184,12 @@ class _SparseTransform(Transform):
     def scratch(self, rows: int) -> Floats:
         return self._matrix.scratch(rows)
 
-    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        if not self._matrix.of_rows(X, out, scratch):
-            refuse_infinite(out)
-
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
-        if not self._matrix.of_sparse_rows(X, out):
+    def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
+        if isinstance(X, SparseRows):
+            finite = self._matrix.of_sparse_rows(X, out)
+        else:
+            finite = self._matrix.of_rows(X, out, scratch)
+        if not finite:
             refuse_infinite(out)
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, None]:

@@ -161,7 +161,7 @@ class _Sketch:
 class _SketchTransform(Transform):
     """A compiled loop for transforms of powers of two; else sparse count sketches, real FFTs, and their product."""
 
-    takes_sparse = True
+    takes = (SparseRows,)
 
     def __init__(self, sketch: _Sketch, dtype: np.dtype[Any]) -> None:
         self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
@@ -197,8 +197,6 @@ class _SketchTransform(Transform):
             for start in range(0, len(X), _STRIP):
                 self._write(X[start : start + _STRIP], part[start : start + _STRIP], scratch)
         refuse_infinite(out)
-
-    apply_sparse = apply
 
     def _write(self, X: Rows, out: Floats, scratch: Floats) -> None:
         # scipy's FFT: NumPy's forward one took 8 to 20 times as long on a float32 tile.

@@ -214,7 +214,7 @@ def _counts(X: Floats | TextRows, start: int) -> SparseRows:
 class _TextTransform(Transform):
     """Counts, weights and a product for each column; texts are counted tile by tile."""
 
-    takes_texts = True
+    takes = (TextRows,)
 
     def __init__(self, step: Text, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in, self.n_features_out = n_features, step.n_features_out(state, n_features)
@@ -236,7 +236,7 @@ class _TextTransform(Transform):
             self._own = state.get("own", np.zeros(0, np.int64))
             self._models = [np.ascontiguousarray(parts[:, :, i::2]) for i in range(2)]
 
-    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+    def apply(self, X: Floats | TextRows, out: Floats, scratch: Scratch) -> None:
         first = len(self._others)
         out[:, :first] = _numbers(X, self._others)
         every = [_counts(X, start) for start in self._columns]

@@ -11,6 +11,7 @@ from pydantic import Field
 from kafeat.chain.parallel import AS_TUPLE, ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Transform, parameter
+from kafeat.contract.tile import InputRows
 from kafeat.types import Array, Floats, State
 
 
@@ -70,9 +71,10 @@ class _UnionTransform(ParallelTransform):
         self._parts = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
         self._amplitudes = [dtype.type(np.sqrt(weight)) for weight in weights]
 
-    def apply(self, X: Floats, out: Floats, scratch: list[MapBuffers]) -> None:
+    def apply(self, X: InputRows, out: Floats, scratch: list[MapBuffers]) -> Array | None:
         outs = [out[:, part] for part in self._parts]
-        self.apply_maps(X, outs, scratch)
+        clipped = self.apply_maps(X, outs, scratch)
         for part, amplitude in zip(outs, self._amplitudes, strict=True):
             if amplitude != 1.0:
                 part *= amplitude
+        return clipped

@@ -142,7 +142,8 @@ def test_the_place_of_a_cast_is_checked():
             FittedStep.checked(step, {**state, "0.cast_after": np.array(wrong)}, 4)
     # files of format 1 have none: values are cast first
     del state["0.cast_after"]
-    assert FittedStep.checked(step, state, 4).bind(np.dtype(np.float32)).wide_input is False
+    single = np.dtype(np.float32)
+    assert FittedStep.checked(step, state, 4).bind(single).reads(single) == single
 
 
 def test_the_mixed_table_is_what_a_column_transformer_makes():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, aligned, l
 from kafeat.contract.checks import refuse_where
 from kafeat.contract.sparse_product import times_dense
 from kafeat.contract.step import Transform
-from kafeat.contract.tile import SparseRows, is_feature_major, runs, shaped
+from kafeat.contract.tile import Rows, SparseRows, is_feature_major, runs, shaped
 from kafeat.types import Floats, Scratch
 
 _TILE = (ARRAY, SIZE, SIZE, SIZE)
@@ -133,20 +133,16 @@ class Angles(ABC):
     """ω_j·x for all frequencies of a tile."""
 
     m: int
-    takes_sparse: ClassVar[bool] = False
-    """True if the angles have a form for `sparse` rows."""
+    takes: tuple[type, ...] = ()
+    """The forms of rows that `apply` takes besides arrays."""
 
     def scratch(self, rows: int) -> Scratch:
         """Buffers for tiles of `rows` rows."""
         return ()
 
     @abstractmethod
-    def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
+    def apply(self, X: Any, angles: Floats, scratch: Scratch) -> None:
         """Write the angles of the tile X (rows, d) into `angles` (rows, m), in C or Fortran order."""
-
-    def sparse(self, X: SparseRows, angles: Floats) -> None:
-        """The same for sparse rows."""
-        raise TypeError(f"{type(self).__name__} takes no sparse rows")
 
     def waves(self, amplitudes: Floats) -> WaveLoop | None:
         """Return a loop for their cosines and sines that does without the angles, if there is one."""
@@ -156,21 +152,21 @@ class Angles(ABC):
 class DenseAngles(Angles):
     """One matrix product with the frequencies (m, d)."""
 
-    takes_sparse = True
+    takes = (SparseRows,)
 
     def __init__(self, frequencies: Floats, dtype: np.dtype[Any]) -> None:
         self._frequencies = np.ascontiguousarray(frequencies, dtype=dtype)
         self.m, self._dtype = len(frequencies), dtype
 
-    def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
-        np.matmul(X, self._frequencies.T, out=angles)
+    def apply(self, X: Rows, angles: Floats, scratch: Scratch) -> None:
+        if isinstance(X, SparseRows):
+            times_dense(X, self._by_inputs, angles)
+        else:
+            np.matmul(X, self._frequencies.T, out=angles)
 
     @cached_property
     def _by_inputs(self) -> Floats:
         return np.ascontiguousarray(self._frequencies.T)
-
-    def sparse(self, X: SparseRows, angles: Floats) -> None:
-        times_dense(X, self._by_inputs, angles)
 
     def waves(self, amplitudes: Floats) -> WaveLoop | None:
         return wave_loop(self._frequencies, amplitudes, self._dtype)
@@ -200,7 +196,7 @@ class CosineTransform(Transform):
         warp: Warp | None = None,
     ) -> None:
         self._angles, self._warp, self._dtype = angles, warp, dtype
-        self.takes_sparse = warp is None and angles.takes_sparse
+        self.takes = () if warp is not None else angles.takes
         self.n_features_in = n_features
         self.n_features_out = 2 * angles.m if phases is None else angles.m
         squared = np.full(angles.m, 1.0 / angles.m) if weights is None else np.asarray(weights)
@@ -214,20 +210,16 @@ class CosineTransform(Transform):
         panels = None if self._waves is None else self._waves.scratch(rows)
         return _Buffers(flat, warped, self._angles.scratch(rows), panels)
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        if self._warp is not None:
-            self._warp(X, scratch.warped)
-            X = scratch.warped
-        if self._waves and scratch.panels is not None and self._waves.write(X, out, scratch.panels):
-            return
+    def apply(self, X: Rows, out: Floats, scratch: _Buffers) -> None:
+        if not isinstance(X, SparseRows):
+            if self._warp is not None:
+                self._warp(X, scratch.warped)
+                X = scratch.warped
+            if self._waves and scratch.panels is not None and self._waves.write(X, out, scratch.panels):
+                return
         # The angles take the memory order of the output, so that no pass over memory transposes.
         angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
         self._angles.apply(X, angles, scratch.inner)
-        self._cosines.write(angles, out)
-
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: _Buffers) -> None:
-        angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
-        self._angles.sparse(X, angles)
         self._cosines.write(angles, out)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,20 @@ State: TypeAlias = Mapping[str, Array]
 """The state of a fitted step: numeric arrays by name, and nothing else."""
 
 Shape: TypeAlias = tuple[int, ...]
+
+
+class ArrayOf(NamedTuple):
+    """An array of a state: its shape, and more if it is not one of floats that is always there."""
+
+    shape: Shape
+    dtype: str | None = None
+    """Its dtype if it holds no floats."""
+    optional: bool = False
+    """True if a state may be without it, as those of older files are."""
+
+
+Shapes: TypeAlias = Mapping[str, Shape | ArrayOf]
+"""The arrays of a state by name; a shape alone is that of floats which are always there."""
 
 DType: TypeAlias = Literal["float32", "float64"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, S
 from kafeat.contract.threads import check
 from kafeat.contract.tile import InputRows, TextRows, columns_of, dense
 from kafeat.errors import DataError, InvalidValueError, quoted
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 _FLOATS = ("float32", "float64")
 
@@ -37,7 +37,7 @@ class FittedStep:
     @classmethod
     def checked(cls, step: Step, state: State, n_features_in: int) -> FittedStep:
         """Build a step from an untrusted recipe and state; raise ValueError if they disagree."""
-        _check_arrays(state, step.state_shapes(state, n_features_in), step.state_dtypes)
+        _check_arrays(state, step.state_shapes(state, n_features_in))
         step.check_state(state, n_features_in)
         fitted = cls(step, state, n_features_in)
         fitted.check_width()
@@ -78,11 +78,13 @@ def sources_of(steps: Sequence[FittedStep]) -> Array | None:
     return sources
 
 
-def _check_arrays(state: State, shapes: Mapping[str, Shape], dtypes: Mapping[str, str]) -> None:
-    if set(state) != set(shapes):
-        raise ValueError(f"state: expected {sorted(shapes)}, got {sorted(state)!s:.200}")
-    for name, shape in shapes.items():
-        allowed = (dtypes[name],) if name in dtypes else _FLOATS
+def _check_arrays(state: State, shapes: Shapes) -> None:
+    every = {name: one if isinstance(one, ArrayOf) else ArrayOf(one) for name, one in shapes.items()}
+    expected = {name: one for name, one in every.items() if name in state or not one.optional}
+    if set(state) != set(expected):
+        raise ValueError(f"state: expected {sorted(expected)}, got {sorted(state)!s:.200}")
+    for name, (shape, dtype, _) in expected.items():
+        allowed = _FLOATS if dtype is None else (dtype,)
         if state[name].dtype not in allowed:
             raise ValueError(
                 f"state.{name}: expected numbers of {' or '.join(allowed)}, got {state[name].dtype}"
@@ -312,7 +314,8 @@ class Chain:
     def parts(self) -> list[tuple[str, Array]]:
         """The members of a union at the end, by their kinds, and the places of their columns in the output."""
         last = self.steps[-1]
-        parts = last.step.members(last.state, last.n_features_in)
+        members = getattr(last.step, "members", None)  # of a union, whose module imports this one
+        parts = [] if members is None else members(last.state, last.n_features_in)
         ends = np.cumsum([width for _, width in parts])
         return [(name, np.arange(end - width, end)) for (name, width), end in zip(parts, ends, strict=True)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -18,7 +18,7 @@ from kafeat.contract.step import DOUBLE, NestedStep, Sample, Step, Transform, to
 from kafeat.contract.tile import InputRows, TextRows, columns_of, contiguous, dense
 from kafeat.contract.traits import Traits
 from kafeat.errors import DataError, InvalidValueError, quoted
-from kafeat.types import Array, Floats, Scratch, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Scratch, Shape, Shapes, State
 
 AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 
@@ -46,16 +46,6 @@ class ParallelChains(Step):
     @property
     def searches(self) -> bool:
         return any(step.searches for step in self._steps)
-
-    def grouped(self, column: str) -> Self:
-        maps = []
-        for part in self.maps:
-            changes: dict[str, Any] = {"steps": tuple(step.grouped(column) for step in part.steps)}
-            coded = joined_codings(step.traits.columns.coded for step in changes["steps"])
-            if part.columns is not None and column in coded and column not in part.columns:
-                changes["columns"] = (*part.columns, column)
-            maps.append(part.model_copy(update=changes))
-        return self.model_copy(update={"maps": tuple(maps)})
 
     def settled(self, sample: Sample) -> Self:
         maps = [
@@ -122,31 +112,20 @@ class ParallelChains(Step):
             chains.append((indices, Chain.checked(part.steps, states, len(indices), int(cast_after))))
         return chains
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        shapes: dict[str, Shape] = {}
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
+        shapes: dict[str, Shape | ArrayOf] = {}
         for i, (indices, chain) in enumerate(self.chains(state, n_features_in)):
             if self.maps[i].columns is not None:
-                shapes[f"{i}.columns"] = indices.shape
-            if f"{i}.cast_after" in state:
-                shapes[f"{i}.cast_after"] = ()
+                shapes[f"{i}.columns"] = ArrayOf(indices.shape, "int64")
+            shapes[f"{i}.cast_after"] = ArrayOf((), "int64", optional=True)  # files of format 1 have none
             for j, fitted in enumerate(chain.steps):
-                shapes |= {f"{i}.{j}.{name}": value.shape for name, value in fitted.state.items()}
+                of_step = fitted.step.state_shapes(fitted.state, fitted.n_features_in)
+                shapes |= {f"{i}.{j}.{name}": shape for name, shape in of_step.items()}
         return shapes
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        dtypes = {f"{i}.{name}": "int64" for i in range(len(self.maps)) for name in ("columns", "cast_after")}
-        for i, part in enumerate(self.maps):
-            for j, step in enumerate(part.steps):
-                dtypes |= {f"{i}.{j}.{name}": dtype for name, dtype in step.state_dtypes.items()}
-        return dtypes
 
     def fit_warnings(self, state: State) -> Iterator[str]:
         for step, of_step in self._steps_with(state):
             yield from step.fit_warnings(of_step)
-
-    def knows_own_labels(self, state: State) -> bool:
-        return any(step.knows_own_labels(of_step) for step, of_step in self._steps_with(state))
 
     def widths(self, state: State, n_features_in: int) -> list[int]:
         """Return the number of outputs of each map."""
@@ -174,6 +153,20 @@ class ParallelChains(Step):
         return [
             Chain.without_widths(part.steps, states).exact_pair(pair) for part, states in self._parts(state)
         ]
+
+
+def grouped(step: Step, column: str) -> Step:
+    """The same recipe, with folds by this column of groups if it has folds of its own and names no column."""
+    if not isinstance(step, ParallelChains):
+        return step.model_copy(update={"group": column}) if getattr(step, "group", "") is None else step
+    maps = []
+    for part in step.maps:
+        changes: dict[str, Any] = {"steps": tuple(grouped(inner, column) for inner in part.steps)}
+        coded = joined_codings(inner.traits.columns.coded for inner in changes["steps"])
+        if part.columns is not None and column in coded and column not in part.columns:
+            changes["columns"] = (*part.columns, column)
+        maps.append(part.model_copy(update=changes))
+    return step.model_copy(update={"maps": tuple(maps)})
 
 
 def _indices(kind: str, columns: Sequence[str], names: Sequence[str | None] | None, i: int) -> Array:

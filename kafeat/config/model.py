@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from kafeat.chain.parallel import grouped
 from kafeat.contract.name_patterns import ColumnNames, as_tuple
 from kafeat.contract.predictor import Predictor
 from kafeat.contract.step import PositiveInt, Step, parameter, refuse_parameter
@@ -50,7 +51,7 @@ def _refuse(expected: str, got: str) -> NoReturn:
 def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:
     """Let steps with folds of their own have those of the groups by which rows are held out."""
     way, _, column = (info.data.get("split_by") or "").partition(":")
-    return tuple(step.grouped(column) for step in steps) if way == "group" else steps
+    return tuple(grouped(step, column) for step in steps) if way == "group" else steps
 
 
 def _way_and_column(split_by: str) -> str:

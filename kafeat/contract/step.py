@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from pydantic import (
@@ -34,7 +34,7 @@ from kafeat.contract.folds import RowKeys, uneven_folds
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.contract.traits import NumberTraits, Traits
-from kafeat.types import Array, Floats, Scratch, Shape, State
+from kafeat.types import Array, Floats, Scratch, Shapes, State
 
 Names = tuple[str | None, ...]
 
@@ -158,26 +158,6 @@ class Step(BaseModel, ABC):
     always: ClassVar[Traits] = Traits()
     """The traits of every recipe of the kind."""
 
-    dtypes: ClassVar[Mapping[str, str]] = {}
-    """The dtypes of those arrays of a state that hold no floats, by name."""
-
-    twos: ClassVar[tuple[str, object, str] | None] = None
-    """A parameter, its value with which outputs come in twos, and how a message says so; None: they never do."""
-
-    @property
-    def n_drawn(self) -> int:
-        """The number of draws that the outputs are made of: half of them where they come in twos."""
-        n: int = getattr(self, "n_components", 0)
-        return n // 2 if self.twos and getattr(self, self.twos[0]) == self.twos[1] else n
-
-    @model_validator(mode="after")
-    def _even(self) -> Self:
-        n: int = getattr(self, "n_components", 0)
-        if self.twos and n % 2 and self.n_drawn != n:
-            neighbours = f"{n - 1} or {n + 1}" if n > 1 else "2"
-            refuse_parameter("n_components", f"an even number {self.twos[2]} ({neighbours})", n)
-        return self
-
     @property
     def traits(self) -> Traits:
         """The traits of this recipe; a kind whose traits depend on parameters replaces some here."""
@@ -196,14 +176,10 @@ class Step(BaseModel, ABC):
 
     def fit_warnings(self, state: State) -> Iterator[str]:
         """Yield sentences about what was learned that is valid but may not be what was meant."""
-        crossed = "fold_rows" in state and not self.knows_own_labels(state)
+        crossed = "fold_rows" in state and not knows_own_labels(state)
         uneven = uneven_folds(state["fold_rows"]) if crossed else None
         if uneven is not None:
             yield f"{self.kind}: {uneven}"
-
-    def knows_own_labels(self, state: State) -> bool:
-        """True if the outputs for rows of the fit depend on their own labels: only others are held out."""
-        return bool(np.any(state.get("own", 0)))
 
     def names_out(self, names: Names, state: State) -> Names | None:
         """Return the names of the outputs, or None for a step whose outputs are not input columns.
@@ -221,10 +197,6 @@ class Step(BaseModel, ABC):
         """Chains that stand in the step, each with the names of the columns that it sees; None: all."""
         return ()
 
-    def members(self, state: State, n_features_in: int) -> list[tuple[str, int]]:
-        """Return the name and the number of outputs of each map that stands beside others, in order."""
-        return []
-
     _searches: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
 
     def searching(self, searches: Mapping[str, dict[str, Any]]) -> Self:
@@ -238,38 +210,29 @@ class Step(BaseModel, ABC):
         """True if a parameter is yet to be chosen from the data; before that, the step cannot be fitted."""
         return bool(self._searches)
 
-    def grouped(self, column: str) -> Self:
-        """The same recipe, with folds by this column of groups if it has folds of its own and names no column."""
-        return self.model_copy(update={"group": column}) if getattr(self, "group", "") is None else self
-
     def settled(self, sample: Sample) -> Self:
         """The recipe to fit and to keep, with choices that depend on the sample made."""
         return self
 
-    def recipe(self) -> dict[str, Any]:
-        """The kind and every parameter, defaults included, as builtins."""
-        return {"kind": self.kind, **self.model_dump(mode="json"), **self._searches}
+    def recipe(self, live: bool = False) -> dict[str, Any]:
+        """The kind and every parameter, defaults included, as builtins.
 
-    def live_recipe(self) -> dict[str, Any]:
-        """The same with Python functions and arrays as they are: no file holds it, and a step can be built from it."""
-        return {"kind": self.kind, **self.model_dump(mode="python", warnings=False), **self._searches}
+        With `live`, Python functions and arrays are as they are: no file holds them, and a step can be built from them.
+        """
+        mode = "python" if live else "json"
+        return {"kind": self.kind, **self.model_dump(mode=mode, warnings=False), **self._searches}
 
     @abstractmethod
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         """Learn from the sample; all randomness comes from `rng`."""
 
     @abstractmethod
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        """The name and the shape of every array that a state of this recipe has.
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
+        """The name and the shape of every array that a state of this recipe has, and its dtype if it holds no floats.
 
         Sizes that come from the data may be read off `state`; everything else must follow from the recipe
         and from `n_features_in`, so that a state that disagrees with them is refused.
         """
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        """`dtypes`, but for a kind whose arrays depend on parameters."""
-        return self.dtypes
 
     def check_state(self, state: State, n_features_in: int) -> None:
         """Raise ValueError for values that no fit gives, where using them would do harm: indices, for example."""
@@ -289,6 +252,35 @@ class Step(BaseModel, ABC):
         """The truth that the transform stands for: new coordinates (a scaler) or the kernel (a sampler)."""
 
 
+def knows_own_labels(state: State) -> bool:
+    """True if the outputs for rows of the fit depend on their own labels: only others are held out."""
+    return any(value.any() for name, value in state.items() if name.rpartition(".")[2] == "own")
+
+
+class InTwos(Step):
+    """A step whose outputs come in twos, as cosine and sine do, where a parameter says so."""
+
+    twos: ClassVar[tuple[str, object, str]]
+    """The parameter, its value with which they do, and how a message says so."""
+
+    if TYPE_CHECKING:
+        n_components: int  # which each kind declares, in an order of its own
+
+    @property
+    def n_drawn(self) -> int:
+        """The number of draws that the outputs are made of: half of them where they come in twos."""
+        in_twos = getattr(self, self.twos[0]) == self.twos[1]
+        return self.n_components // 2 if in_twos else self.n_components
+
+    @model_validator(mode="after")
+    def _even(self) -> Self:
+        n = self.n_components
+        if n % 2 and self.n_drawn != n:
+            neighbours = f"{n - 1} or {n + 1}" if n > 1 else "2"
+            refuse_parameter("n_components", f"an even number {self.twos[2]} ({neighbours})", n)
+        return self
+
+
 def _build_nested(recipe: object, info: ValidationInfo) -> Step:
     # Handed down by whoever builds the outer step: the registry of kinds stands above the kinds.
     build: Callable[[object], Step] = (info.context or {})["build_step"]
@@ -297,7 +289,7 @@ def _build_nested(recipe: object, info: ValidationInfo) -> Step:
 
 def dump_step(step: Step, info: SerializationInfo) -> dict[str, Any]:
     """The recipe of a step that stands in another model: live unless builtins are asked for."""
-    return step.recipe() if info.mode == "json" else step.live_recipe()
+    return step.recipe(live=info.mode != "json")
 
 
 ANY_STEP = {

@@ -6,7 +6,6 @@ right if its code is above a threshold. A missing number has two codes, 0 and 25
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.step import Transform
 from kafeat.maths.content_folds import folds_of, hashes_of
 from kafeat.maths.row_sample import Hashes
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 MOST_LEAVES = 32
 """Leaves of a tree: each has a bit of one number."""
@@ -27,25 +26,28 @@ _LARGEST_LEAF = 1e30
 # Nodes that NumPy compares at a time.
 _NODES_AT_ONCE = 1 << 21
 
-STATE_DTYPES = {
-    "seed": "int64", "fold_rows": "int64", "columns": "int64", "features": "int32", "thresholds": "uint8",
-    "masks": "int32", "categorical": "int64", "group": "int64", "sizes": "int64", "ranks": "int32",
-    "seen": "int64", "own": "int64",
-}  # fmt: skip
 
-
-def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: int) -> Mapping[str, Shape]:
-    """Return the shapes of a state: of the trees (folds, outputs, trees, nodes), in order."""
+def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: int) -> Shapes:
+    """Return the arrays of a state: of the trees (folds, outputs, trees, nodes), in order."""
     outputs = np.shape(state.get("features", 0))[1:2] or (0,)
     used, coded = np.size(state.get("columns", ())), np.size(state.get("categorical", ()))
     nodes = (n_folds, *outputs, n_trees, max_leaves - 1)
-    newer = {"seen": (np.size(state.get("seen", ())),), "own": ()}  # older files have none
     return {
-        **{name: shape for name, shape in newer.items() if name in state},
-        "seed": (), "fold_rows": (n_folds,), "columns": (used,), "edges": (used, MOST_EDGES), "features": nodes,
-        "thresholds": nodes, "masks": nodes, "leaves": (*nodes[:3], max_leaves), "means": (D,),
-        "categorical": (coded,), "sizes": (coded,), "ranks": (n_folds, int(np.sum(state.get("sizes", 0)))),
-    }  # fmt: skip
+        "seen": ArrayOf((np.size(state.get("seen", ())),), "int64", optional=True),
+        "own": ArrayOf((), "int64", optional=True),
+        "seed": ArrayOf((), "int64"),
+        "fold_rows": ArrayOf((n_folds,), "int64"),
+        "columns": ArrayOf((used,), "int64"),
+        "edges": (used, MOST_EDGES),
+        "features": ArrayOf(nodes, "int32"),
+        "thresholds": ArrayOf(nodes, "uint8"),
+        "masks": ArrayOf(nodes, "int32"),
+        "leaves": (*nodes[:3], max_leaves),
+        "means": (D,),
+        "categorical": ArrayOf((coded,), "int64"),
+        "sizes": ArrayOf((coded,), "int64"),
+        "ranks": ArrayOf((n_folds, int(np.sum(state.get("sizes", 0)))), "int32"),
+    }
 
 
 def check_trees(state: State, n_features_in: int, D: int) -> None:

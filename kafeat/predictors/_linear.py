@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from kafeat.contract.predictor import Predictor
 from kafeat.contract.step import Transform
 from kafeat.maths.linear_output import LinearOutput
-from kafeat.types import Shape, State
+from kafeat.types import ArrayOf, Shapes, State
 
 
 class LinearPredictor(Predictor):
@@ -19,15 +18,16 @@ class LinearPredictor(Predictor):
     def predicts_classes(self, state: State) -> bool:
         return "temperature" in state
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         intercept = state.get("intercept")
         k = 1 if intercept is None or intercept.ndim != 1 else len(intercept)
-        temperature: dict[str, Shape] = {"temperature": ()} if "temperature" in state else {}
-        return {"weights": (n_features_in, k), "intercept": (k,), "lambda": (), "wide": (), **temperature}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"wide": "bool"}
+        return {
+            "weights": (n_features_in, k),
+            "intercept": (k,),
+            "lambda": (),
+            "wide": ArrayOf((), "bool"),
+            "temperature": ArrayOf((), optional=True),  # of classes
+        }
 
     def check_state(self, state: State, n_features_in: int) -> None:
         if not state.get("temperature", 1.0) > 0.0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,8 +9,8 @@ import numpy as np
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     N_COMPONENTS,
+    InTwos,
     Sample,
-    Step,
     Transform,
     Width,
     parameter,
@@ -21,10 +20,10 @@ from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ArcCosineKernel
-from kafeat.types import Floats, Shape, State
+from kafeat.types import Floats, Shapes, State
 
 
-class ArcCosine(Step):
+class ArcCosine(InTwos):
     """Random ReLU features: z(x)·z(y) ≈ 1 − θ/π (order 0) or ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π (order 1).
 
     θ is the angle between x and y, and z = √(2/D) Θ(w·x)(w·x)^order with w ~ N(0, I) and Θ the step, ½ at 0: an
@@ -46,7 +45,7 @@ class ArcCosine(Step):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         return {"directions": draw_directions(self.directions, self.n_drawn, sample.X.shape[1], rng)}
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return {"directions": (self.n_drawn, n_features_in)}
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:

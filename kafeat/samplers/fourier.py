@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
@@ -32,11 +31,10 @@ from kafeat.maths.fourier.features import (
     bind_random_features,
     length_scales,
 )
-from kafeat.maths.fourier.structured import STRUCTURED_DTYPES
 from kafeat.maths.fourier.transform import Features
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
 from kafeat.maths.kernels import find_kernel, kernel_names
-from kafeat.types import Shape, State
+from kafeat.types import Shapes, State
 
 _DIRECTIONS = ("orthogonal", "structured", "fastfood")
 
@@ -66,8 +64,6 @@ class Fourier(RandomCosines):
     Source: Rahimi & Recht 2007, algorithm 1; Yu et al. 2016 (orthogonal, structured); Le, Sarlós & Smola 2013
     (fastfood); Avron et al. 2016 (qmc); weights, learning and supervision: this project.
     """
-
-    dtypes: ClassVar[Mapping[str, str]] = STRUCTURED_DTYPES
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")
     gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")
@@ -124,7 +120,7 @@ class Fourier(RandomCosines):
         law = self._exact.frequencies(KernelParameters.of(self, gamma))
         return {"gamma": np.array(gamma), **self.draw(law, X, of_features, sample.label, sample.keys)}
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return {"gamma": (), **super().state_shapes(state, n_features_in)}
 
     def check_state(self, state: State, n_features_in: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
@@ -20,7 +19,7 @@ from kafeat.maths import windows
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import ADDITIVE
 from kafeat.maths.windows import ratio_weights, widest_ratio
-from kafeat.types import Floats, Scratch, Shape, State
+from kafeat.types import Floats, Scratch, Shapes, State
 
 # Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
 _UNSEEN_SHARE = 1e-3
@@ -159,7 +158,7 @@ class Homogeneous(Step):
         near: Floats = state["coefficients"][0] + 2.0 * waves
         return ADDITIVE[self.kernel].signature(ratios), near
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return {"frequencies": (self.n,), "coefficients": (self.n + 1,)}
 
     def check_state(self, state: State, n_features_in: int) -> None:

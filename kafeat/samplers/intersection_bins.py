@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.contract.traits import NumberTraits, Traits
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import IntersectionKernel
-from kafeat.types import Array, Floats, Mask, Shape, State
+from kafeat.types import Array, Floats, Mask, Shapes, State
 
 
 class IntersectionBins(Step):
@@ -38,7 +37,7 @@ class IntersectionBins(Step):
         refuse_negative(sample.X)
         return {"maximum": sample.X.max(axis=0).astype(np.float64)}
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return {"maximum": (n_features_in,)}
 
     def check_state(self, state: State, n_features_in: int) -> None:

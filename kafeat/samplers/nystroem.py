@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PlainSerializer, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
@@ -42,7 +42,7 @@ from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, WITH_TOLERANCE, Gi
 from kafeat.maths.nystroem.projection import factor, fitted, leading, padded
 from kafeat.maths.nystroem.transform import LandmarkFeatures, drowned, gain_of
 from kafeat.maths.task import MOST_CLASSES, count_classes
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 _DIFFERENTIABLE = kernel_names(DifferentiableKernel)
 
@@ -50,7 +50,11 @@ if TYPE_CHECKING:
     KernelName = str
 else:
     KernelName = Literal[(*kernel_names(TiledKernel), "precomputed")]
-Function = Annotated[Callable[..., Any], Described("a Python function k(X, Y)", "functions")]
+Function = Annotated[
+    Callable[..., Any],
+    Described("a Python function k(X, Y)", "functions"),
+    PlainSerializer(lambda kernel: f"<function {getattr(kernel, '__name__', '?')}>", when_used="json"),
+]
 Rows = Annotated[Given, Described("a mapping with the key 'given'", "mappings")]
 
 
@@ -231,12 +235,6 @@ class Nystroem(Step):
     def width_warning(self, n_features_in: int) -> str | None:
         return degree_warning(self.kind, self.degree, n_features_in) if self.kernel == "anova" else None
 
-    def recipe(self) -> dict[str, Any]:
-        shown = self
-        if not isinstance(self.kernel, str):
-            shown = self.model_copy(update={"kernel": f"<function {getattr(self.kernel, '__name__', '?')}>"})
-        return {"kind": self.kind, **shown.model_dump(mode="json", warnings=False), **self._searches}
-
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_landmarks, of_weights = rng.spawn(3)
         X, gamma = sample.X, self._fit_gamma(sample.X, of_gamma)
@@ -320,24 +318,21 @@ class Nystroem(Step):
             name, kernel = getattr(self.kernel, "__name__", "function"), FunctionKernel(self.kernel)
         return LandmarkKernel(name, kernel, KernelParameters.of(self, gamma))
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         m = self.n_landmarks or self.n_components
         if isinstance(self.landmarks, Given) or self.tolerance is not None:
             m = count_rows(state, "landmarks")
-        # the first files of format 1 have no gain, and all of them no centre and no rows
-        later: dict[str, Shape] = {"gain": (), "centre": (n_features_in,), "rows": (m,)}
         return {
-            **{name: shape for name, shape in later.items() if name in state},
-            "landmarks": (m,) if self._precomputed else (m, n_features_in),
+            # the first files of format 1 have no gain, and all of them no centre and no rows
+            "gain": ArrayOf((), optional=True),
+            "centre": ArrayOf((n_features_in,), optional=True),
+            "rows": ArrayOf((m,), "int64", optional=True),
+            "landmarks": ArrayOf((m,), "int64") if self._precomputed else (m, n_features_in),
             "projection": (m, self.n_features_out(state, n_features_in)),
             "gamma": (),
             "scale": (),
-            "rank": (),
+            "rank": ArrayOf((), "int64"),
         }
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"rank": "int64", "rows": "int64", **({"landmarks": "int64"} if self._precomputed else {})}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

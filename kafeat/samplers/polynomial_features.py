@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import comb, lgamma, log
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,7 +11,7 @@ from kafeat.contract.step import Sample, Transform, parameter
 from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import Coef0, PolynomialMap, fit_gamma
-from kafeat.types import Floats, Shape, State
+from kafeat.types import Floats, Shapes, State
 
 MAX_WIDTH = 100_000
 
@@ -50,7 +49,7 @@ class PolynomialFeatures(PolynomialMap):
         lowest = 0 if self.coef0 > 0 else self.degree
         return sum(count_monomials(d, q) for q in range(lowest, self.degree + 1))
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return {"gamma": ()}
 
     def check_state(self, state: State, n_features_in: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -12,8 +11,8 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.memory import blocks
 from kafeat.contract.step import (
     N_COMPONENTS,
+    InTwos,
     Sample,
-    Step,
     Transform,
     Width,
     parameter,
@@ -25,13 +24,13 @@ from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma
 from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ExponentialKernel
-from kafeat.types import Floats, Shape, State
+from kafeat.types import Floats, Shapes, State
 
 # Enough for a median; the tilt is flat around its best value.
 _PAIRS = 10_000
 
 
-class PositiveExponential(Step):
+class PositiveExponential(InTwos):
     """Positive random features: z(x)·z(y) ≈ e^{γ x·y}, unbiased, with outputs that are never negative.
 
     With w ~ N(0, I), an output is √(1/D) (1 − 4A)^{d/4} exp(A‖w‖² + √(γ(1 − 4A)) w·x − γ‖x‖²/2); A = 0 is the plain
@@ -60,7 +59,7 @@ class PositiveExponential(Step):
         directions = draw_directions(self.directions, self.n_drawn, d, of_draw)
         return {"directions": directions, "gamma": np.array(gamma), "tilt": np.array(tilt)}
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return {"directions": (self.n_drawn, n_features_in), "gamma": (), "tilt": ()}
 
     def check_state(self, state: State, n_features_in: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Any, NamedTuple
 
@@ -14,7 +14,7 @@ from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import Sample, Transform, Width, parameter
 from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 _MOST_EXACT = 100_000
 """Outputs of an exact product: more are a slip."""
@@ -54,16 +54,12 @@ class Product(ParallelChains):
             state[f"signs.{i}"] = of_signs.choice(np.array([-1, 1], dtype=np.int8), size=shape)
         return state
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         shapes = dict(super().state_shapes(state, n_features_in))
         if self.n_components is not None:
             for i, width in enumerate(self.widths(state, n_features_in)):
-                shapes[f"signs.{i}"] = (self.n_components, width)
+                shapes[f"signs.{i}"] = ArrayOf((self.n_components, width), "int8")
         return shapes
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {**super().state_dtypes, **{f"signs.{i}": "int8" for i in range(len(self.maps))}}
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         if self.n_components is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -26,7 +25,7 @@ from kafeat.maths.hadamard import (
 )
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import LinearKernel
-from kafeat.types import Floats, Scratch, Shape, State
+from kafeat.types import ArrayOf, Floats, Scratch, Shapes, State
 
 
 class Projection(Step):
@@ -43,12 +42,6 @@ class Projection(Step):
     """
 
     always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
-    dtypes: ClassVar[Mapping[str, str]] = {
-        "signs": "int8",
-        "rows": "int64",
-        "columns": "int64",
-        "starts": "int64",
-    }
 
     matrix: Literal["gaussian", "sparse", "srht"] = parameter("gaussian", "the law of the matrix")
     n_components: Width | Literal["auto"] = parameter("auto", "D, or from eps and the number of rows")
@@ -103,14 +96,19 @@ class Projection(Step):
         name = {"gaussian": "matrix", "sparse": "starts", "srht": "rows"}[self.matrix]
         return count_rows(state, name) - (self.matrix == "sparse")
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         D = self.n_features_out(state, n_features_in)
         if self.matrix == "gaussian":
             return {"matrix": (D, n_features_in)}
         if self.matrix == "srht":
-            return {"signs": (count_blocks(D, n_features_in), n_features_in), "rows": (D,)}
+            signs = ArrayOf((count_blocks(D, n_features_in), n_features_in), "int8")
+            return {"signs": signs, "rows": ArrayOf((D,), "int64")}
         entries = (count_rows(state, "values"),)
-        return {"values": entries, "columns": entries, "starts": (D + 1,)}
+        return {
+            "values": entries,
+            "columns": ArrayOf(entries, "int64"),
+            "starts": ArrayOf((D + 1,), "int64"),
+        }
 
     def check_state(self, state: State, n_features_in: int) -> None:
         if self.matrix == "srht":

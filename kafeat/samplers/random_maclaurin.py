@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self
@@ -31,7 +30,7 @@ from kafeat.maths.dot_products import (
 )
 from kafeat.maths.kernel import KernelParameters, spelled_out
 from kafeat.maths.kernels import find_kernel
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 _PAIRS = 1_000
 # Degrees that are less likely than a random number resolves are left out.
@@ -53,7 +52,6 @@ class RandomMaclaurin(Step):
     """
 
     always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
-    dtypes: ClassVar[Mapping[str, str]] = {"degrees": "int64", "signs": "int8", "linear": "bool"}
 
     kernel: Literal["polynomial", "exponential", "series"] = parameter(
         "polynomial", "the kernel to approximate; series: the one with these coefficients"
@@ -135,11 +133,16 @@ class RandomMaclaurin(Step):
         exact = _Monomials(True, m - d, without)
         return exact if exact.log_variance < drawn.log_variance else drawn
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         linear = bool(state["linear"].any()) if "linear" in state else False
         m = self.n_components - self._constant - (n_features_in if linear else 0)
-        of_signs = (count_rows(state, "signs"), n_features_in)
-        return {"degrees": (m,), "weights": (m,), "signs": of_signs, "linear": (), "gamma": ()}
+        return {
+            "degrees": ArrayOf((m,), "int64"),
+            "weights": (m,),
+            "signs": ArrayOf((count_rows(state, "signs"), n_features_in), "int8"),
+            "linear": ArrayOf((), "bool"),
+            "gamma": (),
+        }
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterator
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -22,7 +22,7 @@ from kafeat.maths.dot_products import GAMMA, Degree, ExactTerms, Gamma, fit_gamm
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels import find_kernel
 from kafeat.maths.kernels.column_sets import all_sets, degree_warning, larger_sets, sets_of_size
-from kafeat.types import Floats, Shape, State
+from kafeat.types import ArrayOf, Floats, Shapes, State
 
 # Numbers in a buffer: rows and outputs that are taken at a time, so that sums stay in the second-level cache.
 _CACHED = 32_768
@@ -38,8 +38,6 @@ class RandomSubsets(Step):
 
     Source: Shawe-Taylor & Cristianini 2004, section 9.2 (kernels); Atarashi, Maji & Oyama 2019 (features).
     """
-
-    dtypes: ClassVar[Mapping[str, str]] = {"signs": "int8", "linear": "bool"}
 
     kernel: Literal["anova", "all_subsets"] = parameter(
         "anova", "sets of `degree` columns, or sets of any size"
@@ -93,10 +91,10 @@ class RandomSubsets(Step):
             ]
         return bool(of_rest[1] < of_rest[0])
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         linear = bool(state["linear"].any()) if "linear" in state else False
         drawn = max(0, self._drawn(linear, n_features_in))
-        return {"signs": (drawn, n_features_in), "linear": (), "gamma": ()}
+        return {"signs": ArrayOf((drawn, n_features_in), "int8"), "linear": ArrayOf((), "bool"), "gamma": ()}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

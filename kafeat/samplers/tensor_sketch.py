@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -15,7 +15,7 @@ from kafeat.contract.step import Sample, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.maths.dot_products import ExactTerms, PolynomialSketch, fit_gamma, rest_of_product
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, sketch_loop, spectrum_for
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 # Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.
 _STRIP = 128
@@ -76,15 +76,16 @@ class TensorSketch(PolynomialSketch):
         length = sketched if self.exact_terms(state).constant is None else fast_length(sketched)
         return Spectrum(length, length)
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         shape = (self.degree, n_features_in + 1)
-        # sketches of the first formats and of scikit-learn have neither
-        others: dict[str, Shape] = {name: () for name in ("linear", "length") if name in state}
-        return {"buckets": shape, "signs": shape, "gamma": (), **others}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"buckets": "int64", "signs": "int8", "linear": "bool", "length": "int64"}
+        return {
+            "buckets": ArrayOf(shape, "int64"),
+            "signs": ArrayOf(shape, "int8"),
+            "gamma": (),
+            # sketches of the first formats and of scikit-learn have neither
+            "linear": ArrayOf((), "bool", optional=True),
+            "length": ArrayOf((), "int64", optional=True),
+        }
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

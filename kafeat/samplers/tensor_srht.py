@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.step import Sample, Transform, parameter
+from kafeat.contract.step import InTwos, Sample, Transform, parameter
 from kafeat.maths.dot_products import PolynomialSketch, fit_gamma, rest_of_product
 from kafeat.maths.hadamard import (
     HadamardBuffers,
@@ -18,13 +18,13 @@ from kafeat.maths.hadamard import (
     padded_width,
     written_out,
 )
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shape, Shapes, State
 
 _REAL = np.array([1.0, -1.0])
 _COMPLEX = np.array([1.0, 1.0j, -1.0, -1.0j])
 
 
-class TensorSrht(PolynomialSketch):
+class TensorSrht(PolynomialSketch, InTwos):
     """Products of randomised Hadamard projections: z(x)·z(y) ≈ (γ x·y + c₀)^p, unbiased.
 
     An output is √(1/m) Π_q (H F_q u)_{r_q}, with u = [√γ x, √c₀] padded to a power of two, H of entries ±1, F_q
@@ -37,7 +37,6 @@ class TensorSrht(PolynomialSketch):
     Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
     """
 
-    dtypes: ClassVar[Mapping[str, str]] = {"turns": "int8", "rows": "int64", "linear": "bool"}
     twos = ("complex_to_real", True, "with complex_to_real")
 
     complex_to_real: bool = parameter(True, "complex signs, half as many products: a lower variance")
@@ -58,11 +57,14 @@ class TensorSrht(PolynomialSketch):
         rows = np.stack([draw_rows(m, of_turns[-1], rng) for _ in range(self.degree)])
         return {**state, "turns": turns, "rows": rows}
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         of_turns, of_rows = self._shapes(state, n_features_in)
-        # maps of the first formats carry nothing
-        carried: dict[str, Shape] = {"linear": ()} if "linear" in state else {}
-        return {"turns": of_turns, "rows": of_rows, "gamma": (), **carried}
+        return {
+            "turns": ArrayOf(of_turns, "int8"),
+            "rows": ArrayOf(of_rows, "int64"),
+            "gamma": (),
+            "linear": ArrayOf((), "bool", optional=True),  # maps of the first formats carry nothing
+        }
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

@@ -36,7 +36,7 @@ from kafeat.maths.texts import (
     unit_rows,
     weighted,
 )
-from kafeat.types import Array, Floats, Scratch, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Scratch, State
 
 # Outputs that each bucket is added to by random signs; and folds of the models of a label.
 _EACH, _FOLDS = 4, 10
@@ -67,10 +67,6 @@ class Text(Step):
     """
 
     always: ClassVar[Traits] = Traits(numbers=NumberTraits(missing="pass", spreads="ignores"))
-    dtypes: ClassVar[Mapping[str, str]] = {
-        "columns": "int64", "outputs": "int64", "seed": "int64", "fold_rows": "int64", "signs": "int8",
-        "models": "float32", "own": "int64",
-    }  # fmt: skip
 
     columns: ColumnNames = parameter((), "the columns of text, by name or pattern")
     n_components: Width = N_COMPONENTS
@@ -97,9 +93,11 @@ class Text(Step):
         known: dict[str, Array] = {"columns": starts}
         if self.projection == "label":
             known |= self._models(sample, starts, rng)
-        shapes = self.state_shapes(known, len(sample.names or ()))
-        dtypes = {"weights": "float64", "directions": "float32", **self.state_dtypes}
-        state = {name: known.get(name, np.zeros(shapes[name], dtypes.get(name))) for name in shapes}
+        floats = {"weights": "float64", "directions": "float32"}
+        state = {
+            name: known.get(name, np.zeros(one.shape, one.dtype or floats[name]))
+            for name, one in self.state_shapes(known, len(sample.names or ())).items()
+        }
         for i, stream in enumerate(rng.spawn(len(starts))):
             counts = _counts(sample.X, starts[i])
             state["weights"][i] = weights = inverse_frequencies(counts)
@@ -134,17 +132,23 @@ class Text(Step):
         edges = np.linspace(0, self.n_components, each + 1).astype(np.int64)
         return rng.integers(edges[:-1], edges[1:], size=(BUCKETS, each)), rng.choice([-1, 1], (BUCKETS, each))
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        k, each = np.size(state.get("columns", ())), min(_EACH, self.n_components)
-        shapes: dict[str, Shape] = {"columns": (k,), "weights": (k, BUCKETS)}
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, ArrayOf]:
+        k, D, each = np.size(state.get("columns", ())), self.n_components, min(_EACH, self.n_components)
+        shapes = {"columns": ArrayOf((k,), "int64"), "weights": ArrayOf((k, BUCKETS))}
         if self.projection == "svd":
-            return {**shapes, "directions": (k, BUCKETS, self.n_components)}
-        if self.projection == "label":
-            c = min(self.n_components, (np.shape(state.get("models", ())) or (0,))[-1])
-            shapes |= {"models": (k, _FOLDS, BUCKETS, c), "seed": (), "fold_rows": (_FOLDS,)}
-            shapes |= {"own": np.shape(state["own"])} if "own" in state else {}  # older files have none
-            return {**shapes, "directions": (k, BUCKETS, self.n_components - c)}
-        return {**shapes, "outputs": (k, BUCKETS, each), "signs": (k, BUCKETS, each)}
+            return {**shapes, "directions": ArrayOf((k, BUCKETS, D))}
+        if self.projection == "sparse":
+            entries = (k, BUCKETS, each)
+            return {**shapes, "outputs": ArrayOf(entries, "int64"), "signs": ArrayOf(entries, "int8")}
+        c = min(D, (np.shape(state.get("models", ())) or (0,))[-1])
+        return {
+            **shapes,
+            "models": ArrayOf((k, _FOLDS, BUCKETS, c), "float32"),
+            "seed": ArrayOf((), "int64"),
+            "fold_rows": ArrayOf((_FOLDS,), "int64"),
+            "own": ArrayOf(np.shape(state.get("own", ())), "int64", optional=True),
+            "directions": ArrayOf((k, BUCKETS, D - c)),
+        }
 
     def check_state(self, state: State, n_features_in: int) -> None:
         starts = np.sort(state["columns"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -22,8 +21,8 @@ from kafeat.contract.step import (
 )
 from kafeat.contract.traits import ColumnTraits, ExactTraits, LabelTraits, NumberTraits, Traits
 from kafeat.maths.boosting import TreeRecipe, fit_trees
-from kafeat.maths.tree_columns import MOST_LEAVES, STATE_DTYPES, TreeColumns, check_trees, tree_shapes
-from kafeat.types import Shape, State
+from kafeat.maths.tree_columns import MOST_LEAVES, TreeColumns, check_trees, tree_shapes
+from kafeat.types import ArrayOf, Shapes, State
 
 _AS_RANKS = Coding(lenient=True, most=MOST_CATEGORIES)
 
@@ -50,7 +49,6 @@ class Trees(TreeRecipe):
         numbers=NumberTraits(missing="fill", spreads="ignores"),
         exact=ExactTraits(own="kind: trees"),
     )
-    dtypes: ClassVar[Mapping[str, str]] = STATE_DTYPES
 
     n_components: Width = parameter(16, "D, the number of outputs, over all classes or numbers of the label")
     n_folds: int = parameter(6, "K, the number of ensembles", ge=2, le=20)
@@ -81,9 +79,9 @@ class Trees(TreeRecipe):
         categories = {int(j): 0 if sizes is None else sizes[j] for j in places if j not in group}
         return fit_trees(sample.X, sample.label, self, categories, rng, group, sample.jobs)
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         shapes = tree_shapes(state, self.n_folds, self.n_trees, self.max_leaves, self.n_components)
-        return {**shapes, "group": (len(self._group),)}
+        return {**shapes, "group": ArrayOf((len(self._group),), "int64")}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         check_trees(state, n_features_in, self.n_components)

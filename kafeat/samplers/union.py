@@ -38,6 +38,7 @@ class Union(ParallelChains):
         return sum(self.widths(state, n_features_in))
 
     def members(self, state: State, n_features_in: int) -> list[tuple[str, int]]:
+        """Return the name and the number of outputs of each map, in order."""
         names = [", ".join(step.kind for step in part.steps) for part in self.maps]
         return list(zip(names, self.widths(state, n_features_in), strict=True))
 

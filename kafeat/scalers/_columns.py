@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.name_patterns import ColumnNames
 from kafeat.contract.step import Names, Scaler
 from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, Floats, Shapes, State
 
 
 class ColumnScaler(Scaler):
@@ -21,7 +21,7 @@ class ColumnScaler(Scaler):
     learned: ClassVar[tuple[str, ...]] = ()
     """The names of the arrays in the state, with a number for each column."""
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return dict.fromkeys(self.learned, (n_features_in,))
 
 
@@ -46,7 +46,6 @@ class ColumnCoder(Scaler):
     """
 
     always: ClassVar[Traits] = Traits(numbers=NumberTraits(missing="pass", spreads="keeps"))
-    dtypes: ClassVar[Mapping[str, str]] = {"columns": "int64"}
 
     columns: ColumnNames
 

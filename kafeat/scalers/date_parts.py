@@ -16,7 +16,7 @@ from kafeat.contract.traits import ColumnTraits, Traits
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.io.columns.dialect import KEEP, UTC
 from kafeat.scalers._columns import ColumnCoder, others
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 Part = Literal["year", "month", "day", "day_of_year", "weekday", "hour", "minute", "second", "days"]
 PERIODS: Mapping[str, int] = {
@@ -86,8 +86,8 @@ class DateParts(ColumnCoder):
             _refuse_other_numbers(sample.X[:, j], "" if sample.names is None else sample.names[j])
         return {"columns": places}
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {"columns": (np.size(state.get("columns", ())),)}
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
+        return {"columns": ArrayOf((np.size(state.get("columns", ())),), "int64")}
 
     def scale(self, state: State, X: Floats) -> Floats:
         blocks = [X[:, others(state, X.shape[1])]]

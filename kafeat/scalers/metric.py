@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from kafeat.contract.traits import LabelTraits, Traits
 from kafeat.errors import DataError
 from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
 from kafeat.maths.task import targets_to_learn
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, Floats, Shape, Shapes, State
 
 # The matrix of more columns than this takes minutes. Of fewer it takes memory for so many of its size.
 _MOST_COLUMNS = 4096
@@ -70,7 +69,7 @@ class Metric(Scaler):
             keys=sample.keys,
         )
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         d = n_features_in
         errors: dict[str, Shape] = {"error_identity": (), "error_kept": ()}
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from kafeat.contract.checks import check_indices
 from kafeat.contract.step import Names, Sample, Scaler, parameter
 from kafeat.contract.traits import NumberTraits, Traits
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 
 class MissingIndicator(Scaler):
@@ -24,7 +23,6 @@ class MissingIndicator(Scaler):
     """
 
     always: ClassVar[Traits] = Traits(numbers=NumberTraits(missing="pass", spreads="keeps"))
-    dtypes: ClassVar[Mapping[str, str]] = {"columns": "int64"}
 
     columns: Literal["missing", "all"] = parameter(
         "missing", "the columns with an indicator: those with a missing number in the fit sample, or all"
@@ -38,8 +36,8 @@ class MissingIndicator(Scaler):
             marked = marked & (np.array(sample.n_categories) == 0)
         return {"columns": np.flatnonzero(marked)}
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {"columns": (np.size(state.get("columns", ())),)}
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
+        return {"columns": ArrayOf((np.size(state.get("columns", ())),), "int64")}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         check_indices("state.columns", state["columns"], n_features_in)

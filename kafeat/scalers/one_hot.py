@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +14,7 @@ from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import PositiveInt, Sample, Transform, parameter
 from kafeat.contract.traits import ColumnTraits, Traits
 from kafeat.scalers._columns import ColumnCoder, others
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 
 class OneHot(ColumnCoder):
@@ -31,8 +30,6 @@ class OneHot(ColumnCoder):
     the last of their column. Then of more than 10,000 categories the map keeps the frequent ones, and any other text is
     a rare one, seen or not. Only steps that keep the names of columns may come before it.
     """
-
-    dtypes: ClassVar[Mapping[str, str]] = {**ColumnCoder.dtypes, "sizes": "int64", "outputs": "int64"}
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
     unknown: Literal["error", "ignore"] = parameter(
@@ -66,11 +63,11 @@ class OneHot(ColumnCoder):
         rare = counts < self._coding.least_rows(len(codes))
         return np.where(rare, np.sum(~rare), np.cumsum(~rare) - 1)
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        k = np.size(state.get("columns", ()))
-        shapes: dict[str, Shape] = {"columns": (k,), "sizes": (k,)}
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
+        of_columns = ArrayOf((np.size(state.get("columns", ())),), "int64")
+        shapes = {"columns": of_columns, "sizes": of_columns}
         if self.min_frequency is not None:
-            shapes["outputs"] = (int(np.sum(state.get("sizes", 0))),)
+            shapes["outputs"] = ArrayOf((int(np.sum(state.get("sizes", 0))),), "int64")
         return shapes
 
     def check_state(self, state: State, n_features_in: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ from kafeat.contract.memory import require_memory
 from kafeat.contract.step import Sample, Scaler, Width, parameter
 from kafeat.contract.traits import Traits
 from kafeat.errors import DataError
-from kafeat.types import Floats, Shape, State
+from kafeat.types import Floats, Shapes, State
 
 # The largest singular value that is rounding alone was 0.01 to 0.4 √n ε of the largest (300 to 100,000 rows).
 _STEPS = 4.0
@@ -73,7 +72,7 @@ class Pca(Scaler):
             )
         return self.n_components or most
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         k = self.n_features_out(state, n_features_in)
         return {"mean": (n_features_in,), "components": (k, n_features_in), "scale": (k,)}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from kafeat.compiled.library import ARRAY, REAL, SIZE, loop
 from kafeat.contract.checks import ScalerLoop, count_rows
 from kafeat.contract.step import DOUBLE, PositiveFloat, Sample, Scaler, Transform, parameter
 from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, Floats, Shapes, State
 
 _CELLS = 2048
 """Cells over the range of a column, in which a compiled search begins."""
@@ -50,7 +49,7 @@ class Quantile(Scaler):
         # rounding must not make a quantile smaller than the one before
         return {"quantiles": np.maximum.accumulate(quantiles)}
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return {"quantiles": (count_rows(state, "quantiles"), n_features_in)}
 
     def check_state(self, state: State, n_features_in: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +20,7 @@ from kafeat.maths.target_sums import TargetSums
 from kafeat.maths.task import task_to_learn
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.scalers.one_hot import size_of
-from kafeat.types import Floats, Shape, State
+from kafeat.types import ArrayOf, Floats, Shape, Shapes, State
 
 _MOST_NUMBERS = 1 << 26
 """Of all tables of a map: 256 MiB in its file."""
@@ -114,20 +114,19 @@ class Target(ColumnCoder):
             state["counts"] = np.concatenate([*(s.counts.sum(axis=1) for s in sums), np.empty(0, np.int64)])
         return state
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         k, outputs = np.size(state.get("columns", ())), np.size(state.get("means", ()))
         values = int(np.sum(state.get("sizes", 0)))
-        shapes: dict[str, Shape] = {
-            "columns": (k,), "sizes": (k,), "seed": (), "fold_rows": (self.n_folds,), "means": (outputs,),
-            "tables": (values, self.n_folds, outputs), "group": (len(self._group),),
+        whole: dict[str, Shape] = {
+            "columns": (k,), "sizes": (k,), "seed": (), "fold_rows": (self.n_folds,), "group": (len(self._group),),
         }  # fmt: skip
-        shapes |= {name: () for name in ("own", "unknown") if name in state}  # older files have none
-        return {**shapes, "counts": (values,)} if self.frequency else shapes
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        whole = ("group", "sizes", "seed", "fold_rows", "counts", "own", "unknown")
-        return {**super().state_dtypes, **dict.fromkeys(whole, "int64"), "tables": "float32"}
+        return {
+            **{name: ArrayOf(shape, "int64") for name, shape in whole.items()},
+            **dict.fromkeys(("own", "unknown"), ArrayOf((), "int64", optional=True)),
+            **({"counts": ArrayOf((values,), "int64")} if self.frequency else {}),
+            "means": (outputs,),
+            "tables": ArrayOf((values, self.n_folds, outputs), "float32"),
+        }
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)

@@ -258,7 +258,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     def _with_landmarks_of(self, config: Config, n_rows: int | None) -> Config:
         """Lower the number of landmarks to that of the rows; warn as scikit-learn's Nystroem does if it was given."""
         sizes = [size for size in (n_rows, config.fit_rows) if isinstance(size, int)]
-        recipes = [step.live_recipe() for step in config.steps]
+        recipes = [step.recipe(live=True) for step in config.steps]
         asked = limit_landmarks(recipes, min(sizes)) if sizes else None
         if asked is None:
             return config

@@ -69,7 +69,7 @@ def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tup
     for values in product(*(sweep.values for sweep in sweeps)):
         plain = {
             **config.to_plain(),
-            "steps": copy.deepcopy([step.live_recipe() for step in config.steps]),
+            "steps": copy.deepcopy([step.recipe(live=True) for step in config.steps]),
         }
         setting = dict(zip((sweep.key for sweep in sweeps), values, strict=True))
         for key, value in setting.items():

@@ -12,6 +12,7 @@ import numpy as np
 from kafeat.config import Config, load_config
 from kafeat.config.load import Source
 from kafeat.contract.folds import Folds
+from kafeat.contract.step import knows_own_labels
 from kafeat.contract.traits import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
@@ -177,7 +178,7 @@ def fit_reader(
     seen = any(fitted.step.traits.label.taken for fitted in fm.chain.steps)
     job = PredictorJob(data, summary, Folds.by(sampled.keys), jobs, listener)
     refit, scores = Refit(fm, sampled, job), list[tuple[float, ...]]()
-    if any(fitted.step.knows_own_labels(fitted.state) for fitted in fm.chain.steps):
+    if any(knows_own_labels(fitted.state) for fitted in fm.chain.steps):
         scores = refit.scores()
     fm = fit_predictor(fm, job, intervals and not seen, scores)
     if not intervals or not seen:

@@ -89,7 +89,7 @@ class Refit:
     def _settled(self, rows: int) -> Config:
         """Return the config of the model with all that was chosen for it, for a fit on so many rows."""
         steps = [fitted.step for fitted in self.fm.chain.steps]
-        recipes = [step.live_recipe() for step in steps]
+        recipes = [step.recipe(live=True) for step in steps]
         if limit_landmarks(recipes, rows) is not None:
             steps = [build_step(recipe) for recipe in recipes]
         model, last = self.fm.predictor, self.fm.config.steps[-1]

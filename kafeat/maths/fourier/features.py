@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from kafeat.contract.folds import RowKeys
-from kafeat.contract.step import Step, parameter
+from kafeat.contract.step import InTwos, parameter
 from kafeat.errors import DataError
 from kafeat.maths.fourier.learning import fit_frequencies
 from kafeat.maths.fourier.spectra import FrequencyDistribution, IsotropicDistribution
@@ -28,7 +27,7 @@ from kafeat.maths.fourier.transform import (
 )
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.shift_invariant import RbfKernel
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shape, Shapes, State
 
 Directions = Literal["iid", "orthogonal"]
 DIRECTIONS = parameter("orthogonal", "how the directions are drawn")
@@ -49,7 +48,7 @@ _LEAST_STRUCTURED = 128
 _MOST_WRITTEN_OUT = 1 << 23
 
 
-class RandomCosines(Step):
+class RandomCosines(InTwos):
     """A map of random cosine features; each kind declares the parameters, in an order of its own."""
 
     twos = ("features", "paired", "for paired features")
@@ -105,9 +104,9 @@ class RandomCosines(Step):
             )
         return state
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         m, fitted, frequencies = self.n_drawn, self.weights == "fitted", self.frequencies
-        shapes: dict[str, Shape] = {"phases": (m,)} if self.features == "offset" else {}
+        shapes: dict[str, Shape | ArrayOf] = {"phases": (m,)} if self.features == "offset" else {}
         if frequencies == "structured" or frequencies == "fastfood":
             shapes |= structured_shapes(state, frequencies, m, n_features_in)
         else:

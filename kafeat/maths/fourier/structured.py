@@ -9,7 +9,7 @@ and each row is scaled by an independent draw of the law's own radius in p dimen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from kafeat.contract.checks import check_indices
 from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.fourier.transform import Angles
 from kafeat.maths.hadamard import HadamardTransform, padded_width
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 
 class StructuredLoop:
@@ -89,19 +89,17 @@ def draw_structured(
     return state
 
 
-def structured_shapes(state: State, how: Structure, m: int, d: int) -> Mapping[str, Shape]:
+def structured_shapes(state: State, how: Structure, m: int, d: int) -> Shapes:
     """Return the shapes of that state. Maps of earlier releases are not padded to a least width."""
     p = padded_width(d)
     if how == "structured" and "signs" in state and state["signs"].shape[-1:] == (_LEAST_WIDTH,):
         p = max(p, _LEAST_WIDTH)
     blocks = -(-m // p)
+    layers = 3 if how == "structured" else 1
+    shapes = {"signs": ArrayOf((blocks, layers, p), "int8"), "radii": ArrayOf((m,))}
     if how == "structured":
-        return {"signs": (blocks, 3, p), "radii": (m,)}
-    return {"signs": (blocks, 1, p), "radii": (m,), "gaussian": (blocks, p), "permutation": (blocks, p)}
-
-
-STRUCTURED_DTYPES = {"signs": "int8", "permutation": "int64"}
-"""The dtypes of those of its arrays that hold no floats."""
+        return shapes
+    return {**shapes, "gaussian": (blocks, p), "permutation": ArrayOf((blocks, p), "int64")}
 
 
 def check_structured(state: State, d: int) -> None:

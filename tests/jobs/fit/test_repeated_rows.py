@@ -8,6 +8,7 @@ import pytest
 
 import kafeat
 from kafeat.contract.folds import Cut, Folds
+from kafeat.contract.step import knows_own_labels
 from kafeat.types import Array, Floats
 
 ROWS, VALUES = 1600, 100
@@ -46,7 +47,7 @@ def test_a_penalty_is_chosen_on_rows_that_the_codes_have_not_seen(step, options)
         table, _ = town(rng)
         y = rng.integers(0, 2, ROWS) if "class_weight" in options else rng.standard_normal(ROWS)
         fm = fitted(table, y, [step, "ridge"], intervals=False, **options)
-        assert fm.chain.steps[0].step.knows_own_labels(fm.chain.steps[0].state)
+        assert knows_own_labels(fm.chain.steps[0].state)
         [search] = fm.provenance.searches
         assert search.chosen == search.values[int(np.argmax(search.scores))]
         assert fm.needed_predictor().fitted.step.penalty == search.chosen

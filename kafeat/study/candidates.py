@@ -163,17 +163,6 @@ class ComparedMap:
         last = self.config.predictor if self.fitted is None else None
         return "auto" if last is None else last.task
 
-    def refuse_features(self, reserved: Sequence[str]) -> None:
-        """Refuse a map that has one of the `reserved` columns, label or split, for a feature."""
-        features = set(self.config.columns.include or ())
-        if self.fitted is not None:
-            features = {column.name for column in self.fitted.columns.features}
-        for name in reserved:
-            if name in features:
-                raise DataError(
-                    f"{self.name}: label {quoted(name)}: expected a column that is no feature of the map, got one"
-                )
-
     def refuse_without_exact(self) -> None:
         """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""
         chain = () if self.fitted is None else self.fitted.chain.steps

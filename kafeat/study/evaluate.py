@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.recommendation import recommend, score_of_choice
 from kafeat.study.records import Record, Report
 from kafeat.study.report.document import report_folder
-from kafeat.study.request import EvaluationRequest, Say
+from kafeat.study.request import EvaluationRequest
 from kafeat.study.summary import spell, summarize
 
 
@@ -170,7 +169,6 @@ def _records(
 ) -> list[Record]:
     """Evaluate every map in every split; if there are several maps, an error names its map."""
     for candidate in candidates:
-        candidate.refuse_features(request.reserved)
         candidate.refuse_without_exact()
     learner = request_learner(request)
     records = []
@@ -179,17 +177,16 @@ def _records(
         place = f"split {i + 1} of {request.splits}: " if request.splits > 1 else ""
         for candidate in candidates:
             named = f"{candidate.spelled}: "
-            tell = partial(_tell, request.say, f"{place}{named}")
+
+            def tell(step: str, place: str = f"{place}{named}") -> None:
+                if request.say is not None:
+                    request.say(f"{place}{step}")
+
             try:
                 records.append(evaluator.record(candidate, tell, listener))
             except DataError as error:
                 raise error if len(candidates) == 1 else DataError(f"{named}{error}") from None
     return records
-
-
-def _tell(say: Say | None, place: str, step: str) -> None:
-    if say is not None:
-        say(f"{place}{step}")
 
 
 def _report(records: list[Record]) -> Report:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +12,11 @@ import numpy as np
 from kafeat.contract.folds import Folded
 from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.labels import plain_names
 from kafeat.jobs.fit.predictor import fit_predictor
 from kafeat.maths.calibration import calibration_p_value, reliability
 from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
-from kafeat.maths.scoring import INTERVAL, Judged, Score, score_for, scores_of
+from kafeat.maths.scoring import Judged, Score, score_for, scores_of
 from kafeat.maths.task import PredictionTask, class_numbers, task_to_score
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -88,26 +86,27 @@ class Scoring:
         judged = self._judged(self.first, tested)
         return float("nan") if judged is None else self.first.of(self.task, judged, tested.labels)
 
-    def figures(self, tested: Tested) -> dict[str, float | None]:
-        """Return every score and error of the task by its name; None where the predictions are not what it judges."""
-        judged = {score: self._judged(score, tested) for score in self._scores}
-        return {
-            score.name: None if one is None else score.figure(self.task, one, tested.labels)
-            for score, one in judged.items()
-        }
-
     @property
     def _scores(self) -> list[Score]:
         return [replace(score, level=self.first.level) for score in scores_of(self.task.kind)]
 
-    def every(self, tested: Tested, known: Tested) -> dict[str, float | None]:
-        """Return all scores of the test rows, and `training_score` of the `known` rows."""
-        uncertainty = self.uncertainty(tested)
+    def every(self, tested: Tested, known: Tested | None = None) -> dict[str, float | None]:
+        """Return all scores of the test rows, None where they do not judge what is predicted.
+
+        `score` is the one that decides, `training_score` that of the `known` rows.
+        """
+        judged, uncertainty = (
+            {score: self._judged(score, tested) for score in self._scores},
+            self.uncertainty(tested),
+        )
         return {
             "score": self.score(tested),
             **({} if uncertainty is None else {"score_uncertainty": uncertainty}),
-            "training_score": self.score(known),
-            **self.figures(tested),
+            **({} if known is None else {"training_score": self.score(known)}),
+            **{
+                score.name: None if one is None else score.figure(self.task, one, tested.labels)
+                for score, one in judged.items()
+            },
         }
 
     def of_constant(self, known: Array, labels: Array) -> dict[str, float]:
@@ -188,10 +187,6 @@ class ModelScoring:
         known: Mask = numbers >= 0
         return np.maximum(numbers, 0), known
 
-    def scoring(self, deciding: Score) -> Scoring:
-        """Return the scoring of what `predicted` returns."""
-        return Scoring(self.task, deciding, probabilities=True)
-
     def known(self, tested: Tested) -> Tested:
         """Return predictions and labels as the task has them."""
         ends = None if tested.ends is None else self.predicted(tested.ends)
@@ -199,31 +194,14 @@ class ModelScoring:
             predicted=self.predicted(tested.predicted), labels=self.named(tested.labels), ends=ends
         )
 
-    def score(self, tested: Tested, deciding: Score) -> float:
-        """Return the score that decides."""
-        return self.scoring(deciding).score(self.known(tested))
 
-    def figures(self, tested: Tested, deciding: Score) -> dict[str, float | None]:
-        """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
-        known, scoring = self.known(tested), self.scoring(deciding)
-        figures = {"score": scoring.score(known), **scoring.figures(known)}
-        uncertainty = scoring.uncertainty(known)
-        figures |= {} if uncertainty is None else {"score_uncertainty": uncertainty}
-        if self.task.classes is not None:
-            figures["calibration_error"] = reliability(known.predicted, self.task.numbers(known.labels)).error
-        return figures
-
-    def drawn(self, outputs: Floats, labels: Array) -> ModelFigures | None:
-        """Return the data of the figures of classes."""
-        if self.task.classes is None:
-            return None
-        predicted, numbers, k = (
-            self.predicted(outputs),
-            self.task.numbers(self.named(labels)),
-            len(self.task.classes),
-        )
-        counts = np.bincount(numbers * k + predicted.argmax(axis=1), minlength=k * k).reshape(k, k)
-        return reliability(predicted, numbers), (counts, tuple(map(str, self.task.classes)))
+def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
+    """Return the data of the figures of classes."""
+    if task.classes is None:
+        return None
+    numbers, k = task.numbers(tested.labels), len(task.classes)
+    counts = np.bincount(numbers * k + tested.predicted.argmax(axis=1), minlength=k * k).reshape(k, k)
+    return reliability(tested.predicted, numbers), (counts, tuple(map(str, task.classes)))
 
 
 def _promises(
@@ -304,7 +282,8 @@ def score_model(
     order = None if predictor is None else _order(predictor, request.labels)
     if predictor is None or order is None:
         return None
-    scoring, k = ModelScoring.of(truth.task, predictor.labels), predictor.n_outputs
+    rule, k = ModelScoring.of(truth.task, predictor.labels), predictor.n_outputs
+    scoring = Scoring(rule.task, deciding, probabilities=True)
     levels = tuple(level for level in sorted({*_LEVELS, deciding.level}) if _has(predictor, level))
     rows, made = subject.predictions(fm, test, levels)
 
@@ -315,15 +294,17 @@ def score_model(
     ends = made[:, k:].reshape(len(made), -1, k, 2)[:, :, order] if made.shape[1] > k else None
     if ends is not None and deciding.level in levels:
         tested = tested._replace(ends=ends[:, levels.index(deciding.level)].swapaxes(1, 2))
-    figures = scoring.figures(tested, deciding)
-    entries: Entries = {**figures, "equivalent": equivalent_predictor(predictor)}
+    known = rule.known(tested)
+    figures = drawn(rule.task, known)
+    error = {} if figures is None else {"calibration_error": figures[0].error}
+    entries: Entries = {**scoring.every(known), **error, "equivalent": equivalent_predictor(predictor)}
     if predictor.intervals is not None and levels:
-        entries |= _promises(predictor.intervals, scoring, tested, levels, ends, order)
+        entries |= _promises(predictor.intervals, rule, tested, levels, ends, order)
     return ScoredModel(
         entries,
-        scoring.drawn(*tested[:2]),
+        figures,
         lambda X: outputs_of(subject.predict(fm, X)),
-        partial(scoring.score, deciding=deciding),
+        lambda tested: scoring.score(rule.known(tested)),
     )
 
 
@@ -361,26 +342,18 @@ def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | No
 
 
 def score_predictions(
-    models: Sequence[str],
-    data: str,
-    label: Sequence[str] = (),
-    scoring: str | None = None,
-    reading: InputOptions | None = None,
-    jobs: int | None = None,
-    drop_unlabelled: bool = False,
-    interval: float = INTERVAL,
+    models: Sequence[str], data: str, label: Sequence[str] = (), scoring: str | None = None, **asked: Any
 ) -> list[Record]:
     """Return a record with the scores of every model, which ends in a predictor; docs/reference/json.md has its keys.
 
-    Without `label` it is the one that the model was fitted with. `scoring` names the score that decides, and `interval`
-    is the probability of the intervals that are scored.
+    Without `label` it is the one that the model was fitted with. `scoring` names the score that decides. `asked` are
+    options of an evaluation: `reading`, `interval`, `drop_unlabelled` and `jobs`.
     """
-    with rereadable(data, reading, tuple(label) if drop_unlabelled else None) as source:
+    request = EvaluationRequest(label=tuple(label), scoring=scoring or (), **asked)
+    with rereadable(data, request.reading, request.labels if request.drop_unlabelled else None) as source:
         loaded = [(load(model), model) for model in models]
         return [
-            _scored(
-                fm, model, replace(source, fitted=fm.columns.file_dialect), label, scoring, jobs, interval
-            )
+            _scored(fm, model, replace(source, fitted=fm.columns.file_dialect), request)
             for fm, model in loaded
         ]
 
@@ -410,33 +383,23 @@ def refuse_low_scores(
         raise GateError("\n".join(low))
 
 
-def _scored(
-    fm: FeatureMap,
-    name: str,
-    data: RereadableData,
-    label: Sequence[str],
-    scoring: str | None,
-    jobs: int | None,
-    interval: float,
-) -> Record:
+def _scored(fm: FeatureMap, name: str, data: RereadableData, request: EvaluationRequest) -> Record:
     if fm.predictor is None:
         raise UsageError(
             f"{name}: expected a model that ends in a predictor, such as ridge, got a map of features alone"
         )
     own = fm.predictor.labels
-    names = tuple(label or data.columns_named(own.names))
+    names = request.labels or tuple(data.columns_named(own.names))
     if not names:
         raise UsageError("--all-rows: expected --label, as the model was fitted on labels without a name")
     n, labels, _ = data.labelled(names)
     if labels is None or not n:
         raise DataError(f"{data.name}: expected rows to score, got none")
     task = data.task_of(labels, "regression" if own.classes is None else "classification", task_to_score)
-    predicts: tuple[Judged, ...] = (
-        "probabilities",
-        *(("intervals",) if _has(fm.predictor, interval) else ()),
-    )
-    deciding = score_for(scoring, task.kind, name, predicts, interval)
-    every, request = np.ones(n, dtype=bool), EvaluationRequest(label=names, jobs=jobs)
+    predicts: tuple[Judged, ...] = ("probabilities", "intervals")
+    some = predicts if _has(fm.predictor, request.interval) else predicts[:1]
+    deciding = score_for(next(iter(request.scores), None), task.kind, name, some, request.interval)
+    every, request = np.ones(n, dtype=bool), replace(request, label=names)
     subject = EvaluatedMap(fm, data, n, request)
     truth = Truth(task, labels, Folded.of(None, n))
     scored = score_model(fm, subject, truth, every, request, deciding)

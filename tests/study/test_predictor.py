@@ -17,7 +17,8 @@ from kafeat.errors import DataError
 from kafeat.maths.calibration import reliability
 from kafeat.maths.task import task_of
 from kafeat.model.predictor import PredictedLabels
-from kafeat.study.scores import ModelScoring
+from kafeat.study import learners
+from kafeat.study.scores import ModelScoring, drawn
 
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 32}]
 FEW = {"rows": 60, "exact_rows": 60, "jobs": 1}
@@ -143,7 +144,8 @@ def test_confusion_of_known_predictions():
     labels = PredictedLabels(("y",), "text", ("a", "c"))
     y = np.array(["a", "b", "c", "c"])
     scoring = ModelScoring.of(task_of(y), labels)
-    _, (counts, classes) = scoring.drawn(np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]), y)
+    known = scoring.known(learners.Tested(np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]), y))
+    _, (counts, classes) = drawn(scoring.task, known)
     assert classes == ("a", "b", "c")
     assert counts.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 1]]
 

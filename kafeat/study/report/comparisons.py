@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,22 +30,16 @@ def _columns(entry: Summary) -> int:
 
 def error_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
     """Plot relative Frobenius and spectral errors, beside a line of 1/√D."""
-    top: tuple[float, float] | None = None
-    for (name, entries), hue in zip(lines(summaries).items(), cycle(style), strict=False):
-        errors = [entry.kernel["relative_frobenius"] for entry in entries]
-        _bars(axes, entries, [one["mean"] for one in errors], errors, hue, name)
-        if "relative_spectral" in entries[0].kernel:
-            spectral = [entry.kernel["relative_spectral"]["mean"] for entry in entries]
-            axes.plot(list(map(_columns, entries)), spectral, "--", lw=1.2, color=hue)
-        first = errors[0]["mean"]
-        if first and (top is None or first > top[1]):
-            top = _columns(entries[0]), first
-    axes.set(yscale="log", ylabel="relative error")
-    if top is not None:
+    _draw(
+        axes, style, summaries,
+        lambda one: one.kernel["relative_frobenius"], lambda one: one.kernel.get("relative_spectral"),
+    )  # fmt: skip
+    firsts = [entries[0] for entries in lines(summaries).values()]
+    top, first = max((one.kernel["relative_frobenius"]["mean"] or 0.0, _columns(one)) for one in firsts)
+    if top:
         widths = np.unique(list(map(_columns, summaries)))
-        axes.plot(widths, top[1] * np.sqrt(top[0] / widths), ls=":", color=style.ink, label="1/√D")
-    _along(axes, summaries)
-    legend(axes, style)
+        axes.plot(widths, top * np.sqrt(first / widths), ls=":", color=style.ink, label="1/√D")
+    _label(axes, style, summaries, "relative error", yscale="log")
 
 
 def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
@@ -53,9 +47,8 @@ def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 
     A row of a kernel matrix of n rows has n columns.
     """
-    for (name, entries), hue in zip(lines(summaries).items(), cycle(style), strict=False):
-        scores = [entry.scored.tested["map"]["score"] for entry in entries]
-        _bars(axes, entries, [_mean(entry, "map") for entry in entries], scores, hue, name)
+    score = scoring_of(summaries[0])
+    _draw(axes, style, summaries, lambda one: one.scored.tested["map"]["score"], stated=score.stated)
     rows, exact = rows_of(summaries), f"exact kernel, {summaries[0].about['rows_exact']:,} rows"
     for which, mark, label in (("raw", "s", "raw columns, linear"), ("exact", "D", exact)):
         points = [row for row in rows if row.which == which]
@@ -63,10 +56,37 @@ def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
         axes.scatter(
             [row.width for row in points], scores, marker=mark, s=36, color=style.ink, label=label, zorder=3
         )
-    axes.set(ylabel=str(scoring_of(summaries[0])))
     _whole_range(axes, summaries)
-    _along(axes, summaries)
-    legend(axes, style)
+    _label(axes, style, summaries, str(score))
+
+
+def time_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
+    """Plot the seconds to transform the rows compared, and in total."""
+    scored = is_scored(summaries[0])
+    _draw(
+        axes, style, summaries, lambda one: one.kernel["transform_seconds"],
+        lambda one: one.scored.tested["map"]["total_seconds"] if scored else None,
+    )  # fmt: skip
+    _label(axes, style, summaries, "seconds", yscale="log")
+
+
+def _draw(
+    axes: Axes,
+    style: Style,
+    summaries: Sequence[Summary],
+    solid: Callable[[Summary], Estimate],
+    dashed: Callable[[Summary], Estimate | None] = lambda _: None,
+    stated: Callable[[float], float] = float,
+) -> None:
+    """Plot means over columns with what stands behind ±, and other ones dashed where there are some."""
+    for (name, entries), hue in zip(lines(summaries).items(), cycle(style), strict=False):
+        widths, figures = list(map(_columns, entries)), [solid(one) for one in entries]
+        means = [np.nan if one["mean"] is None else stated(one["mean"]) for one in figures]
+        errors = [spread_of(entry, one) or 0.0 for entry, one in zip(entries, figures, strict=True)]
+        axes.errorbar(widths, means, yerr=errors, marker="o", ms=4, lw=1.5, capsize=2, color=hue, label=name)
+        others = [np.nan if one["mean"] is None else one["mean"] for one in map(dashed, entries) if one]
+        if others:
+            axes.plot(widths, others, "--", lw=1.2, color=hue)
 
 
 def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
@@ -77,48 +97,21 @@ def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
     axes.set_ylim(min(known), max(known))
 
 
-def time_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
-    """Plot the seconds to transform the rows compared, and in total."""
-    for (name, entries), hue in zip(lines(summaries).items(), cycle(style), strict=False):
-        made = [entry.kernel["transform_seconds"]["mean"] for entry in entries]
-        columns = list(map(_columns, entries))
-        axes.plot(columns, made, marker="o", ms=4, color=hue, label=name)
-        if is_scored(entries[0]):
-            total = [entry.scored.tested["map"]["total_seconds"]["mean"] for entry in entries]
-            axes.plot(columns, total, "--", marker="o", ms=4, color=hue)
-    axes.set(yscale="log", ylabel="seconds")
-    _along(axes, summaries)
-    legend(axes, style)
-
-
-def _bars(
-    axes: Axes,
-    entries: Sequence[Summary],
-    means: Sequence[float],
-    figures: Sequence[Estimate],
-    hue: str,
-    label: str,
-) -> None:
-    errors = [spread_of(entry, figure) or 0.0 for entry, figure in zip(entries, figures, strict=True)]
-    axes.errorbar(
-        list(map(_columns, entries)), means, yerr=errors,
-        marker="o", ms=4, lw=1.5, capsize=2, color=hue, label=label,
-    )  # fmt: skip
-
-
 def _mean(entry: Summary, which: str) -> float:
     """Return a mean score as it is usually stated, NaN if it is undefined."""
     mean = stated_mean(entry, which)
     return float("nan") if mean is None else mean
 
 
-def _along(axes: Axes, summaries: Sequence[Summary]) -> None:
-    """Label the axis of columns and set its ticks."""
+def _label(axes: Axes, style: Style, summaries: Sequence[Summary], title: str, **scale: str) -> None:
+    """Label the axes, and set the ticks of that of columns."""
+    axes.set(ylabel=title, **scale)
     widths = np.unique(list(map(_columns, summaries)))
     axes.set(xscale="log")
     if not np.isfinite(axes.dataLim.intervalx).all():  # no score is defined, so there is no point
         axes.set_xlim(0.9 * widths[0], 1.1 * widths[-1])
     _ticks(axes, widths if len(widths) <= 8 else widths[:: len(widths) // 8 + 1])
+    legend(axes, style)
 
 
 def _ticks(axes: Axes, widths: Iterable[int]) -> None:

@@ -73,8 +73,8 @@ test: $(VENV)/.installed
 	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow and not one_core" $(NUMPY)
 
 test-all: $(VENV)/.installed
-	$(PYTEST)
-	KAFEAT_COMPILED=0 $(PYTEST) $(NUMPY) tests/samplers tests/scalers tests/test_contract.py
+	TESTS_SIZES=large $(PYTEST)
+	TESTS_SIZES=large KAFEAT_COMPILED=0 $(PYTEST) $(NUMPY) tests/samplers tests/scalers tests/test_contract.py
 
 test-numpy: $(VENV)/.installed
 	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow"

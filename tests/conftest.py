@@ -25,6 +25,7 @@ from kafeat.jobs.fit import intervals
 from kafeat.maths import metric
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
+from tests.sizes import SHARE
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)
@@ -42,11 +43,21 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark two thirds of the cases of a family that is marked `sampled` as slow, others every day."""
+    """Mark most of the cases that are marked `sampled` as slow, others every day.
+
+    The case with the first value of every parameter, and that with the last ones, are run always.
+    """
+    families: dict[str, list[pytest.Function]] = {}
     for item in items:
-        drawn = crc32(f"{os.environ[SEED]} {item.nodeid}".encode()) % 3
-        if drawn and item.get_closest_marker("sampled"):
-            item.add_marker(pytest.mark.slow)
+        if isinstance(item, pytest.Function) and item.get_closest_marker("sampled"):
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in families.values():
+        places = [tuple(item.callspec.indices.values()) for item in cases]
+        corners = [tuple(map(end, zip(*places, strict=True))) for end in (min, max)]
+        for item, place in zip(cases, places, strict=True):
+            drawn = crc32(f"{os.environ[SEED]} {item.nodeid}".encode()) % SHARE == 0
+            if not drawn and place not in corners:
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -63,6 +63,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("env", [{"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}], ids=["coloured", "plain"])
 @pytest.mark.parametrize(("code", "words"), [*((0, words) for words in COMMANDS), *REFUSED])
 def test_no_command_writes_what_a_terminal_obeys(place, run, code, words, env):

@@ -126,6 +126,7 @@ def test_no_output_takes_the_place_of_an_input(name, out, key, here):
     refused(line(name, **{out: source}), here, rf"^{source}: expected .* apart from .*, got the same file$")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "spelled",
     ["./x.parquet", "pages/../x.parquet", "file://{here}/x.parquet", "soft.parquet", "hard.parquet"],

@@ -36,3 +36,11 @@ def store(credentials, server, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", None)
     yield server
     assert os.listdir(spool) == []
+
+
+@pytest.fixture
+def short_look(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The bytes of the first look at a text, and of a block of it: not a MiB, so that short files are longer."""
+    for module in ("csv", "csv_sniff", "jsonl", "text_stream"):
+        monkeypatch.setattr(f"kafeat.io.readers.{module}.LOOK", 1 << 14)
+    return 1 << 14

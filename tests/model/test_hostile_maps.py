@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", STEPS)
 def test_a_fit_is_accepted_as_it_is(name):
     for dtype in ("float32", "float64"):
@@ -31,6 +32,7 @@ def test_states_that_no_fit_gives(name):
     assert "refused" in met
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", STEPS)
 def test_recipes_that_the_state_does_not_fit(name):
     content, X = good(name), rows(name)

@@ -28,6 +28,7 @@ def fit(
     return kafeat.fit({"dtype": dtype, "chunk_rows": 128, "steps": list(steps), **more}, data)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("X", [SPARSE, DENSE, DENSE.astype(np.float32)], ids=["csr", "dense", "float32"])
 @pytest.mark.parametrize("steps", [[BINS], [{"kind": "minmax"}, BINS], [{"kind": "normalize"}, BINS]])
@@ -57,6 +58,7 @@ KEEP_ZEROS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("X", [SPARSE, DENSE], ids=["csr", "dense"])
 @pytest.mark.parametrize("steps", KEEP_ZEROS.values(), ids=KEEP_ZEROS)

@@ -192,6 +192,7 @@ FALLING = [*((window, kernel) for window in ("rectangular", "uniform", "minimax"
 FALLING += [("fitted", "chi2"), *(pytest.param("fitted", kernel, marks=SLOW) for kernel in SPECTRAL[1:])]
 
 
+@pytest.mark.sampled
 @pytest.mark.one_core
 @pytest.mark.parametrize(("window", "kernel"), FALLING)
 def test_error_falls_with_the_order(kernel: str, window: str) -> None:
@@ -265,7 +266,7 @@ def test_against_scikit_learn_on_a_square(n: int, share: float) -> None:
 
 
 @pytest.mark.one_core
-@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_auto_is_the_largest_error_unless_that_is_dear(n: int) -> None:
     """Dear: the kernel among rows of the sample errs more than 1.6 times as much as after `mean`."""
     rng = np.random.default_rng(0)

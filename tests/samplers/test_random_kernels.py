@@ -121,6 +121,7 @@ def test_the_mean_over_seeds_of_few_outputs_is_the_kernel(features, width: int, 
     assert_right_on_average(kernels(features, step, X, width, 2500), exact)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("step", "exact"), DRAWS, ids=NAMES)
 def test_the_error_halves_when_outputs_quadruple(features, step: Step, exact: Kernel) -> None:
     rows, seeds = np.abs(X) if exact is skewed else X, 100

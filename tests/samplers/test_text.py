@@ -219,7 +219,7 @@ def test_bytes_do_not_depend_on_chunks_tiles_and_jobs(table, projection, tmp_pat
     label = np.random.default_rng(9).normal(size=ROWS)
     fm = kafeat.fit({**recipe, "chunk_rows": 8192}, table, label=label)
     want = fm.transform(table)
-    for rows, some in ((1, 60), (13, 150), (LEAST_ROWS, ROWS), (300, ROWS)):
+    for rows, some in ((1, 30), (13, 60), (LEAST_ROWS, ROWS), (300, ROWS)):
         other = replace(fm, chunk_rows=rows)
         for jobs in (1, 3):
             assert other.transform(table.slice(0, some), jobs).tobytes() == want[:some].tobytes()

@@ -592,10 +592,11 @@ def test_words_for_what_is_missing_have_no_spaces_around_them(tmp_path):
     assert only_empty.columns.dialect["nulls"] == []
 
 
-LONG = 1 << 17
+LONG = 1 << 13
 """Rows that are more than the first bytes, which are looked at."""
 
 
+@pytest.mark.usefixtures("short_look")
 def test_whole_numbers_beside_decimal_commas_may_get_one_later(tmp_path):
     first = "n;k\n" + "1,50000;2\n" * LONG
     fm = fitted(NUMBERS, written(tmp_path, first + "2,5;2,25\n"), delimiter=";")
@@ -607,6 +608,7 @@ def test_whole_numbers_beside_decimal_commas_may_get_one_later(tmp_path):
     assert features(fitted(NUMBERS, mixed, delimiter=";"), mixed, delimiter=";")[-1] == [2.5, 2.25, 2.5]
 
 
+@pytest.mark.usefixtures("short_look")
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_the_option_holds_for_a_column_that_begins_with_empty_fields(tmp_path, suffix):
     fm = fitted(NUMBERS, written(tmp_path, "n,k\n1.5,2.5\n", "y.csv"))
@@ -628,6 +630,7 @@ def test_a_later_file_is_read_with_the_mark_that_the_option_tells(tmp_path):
     assert features(fm, written(tmp_path, "n\n1.234\n"), decimal=",", thousands=".") == [[1234.0]]
 
 
+@pytest.mark.usefixtures("short_look")
 def test_a_date_format_holds_where_no_value_tells_the_form(tmp_path):
     text = "n,t\n" + "1,      \n" * LONG + "1,05/06/2024\n"
     fm = fitted(date_parts(), written(tmp_path, text), date_format=["%d/%m/%Y"])
@@ -640,6 +643,7 @@ def test_numbers_of_json_need_no_comma_beside_text_with_commas(tmp_path):
     assert features(fitted(NUMBERS, path), path) == [[1.5, 1.234], [2.5, 2.345]]
 
 
+@pytest.mark.usefixtures("short_look")
 def test_a_label_of_fractions_after_whole_numbers_names_the_remedy(tmp_path):
     path = written(tmp_path, "n,y\n" + "1,2\n" * 4 * LONG + "1,2.5\n")
     config = load_config({"steps": [{"kind": "impute"}, {"kind": "ridge"}]})

@@ -8,7 +8,6 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.io.readers.text_stream import LOOK
 
 MAP = kafeat.fit({"columns": {"include": ["x"]}, "steps": ["standardize"]}, pa.table({"x": [1.0, 2.0]}))
 LINES = {
@@ -19,11 +18,11 @@ LINES = {
 
 
 @pytest.mark.parametrize("suffix", LINES)
-@pytest.mark.parametrize("place", [20, LOOK - 1, LOOK, LOOK + 5, 3 * LOOK // 2])
-def test_a_nul_is_refused_wherever_it_is(tmp_path, suffix, place):
+@pytest.mark.parametrize(("looks", "more"), [(0.0, 20), (1.0, -1), (1.0, 0), (1.0, 5), (1.5, 0)])
+def test_a_nul_is_refused_wherever_it_is(tmp_path, short_look, suffix, looks, more):
     """Arrow takes it as a character of a text. The column with it need not be read."""
     head, line = LINES[suffix]
-    text = bytearray(head + line * (2 * LOOK // len(line)))
+    text, place = bytearray(head + line * (2 * short_look // len(line))), int(looks * short_look) + more
     text[place] = 0
     source = tmp_path / f"in.{suffix}"
     source.write_bytes(gzip.compress(text, 1) if suffix.endswith(".gz") else text)

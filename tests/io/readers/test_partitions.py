@@ -14,6 +14,7 @@ import pytest
 import kafeat
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
+from tests.sizes import sampled
 
 IMPUTE = {"kind": "impute", "strategy": "constant", "value": -1.0}
 
@@ -33,7 +34,7 @@ def written(folder: Path, names: list[str], suffix: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".parquet", *sampled(".csv", ".jsonl")])
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

@@ -10,6 +10,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, UsageError
+from tests.sizes import sampled
 
 STEPS = [{"kind": "standardize"}]
 PARTS = 6
@@ -51,7 +52,7 @@ def names(folder: str) -> list[str]:
         ("csv/p0.csv", {"keep": ["nope"], "rows_per_file": 8192}, DataError, "--keep: expected the column"),
     ],
 )
-@pytest.mark.parametrize("target", ["new", "before"])
+@pytest.mark.parametrize("target", ["new", *sampled("before")])
 def test_a_request_that_no_part_can_meet_is_refused_once(place, source, options, error, message, target):
     before = names("before")
     with pytest.raises(error, match=message):
@@ -74,6 +75,7 @@ def test_a_part_that_differs_fails_alone(place, run, part, content):
 MISSING = ["in/[site]_daily.csv", "in/a?.csv", "in/*.parquet", "no/[x].csv", "no/**/x.csv", "no.csv", "no/"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("source", MISSING)
 @pytest.mark.parametrize(
     ("target", "options"),

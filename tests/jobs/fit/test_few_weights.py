@@ -34,6 +34,7 @@ def test_one_fold_of_weights_is_refused(rows, predictor, penalty):
         fit(weights, predictor, penalty)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("penalty", PENALTIES, ids=["auto", "number", "validate"])
 @pytest.mark.parametrize("predictor", ["ridge", "logistic", "ridge of numbers"])
 @pytest.mark.parametrize("size", [1, 2, 10])

@@ -64,6 +64,7 @@ KINDS = {"numbers": ("ridge", NUMBERS), "ridge": ("ridge", CLASSES), "logistic":
 FITS = [(one, some) for one in KINDS for some in SETS if one != "numbers" or "class_weight" not in some]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("predictor", "options"), FITS)
 def test_a_fit_is_that_of_scikit_learn_on_repeated_and_removed_rows(predictor, options):
     kind, label = KINDS[predictor]
@@ -94,6 +95,7 @@ def test_a_fit_is_that_of_scikit_learn_on_repeated_and_removed_rows(predictor, o
     assert fm.provenance.rows_learned == len(set(rows.tolist()))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("split_by", ["group:g", "time:t"])
 @pytest.mark.parametrize(
     ("predictor", "balanced"),

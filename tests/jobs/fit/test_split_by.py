@@ -43,6 +43,7 @@ def test_numbers_and_text_name_the_same_rows():
     assert max(scores(TABLE, split_by="group:number")) < 0.15
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("split_by", ["group:who", "group:number", "group:day", "time:day", "time:number"])
 def test_all_formats_give_the_same_model(tmp_path, split_by):
     pa_csv.write_csv(TABLE, tmp_path / "t.csv")

@@ -32,6 +32,7 @@ def tables(folder: Path, ending: str, missing: object) -> tuple[str, str]:
     return str(folder / f"full.{ending}"), str(folder / f"part.{ending}")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("ending", "missing"), [("csv", None), ("csv", "  "), ("parquet", None), ("parquet", "")]
 )

@@ -14,6 +14,7 @@ import kafeat
 from kafeat.errors import GateError
 from kafeat.io.options import InputOptions
 from tests.jobs.files import transform_file, verify_file
+from tests.sizes import sampled
 
 N, CHUNK = 700, 256
 X = np.random.default_rng(0).normal(size=N)
@@ -67,7 +68,7 @@ def test_what_was_kept_is_found_again(model, tmp_path, source, out):
     assert verify_file(model, place, made).rows == N
 
 
-@pytest.mark.parametrize("source", ["in.csv", "in.parquet"])
+@pytest.mark.parametrize("source", [*sampled("in.csv"), "in.parquet"])
 @pytest.mark.parametrize("name", list(KEPT))
 def test_another_value_is_named(model, tmp_path, source, name):
     write(tmp_path / source, TABLE)

@@ -10,6 +10,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, GateError
 from tests.jobs.files import transform_file, verify_file
+from tests.sizes import sampled
 
 N, D, CHUNK = 1500, 3, 100
 RNG = np.random.default_rng(4)
@@ -33,7 +34,7 @@ def source(tmp_path):
 
 
 @pytest.mark.parametrize("format", ["csv", "csv.gz", "parquet", "npy", "npz", "svm"])
-@pytest.mark.parametrize("dtype", [None, "float16", "float64"])
+@pytest.mark.parametrize("dtype", [None, *sampled("float16", "float64")])
 def test_a_sound_output(model, source, tmp_path, format, dtype):
     out, told = str(tmp_path / f"out.{format}"), str(tmp_path / "s.json")
     kafeat.transform(source, out, model=model, output_dtype=dtype, stats=told)

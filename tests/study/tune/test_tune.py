@@ -333,6 +333,7 @@ def test_raw_columns_and_the_default_map_are_not_all_that_is_scored_on_all_rows(
         assert (search.best_score.size.rows > 6000) == (elapsed < 47.0)
 
 
+@pytest.mark.usefixtures("whole_last_trials")
 def test_a_table_in_memory_has_its_last_candidates_scored_on_every_row():
     X = np.random.default_rng(0).normal(size=(500, 3))
     y = np.sin(2.0 * X[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=500)
@@ -365,6 +366,7 @@ def test_a_table_in_memory_has_its_last_candidates_scored_on_every_row():
         (10**6, False, (10**6, 1, 0.25)),
     ],
 )
+@pytest.mark.usefixtures("whole_last_trials")
 def test_the_last_stage_has_models_of_nearly_all_rows(rows, ordered, wanted):
     keys = None if ordered is None else RowKeys(np.arange(float(rows)), ordered)
     size = final_size(rows, sizes(rows, 64, 2)[-1], keys)
@@ -666,13 +668,13 @@ def _texts(n=400):
 
 def test_words_stand_beside_the_map_within_its_columns(tmp_path):
     table = _texts(250)
-    tuning = quick(table, "y", columns=32, trials=12, seeds=1)
+    tuning = quick(table, "y", columns=32, trials=6, seeds=1)
     assert tuning.score > 0.5
     assert tuning.columns == tuning.fit().n_components <= 32
     (union,) = tuning.config.steps
     assert [part.columns for part in union.maps] == [("x",), ("text",)]
     pc.write_csv(table, tmp_path / "x.csv")
-    of_file, of_table = (quick(one, "y", columns=16, trials=2) for one in (str(tmp_path / "x.csv"), table))
+    of_file, of_table = (quick(one, "y", columns=16, trials=1) for one in (str(tmp_path / "x.csv"), table))
     assert of_file.config == of_table.config
 
 
@@ -684,7 +686,7 @@ def test_words_alone_and_words_that_say_nothing():
     noise = table.set_column(2, "y", pa.array(np.sin(np.nan_to_num(table["x"].to_numpy()))))
     trials = []
     tuning = quick(
-        noise, "y", columns=32, trials=60, rows=20, seeds=1, progress=lambda _, trial: trials.append(trial)
+        noise, "y", columns=32, trials=24, rows=20, seeds=1, progress=lambda _, trial: trials.append(trial)
     )
     without = [one for one in trials if one.candidate.words == 0.0 and one.outcome.failure is None]
     assert without

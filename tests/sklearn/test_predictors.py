@@ -18,6 +18,7 @@ SMALL = {"kind": "fourier", "n_components": 32, "frequencies": "orthogonal", "we
 REGRESSOR = FeatureMapRegressor(["standardize", SMALL, {"kind": "ridge", "penalty": 0.01}])
 
 
+@pytest.mark.sampled
 @parametrize_with_checks([FeatureMapClassifier(["standardize", SMALL]), REGRESSOR])
 @pytest.mark.usefixtures("one_limit")
 def test_checks_of_scikit_learn(estimator, check):

@@ -19,6 +19,7 @@ X = np.random.default_rng(0).normal(size=(200, 3)) * [1.0, 100.0, 0.01]
 Y = np.sin(2.0 * X[:, 0])
 
 
+@pytest.mark.sampled
 @parametrize_with_checks([TunedFeatureMap(8, trials=1, seeds=1)])
 # some checks have fewer rows than a choice needs
 @pytest.mark.filterwarnings("ignore:TunedFeatureMap. expected at least")

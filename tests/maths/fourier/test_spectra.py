@@ -146,6 +146,7 @@ def test_the_kernel_of_a_law_is_the_exact_kernel(name: str) -> None:
     np.testing.assert_allclose(LAWS[name].kernel(delta), exact(name, delta), rtol=1e-10)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", LAWS)
 def test_qmc_draws_have_the_same_characteristic_function(name: str) -> None:
     law, delta = LAWS[name], differences()

@@ -38,7 +38,9 @@ def union_of(steps):
 
 
 def test_trees_are_tried_alike_whatever_the_jobs():
-    first, second = (kafeat.tune(*thresholds(300), 16, trials=48, rows=20, jobs=jobs) for jobs in (1, 2))
+    first, second = (
+        kafeat.tune(*thresholds(300), 16, trials=48, seeds=1, rows=20, jobs=jobs) for jobs in (1, 2)
+    )
     assert first.yaml == second.yaml
     assert any("trees" in row["map"] for row in first.table)
 
@@ -138,7 +140,7 @@ def test_many_classes_get_fewer_trees_each_and_very_many_are_mixed(monkeypatch, 
 def test_without_the_library_trees_are_left_out_and_a_note_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     rows, labels = thresholds(300)
-    tuning = kafeat.tune(rows, labels, 16, trials=70, jobs=1, rows=20)
+    tuning = kafeat.tune(rows, labels, 16, trials=70, seeds=1, jobs=1, rows=20)
     assert not any("trees" in row["map"] for row in tuning.table)
     (note,) = [note for note in tuning.notes if "trees" in note]
     assert note.startswith("No columns of trees were tried: trees: expected ")

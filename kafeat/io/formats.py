@@ -159,3 +159,8 @@ def spelled(names: Iterable[str], last: str = "or") -> str:
     """Return names as a list in words, such as `CSV, Arrow or LIBSVM`."""
     *first, end = names
     return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def piped() -> str:
+    """Return the formats that can be piped, as a list in words."""
+    return spelled(one.title for one in FORMATS.values() if one.piped)

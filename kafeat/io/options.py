@@ -6,15 +6,15 @@ The command line imports this file for its help, so it imports nothing that is s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from kafeat.errors import UsageError
-from kafeat.io.formats import FORMATS, NAMES, delimiter_of, format_of, format_of_stream, imported, spelled
+from kafeat.io.formats import NAMES, delimiter_of, format_of, format_of_stream, imported, piped
 from kafeat.io.storage.base import Location, StandardStream
 
 if TYPE_CHECKING:
@@ -182,6 +182,15 @@ WEIGHT = Option(
 )  # fmt: skip
 
 
+@contextmanager
+def _of_option(name: str) -> Iterator[None]:
+    """Name the option in errors about its value."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class InputOptions:
     """Options for reading a file, or the files of a data set."""
@@ -240,11 +249,9 @@ class InputOptions:
         if self.date_format:
             from kafeat.io.columns.times import time_pattern
 
-            try:
+            with _of_option("--date-format"):
                 for form in self.date_format:
                     time_pattern(form)
-            except ValueError as error:
-                raise UsageError(f"--date-format: {error}") from None
         words = tuple(filter(None, map(str.strip, self.null_values)))  # an empty field is missing anyway
         thousands = next((mark for mark, name in MARKS.items() if name == self.thousands), self.thousands)
         if thousands is not None and thousands == self.decimal:
@@ -256,10 +263,8 @@ class InputOptions:
             )
         nulls = words if self.null_values else None
         asked = Asked(nulls, self.decimal, tuple(self.date_format), thousands, units)
-        try:
+        with _of_option("--encoding"):
             return asked if self.encoding is None else replace(asked, encoding=check_encoding(self.encoding))
-        except ValueError as error:
-            raise UsageError(f"--encoding: {error}") from None
 
     def open(
         self,
@@ -304,9 +309,8 @@ class InputOptions:
         options: dict[str, Any] = {}
         if isinstance(place, StandardStream):
             if not format.piped:
-                piped = spelled(one.title for one in FORMATS.values() if one.piped)
                 raise UsageError(
-                    f"-: expected {piped} on standard input, got {format.name}: it cannot be piped"
+                    f"-: expected {piped()} on standard input, got {format.name}: it cannot be piped"
                 )
             if self.input_format is None:
                 from kafeat.io.readers.text_stream import HashingStream

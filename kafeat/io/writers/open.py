@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kafeat.errors import UsageError
 from kafeat.io.columns.fields import unique
-from kafeat.io.formats import FORMATS, Format, delimiter_of, imported, spelled
+from kafeat.io.formats import FORMATS, Format, delimiter_of, imported, piped, spelled
 from kafeat.io.storage.atomic import AtomicFile, atomic, naming
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.writers.base import Layout, Writer
@@ -30,8 +30,7 @@ def open_writer(
     if not isinstance(location, StandardStream):
         opened = opening(location)
     elif not format.piped:
-        piped = spelled(one.title for one in FORMATS.values() if one.piped)
-        raise UsageError(f"-: expected {piped} on standard output, got {format.name}; name a file")
+        raise UsageError(f"-: expected {piped()} on standard output, got {format.name}; name a file")
     new = imported(format.writer)
     with naming(location), opened as output, _ended(new(name, output, layout)) as writer:
         yield writer

@@ -69,10 +69,10 @@ def _run(request: DatasetRequest, plan: DatasetPlan, outcomes: Outcomes, announc
         if plan.parts is not None and journal.done:
             done = f"{len(journal.done):,} of {len(plan.parts):,} parts are done"
             error.add_note(f"{done}: --resume goes on with the others")
-        _sweep(request)
+        _sweep(request.folders)
         journal.leave(new=not plan.previous.entries and request.engine.ends_workers)
         raise
-    _sweep(request)
+    _sweep(request.folders)
     seconds = time.perf_counter() - began
     journal.end(seconds)
     unknown_files = plan.previous.remaining(request.target, {*journal.done, *removed})
@@ -92,7 +92,7 @@ def _write_parts(
     # The engine starts first: if it fails to, nothing must have been removed.
     with start_engine(engine) as pool, one_blas_thread():
         with request.writing.guard():
-            _sweep(request)
+            _sweep(request.folders)
             removed = plan.previous.remove_stale(request.target, request.rules.rejects, good)
         journal.write()
         progress = announce(None if plan.parts is None else len(plan.parts))
@@ -104,9 +104,9 @@ def _write_parts(
     return removed
 
 
-def _sweep(request: DatasetRequest) -> None:
+def _sweep(folders: list[Location]) -> None:
     """Remove temporary files that were left behind."""
-    for folder in request.folders:
+    for folder in folders:
         remove_stale_below(folder)
 
 

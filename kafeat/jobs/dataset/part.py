@@ -219,7 +219,7 @@ def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]
     if plan.up_to_date:
         return
     part = Part.of(request.source)
-    with request.reading.open(part, fitted=request.fitted) as opened:
+    with request.reading.open(part, fitted=request.map.columns.file_dialect) as opened:
         format = format_of(LocalPath(name_of_part(request, 0, 0)))
         writing = replace(request.writing, overwrite=True, sweep=False)
         stream = OpenTransform(replace(request.job, writing=writing), opened, format)

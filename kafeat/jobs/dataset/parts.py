@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafeat.errors import KafeatError, SystemRefusedError, UsageError
-from kafeat.io.data_set import Part, Parts, is_data_set, renamed, stem
+from kafeat.errors import KafeatError, UsageError
+from kafeat.io.data_set import Part, renamed, stem
 from kafeat.io.formats import FORMATS, format_of, format_of_part, spelled
-from kafeat.io.storage.base import Location, StandardStream
+from kafeat.io.storage.base import StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.transform import OpenTransform
@@ -19,8 +19,7 @@ _MOST_LOOKED_AT = 8
 def plan_parts(request: DatasetRequest) -> list[Part] | None:
     """List the parts of the input; None for text, which is cut while it is read."""
     request.rules.check(request.map)
-    files = _listed_parts(request)
-    _refuse_rejects(request.rules.rejects)
+    files = request.files if request.rows_per_file is None else None
     request.refuse_overlaps(files, folders=True)
     if files is not None:
         parts: list[Part] | None = renamed(
@@ -53,7 +52,7 @@ def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
     """Return why the request cannot be met for a part; None if it can be, or if the file cannot be read."""
     format = format_of(LocalPath(part.name), request.writing.output_format)
     try:
-        opened = request.reading.open_file(part, fitted=request.fitted)
+        opened = request.reading.open_file(part, fitted=request.map.columns.file_dialect)
     except UsageError as error:
         return error
     except (KafeatError, OSError, MemoryError):
@@ -78,26 +77,6 @@ def _refuse_for_text(request: DatasetRequest) -> None:
         raise UsageError(f"--rejects: expected {cut} with --rows-per-file, got text")
 
 
-def _listed_parts(request: DatasetRequest) -> Parts | None:
-    """List the files of the input; None for one file that is to be cut."""
-    if request.rows_per_file is None:
-        return request.files
-    if is_data_set(request.source):
-        raise UsageError(
-            f"--rows-per-file: expected one file to cut, got many: {request.source}; each of them is a part "
-            "without it"
-        )
-    return None
-
-
-def _refuse_rejects(rejects: Location | None) -> None:
-    """Refuse rejects of parts that are not to lie in a folder."""
-    if isinstance(rejects, StandardStream):
-        raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
-    if rejects is not None and rejects.kind() not in (None, "folder"):
-        raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
-
-
 def _ranges(request: DatasetRequest) -> list[Part] | None:
     """Return parts of whole chunks; None if the input must be read from its first row."""
     source, chunk_rows, rows = request.source, request.map.chunk_rows, request.rows_per_file or 0
@@ -108,7 +87,7 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
     whole = Part.of(source)
     if not whole.stamp:
         return None
-    with request.reading.open(whole, fitted=request.fitted) as opened:
+    with request.reading.open(whole, fitted=request.map.columns.file_dialect) as opened:
         if opened.rows is None or not opened.seekable:
             return None
         height = rows - rows % chunk_rows

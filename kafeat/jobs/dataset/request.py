@@ -9,7 +9,6 @@ from functools import cached_property
 
 from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
-from kafeat.io.columns.dialect import Dialect
 from kafeat.io.data_set import (
     MANIFEST,
     Part,
@@ -274,11 +273,6 @@ class DatasetRequest:
         return TransformJob(self.map, self.reading, self.writing, self.rules, self.engine.jobs)
 
     @property
-    def fitted(self) -> Dialect:
-        """The dialect of the files that the map was fitted on."""
-        return self.map.columns.file_dialect
-
-    @property
     def cautions(self) -> list[str]:
         """Why intervals that are asked for may hold less than they say."""
         predictor = self.map.predictor if self.writing.interval else None
@@ -313,17 +307,26 @@ class DatasetRequest:
             raise UsageError(
                 "--limit: expected one file, got many or --rows-per-file: try it on one of the parts"
             )
-        if isinstance(self.target, StandardStream):
-            raise UsageError("-: expected a folder for the parts of the output, got standard output")
+        if self.rows_per_file is not None and is_data_set(self.source):
+            raise UsageError(
+                f"--rows-per-file: expected one file to cut, got many: {self.source}; each of them is a part "
+                "without it"
+            )
         if self.resume and self.overwrite:
             raise UsageError(
                 "--resume: expected --resume or --overwrite, got both; --resume keeps finished parts, "
                 "--overwrite makes all again"
             )
-        if self.target.kind() not in (None, "folder"):
-            raise SystemRefusedError(
-                f"{self.target}: expected a folder for the parts of the output, got a file"
+        for folder in self.folders:
+            name, what = (
+                ("-", "parts of the output")
+                if folder is self.target
+                else ("--rejects", "rejects of the parts")
             )
+            if isinstance(folder, StandardStream):
+                raise UsageError(f"{name}: expected a folder for the {what}, got standard output")
+            if folder.kind() not in (None, "folder"):
+                raise SystemRefusedError(f"{folder}: expected a folder for the {what}, got a file")
 
 
 def _place_of(name: str, value: object) -> Location | None:

@@ -13,9 +13,8 @@ from sklearn.model_selection import train_test_split
 import kafeat
 from kafeat.errors import GateError, UsageError
 from kafeat.io.options import OutputOptions
-from kafeat.io.storage.location import parse_location
 from kafeat.model.feature_map import FeatureMap
-from tests.jobs.files import transform_file, transform_parts, verify_file
+from tests.jobs.files import transform_file, verify_file
 
 ROOT = Path(__file__).parents[3]
 DIGITS = ROOT / "sample_data/digits.parquet"
@@ -68,19 +67,6 @@ def test_stats_verify_and_inspect_tell_the_factor(in_process, run, fm, data, tmp
     run("verify --model", model, data, out, "--stats", stats)
     told = in_process("inspect", model).stdout
     assert f"for features of unit variance: times {fm.unit_scale:.10g}" in told
-
-
-def test_a_run_of_other_features_keeps_no_part(fm, data, tmp_path):
-    def run(writing: OutputOptions) -> int:
-        target, source = parse_location(tmp_path / "parts"), parse_location(data)
-        options = {"rows_per_file": 256, "resume": True}
-        return transform_parts(fm, source, target, writing=writing, **options).kept
-
-    assert [run(SCALED), run(SCALED), run(replace(SCALED, unit_variance=False))] == [0, 4, 0]
-    plain = json.loads((tmp_path / "parts/_kafeat.json").read_text())["settings"]
-    assert "unit_variance" not in plain
-    run(SCALED)
-    assert json.loads((tmp_path / "parts/_kafeat.json").read_text())["settings"]["scale"] == fm.unit_scale
 
 
 def test_the_drift_test_is_that_of_features_as_they_are(fm, data, tmp_path):

@@ -163,7 +163,6 @@ def test_diff(run, model, tmp_path):
 def test_text_does_not_tell_its_dtype(model, source, tmp_path):
     out = str(tmp_path / "out.csv")
     transform_file(model, source, out, output_dtype="float16")
-    assert verify_file(model, source, out, output_dtype="float16").largest_difference == 0.0
     with pytest.raises(GateError, match="feature"):
         verify_file(model, source, out)
 

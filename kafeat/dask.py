@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from kafeat.dataframes import Content, Frame, FrameOptions, SharedMap, shared
+from kafeat.dataframes import Content, Frame, FrameOptions
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.columns.numbers import is_text
@@ -24,6 +24,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import BatchReader, MemoryReader, TableReader
 from kafeat.io.writers.arrow_columns import lists_of
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.shared import SharedMap, shared
 from kafeat.types import Array, Floats
 
 try:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from kafeat.dataframes import Content, Frame, FrameOptions, SharedMap, shared
+from kafeat.dataframes import Content, Frame, FrameOptions
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
@@ -22,6 +22,7 @@ from kafeat.io.readers.memory import BatchReader
 from kafeat.io.writers.arrow_columns import ClassColumn, columns_of
 from kafeat.io.writers.arrow_columns import shared as shared_memory
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.shared import SharedMap, shared
 from kafeat.runtime.run import run
 from kafeat.types import Floats
 

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat import dataframes
-from kafeat.dataframes import FrameOptions, SharedMap, shared
+from kafeat.dataframes import FrameOptions
 from kafeat.errors import ArtifactError, DataError, SystemRefusedError, UsageError
 from kafeat.io.readers.memory import BatchReader
 from kafeat.io.storage.local_path import LocalPath
+from kafeat.model import shared as sharing
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.shared import SharedMap, shared
 
 X = np.random.default_rng(0).standard_normal((300, 5))
 
@@ -31,12 +32,12 @@ def fitted(seed: int = 0) -> FeatureMap:
 @pytest.fixture(autouse=True)
 def _new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that has loaded no map yet."""
-    monkeypatch.setattr(dataframes, "_loaded", {})
+    monkeypatch.setattr(sharing, "_loaded", {})
 
 
 def travelled(sent: SharedMap) -> SharedMap:
     """To another process: pickled, and what is loaded there forgotten."""
-    dataframes._loaded.clear()
+    sharing._loaded.clear()
     there = pickle.loads(pickle.dumps(sent))
     assert there == sent
     return there
@@ -96,7 +97,7 @@ def test_threads_load_a_map_once(monkeypatch: pytest.MonkeyPatch):
         calls.append(place)
         return kafeat.model.load.loads(data, place)
 
-    monkeypatch.setattr(dataframes, "loads", loads)
+    monkeypatch.setattr(sharing, "loads", loads)
     with ThreadPoolExecutor(8) as pool:
         maps = list(pool.map(lambda _: sent.map, range(32)))
     assert calls == ["<map>"]
@@ -108,7 +109,7 @@ def test_the_maps_used_last_are_kept():
     first = sent[0].map
     shared(fitted(4))
     assert sent[0].map is first
-    assert set(dataframes._loaded) == {s.digest for s in (sent[2], sent[3], sent[0])} | {
+    assert set(sharing._loaded) == {s.digest for s in (sent[2], sent[3], sent[0])} | {
         shared(fitted(4)).digest
     }
 
@@ -116,7 +117,7 @@ def test_the_maps_used_last_are_kept():
 def test_a_column_that_is_there_twice_cannot_be_kept():
     twice = BatchReader("<DataFrame>", pa.schema([("a", pa.null()), ("b", pa.null()), ("a", pa.null())]))
     with pytest.raises(DataError, match="column 'a': expected one column of that name, got 2"):
-        dataframes.FrameOptions(keep=["a"]).frame(twice, fitted(), ["float32"])
+        FrameOptions(keep=["a"]).frame(twice, fitted(), ["float32"])
 
 
 def test_what_is_no_map_is_refused():

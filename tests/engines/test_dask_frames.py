@@ -16,7 +16,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 import kafeat.dask  # noqa: E402
 from kafeat.errors import ArtifactError, DataError, UsageError  # noqa: E402
-from kafeat.io.writers.base import OutputOptions  # noqa: E402
+from kafeat.io.options import OutputOptions  # noqa: E402
 from kafeat.model.feature_map import FeatureMap  # noqa: E402
 from tests.engines.maps import LABELS, WIDTH, fitted, predicting  # noqa: E402
 from tests.jobs.files import transform_file  # noqa: E402

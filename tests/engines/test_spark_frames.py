@@ -17,9 +17,9 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession, types
 
 import kafeat.spark
-from kafeat.dataframes import shared
 from kafeat.errors import DataError, UsageError
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.shared import shared
 from tests.engines.maps import CHUNK_ROWS, LABELS, WIDTH, fitted, predicting
 
 NAMES = [f"f{i}" for i in range(WIDTH)]

@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
 from kafeat.io.data_set import (
     MANIFEST,
@@ -30,6 +29,7 @@ from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overl
 from kafeat.jobs.transform.result import rejects_name
 from kafeat.jobs.transform.transform import TransformJob
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.shared import SharedMap, shared
 from kafeat.runtime.engine import Engine
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.chain.program import What
+from kafeat.chain.program import Program, What
 from kafeat.contract.checks import round_to
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.options import OutputOptions
@@ -63,19 +63,24 @@ class Outputs:
             **({} if self.fm.digest is None else {"map": self.fm.digest}),
         }
 
+    def program(self, sums: bool = False) -> Program:
+        """Return what makes the numbers, and with `sums` leaves the features of predictions behind them."""
+        if self.what == "predictions":
+            levels = self.levels if self.fm.classes is None else ()
+            return self.fm.program("predictions", sums=sums, levels=levels)
+        return (
+            self.fm.program(sparse=True, dtype=self.dtype)
+            if self.sparse
+            else self.fm.program(scale=self.scale)
+        )
+
     def run(
         self, chunks: Iterator[Chunk], writer: Target, jobs: int | None, policy: RowPolicy
     ) -> Iterator[Done]:
         """Compute the numbers of chunks, and yield them in order."""
-        target: Target | None = writer
+        program, target = self.program(policy.sums), None if self.sparse else writer
         if self.what == "predictions":
-            levels = self.levels if self.fm.classes is None else ()
-            program = self.fm.program("predictions", sums=policy.sums, levels=levels)
             target = NewArrays(program.width + program.behind, program.dtype)
-        elif self.sparse:
-            program, target = self.fm.program(sparse=True, dtype=self.dtype), None
-        else:
-            program = self.fm.program(scale=self.scale)
         return run(program, chunks, target, count_jobs(jobs), policy)
 
     def write(self, done: Done, writer: Writer) -> None:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.dataframes import shared
 from kafeat.errors import SystemRefusedError
 from kafeat.io.data_set import list_parts
 from kafeat.io.options import OutputOptions
@@ -17,6 +16,7 @@ from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
 from kafeat.jobs.dataset.request import DatasetRequest
+from kafeat.model.shared import shared
 from kafeat.runtime.backends import _threads
 from kafeat.runtime.engine import Engine, Stop
 from tests.jobs.files import transform_parts

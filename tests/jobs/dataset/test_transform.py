@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.dataframes import SharedMap
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.request import DatasetRequest
+from kafeat.model.shared import SharedMap
 from kafeat.runtime.engine import Engine, Stop
 from tests.jobs.files import transform_file, transform_parts
 from tests.zygote import Process

@@ -67,9 +67,8 @@ def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
     planned = plan(n, inputs.width, trees)
     if planned is None:
         return f"it would take long with {inputs.width:,} columns and {trees:,} trees a round"
-    some = np.zeros(len(truth.labels), dtype=bool)
-    some[chosen.some(chosen.train, planned[0])] = True
-    numbers, Z = (np.concatenate(parts) for parts in zip(*inputs.blocks(some), strict=True))
+    some = inputs.blocks(chosen.some(chosen.train, planned[0]))
+    numbers, Z = (np.concatenate(parts) for parts in zip(*some, strict=True))
     labels = truth.labels[numbers]
     if classes is None:
         y, make = task.targets(labels), HistGradientBoostingRegressor

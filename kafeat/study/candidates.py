@@ -39,7 +39,7 @@ from kafeat.study.costs import timed
 from kafeat.study.inputs import KernelMatrix, RereadableData
 from kafeat.study.learners import Learner
 from kafeat.study.request import EvaluationRequest, NamedRecipe
-from kafeat.types import Array, Floats
+from kafeat.types import Floats, Mask
 
 _PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
 
@@ -175,7 +175,7 @@ class ComparedMap:
         data: RereadableData,
         request: EvaluationRequest,
         learner: Learner | None,
-        held_out: Array,
+        held_out: Mask,
         listener: Listener,
     ) -> Fit:
         """Return the map and what its fit costs; a recipe is fitted on the rows that are not held out.
@@ -206,17 +206,17 @@ class ComparedMap:
             job = PredictorJob(rows, summary, Folds.by(sampled.keys), request.jobs, listener)
             return Fit(fm, seconds, job)
 
-    def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
+    def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Mask) -> int | None:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""
         if self.fitted is None:
             return 0
         if not data.made(fm):
             return None
         # A fit samples the training rows with the smallest hashes.
-        hashes = row_hashes(fm.config.seed, 0, n)
+        hashes = row_hashes(fm.config.seed, 0, len(rows))
         if fm.provenance.split is not None:
             hashes[data.test_rows_of(fm.provenance.split)] = np.iinfo(hashes.dtype).max
-        fitted = min(fm.provenance.rows_fitted, n)
+        fitted = min(fm.provenance.rows_fitted, len(rows))
         return int((hashes[rows] <= np.partition(hashes, fitted - 1)[fitted - 1]).sum())
 
 

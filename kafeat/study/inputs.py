@@ -60,21 +60,22 @@ class KernelMatrix:
         return block
 
 
+_NO_ROWS = np.empty(0, dtype=np.intp)
+
+
 class EvaluatedMap:
-    """A map and the data that it is evaluated on."""
+    """A map and the data that it is evaluated on; `fitted_on` are the rows of a kernel matrix that it is fitted on."""
 
     def __init__(
         self,
         fm: FeatureMap,
         data: RereadableData,
-        n: int,
         request: EvaluationRequest,
-        fitted_on: Array | None = None,
+        fitted_on: Array = _NO_ROWS,
     ) -> None:
         kernel = getattr(fm.chain.steps[0].step, "kernel", None)
         self._matrix = kernel if isinstance(kernel, KernelMatrix) else None
-        self._fitted_on = np.arange(n) if fitted_on is None else fitted_on
-        self.map, self._data, self._n, self._jobs = fm, data, n, request.jobs
+        self.map, self._data, self._jobs, self._fitted_on = fm, data, request.jobs, fitted_on
         self._reserved = reserved = request.reserved
         self.dtype = np.dtype(request.output_dtype or fm.dtype)
         with data.open() as source:
@@ -104,11 +105,9 @@ class EvaluatedMap:
             columns = match(source, self.map.columns, self._reserved)
             yield from chosen(source.chunks(columns, (), self.map.chunk_rows), rows)
 
-    def select_rows(self, rows: Array) -> tuple[Array, InputRows]:
+    def select_rows(self, rows: Mask) -> tuple[Array, InputRows]:
         """Return the numbers of these rows, and the rows as the map reads them, with texts and without zeros."""
-        mask = np.zeros(self._n, dtype=bool)
-        mask[rows] = True
-        numbers, chunks = zip(*self._chunks(mask), strict=True)
+        numbers, chunks = zip(*self._chunks(rows), strict=True)
         parts = [contiguous(chunk.numbers(self.map.input_dtype)) for chunk in chunks]
         return np.concatenate(numbers), stacked(parts)
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from kafeat.contract.folds import Folded, Folds, RowKeys
 from kafeat.errors import DataError, UsageError
@@ -109,12 +108,9 @@ class Split:
         folds = Folds.by(None if self.keys is None else self.keys.select(self.train))
         return Folded(folds.parts(self.hashes if self.keys is None else self.keys.values), folds)
 
-    def some(self, of: Mask, most: int) -> npt.NDArray[np.intp]:
-        """Return at most `most` of these rows, those with the largest hashes, in row order."""
-        rows = np.flatnonzero(of)
-        if len(rows) > most:
-            rows = np.sort(rows[np.argsort(self.hashes[rows])[-most:]])
-        return rows
+    def some(self, of: Mask, most: int) -> Mask:
+        """Return true for at most `most` of these rows, those with the largest hashes."""
+        return of if int(of.sum()) <= most else _last(of, most, self.hashes)
 
     def validation_rows(self, part: int) -> Mask:
         """Return true for one of so many parts of the training rows: random rows, or by their keys."""
@@ -134,7 +130,7 @@ def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = No
     return Split(held, hashes, seed, keys)
 
 
-def _last(of: Mask, count: int, hashes: Hashes, keys: RowKeys | None, seed: int) -> Mask:
+def _last(of: Mask, count: int, hashes: Hashes, keys: RowKeys | None = None, seed: int = 0) -> Mask:
     """Return true for `count` of these rows, those with the largest hashes, or for about as many by their keys."""
     rows, last = np.flatnonzero(of), np.zeros(len(of), dtype=bool)
     if keys is None:

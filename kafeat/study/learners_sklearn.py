@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
@@ -264,20 +263,13 @@ def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
     """Fit an estimator; return it, and True if the solver converged."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ConvergenceWarning)
-        with refusals():
+        try:
             estimator.fit(Z, y)
+        except ValueError as error:  # of scikit-learn, about its input
+            raise DataError(
+                f"learner: {first_line(error).rstrip('.')}: scale the input, or choose ridge"
+            ) from error
     return estimator, not any(issubclass(one.category, ConvergenceWarning) for one in warned)
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Convert the ValueErrors of scikit-learn about its input to DataErrors."""
-    try:
-        yield
-    except ValueError as error:
-        raise DataError(
-            f"learner: {first_line(error).rstrip('.')}: scale the input, or choose ridge"
-        ) from error
 
 
 def _sgd(cost: float, task: PredictionTask) -> Any:

@@ -17,6 +17,7 @@ from kafeat.study.inputs import EvaluatedMap, TimedInputs
 from kafeat.study.learners import (
     Inputs,
     Learner,
+    Model,
     Predict,
     Ridge,
     Split,
@@ -55,43 +56,36 @@ _OF_MODELS = ("nonzero", "penalty", "converged", "rounds", "rows")
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A model, and the seconds to learn once and to choose the penalty."""
-
-    model: Any
-    learn_seconds: float
-    search_seconds: float
-
-
-@dataclass(frozen=True)
 class Learned:
     """A trained model, its scores, and its costs.
 
     Attributes:
+        learn_seconds: To learn once; `search_seconds` are those to choose the penalty.
         scores: The score that decides as `score`, on the training rows as `training_score`, and every score by name.
         tested: The predictions and the labels of the test rows.
-        making_seconds: To make the features, or the kernel matrix, of the training rows.
         predict_seconds: To predict the test rows from the columns that the map reads.
+        making_seconds: To make the features, or the kernel matrix, of the training rows.
         matrix_bytes: Size of the columns, features or kernel matrix of all training rows.
     """
 
-    trained: Trained
+    model: Any
+    learn_seconds: float
+    search_seconds: float
     scores: dict[str, float | None]
     tested: Tested
-    making_seconds: float
     predict_seconds: float
+    making_seconds: float
     matrix_bytes: int
 
     def total_seconds(self, fit_seconds: float) -> float:
         """Return the seconds to fit, to make the features or the kernel matrix, and to learn once."""
-        return fit_seconds + self.making_seconds + self.trained.learn_seconds
+        return fit_seconds + self.making_seconds + self.learn_seconds
 
     def entries(self, fit_seconds: float = 0.0) -> Entries:
         """Return the scores and costs of a record, with the seconds of a fit before."""
-        model = self.trained.model
         return {
-            **self.scores, **{name: getattr(model, name) for name in _OF_MODELS if hasattr(model, name)},
-            "learn_seconds": self.trained.learn_seconds, "search_seconds": self.trained.search_seconds,
+            **self.scores, **{name: getattr(self.model, name) for name in _OF_MODELS if hasattr(self.model, name)},
+            "learn_seconds": self.learn_seconds, "search_seconds": self.search_seconds,
             "predict_seconds": self.predict_seconds, "total_seconds": self.total_seconds(fit_seconds),
             "matrix_bytes": self.matrix_bytes,
         }  # fmt: skip
@@ -110,12 +104,17 @@ class Compared(NamedTuple):
     same_rows: Learned
 
 
-def train(prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float]) -> Trained:
-    """Train, and count the seconds. `apart` counts those so far of work that is no part of learning."""
+def train(
+    prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float] = lambda: 0.0
+) -> tuple[Model, float, float]:
+    """Return a model, and the seconds to learn once and to choose the penalty.
+
+    `apart` counts those so far of work that is no part of learning.
+    """
     training, prepared = timed(prepare, apart)
     chosen, search = (penalty, 0.0) if penalty is not None else timed(training.search, apart)
     model, learned = timed(partial(training.model, chosen), apart)
-    return Trained(model, prepared + learned, search)
+    return model, prepared + learned, search
 
 
 def _without(inputs: Inputs, columns: Array, rows: Mask) -> Iterator[tuple[Array, Floats]]:
@@ -156,12 +155,10 @@ class Machines:
                 ) from None
             self._raw[key] = linear, self._boosted(subject.raw)
         features = self._learned(subject.features, itemsize, train)
-        rows, X = subject.select_rows(self._split.some(train, self._exact_rows))
-        exact, same_rows = self._with_kernel(subject, rows, X), features
+        some = self._split.some(train, self._exact_rows)
+        exact, same_rows = self._with_kernel(subject, *subject.select_rows(some)), features
         # The loss by the approximation, and the time it saves, show if both are trained on the same rows.
-        if len(rows) < train.sum():
-            some = np.zeros(len(train), dtype=bool)
-            some[rows] = True
+        if some.sum() < train.sum():
             same_rows = self._learned(subject.features, itemsize, some)
         return Compared(*self._raw[key], features, exact, same_rows)
 
@@ -202,15 +199,11 @@ class Machines:
 
     def _learned(self, inputs: TimedInputs, itemsize: int, train_rows: Mask) -> Learned:
         """Learn from these rows."""
-
-        def on_rows() -> Training:
-            return self._learner.on_rows(inputs, train_rows, self.truth)
-
+        on_rows = partial(self._learner.on_rows, inputs, train_rows, self.truth)
         trained = train(on_rows, self._penalty, lambda: inputs.seconds)
-        making = inputs.last_making  # before other passes
-        scores, tested, predicting = self._scored(self.scoring, trained.model, inputs, train_rows)
-        n = int(train_rows.sum())
-        return Learned(trained, scores, tested, making, predicting, n * inputs.width * itemsize)
+        making, n = inputs.last_making, int(train_rows.sum())  # before other passes
+        scored = self._scored(self.scoring, trained[0], inputs, train_rows)
+        return Learned(*trained, *scored, making, n * inputs.width * itemsize)
 
     def _boosted(self, inputs: TimedInputs) -> Learned | str:
         """Boost the raw columns, or return why not."""
@@ -221,21 +214,17 @@ class Machines:
         model = boost(inputs, self._split, self.truth)
         if isinstance(model, str):
             return model
-        making = inputs.last_making
-        likely = replace(self.scoring, probabilities=True)
-        scores, tested, predicting = self._scored(likely, model, inputs, self._split.train)
-        trained = Trained(model, model.seconds, 0.0)
-        return Learned(trained, scores, tested, making, predicting, model.rows * inputs.width * 8)
+        making, likely = inputs.last_making, replace(self.scoring, probabilities=True)
+        scored = self._scored(likely, model, inputs, self._split.train)
+        return Learned(model, model.seconds, 0.0, *scored, making, model.rows * inputs.width * 8)
 
     def _scored(
         self, scoring: Scoring, model: Predict, inputs: TimedInputs, train: Mask
     ) -> tuple[dict[str, float | None], Tested, float]:
         """Return the scores, the predictions and labels of the test rows, and the seconds to predict, reading apart."""
-        some = np.zeros(len(train), dtype=bool)
-        some[self._split.some(train, _MOST_TRAINING)] = True
         predict = partial(self.truth.predicted, model, inputs, self._split.test)
         tested, predicting = timed(predict, lambda: inputs.reading)
-        known = self.truth.predicted(model, inputs, some)
+        known = self.truth.predicted(model, inputs, self._split.some(train, _MOST_TRAINING))
         return scoring.every(tested, known), tested, predicting
 
     def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: InputRows) -> Learned:
@@ -243,10 +232,12 @@ class Machines:
         K, seconds = timed(partial(subject.exact_kernel, X))
         key = sha256(np.ascontiguousarray(K).data).digest()
         if key not in self._exact:
-            trained = train(lambda: self._learner.on_kernel(K, rows, self.truth), self._penalty, lambda: 0.0)
-            tested, predicting = self._predicted(subject, trained.model, X)
-            scores = self.scoring.every(tested, self.truth.tested(rows, trained.model(K)))
-            self._exact[key] = Learned(trained, scores, tested, seconds, predicting, K.nbytes)
+            on_kernel = partial(self._learner.on_kernel, K, rows, self.truth)
+            trained = train(on_kernel, self._penalty)
+            model = trained[0]
+            tested, predicting = self._predicted(subject, model, X)
+            scores = self.scoring.every(tested, self.truth.tested(rows, model(K)))
+            self._exact[key] = Learned(*trained, scores, tested, predicting, seconds, K.nbytes)
         return self._exact[key]
 
     def _predicted(self, subject: EvaluatedMap, model: Predict, X: InputRows) -> tuple[Tested, float]:

@@ -42,7 +42,7 @@ _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
 _LEAST_ROWS = 5
 
 
-def compared_rows(rows: Split, candidate: ComparedMap, most: int) -> Array:
+def compared_rows(rows: Split, candidate: ComparedMap, most: int) -> Mask:
     """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
     held = candidate.fitted is None or rows.seed is None
     return rows.some(rows.test if held else np.ones(len(rows.test), bool), most)
@@ -160,7 +160,7 @@ class Evaluator:
         request, rows = self._request, self._rows
         fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
         tell("comparing")
-        subject = EvaluatedMap(fit.map, self._data, len(rows.test), request, np.flatnonzero(~rows.held_out))
+        subject = EvaluatedMap(fit.map, self._data, request, np.flatnonzero(~rows.held_out))
         compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
         measured, K, Z = _of_kernel(subject, X)
         about = {
@@ -213,7 +213,7 @@ class Evaluator:
         if not most:
             return None
         rows, X = subject.select_rows(self._rows.some(self._rows.test, most))
-        labels, learned = machines.truth.labels[rows], of.features.trained.model
+        labels, learned = machines.truth.labels[rows], of.features.model
 
         def predict(X: InputRows) -> Floats:
             return model.predict(X) if model else learned(subject.transform(X).astype(np.float64))
@@ -224,13 +224,13 @@ class Evaluator:
 
         return score_losses(places, [(X, predict)], score, subject.map.config.seed)
 
-    def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Array, X: InputRows) -> Entries:
+    def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Mask, X: InputRows) -> Entries:
         """Return what a record says about the rows that are compared."""
         n = len(self._rows.test)
         numbers = X.values if isinstance(X, SparseRows) else numbers_of(X)
         return {
-            "split_seed": self._rows.seed, "rows": len(compared),
-            "rows_seen_in_fit": candidate.rows_seen(fm, self._data, compared, n),
+            "split_seed": self._rows.seed, "rows": len(X),
+            "rows_seen_in_fit": candidate.rows_seen(fm, self._data, compared),
             "data_rows": n, "missing_share": float(np.isnan(numbers).sum() / (len(X) * X.shape[1])),
         }  # fmt: skip
 
@@ -276,7 +276,7 @@ class Evaluator:
         """Return the scores and the costs of the learner on all its inputs, and of boosting."""
         scoring, labels, train = machines.scoring, machines.truth.labels, self._rows.train
         # A model was fitted before, at no cost here.
-        fit_seconds, penalty = fit.seconds or 0.0, of.features.trained.model.penalty
+        fit_seconds, penalty = fit.seconds or 0.0, of.features.model.penalty
         tested = {
             "constant": scoring.of_constant(labels[train], labels[self._rows.test]),
             "raw": of.raw.entries(),

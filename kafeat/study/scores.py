@@ -400,7 +400,7 @@ def _scored(fm: FeatureMap, name: str, data: RereadableData, request: Evaluation
     some = predicts if _has(fm.predictor, request.interval) else predicts[:1]
     deciding = score_for(next(iter(request.scores), None), task.kind, name, some, request.interval)
     every, request = np.ones(n, dtype=bool), replace(request, label=names)
-    subject = EvaluatedMap(fm, data, n, request)
+    subject = EvaluatedMap(fm, data, request)
     truth = Truth(task, labels, Folded.of(None, n))
     scored = score_model(fm, subject, truth, every, request, deciding)
     if scored is None:

@@ -114,13 +114,13 @@ def test_sparse_rows_give_the_bytes_of_transform_and_predict(tmp_path, monkeypat
     )
     every = np.ones(n, dtype=bool)
     with rereadable(path, None) as data:
-        subject = EvaluatedMap(fm, data, n, asked)
+        subject = EvaluatedMap(fm, data, asked)
         numbers, made = subject.predictions(fm, every)
         np.testing.assert_array_equal(numbers, np.arange(n))
         np.testing.assert_array_equal(made, predicted)
         np.testing.assert_array_equal(np.concatenate([Z for _, Z in subject.features.blocks(every)]), Z)
         some = np.array([1, 5, n - 1])
-        numbers, X = subject.select_rows(some)
+        numbers, X = subject.select_rows(np.isin(np.arange(n), some))
     np.testing.assert_array_equal(numbers, some)
     assert isinstance(X, SparseRows)
     assert max(dense_rows, default=0) <= MOST_ROWS

@@ -14,7 +14,7 @@ help:
 	@echo "make coverage  which lines and branches make test runs, in build/coverage.json (15 minutes)"
 	@echo "make mutants plant a mistake in each of 300 places, and count those that the tests find (an hour; NUMBER=30 SEED=1)"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter, no circles of imports, and codespell"
-	@echo "make package      build the wheel and the sdist into dist/, and use each in an environment with nothing else"
+	@echo "make package      build the sdist, and the wheel from it, into dist/, and use that in an environment with nothing else"
 	@echo "make test-lowest  all tests with the lowest versions that pyproject.toml allows (12 minutes)"
 	@echo "make test-pythons a part of the tests with every Python from 3.11 on that is here (4 minutes each)"
 	@echo "make docs    set up, then build the site from docs/ and the docstrings into build/site/"

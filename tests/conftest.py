@@ -25,7 +25,7 @@ from kafeat.jobs.fit import intervals
 from kafeat.maths import metric
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
-from tests.sizes import SHARE
+from tests.sizes import SCORED, SHARE, TREES
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)
@@ -127,6 +127,16 @@ def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
             for steps, few in (("_TRIAL_STEPS", 50), ("_STEPS", 100), ("_LEAST_STEPS", 20)):
                 patch.setattr(supervised, steps, few)
             patch.setattr(metric, "_FREQUENCIES", 64)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_searches() -> Iterator[None]:
+    """A search needs no more trees and no more splits of its last trials than these to show its rules."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kafeat.study.tune.space._TREES", TREES)
+        patch.setattr("kafeat.study.tune.space._LEARNED", 0.1 * TREES)
+        patch.setattr("kafeat.study.tune.trials._SCORED", SCORED)
         yield
 
 

@@ -157,8 +157,9 @@ def test_same_seed_same_map(kind: str, fitted: Fit, fit: Fit) -> None:
     assert fit().dumps() == fitted(kind, "float32").dumps()
 
 
+@pytest.mark.sampled
 def test_other_seed_other_state_where_something_is_drawn(step: Step, fit: Fit, digits: np.ndarray) -> None:
-    sample = whole_sample(fit(), digits[:ROWS])
+    sample = whole_sample(fit(), digits[:ROWS])  # which is read-only
     try:
         step.fit(sample, Untouchable())
         draws = False
@@ -190,6 +191,7 @@ def test_dtype_and_width_are_as_stated(fit: Fit, digits: np.ndarray) -> None:
     assert fm.transform(digits[:0]).shape == (0, fm.n_components)
 
 
+@pytest.mark.sampled
 def test_input_is_left_alone_and_its_layout_does_not_matter(fit: Fit, digits: np.ndarray) -> None:
     fm, dtype = fit(), "float32"
     X = digits[:ROWS].astype(dtype)
@@ -201,10 +203,6 @@ def test_input_is_left_alone_and_its_layout_does_not_matter(fit: Fit, digits: np
     for same in (np.asfortranarray(X), wide[::2, ::2], X.astype(np.float64), X.astype(np.uint8)):
         same.flags.writeable = False
         assert fm.transform(same).tobytes() == Z.tobytes()
-
-
-def test_fit_leaves_the_sample_alone(step: Step, fit: Fit, digits: np.ndarray) -> None:
-    step.fit(whole_sample(fit(), digits[:ROWS]), np.random.default_rng(0))  # which is read-only
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -323,6 +321,7 @@ def test_exact_norms_are_the_diagonals(fit: Fit, digits: np.ndarray) -> None:
         np.testing.assert_allclose(norms, own, rtol=0, atol=4 * 64 * np.finfo(float).eps * own.max())
 
 
+@pytest.mark.sampled
 def test_float32_is_close_to_float64(fit: Fit, digits: np.ndarray) -> None:
     fm, X = fit("float32"), digits[:ROWS]
     # the same state in both precisions: the values of the digits are whole, so they are the same too
@@ -330,6 +329,7 @@ def test_float32_is_close_to_float64(fit: Fit, digits: np.ndarray) -> None:
     np.testing.assert_allclose(fm.transform(X), wide.transform(X), rtol=0, atol=rounding(fm, X, "float32"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_output_may_be_in_either_memory_order(fit: Fit, dtype: str, digits: np.ndarray) -> None:
     fm = fit(dtype)
@@ -342,6 +342,7 @@ def test_output_may_be_in_either_memory_order(fit: Fit, dtype: str, digits: np.n
     np.testing.assert_allclose(*outs, rtol=0, atol=rounding(fm, X, dtype))
 
 
+@pytest.mark.sampled
 def test_one_input_column_is_enough(config: Config, digits: np.ndarray, digits_table: pa.Table) -> None:
     plain = {**config.to_plain(), "columns": {}}
     for part in (part for step in plain["steps"] for part in step.get("maps", ())):

@@ -60,6 +60,7 @@ def recipe(kind: str) -> dict:
     return {"kind": kind, **width}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", samplers())
 def test_a_leading_scaler_sees_times_as_they_are(kind: str) -> None:
     """Within an hour of times, casting them first left four values in ten, and kernels wrong by 0.95."""
@@ -113,6 +114,7 @@ def thin() -> np.ndarray:
     return normal(2) @ rng.standard_normal((2, 6)) + 1e-7 * normal(6)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("steps", "X", "wide"),
     [
@@ -148,6 +150,7 @@ def test_a_direction_that_is_rounding_alone_is_not_blown_up(rank: int, tail: dic
         assert_near(*both([*first, PCA, {**tail, **gamma}], X))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", samplers())
 def test_ordinary_rows_stay_in_float32(kind: str) -> None:
     for front in ([], [MINMAX]):

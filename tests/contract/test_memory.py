@@ -171,6 +171,7 @@ LINEAR = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("step", LINEAR.values(), ids=LINEAR)
 def test_no_fit_makes_a_matrix_of_columns_times_columns(step: dict) -> None:
     d = 8192

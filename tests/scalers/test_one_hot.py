@@ -351,6 +351,7 @@ def codes(fm: kafeat.FeatureMap, place: str, folder: Path) -> np.ndarray:
     return np.load(folder / "z.npy")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_map_fitted_on_one_format_takes_every_other(name: str, tmp_path: Path) -> None:
     places = written(tmp_path, COLUMNS[name])

@@ -27,6 +27,7 @@ def table(values):
     return pa.table({f"x{i:03}": values[:, i] for i in range(values.shape[1])} | {"y": Y, "part": part})
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("options", [
     {}, {"splits": 2}, {"split": "part"}, {"seeds": 2, "exact_rows": 50}, {"learner": "linear_svc"},
     {"sweep": {"n_components": [8, 24]}}, {"scoring": "auc", "learner": "logistic", "penalty": 1.0},

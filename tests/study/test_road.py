@@ -50,6 +50,7 @@ def figures(report: Any) -> dict[str, Any]:
     return {key: record[key] for key in record if not any(cost in key for cost in costs)}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", list(MAPS))
 def test_no_evaluation_makes_texts_dense(name, table, tmp_path, monkeypatch):
     recipe = {"steps": MAPS[name]}
@@ -67,7 +68,7 @@ def test_no_evaluation_makes_texts_dense(name, table, tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "t.parquet")
     model.save(tmp_path / "m.joblib")
     report = tmp_path / "page"
-    kafeat.evaluate(config=recipe, data=table, label="y", exact_rows=100, report=str(report), jobs=1)
+    kafeat.evaluate(config=recipe, data=table, label="y", rows=60, exact_rows=60, report=str(report), jobs=1)
     [scored] = score_predictions([str(tmp_path / "m.joblib")], str(tmp_path / "t.parquet"))
     assert scored.scored.tested["model"]["score"] == pytest.approx(
         r2_score(table["y"], model.predict(X)), abs=1e-9

@@ -27,6 +27,12 @@ X = np.random.default_rng(0).normal(size=(300, 3)) * [1.0, 100.0, 0.01]
 Y = np.sin(2.0 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=300)
 
 
+@pytest.fixture
+def whole_last_trials(monkeypatch):
+    """The splits of the last trials are those that users get."""
+    monkeypatch.setattr("kafeat.study.tune.trials._SCORED", 3000)
+
+
 def quick(data, label, **options):
     """Few trials of few columns in one thread."""
     return kafeat.tune(data, label, **{"columns": 16, "trials": 3, "jobs": 1, **options})

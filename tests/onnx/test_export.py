@@ -19,6 +19,7 @@ from kafeat.errors import GateError, UsageError
 from kafeat.maths.fourier import supervised
 from kafeat.maths.kernel import TiledKernel
 from kafeat.maths.kernels import kernel_names
+from kafeat.onnx.steps import nystroem
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import map_kinds
 from kafeat.scalers.date_parts import LATEST
@@ -122,6 +123,7 @@ def test_a_metric_of_weights_of_columns(digits) -> None:
 
 def test_every_kernel_of_a_nystroem_map() -> None:
     for name in kernel_names(TiledKernel):
+        assert hasattr(nystroem, name), f"{name}: expected a function of this name in {nystroem.__file__}"
         for dtype in ("float32", "float64"):
             fm = chain(
                 {"kind": "nystroem", "kernel": name, "n_components": 20, "landmarks": "uniform",

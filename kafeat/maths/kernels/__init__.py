@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 from inspect import isabstract
+from pkgutil import iter_modules
 
 from kafeat.maths.kernel import Kernel
-from kafeat.maths.kernels import column_sets, dot_products, histograms, matern, shift_invariant
-
-_FAMILIES = (column_sets, dot_products, histograms, matern, shift_invariant)
 
 
 @cache
 def _kernels() -> dict[str, Kernel]:
-    classes = [
+    families = [import_module(f"{__name__}.{family.name}") for family in iter_modules(__path__)]
+    classes = {
         found
-        for family in _FAMILIES
+        for family in families
         for found in vars(family).values()
         if isinstance(found, type) and issubclass(found, Kernel) and not isabstract(found)
-    ]
+    }
     return {_name_of(found): found() for found in sorted(classes, key=_name_of)}
 
 

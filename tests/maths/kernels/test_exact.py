@@ -104,6 +104,7 @@ def check(name: str, formula: Callable, p: KernelParameters = P) -> None:
 
 @pytest.mark.parametrize("name", kernel_names())
 def test_is_its_formula(name: str) -> None:
+    assert name in FORMULAS, f"{name}: expected its formula on single numbers among FORMULAS"
     check(name, FORMULAS[name])
 
 

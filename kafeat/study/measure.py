@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.chain.references import closed_form, components, kernel_before_pca
 from kafeat.contract.tile import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.labels import LabelSummary, check_split, parse_test_rows, plain_names, spell_value
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.maths.kernel_error import distortion, kernel_error, kernel_pca
 from kafeat.maths.task import TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import MapFigures, ModelFigures, map_figures, same_map
@@ -21,14 +23,6 @@ from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.costs import timed
 from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
 from kafeat.study.inputs import EvaluatedMap, RereadableData
-from kafeat.study.kernel_error import (
-    closed_form,
-    components,
-    distortion,
-    kernel_before_pca,
-    kernel_error,
-    kernel_pca,
-)
 from kafeat.study.learners import Learner, Split, Tested, Truth, equivalent_learner, split
 from kafeat.study.machines import Compared, Machines, learner_of
 from kafeat.study.records import Entries, Record, Scored

@@ -7,20 +7,12 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 import kafeat
+from kafeat.chain.references import closed_form, components, error_curve, kernel_before_pca
 from kafeat.contract.folds import FOLDS, RANDOM, Folded
 from kafeat.errors import DataError
+from kafeat.maths.kernel_error import distortion, jl_eps, kernel_error, kernel_pca
 from kafeat.maths.ridge import PENALTIES, KernelRidge, NormalEquations
 from kafeat.maths.task import task_of
-from kafeat.study.kernel_error import (
-    closed_form,
-    components,
-    distortion,
-    error_curve,
-    jl_eps,
-    kernel_before_pca,
-    kernel_error,
-    kernel_pca,
-)
 from kafeat.study.learners import scaling_of, split
 
 

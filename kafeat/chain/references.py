@@ -1,0 +1,52 @@
+"""What a chain of some kinds is compared with beside its exact kernel: closed forms, and kernel PCA."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafeat.chain.chain import Chain, exact_inputs
+from kafeat.contract.kernel_inputs import Gram
+from kafeat.contract.tile import InputRows
+from kafeat.types import Floats
+
+
+def error_curve(chain: Chain, X: InputRows) -> tuple[Floats, Floats, Floats] | None:
+    """Return log(y/x), the closed-form error of the first homogeneous map there, and the weight of the ratio in X."""
+    for index, fitted in enumerate(chain.steps):
+        if fitted.step.kind == "homogeneous":
+            return fitted.step.error_curve(fitted.state, chain.before(index, X))  # type: ignore[attr-defined]  # the kind says so
+    return None
+
+
+def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
+    """Return the largest and the mean closed-form error of a homogeneous map over the ratios of rows X."""
+    curve = error_curve(chain, X)
+    if curve is None:
+        return {}
+    _, error, weights = curve
+    return {
+        "closed_form_error_max": float(np.abs(error).max()),
+        "closed_form_error_mean": float(weights @ np.abs(error) / weights.sum()),
+    }
+
+
+def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
+    """Return the centred exact kernel (n, n) of rows X of the steps before a last step pca; None without a map there.
+
+    Principal components of a map's features are those of its kernel, so this is what they stand for.
+    """
+    if chain.steps[-1].step.kind != "pca":
+        return None
+    inputs = Chain(chain.steps[:-1]).exact_pair(exact_inputs(X, X))
+    if not isinstance(inputs, Gram):
+        return None
+    K, means = inputs.dots, inputs.dots.mean(axis=0)
+    centred: Floats = K - means - means[:, None] + means.mean()
+    return centred
+
+
+def components(chain: Chain, Z: Floats) -> Floats:
+    """Return components Z (n, r) of pca centred on these rows, and in the units of the kernel where pca whitens."""
+    scaled = Z * chain.steps[-1].state["scale"]
+    centred: Floats = scaled - scaled.mean(axis=0)
+    return centred

@@ -27,8 +27,10 @@ from kafeat.io.readers.memory import table_of
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
 from kafeat.jobs.fit.labels import LabelSummary
+from kafeat.jobs.fit.map_on_data import KernelMatrix
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import PredictorJob, row_streams
+from kafeat.jobs.fit.reread import RereadableData
 from kafeat.jobs.fit.sample import TrainingData
 from kafeat.jobs.fit.search import learn_ridge, nested
 from kafeat.maths.row_sample import row_hashes
@@ -36,7 +38,6 @@ from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.study.costs import timed
-from kafeat.study.inputs import KernelMatrix, RereadableData
 from kafeat.study.learners import Learner
 from kafeat.study.request import EvaluationRequest, NamedRecipe
 from kafeat.types import Floats, Mask
@@ -162,6 +163,14 @@ class ComparedMap:
             return "regression" if own.labels.classes is None else "classification"
         last = self.config.predictor if self.fitted is None else None
         return "auto" if last is None else last.task
+
+    def refuse_features(self, reserved: Sequence[str]) -> None:
+        """Refuse a recipe that names one of the `reserved` columns, label or split, as a feature."""
+        named = [name for name in reserved if name in self.config.columns.include and self.fitted is None]
+        if named:
+            raise DataError(
+                f"{self.name}: label {quoted(named[0])}: expected a column that is no feature of the map, got one"
+            )
 
     def refuse_without_exact(self) -> None:
         """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""

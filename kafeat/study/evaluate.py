@@ -14,12 +14,12 @@ from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quote
 from kafeat.jobs.fit.labels import check_label
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import check_weight
+from kafeat.jobs.fit.reread import RereadableData, rereadable
 from kafeat.jobs.fit.split_by import with_selection, with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.pictures.figure_data import MapFigures
 from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
 from kafeat.study.evaluation import Evaluation
-from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.measure import Evaluator, choose_rows, request_learner
 from kafeat.study.recommendation import recommend, score_of_choice
 from kafeat.study.records import Record, Report
@@ -169,6 +169,7 @@ def _records(
 ) -> list[Record]:
     """Evaluate every map in every split; if there are several maps, an error names its map."""
     for candidate in candidates:
+        candidate.refuse_features(request.reserved)
         candidate.refuse_without_exact()
     learner = request_learner(request)
     records = []

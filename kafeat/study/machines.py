@@ -12,8 +12,9 @@ import numpy as np
 
 from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError, UsageError
+from kafeat.jobs.fit.map_on_data import MapOnData
 from kafeat.study.costs import timed
-from kafeat.study.inputs import EvaluatedMap, TimedInputs
+from kafeat.study.inputs import TimedInputs, features_of, raw_of
 from kafeat.study.learners import (
     Inputs,
     Learner,
@@ -142,35 +143,35 @@ class Machines:
         self._raw_validated: dict[tuple[object, ...], float] = {}
         self._exact: dict[bytes, Learned] = {}
 
-    def compare(self, subject: EvaluatedMap) -> Compared:
+    def compare(self, subject: MapOnData) -> Compared:
         """Learn from the raw columns, from the features, and with the exact kernel of at most `exact_rows` rows."""
         key, train, itemsize = subject.raw_key, self._split.train, subject.dtype.itemsize
         if key not in self._raw:
             try:
-                linear = self._learned(subject.raw, subject.map.input_dtype.itemsize, train)
+                linear = self._learned(raw_of(subject), subject.map.input_dtype.itemsize, train)
             except DataError as error:
                 raise DataError(
                     f"{error}; evaluate learns from the columns as they are too, for comparison: take fewer columns, "
                     "or leave --label out, which shows the errors of the kernel alone"
                 ) from None
-            self._raw[key] = linear, self._boosted(subject.raw)
-        features = self._learned(subject.features, itemsize, train)
+            self._raw[key] = linear, self._boosted(raw_of(subject))
+        features = self._learned(features_of(subject), itemsize, train)
         some = self._split.some(train, self._exact_rows)
         exact, same_rows = self._with_kernel(subject, *subject.select_rows(some)), features
         # The loss by the approximation, and the time it saves, show if both are trained on the same rows.
         if some.sum() < train.sum():
-            same_rows = self._learned(subject.features, itemsize, some)
+            same_rows = self._learned(features_of(subject), itemsize, some)
         return Compared(*self._raw[key], features, exact, same_rows)
 
-    def validated(self, subject: EvaluatedMap, validation: Mask) -> dict[str, Entries]:
+    def validated(self, subject: MapOnData, validation: Mask) -> dict[str, Entries]:
         """Return the scores on the rows that maps are chosen on, learned from the other training rows.
 
         Only choosing a map needs this, so its costs do not count.
         """
         key, known = subject.raw_key, ~self._split.held_out
         if key not in self._raw_validated:
-            self._raw_validated[key] = self.scoring.score(self._tested(subject.raw, known, validation))
-        tested = self._tested(subject.features, known, validation)
+            self._raw_validated[key] = self.scoring.score(self._tested(raw_of(subject), known, validation))
+        tested = self._tested(features_of(subject), known, validation)
         uncertainty = self.scoring.uncertainty(tested)
         return {
             "raw": {"score": self._raw_validated[key]},
@@ -180,12 +181,14 @@ class Machines:
             },
         }
 
-    def parts(self, subject: EvaluatedMap) -> list[Entries]:
+    def parts(self, subject: MapOnData) -> list[Entries]:
         """Return the parts of a union with the score of the learner without each; none if the map is no union."""
         parts = subject.map.chain.parts
         scored = []
         for name, columns in parts if len(parts) > 1 else ():
-            rest = Inputs(subject.features.width - len(columns), partial(_without, subject.features, columns))
+            rest = Inputs(
+                subject.map.n_components - len(columns), partial(_without, features_of(subject), columns)
+            )
             tested = self._tested(rest, self._split.train, self._split.test)
             score = self.scoring.score(tested)
             known = score if np.isfinite(score) else None
@@ -227,7 +230,7 @@ class Machines:
         known = self.truth.predicted(model, inputs, self._split.some(train, _MOST_TRAINING))
         return scoring.every(tested, known), tested, predicting
 
-    def _with_kernel(self, subject: EvaluatedMap, rows: Array, X: InputRows) -> Learned:
+    def _with_kernel(self, subject: MapOnData, rows: Array, X: InputRows) -> Learned:
         """Learn with the exact kernel of training rows X with these numbers, unless it is known from another map."""
         K, seconds = timed(partial(subject.exact_kernel, X))
         key = sha256(np.ascontiguousarray(K).data).digest()
@@ -240,7 +243,7 @@ class Machines:
             self._exact[key] = Learned(*trained, scores, tested, predicting, seconds, K.nbytes)
         return self._exact[key]
 
-    def _predicted(self, subject: EvaluatedMap, model: Predict, X: InputRows) -> tuple[Tested, float]:
+    def _predicted(self, subject: MapOnData, model: Predict, X: InputRows) -> tuple[Tested, float]:
         """Return what the model with the kernel of rows X predicts of some test rows, and the seconds of all."""
         most = self._exact_rows
         rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))

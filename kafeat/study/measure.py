@@ -13,7 +13,9 @@ from kafeat.chain.references import closed_form, components, kernel_before_pca
 from kafeat.contract.tile import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.labels import LabelSummary, check_split, parse_test_rows, plain_names, spell_value
+from kafeat.jobs.fit.map_on_data import MapOnData
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.reread import RereadableData
 from kafeat.maths.kernel_error import distortion, kernel_error, kernel_pca
 from kafeat.maths.task import TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
@@ -21,8 +23,7 @@ from kafeat.pictures.figure_data import MapFigures, ModelFigures, map_figures, s
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.costs import timed
-from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
-from kafeat.study.inputs import EvaluatedMap, RereadableData
+from kafeat.study.importance import Losses, named, places_of, rows_to_shuffle, score_losses
 from kafeat.study.learners import Learner, Split, Tested, Truth, equivalent_learner, split
 from kafeat.study.machines import Compared, Machines, learner_of
 from kafeat.study.records import Entries, Record, Scored
@@ -154,8 +155,12 @@ class Evaluator:
         request, rows = self._request, self._rows
         fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
         tell("comparing")
-        subject = EvaluatedMap(fit.map, self._data, request, np.flatnonzero(~rows.held_out))
-        compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
+        subject = MapOnData(
+            fit.map, self._data, reserved=request.reserved, dtype=request.output_dtype, jobs=request.jobs,
+            fitted_on=np.flatnonzero(~rows.held_out),
+        )  # fmt: skip
+        compared = compared_rows(rows, candidate, request.rows)
+        _, X = subject.select_rows(compared)
         measured, K, Z = _of_kernel(subject, X)
         about = {
             **_of_map(candidate, fit, subject), **self._of_rows(candidate, fit.map, compared, X),
@@ -177,7 +182,7 @@ class Evaluator:
         machines: Machines,
         candidate: ComparedMap,
         fit: Fit,
-        subject: EvaluatedMap,
+        subject: MapOnData,
         drawn: bool,
         listener: Listener,
     ) -> tuple[Record, ModelFigures | None]:
@@ -199,10 +204,10 @@ class Evaluator:
         return record, model and model.figures
 
     def _losses(
-        self, machines: Machines, of: Compared, subject: EvaluatedMap, model: ScoredModel | None
+        self, machines: Machines, of: Compared, subject: MapOnData, model: ScoredModel | None
     ) -> Losses | None:
         """Return what columns are worth to the predictor of the map, or else to the learner on its features."""
-        places = subject.places
+        places = {} if subject.by_numbers else places_of(subject.map.columns)
         most = rows_to_shuffle(len(places), subject.map.n_components) if places else 0
         if not most:
             return None
@@ -233,7 +238,7 @@ class Evaluator:
         machines: Machines,
         candidate: ComparedMap,
         fit: Fit,
-        subject: EvaluatedMap,
+        subject: MapOnData,
         listener: Listener,
     ) -> ScoredModel | None:
         """Score the predictor that a model ends in; that of a recipe is fitted on the rows that are not held out."""
@@ -288,13 +293,13 @@ class Evaluator:
         return Scored(tested=tested, exact_rows={"map": same})
 
 
-def _of_map(candidate: ComparedMap, fit: Fit, subject: EvaluatedMap) -> Entries:
+def _of_map(candidate: ComparedMap, fit: Fit, subject: MapOnData) -> Entries:
     """Return what a record says about a map before it is compared."""
     fm: FeatureMap = fit.map
     return {
         "map": candidate.name, "setting": candidate.setting,
         "seed": fm.config.seed, "kinds": [one.step.kind for one in fm.chain.steps],
-        "n_components": fm.n_components, "n_features_in": subject.n_features_in, "columns_raw": subject.raw.width,
+        "n_components": fm.n_components, "n_features_in": subject.n_features_in, "columns_raw": subject.raw_width,
         "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
     }  # fmt: skip
 
@@ -305,7 +310,7 @@ _OF_PCA = (
 )
 
 
-def _of_kernel(subject: EvaluatedMap, X: InputRows) -> tuple[Entries, Floats, Floats]:
+def _of_kernel(subject: MapOnData, X: InputRows) -> tuple[Entries, Floats, Floats]:
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
     subject.map.program()  # compute derived arrays before the time is measured

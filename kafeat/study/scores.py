@@ -13,7 +13,9 @@ from kafeat.contract.folds import Folded
 from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.jobs.fit.labels import plain_names
+from kafeat.jobs.fit.map_on_data import MapOnData
 from kafeat.jobs.fit.predictor import fit_predictor
+from kafeat.jobs.fit.reread import RereadableData, rereadable
 from kafeat.maths.calibration import calibration_p_value, reliability
 from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
 from kafeat.maths.scoring import Judged, Score, score_for, scores_of
@@ -24,7 +26,6 @@ from kafeat.model.predictor import FittedPredictor, PredictedLabels
 from kafeat.model.provenance import printable
 from kafeat.pictures.figure_data import ModelFigures
 from kafeat.study.candidates import Fit
-from kafeat.study.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
 from kafeat.study.records import Entries, Record, Scored
 from kafeat.study.request import EvaluationRequest
@@ -271,7 +272,7 @@ class ScoredModel(NamedTuple):
 
 def score_model(
     fm: FeatureMap,
-    subject: EvaluatedMap,
+    subject: MapOnData,
     truth: Truth,
     test: Mask,
     request: EvaluationRequest,
@@ -400,7 +401,7 @@ def _scored(fm: FeatureMap, name: str, data: RereadableData, request: Evaluation
     some = predicts if _has(fm.predictor, request.interval) else predicts[:1]
     deciding = score_for(next(iter(request.scores), None), task.kind, name, some, request.interval)
     every, request = np.ones(n, dtype=bool), replace(request, label=names)
-    subject = EvaluatedMap(fm, data, request)
+    subject = MapOnData(fm, data, jobs=request.jobs, reserved=request.reserved)
     truth = Truth(task, labels, Folded.of(None, n))
     scored = score_model(fm, subject, truth, every, request, deciding)
     if scored is None:

@@ -13,10 +13,10 @@ from threadpoolctl import threadpool_limits
 
 import kafeat
 from kafeat.errors import DataError, GateError, UsageError
+from kafeat.jobs.fit.reread import rereadable
 from kafeat.maths.scoring import scores_of
 from kafeat.study.candidates import list_candidates
 from kafeat.study.evaluate import gate
-from kafeat.study.inputs import rereadable
 from kafeat.study.measure import choose_rows, compared_rows
 from kafeat.study.recommendation import answer, choose, recommend
 from kafeat.study.records import Estimate, Report

@@ -11,8 +11,9 @@ from sklearn.metrics import r2_score
 import kafeat
 from kafeat.chain.tiles import LEAST_ROWS, MOST_ROWS
 from kafeat.contract.tile import SparseRows, TextRows
-from kafeat.study.inputs import EvaluatedMap, rereadable
-from kafeat.study.request import EvaluationRequest
+from kafeat.jobs.fit.map_on_data import MapOnData
+from kafeat.jobs.fit.reread import rereadable
+from kafeat.study.inputs import features_of
 from kafeat.study.scores import score_predictions
 from tests.samplers.test_text import sentences
 
@@ -104,7 +105,6 @@ def test_sparse_rows_give_the_bytes_of_transform_and_predict(tmp_path, monkeypat
     path.write_text("\n".join(lines) + "\n")
     config = {"columns": {"exclude": ["label"]}, "steps": [{"kind": "fourier", "n_components": 32}, "ridge"]}
     fm, n = kafeat.fit(config, path, label="label"), len(lines)
-    asked = EvaluationRequest(label="label", jobs=jobs)
     kafeat.transform(path, tmp_path / "z.npy", model=fm, features=True)
     kafeat.transform(path, tmp_path / "p.npy", model=fm, output_dtype="float64")
     Z, predicted = np.load(tmp_path / "z.npy"), np.load(tmp_path / "p.npy")
@@ -115,11 +115,11 @@ def test_sparse_rows_give_the_bytes_of_transform_and_predict(tmp_path, monkeypat
     )
     every = np.ones(n, dtype=bool)
     with rereadable(path, None) as data:
-        subject = EvaluatedMap(fm, data, asked)
+        subject = MapOnData(fm, data, jobs=jobs, reserved=["label"])
         numbers, made = subject.predictions(fm, every)
         np.testing.assert_array_equal(numbers, np.arange(n))
         np.testing.assert_array_equal(made, predicted)
-        np.testing.assert_array_equal(np.concatenate([Z for _, Z in subject.features.blocks(every)]), Z)
+        np.testing.assert_array_equal(np.concatenate([Z for _, Z in features_of(subject).blocks(every)]), Z)
         some = np.array([1, 5, n - 1])
         numbers, X = subject.select_rows(np.isin(np.arange(n), some))
     np.testing.assert_array_equal(numbers, some)

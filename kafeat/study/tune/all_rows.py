@@ -15,6 +15,7 @@ from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.held_out import RowRule, predicted, results_of
 from kafeat.jobs.fit.labels import LabelArgument
 from kafeat.jobs.fit.predictor import LabelledRows, PredictorJob
+from kafeat.jobs.fit.reread import RereadableData
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy
 from kafeat.maths.row_sample import mixed
@@ -22,7 +23,6 @@ from kafeat.maths.scoring import Score
 from kafeat.maths.task import PredictionTask, class_numbers
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.columns import Groups, Recipe, with_columns
-from kafeat.study.inputs import RereadableData
 from kafeat.study.learners import Tested
 from kafeat.study.scores import ModelScoring, resampled_scores
 from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, TestScore, outcome_of

@@ -20,6 +20,7 @@ from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.predictor import with_class_weight
+from kafeat.jobs.fit.reread import RereadableData, rereadable
 from kafeat.jobs.fit.split_by import with_selection, with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.maths.scoring import PROPER, SCORES, Score, ScoringName, score_for
@@ -27,7 +28,6 @@ from kafeat.maths.task import Kind, PredictionTask, TaskKind, class_numbers, tas
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.columns import with_columns
-from kafeat.study.inputs import RereadableData, rereadable
 from kafeat.study.records import Table
 from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows

@@ -89,7 +89,7 @@ def test_a_table_as_it_comes_gets_a_config_for_text_times_and_gaps(tmp_path):
 def _table_of(table, split="split"):
     from kafeat.config import Config
     from kafeat.jobs.fit.messages import SILENT
-    from kafeat.study.inputs import rereadable
+    from kafeat.jobs.fit.reread import rereadable
     from kafeat.study.tune.input import read_table
 
     with rereadable(table, None) as data:

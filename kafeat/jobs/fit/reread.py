@@ -1,0 +1,169 @@
+"""Data that are read several times: files that must not change meanwhile, arrays and tables, and copies of streams."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kafeat.config import Config
+from kafeat.contract.folds import RowKeys
+from kafeat.errors import DataError
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.dialect import Dialect
+from kafeat.io.columns.fields import require
+from kafeat.io.formats import format_of_stream
+from kafeat.io.options import InputOptions
+from kafeat.io.readers.base import Reader
+from kafeat.io.readers.memory import reader_of
+from kafeat.io.storage.base import Location, StandardStream
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import location_of
+from kafeat.jobs.fit.fit import labelled
+from kafeat.jobs.fit.labels import LabelNames, Labels, joint_labels, parse_test_rows
+from kafeat.jobs.fit.split_by import KeyReader, SplitBy
+from kafeat.maths.task import PredictionTask, TaskKind, joined
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.provenance import printable
+from kafeat.types import Array, Mask
+
+
+@dataclass(frozen=True)
+class RereadableData:
+    """Data that can be read several times; made by `rereadable`."""
+
+    data: Any
+    reading: InputOptions
+    place: str | None = None
+    """Its name in messages, where that is not the name of the file."""
+    stamp: str | None = None
+    """Stamp of the file when it was first opened; later reads must see the same."""
+    labels: LabelNames | None = None
+    """The columns of labels, if only rows with labels are read."""
+    fitted: Dialect | None = None
+    """The dialect of a model, which holds where options and the file say nothing else."""
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its folders, for people."""
+        if self.place is not None:
+            return self.place
+        return self.data.name if isinstance(self.data, Location) else "data in memory"
+
+    @contextmanager
+    def open(self) -> Iterator[Reader]:
+        """Open a reader at the first row; a file that has changed is refused."""
+        is_path = isinstance(self.data, Location)
+        try:
+            opened = (
+                self.reading.open(self.data, self.stamp, fitted=self.fitted)
+                if is_path
+                else nullcontext(reader_of(self.data))
+            )
+        except DataError as error:
+            if self.place is None:
+                raise
+            raise DataError(str(error).replace(str(self.data), self.place)) from None
+        with opened as source:
+            if self.place is not None:
+                source.location = self.place
+            yield source if self.labels is None else labelled(source, self.labels)
+            source.check_unchanged()
+
+    def columns_named(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that a model file names, in which control characters are replaced."""
+        with self.open() as source:
+            columns = {printable(field.name): field.name for field in source.fields}
+        return [columns.get(name, name) for name in names]
+
+    def test_rows_of(self, split: str) -> Mask:
+        """Return true for the test rows of a column of train and test that a model file names."""
+        [column] = self.columns_named([split])
+        return parse_test_rows(self.label_columns({"split": [column]})[1][column])[0]
+
+    def made(self, fm: FeatureMap) -> bool:
+        """Return true if the map was fitted on these data."""
+        with self.open() as source:
+            return source.digest() in {origin.sha256 for origin in fm.provenance.sources}
+
+    def labelled(self, labels: LabelNames, split: str | None = None) -> tuple[int, Array | None, Array]:
+        """Return the number of rows, their joint labels (n,) or (n, k), and the values of the column of the split."""
+        n, columns = self.label_columns({"--label": labels, "--split": [] if split is None else [split]})
+        joint = joint_labels({name: columns[name] for name in labels}, self.name) if labels else None
+        return n, joint, np.empty(0) if split is None else columns[split]
+
+    def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
+        """Return the number of rows, and whole columns of labels; the keys are options, for messages."""
+        names = [name for requested in options.values() for name in requested]
+        labels = {name: Labels(name) for name in names}
+        parts: dict[str, list[Array]] = {name: [] for name in names}
+        rows = 0
+        with self.open() as source:
+            for option, requested in options.items():
+                require(source, requested, option)
+            if not names and source.rows is not None:
+                return source.rows, {}
+            nothing = Columns((), source.positional, None)
+            for chunk in source.coding(names).chunks(nothing, names, _ROWS):
+                rows += chunk.rows
+                for name in labels:
+                    parts[name].append(labels[name].read(chunk))
+        return rows, {name: joined(part) if part else np.empty(0) for name, part in parts.items()}
+
+    def keys(self, config: Config) -> RowKeys | None:
+        """Return the groups or times of all rows by which the config holds rows out; None if it does not."""
+        split_by = SplitBy.of(config)
+        if split_by is None:
+            return None
+        with self.open() as source:
+            reader, nothing = KeyReader(split_by, source, config.seed), Columns((), source.positional, None)
+            chunks = source.coding([split_by.column]).chunks(nothing, [split_by.column], _ROWS)
+            parts = [reader.keys(chunk).values for chunk in chunks]
+        return RowKeys(np.concatenate([np.empty(0), *parts]), split_by.ordered)
+
+    def task_of(
+        self, labels: Array, kind: TaskKind, make: Callable[[Array, TaskKind], PredictionTask]
+    ) -> PredictionTask:
+        """Return what `task_of` or `task_to_score` makes of these labels; an error names the data."""
+        try:
+            return make(labels, kind)
+        except DataError as error:
+            with self.open() as source:
+                raise DataError(f"{source.location}: {error}") from None
+
+
+_ROWS = 1 << 16
+
+
+@contextmanager
+def rereadable(
+    data: Any, reading: InputOptions | None, labels: LabelNames | None = None
+) -> Iterator[RereadableData]:
+    """Make a path, an array or a table rereadable; standard input is copied to a temporary file.
+
+    With `labels`, only the rows that have values in these columns are read.
+    """
+    reading = reading or InputOptions()
+    place = location_of(data)
+    if place is None:
+        yield RereadableData(
+            reader_of(data), reading, labels=labels
+        )  # once: a stream of Arrow is gone after that
+    elif not isinstance(place, StandardStream):
+        entry = place.entry()
+        yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp, labels=labels)
+    else:
+        with tempfile.NamedTemporaryFile(prefix="kafeat-") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+            copy.flush()
+            copy.seek(0)
+            format = reading.input_format or format_of_stream(copy.read(6)).name
+            yield RereadableData(
+                LocalPath(copy.name), replace(reading, input_format=format), "-", labels=labels
+            )

@@ -6,11 +6,9 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
-from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +23,7 @@ from kafeat.jobs.fit import intervals
 from kafeat.maths import metric
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
-from tests.sizes import SCORED, SHARE, TREES
+from tests import sizes
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)
@@ -33,12 +31,11 @@ settings.register_profile("quick", deadline=None, max_examples=25)  # of `make t
 settings.load_profile("no deadline")
 
 HERE = Path(__file__).parent
-SEED = "TESTS_SEED"
 
 
 def pytest_configure() -> None:
     """Give the workers, which begin later, the day as the seed."""
-    os.environ.setdefault(SEED, str(date.today().toordinal()))
+    sizes.seed()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -55,13 +52,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         places = [tuple(item.callspec.indices.values()) for item in cases]
         corners = [tuple(map(end, zip(*places, strict=True))) for end in (min, max)]
         for item, place in zip(cases, places, strict=True):
-            drawn = crc32(f"{os.environ[SEED]} {item.nodeid}".encode()) % SHARE == 0
-            if not drawn and place not in corners:
+            if place not in corners and not sizes.drawn(item.nodeid):
                 item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.write_line(f"sampled cases: {SEED}={os.environ[SEED]} runs the same ones")
+    terminalreporter.write_line(f"sampled cases: {sizes.SEED}={sizes.seed()} runs the same ones")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -119,9 +115,10 @@ def one_limit() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Learned frequencies and metrics have tests in two folders: others do not depend on how long they learn."""
+    """Learned frequencies and metrics have tests in two places: others do not depend on how long they learn."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.relative_to(HERE).parts[0] not in ("maths", "samplers"):
+        room = request.path.relative_to(HERE).parts[0]
+        if room != "maths" and not (room == "samplers" and "fourier" in request.path.name):
             patch.setattr(frequency_fit, "_STEPS", 20)
             patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
             for steps, few in (("_TRIAL_STEPS", 50), ("_STEPS", 100), ("_LEAST_STEPS", 20)):
@@ -134,9 +131,9 @@ def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
 def small_searches() -> Iterator[None]:
     """A search needs no more trees and no more splits of its last trials than these to show its rules."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kafeat.study.tune.space._TREES", TREES)
-        patch.setattr("kafeat.study.tune.space._LEARNED", 0.1 * TREES)
-        patch.setattr("kafeat.study.tune.trials._SCORED", SCORED)
+        patch.setattr("kafeat.study.tune.space._TREES", sizes.TREES)
+        patch.setattr("kafeat.study.tune.space._LEARNED", 0.1 * sizes.TREES)
+        patch.setattr("kafeat.study.tune.trials._SCORED", sizes.SCORED)
         yield
 
 

@@ -2,11 +2,33 @@
 
 import os
 from collections.abc import Iterable
+from datetime import date
+from typing import TypeVar
+from zlib import crc32
 
 import pytest
 from _pytest.mark import ParameterSet
 
+T = TypeVar("T")
 LARGE = os.environ.get("TESTS_SIZES") == "large"
+SHARE = 5
+"""Of what is sampled, `make test` takes one in so many."""
+SEED = "TESTS_SEED"
+
+
+def seed() -> str:
+    """Return the seed of what is sampled, the day: workers, which begin later, take that of the first process."""
+    return os.environ.setdefault(SEED, str(date.today().toordinal()))
+
+
+def drawn(case: object) -> bool:
+    """Return true if a case is among those of the day."""
+    return crc32(f"{seed()} {case}".encode()) % SHARE == 0
+
+
+def some(cases: Iterable[T]) -> list[T]:
+    """Return those of the cases inside of one test that it takes: all of them in `make test-all`."""
+    return [case for case in cases if LARGE or drawn(case)]
 
 
 def size(small: int, large: int) -> int:
@@ -19,8 +41,6 @@ def sampled(*values: object) -> Iterable[ParameterSet]:
     return (pytest.param(value, marks=pytest.mark.sampled) for value in values)
 
 
-SHARE = 5
-"""Of the cases that are marked `sampled`, `make test` runs one in so many."""
 TREES = size(16, 32)
 """Trees of the candidates of a search."""
 SCORED = size(150, 3000)

@@ -70,7 +70,7 @@ def test_characteristic_function_is_the_kernel(name: str) -> None:
 def test_orthogonal_draws_have_the_same_characteristic_function(name: str, m: int) -> None:
     law, delta, rng = LAWS[name], differences(), np.random.default_rng(2)
     # draws are independent of each other: the standard error is that of their means
-    blocks = np.stack([np.cos(delta @ law.orthogonal(m, 3, rng).T).mean(axis=1) for _ in range(2000)])
+    blocks = np.stack([np.cos(delta @ law.orthogonal(m, 3, rng).T).mean(axis=1) for _ in range(500)])
     error = np.abs(blocks.mean(axis=0) - exact(name, delta))
     assert (error <= 5 * blocks.std(axis=0) / np.sqrt(len(blocks))).all()
 
@@ -151,7 +151,7 @@ def test_the_kernel_of_a_law_is_the_exact_kernel(name: str) -> None:
 def test_qmc_draws_have_the_same_characteristic_function(name: str) -> None:
     law, delta = LAWS[name], differences()
     # Independent scramblings of 64 points: the standard error is that of their means.
-    runs = [np.cos(delta @ law.qmc(64, 3, np.random.default_rng(s)).T).mean(axis=1) for s in range(400)]
+    runs = [np.cos(delta @ law.qmc(64, 3, np.random.default_rng(s)).T).mean(axis=1) for s in range(100)]
     error = np.abs(np.mean(runs, axis=0) - exact(name, delta))
     assert (error <= 5 * np.std(runs, axis=0) / np.sqrt(len(runs))).all()
 

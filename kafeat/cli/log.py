@@ -96,14 +96,11 @@ def error(message: str, code: int) -> int:
     return code
 
 
-def failed_parts(parts: PartsError) -> None:
-    """Write which parts failed; as JSON, in a line for each of them and one for all."""
-    if not as_json():
-        error(str(parts), parts.exit_code)
-        return
-    for one in parts.failed:
+def failed_parts(parts: PartsError) -> int:
+    """Write which parts failed, as JSON in a line for each of them and one for all, and return the exit code."""
+    for one in parts.failed if as_json() else ():
         _put("error", without_secrets(one.error), part=one.name, exit_code=one.exit_code)
-    error(parts.summary, parts.exit_code)
+    return error(parts.summary if as_json() else str(parts), parts.exit_code)
 
 
 def usage(mistake: click.ClickException) -> None:

@@ -239,8 +239,7 @@ def _run() -> int:
     except click.ClickException as error:
         return _misused(error)
     except PartsError as error:
-        log.failed_parts(error)
-        return error.exit_code
+        return log.failed_parts(error)
     except KafeatError as error:
         return log.error(str(error), error.exit_code)
     except (Interrupted, KeyboardInterrupt, click.Abort) as error:

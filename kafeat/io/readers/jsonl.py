@@ -120,11 +120,8 @@ class JsonlReader(UntypedReader):
 
     def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
-        own = {
-            at: self._respelled[index]
-            for at, index in enumerate(indices)
-            if index in self._respelled and at == indices.index(index)
-        }
+        respelled = self._respelled.items()
+        own = {indices.index(index): dialect for index, dialect in respelled if index in indices}
         done, unseen = 0, self._later.intersection(names)
         with self._text.opened() as text:
             for piece in whole_lines(self.location, text, LOOK):

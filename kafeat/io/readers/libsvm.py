@@ -292,9 +292,18 @@ class LibsvmChunk(SparseChunk):
         kind = self.kept.field(0).type
         broken = np.zeros(self.rows, bool)
         broken[list(problems)] = True
-        whole = pa.types.is_integer(kind)
+        self._check_labels(labels, ~broken, pa.types.is_integer(kind))
+        numbers = np.where(broken, 0.0, labels)
+        return pa.table(
+            [pa.array(numbers.astype(kind.to_pandas_dtype()), kind, mask=broken if broken.any() else None)]
+            * len(self.kept),
+            self.kept,
+        )
+
+    def _check_labels(self, labels: Array, sound: Mask, whole: bool) -> None:
+        """Refuse labels that are not exact, or not `whole` as the first ones are."""
         odd = ~_whole(labels) if whole else np.abs(labels) >= EXACT
-        for row in np.flatnonzero(~broken & odd):
+        for row in np.flatnonzero(sound & odd):
             line = self.lines.split(b"\n", row + 1)[row]
             written = _TOKEN.findall(line.decode("utf-8", errors="replace"))[0]
             if whole or _lost(written, labels[row]):
@@ -303,12 +312,6 @@ class LibsvmChunk(SparseChunk):
                     f"{self.location}: {spell_row(self.first_row + int(row))}, column 'label': expected a whole number "
                     f"{'below 2**53' if large or not whole else 'as in the first rows'}, got {written[:60]}"
                 )
-        numbers = np.where(broken, 0.0, labels)
-        return pa.table(
-            [pa.array(numbers.astype(kind.to_pandas_dtype()), kind, mask=broken if broken.any() else None)]
-            * len(self.kept),
-            self.kept,
-        )
 
 
 def _whole(labels: Array) -> Mask:

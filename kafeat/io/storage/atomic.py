@@ -106,13 +106,8 @@ def check_place(location: Location, clobber: bool) -> int | None:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        folder = os.path.dirname(os.path.realpath(path))
-        if os.path.isdir(folder):
-            return None
-        folder = os.path.dirname(path) if not os.path.islink(path) else folder
-        raise SystemRefusedError(
-            f"{path}: expected a folder {folder}, got none: make it first (mkdir -p)"
-        ) from None
+        _check_folder(path)
+        return None
     if stat.S_ISDIR(mode):
         raise SystemRefusedError(f"{path}: expected a file, got a directory")
     if stat.S_ISREG(mode) and path.startswith(_OF_OPEN_FILES):
@@ -123,6 +118,14 @@ def check_place(location: Location, clobber: bool) -> int | None:
     if stat.S_ISREG(mode) and not clobber:
         raise _taken(location)
     return mode
+
+
+def _check_folder(path: str) -> None:
+    """Refuse a new file whose folder does not exist."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        folder = os.path.dirname(path) if not os.path.islink(path) else folder
+        raise SystemRefusedError(f"{path}: expected a folder {folder}, got none: make it first (mkdir -p)")
 
 
 def write_bytes(

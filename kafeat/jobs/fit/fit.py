@@ -168,9 +168,8 @@ def fit_reader(
     sampled = read_sample(config, data, listener, summary)
     if summary is not None and config.predictor is not None:
         listener.inform(summary.taken_for(config.predictor.task, "`task: {}` of the predictor"))
-    streams = row_streams(config, data, listener)
     again = config.predictor is not None and any(step.traits.label.taken for step in config.map_steps)
-    final = not (intervals or again)
+    streams, final = row_streams(config, data, listener), not (intervals or again)
     fm = sampled.learn(listener, final=final, all_rows=streams, jobs=count_jobs(jobs))
     if summary is None or config.predictor is None:
         return fm
@@ -208,19 +207,8 @@ def read_sample(
     check_label(config, data.label)
     for step in () if summary is None else config.learn_all_rows:
         check_rereadable(data.source, step)
-    names = label_names(data.label)
-    check_split(data.split, names)
-    roles = ((data.split, "--split"), (data.weight, "--weight"))
-    options = {name: option for name, option in roles if name is not None}
-    for name, option in options.items():
-        require(data.source, [name], option)
+    names, options = label_names(data.label), _roles(config, data)
     source = data.source.settled()
-    split_by = SplitBy.of(config)
-    if split_by is not None:
-        refuse_shared("--split-by", split_by.column, (*names, data.split))
-        require(data.source, [split_by.column], "--split-by")
-        if not split_by.ordered:
-            options[split_by.column] = "--split-by"
     others = {**(left_out or {}), **options}
     columns = columns_of(config, source, names, others)
     listener.inform(features_line(config, source, columns, {**others, **dict.fromkeys(names, "--label")}))
@@ -237,6 +225,23 @@ def read_sample(
     sampled.digest = source.digest()
     source.check_unchanged()
     return sampled
+
+
+def _roles(config: Config, data: TrainingData) -> dict[str, str]:
+    """Return the columns that an option names, so that they are no features, each with the option."""
+    names = label_names(data.label)
+    check_split(data.split, names)
+    roles = ((data.split, "--split"), (data.weight, "--weight"))
+    options = {name: option for name, option in roles if name is not None}
+    for name, option in options.items():
+        require(data.source, [name], option)
+    split_by = SplitBy.of(config)
+    if split_by is not None:
+        refuse_shared("--split-by", split_by.column, (*names, data.split))
+        require(data.source, [split_by.column], "--split-by")
+        if not split_by.ordered:
+            options[split_by.column] = "--split-by"
+    return options
 
 
 def columns_of(

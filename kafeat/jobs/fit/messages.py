@@ -145,14 +145,18 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
     if absent and not labelled and not source.positional:
         missing = ", ".join(map(quoted, absent))
         yield f"{source.location}: nothing was left out as {missing} (columns.exclude): the file has no such column"
-    odd = (
-        [] if source.positional else [c.name for c in columns.features if c.categories is None and not c.text]
-    )
-    odd = [name for name in odd if _is_no_feature(name, names)]
+    if not source.positional:
+        yield from _likely_labels(source.location, columns, names)
+
+
+def _likely_labels(place: str, columns: Columns, names: list[str]) -> Iterator[str]:
+    """Yield a warning about features whose names are those of labels or of row ids."""
+    plain = [one.name for one in columns.features if one.categories is None and not one.text]
+    odd = [name for name in plain if _is_no_feature(name, names)]
     if odd:
         which, meant = ("is", "is it") if len(odd) == 1 else ("are", "is one of them")
         yield (
-            f"{source.location}: {', '.join(map(quoted, odd[:3]))}{', …' if len(odd) > 3 else ''} {which} taken for "
+            f"{place}: {', '.join(map(quoted, odd[:3]))}{', …' if len(odd) > 3 else ''} {which} taken for "
             f"{'a feature' if len(odd) == 1 else 'features'}: {meant} the label (--label), or no feature "
             "(columns.exclude)?"
         )

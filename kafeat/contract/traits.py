@@ -49,11 +49,13 @@ class LabelTraits:
         needs: The parameters that make `fit` need a label, by their place in the step, and what it is for.
         uses: True if `fit` learns from a label where there is one.
         all_rows: True if `fit` learns from all rows, by `Sample.all_rows`.
+        crossed: True if the outputs for rows of the fit follow from the labels of other rows alone (cross-fitting).
     """
 
     needs: Mapping[str, str] = field(default_factory=dict)
     uses: bool = False
     all_rows: bool = False
+    crossed: bool = False
 
     @property
     def taken(self) -> bool:
@@ -71,6 +73,7 @@ class LabelTraits:
             {f"{at}.{place}": purpose for at, one in steps.items() for place, purpose in one.needs.items()},
             any(one.uses for one in steps.values()),
             any(one.all_rows for one in steps.values()),
+            all(one.crossed or not one.taken for one in steps.values()),
         )
 
 

@@ -10,7 +10,7 @@ Tibshirani 2021 (held-out errors of each row); Sadinle, Lei & Wasserman 2019 (se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import erfc
 from typing import Any, NamedTuple, Self
@@ -200,17 +200,8 @@ class _IntervalOutput(Transform):
             ends[:, 1::2] = predictions + q * sizes
 
 
-HeldOutSizes = Callable[[Floats, float], Floats]
-"""Return sizes of errors (n, k) of held-out rows by models that have not seen a row, with this penalty."""
-
-
-def fit_intervals(
-    held: HeldOut, targets: Targets, jobs: int, sizes_of: HeldOutSizes | None = None
-) -> Intervals | None:
-    """Return the intervals from predictions of held-out rows; None without any.
-
-    Without `sizes_of`, the sizes of errors come from models with the same features.
-    """
+def fit_intervals(held: HeldOut, targets: Targets, jobs: int) -> Intervals | None:
+    """Return the intervals from predictions of held-out rows; None without any."""
     known = np.asarray(np.isfinite(held.outputs).all(axis=1))
     if not known.any():
         return None
@@ -229,12 +220,7 @@ def fit_intervals(
     chosen = float(_MULTIPLES[int(np.argmax(equations.scores(_MULTIPLES)))])
     model = equations.model_of(chosen)
     floor = np.maximum(_FLOOR * np.average(errors, axis=0, weights=rows.weights), _LEAST)
-    if sizes_of is None:
-        sizes = equations.held_out(chosen, rows.features, errors, rows.parts, rows.weights)
-    else:
-        every = np.full(held.outputs.shape, np.nan)
-        every[known] = errors
-        sizes = sizes_of(every, chosen)[known]
+    sizes = equations.held_out(chosen, rows.features, errors, rows.parts, rows.weights)
     known = np.asarray(np.isfinite(sizes).all(axis=1))
     scores = (errors / np.maximum(sizes, floor))[known]
     kept = thinned(scores, None if rows.counts is None else rows.counts[known])

@@ -80,7 +80,7 @@ class Text(Step):
         traits = replace(super().traits, columns=ColumnTraits(texts=self.columns))
         if self.projection != "label":
             return traits
-        label = traits.label.needing({_BY_LABEL: "to learn from"})
+        label = replace(traits.label.needing({_BY_LABEL: "to learn from"}), crossed=True)
         return replace(traits, label=label, exact=ExactTraits(own=_BY_LABEL))
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:

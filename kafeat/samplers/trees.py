@@ -45,7 +45,7 @@ class Trees(TreeRecipe):
     """
 
     always: ClassVar[Traits] = Traits(
-        label=LabelTraits({"kind: trees": "to learn from"}),
+        label=LabelTraits({"kind: trees": "to learn from"}, crossed=True),
         numbers=NumberTraits(missing="fill", spreads="ignores"),
         exact=ExactTraits(own="kind: trees"),
     )

@@ -50,7 +50,7 @@ class Target(ColumnCoder):
     """
 
     always: ClassVar[Traits] = replace(
-        ColumnCoder.always, label=LabelTraits({"kind: target": "to learn from"}, all_rows=True)
+        ColumnCoder.always, label=LabelTraits({"kind: target": "to learn from"}, all_rows=True, crossed=True)
     )
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")

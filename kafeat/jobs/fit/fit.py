@@ -173,11 +173,13 @@ def fit_reader(
     fm = sampled.learn(listener, final=final, all_rows=streams, jobs=count_jobs(jobs))
     if summary is None or config.predictor is None:
         return fm
-    # Rows that a step has learned from are no longer rows that the model has not seen.
-    seen = any(fitted.step.traits.label.taken for fitted in fm.chain.steps)
+    own = any(knows_own_labels(fitted.state) for fitted in fm.chain.steps)
+    # Rows whose own labels a step has learned from are no longer rows that the model has not seen.
+    labels = [fitted.step.traits.label for fitted in fm.chain.steps]
+    seen = own or any(one.taken and not one.crossed for one in labels)
     job = PredictorJob(data, summary, Folds.by(sampled.keys), jobs, listener)
     refit, scores = Refit(fm, sampled, job), list[tuple[float, ...]]()
-    if any(knows_own_labels(fitted.state) for fitted in fm.chain.steps):
+    if own:
         scores = refit.scores()
     fm = fit_predictor(fm, job, intervals and not seen, scores)
     if not intervals or not seen:

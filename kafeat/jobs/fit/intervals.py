@@ -1,4 +1,4 @@
-"""Fit steps and predictor again without some rows, for the errors of these rows where a step learns from the label."""
+"""Fit steps and predictor again without some rows, for the errors of these rows where a step has seen their labels."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from kafeat.jobs.fit.predictor import PredictorJob, learn_predictor, targets_of
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.search import limit_landmarks
 from kafeat.maths.intervals import Intervals, fit_intervals
-from kafeat.maths.ridge import NormalEquations
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import build_step
 from kafeat.runtime.environment import count_jobs
-from kafeat.types import Array, Floats
+from kafeat.types import Array
 
-# Folds of random rows, of which as many are fitted as have enough rows: a quantile at 90 % is then right to 0.4 points.
-_FEWEST_FOLDS, _FEWEST_FITS, _ENOUGH_ROWS = 8, 3, 5_000
+# Folds of random rows, and how many of them are fitted, from so many rows on: few rows are all held out, of many a
+# fifth, or so many that a quantile at 90 % is right to 0.4 points.
+_FOLDS_FROM = {0: (8, 8), 1_000: (5, 2), 5_000: (5, 1)}
+_ENOUGH_ROWS = 5_000
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,20 @@ class Refit:
     @cached_property
     def folds(self) -> Folds:
         """The parts of the rows: the folds that the penalty is chosen by, or more."""
-        most = max(_FEWEST_FOLDS, _FEWEST_FITS * self.job.summary.rows // _ENOUGH_ROWS)
-        return Folds(random=most) if self.at_random else self.job.folds
+        return Folds(random=self._random_folds[0]) if self.at_random else self.job.folds
+
+    @property
+    def _random_folds(self) -> tuple[int, int]:
+        """The number of folds of random rows, and of those that are fitted."""
+        rows = self.job.summary.rows
+        folds, fitted = _FOLDS_FROM[max(start for start in _FOLDS_FROM if start <= rows)]
+        return max(folds, rows // _ENOUGH_ROWS), fitted
 
     @cached_property
     def cuts(self) -> list[Cut]:
         """The cuts that are fitted."""
-        if not self.at_random:
-            return self.folds.cuts
-        parts = self.folds.count
-        fitted = min(parts, -(-_ENOUGH_ROWS * parts // self.job.summary.rows))
-        return [self.folds.cut(held) for held in range(fitted)]
+        every = self.folds.cuts
+        return every[: self._random_folds[1]] if self.at_random else every
 
     @cached_property
     def held_out(self) -> TrainingData:
@@ -125,29 +129,16 @@ class Refit:
     def intervals(self) -> Intervals | None:
         """Return intervals from errors of rows that neither steps nor predictor had seen; None without any."""
         task, (rows, parts) = self.task, self.scored()
-        outputs, others = np.full(rows.targets.shape, np.nan), dict[Cut, FeatureMap]()
+        outputs = np.full(rows.targets.shape, np.nan)
         for cut in self.cuts:
             self.job.listener.phase(f"fitting without the rows of fold {cut.held + 1} of {self.folds.count}")
             rule, own = RowRule.of_cut(cut, self.folds, self.seed), parts == cut.held
             learned = self.learned(rule)
             if learned is not None and own.any():
-                others[cut], made = predicted(learned, self.job, rule)
+                _, made = predicted(learned, self.job, rule)
                 outputs[own] = made.results if task.classes is not None else task.targets(made.results)
         outputs[rows.counts == 0.0] = np.nan
 
-        def sizes(errors: Floats, multiple: float) -> Floats:
-            """Return sizes in the features of each fold, whose model has not seen its rows, either."""
-            known, found = np.isfinite(errors).all(axis=1), np.full(errors.shape, np.nan)
-            for cut, other in others.items():
-                Z = results_of(self.held_out, other, self.job.jobs).results
-                learned, own = known & np.isin(parts, cut.train), parts == cut.held
-                if learned.any():
-                    equations = NormalEquations(Z.shape[1], errors.shape[1], self.jobs, folds=self.job.folds)
-                    some = rows.select(learned)
-                    equations.add_blocks(Z[learned], errors[learned], some.parts, some.weights)
-                    found[own] = equations.model_of(multiple)(Z[own].astype(np.float64))
-            return found
-
         with one_blas_thread(linalg=True):
             targets = targets_of(task, self.job.summary, self.job.folds)
-            return fit_intervals(HeldOut(rows, outputs), targets, self.jobs, sizes)
+            return fit_intervals(HeldOut(rows, outputs), targets, self.jobs)

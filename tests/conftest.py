@@ -142,8 +142,7 @@ def _few_interval_folds(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every fit of a predictor refits it for its intervals: twice is enough where intervals are not the point."""
     with pytest.MonkeyPatch.context() as patch:
         if "interval" not in request.path.name:
-            patch.setattr(intervals, "_FEWEST_FOLDS", 2)
-            patch.setattr(intervals, "_FEWEST_FITS", 1)
+            patch.setattr(intervals, "_FOLDS_FROM", {0: (2, 1)})
         yield
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from kafeat.contract.memory import blocks, require_memory
 from kafeat.maths import lapack
+from kafeat.maths.calibration import softmax
 from kafeat.maths.ridge import FEWER_COLUMNS, LEAST, each, rounding_of
 from kafeat.types import Array, Floats
 
@@ -116,3 +117,38 @@ class LogisticProblem:
         of_b: Floats = np.sum([part[2] for part in parts], axis=0)
         of_W: Floats = np.sum([part[1] for part in parts], axis=0)
         return float(sum(part[0] for part in parts)), of_W - np.outer(self._mean, of_b), of_b
+
+
+class LogisticMachine:
+    """Logistic regression with a penalty λ in memory. With a kernel K = LLᵀ, the features are L.
+
+    For two classes it is that of one vector w, as others count it: the vectors ±w/2 have half its squared norm.
+    """
+
+    def __init__(self, penalty: float, is_kernel: bool = False) -> None:
+        self._penalty, self._is_kernel = penalty, is_kernel
+
+    def fit(self, Z: Floats, y: Array) -> None:
+        """Learn from rows Z (n, D), or their kernel (n, n), of classes y (n,)."""
+        from scipy.linalg import solve_triangular
+
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if self._is_kernel:
+            jitter = rounding_of(float(np.abs(Z).max()), len(Z))
+            Z = lapack.cholesky(Z + jitter * np.eye(len(Z)), lower=True)
+        c = len(self.classes_)
+        problem = LogisticProblem(LabelledRows(Z, numbers, np.ones(len(y))), c, 1)
+        W, self._intercept = problem.fit(self._penalty * (2.0 if c == 2 else 1.0))
+        if self._is_kernel:  # f(x) = k(x, ·)L⁻ᵀw
+            W = solve_triangular(Z, W, trans="T", lower=True)
+        self.coef_ = W.T
+
+    def predict_proba(self, Z: Floats) -> Floats:
+        """Return probabilities (m, c) from features, or from kernels with the rows that were learned from."""
+        out: Floats = Z @ self.coef_.T + self._intercept
+        softmax(out, 1.0, out)
+        return out
+
+    def score(self, Z: Floats, y: Array) -> float:
+        """Return the accuracy."""
+        return float((self.classes_[self.predict_proba(Z).argmax(axis=1)] == y).mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, Self, get_args
@@ -117,6 +118,20 @@ class FittedPredictor:
         if self.n_outputs == 1:
             return [PREDICTION]
         return [f"{PREDICTION}_{name}" for name in self.labels.names or range(self.n_outputs)]
+
+    def order_of(self, labels: Sequence[str]) -> list[int] | None:
+        """Return the output of each of these labels; None if others are predicted."""
+        names = self.labels.names
+        if not names:  # they were given in memory
+            outputs = 1 if self.labels.classes is not None else self.n_outputs
+            return list(range(len(labels))) if outputs == len(labels) else None
+        asked = [printable(label) for label in labels]
+        return [names.index(one) for one in asked] if set(asked) == set(names) else None
+
+    def has_interval(self, level: float) -> bool:
+        """Return true if the errors of enough rows are known for intervals of this level."""
+        known = 0 if self.intervals is None else len(self.intervals.scores)
+        return level * (known + 1) <= known
 
     def predicted(self, outputs: Floats) -> Array:
         """Return the likeliest class of each row of outputs (n, n_outputs), or the numbers."""

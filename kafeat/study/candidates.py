@@ -23,7 +23,6 @@ from kafeat.contract.describe import nearest
 from kafeat.contract.folds import Folds
 from kafeat.contract.tile import dense
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
-from kafeat.io.readers.memory import table_of
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
 from kafeat.jobs.fit.labels import LabelSummary
@@ -313,8 +312,7 @@ def _numbered(data: RereadableData, request: EvaluationRequest, n: int) -> Rerea
     """Return the numbers of rows, the labels and the split as data."""
     split = [] if request.split is None else [request.split]
     _, columns = data.label_columns({"--label": request.labels, "--split": split})
-    table = table_of({_ROW: np.arange(n, dtype=np.float64), **columns})
-    return replace(data, data=table, place=data.name, stamp=None)
+    return data.of_columns({_ROW: np.arange(n, dtype=np.float64), **columns})
 
 
 def _of_rows(candidate: ComparedMap, matrix: KernelMatrix) -> ComparedMap:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier, SGDRegressor
@@ -17,10 +16,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.contract.folds import Folded
 from kafeat.errors import DataError, UsageError, first_line
-from kafeat.maths import lapack
-from kafeat.maths.calibration import softmax
-from kafeat.maths.logistic import LabelledRows, LogisticProblem
-from kafeat.maths.ridge import rounding_of
+from kafeat.maths.logistic import LogisticMachine
 from kafeat.maths.task import PredictionTask
 from kafeat.study.learners import (
     NO_SCALING,
@@ -171,7 +167,7 @@ class LinearMachine(Learner):
 def learner(name: str, tau: float) -> Learner:
     """Return a learner by its name; `dual_l1` uses τ."""
     make: dict[str, tuple[Make, Make]] = {
-        "logistic": (Logistic, partial(Logistic, is_kernel=True)),
+        "logistic": (_logistic, partial(_logistic, is_kernel=True)),
         "dual_l1": (partial(_dual_l1, tau=tau), partial(_dual_l1_exact, tau=tau)),
         "linear_svc": (_linear_svc, _kernel_svm),
         "linear_svc_hinge": (_linear_svc_hinge, _kernel_svm),
@@ -223,35 +219,10 @@ def _dual_l1_exact(cost: float, task: PredictionTask, tau: float) -> Any:
     return _kernel_svm(cost / (1.0 - tau), task)
 
 
-class Logistic:
-    """Logistic regression by the solver of the predictor. With a kernel K = LLᵀ, L are features that have it."""
-
-    def __init__(self, cost: float, task: PredictionTask, is_kernel: bool = False) -> None:
-        if task.classes is None:
-            raise UsageError("learner logistic: expected classes, got a number to predict; try ridge")
-        self._penalty, self._is_kernel = 1.0 / cost, is_kernel
-
-    def fit(self, Z: Floats, y: Array) -> None:
-        self.classes_, numbers = np.unique(y, return_inverse=True)
-        if self._is_kernel:
-            jitter, K = rounding_of(float(np.abs(Z).max()), len(Z)), Z
-            Z = lapack.cholesky(K + jitter * np.eye(len(K)), lower=True)
-        problem = LogisticProblem(LabelledRows(Z, numbers, np.ones(len(y))), len(self.classes_), 1)
-        # One vector w of two classes has twice the squared norm of the two vectors ±w/2.
-        W, self._intercept = problem.fit(self._penalty * (2.0 if len(self.classes_) == 2 else 1.0))
-        if self._is_kernel:  # f(x) = k(x, ·)L⁻ᵀw
-            W = solve_triangular(Z, W, trans="T", lower=True)
-        self.coef_ = W.T
-
-    def predict_proba(self, Z: Floats) -> Floats:
-        """Return the probabilities of the classes of the rows that were learned from."""
-        out: Floats = Z @ self.coef_.T + self._intercept
-        softmax(out, 1.0, out)
-        return out
-
-    def score(self, Z: Floats, y: Array) -> float:
-        """Return the accuracy."""
-        return float((self.classes_[self.predict_proba(Z).argmax(axis=1)] == y).mean())
+def _logistic(cost: float, task: PredictionTask, is_kernel: bool = False) -> Any:
+    if task.classes is None:
+        raise UsageError("learner logistic: expected classes, got a number to predict; try ridge")
+    return LogisticMachine(1.0 / cost, is_kernel)
 
 
 def _kernel_svm(cost: float, task: PredictionTask) -> Any:

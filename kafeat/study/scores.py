@@ -22,8 +22,7 @@ from kafeat.maths.scoring import Judged, Score, score_for, scores_of
 from kafeat.maths.task import PredictionTask, class_numbers, task_to_score
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.model.predictor import FittedPredictor, PredictedLabels
-from kafeat.model.provenance import printable
+from kafeat.model.predictor import PredictedLabels
 from kafeat.pictures.figure_data import ModelFigures
 from kafeat.study.candidates import Fit
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
@@ -280,12 +279,12 @@ def score_model(
 ) -> ScoredModel | None:
     """Score the predictions of the test rows; None without a predictor, or if it predicts other labels."""
     predictor = fm.predictor
-    order = None if predictor is None else _order(predictor, request.labels)
+    order = None if predictor is None else predictor.order_of(request.labels)
     if predictor is None or order is None:
         return None
     rule, k = ModelScoring.of(truth.task, predictor.labels), predictor.n_outputs
     scoring = Scoring(rule.task, deciding, probabilities=True)
-    levels = tuple(level for level in sorted({*_LEVELS, deciding.level}) if _has(predictor, level))
+    levels = tuple(level for level in sorted({*_LEVELS, deciding.level}) if predictor.has_interval(level))
     rows, made = subject.predictions(fm, test, levels)
 
     def outputs_of(made: Floats) -> Floats:
@@ -307,22 +306,6 @@ def score_model(
         lambda X: outputs_of(subject.predict(fm, X)),
         lambda tested: scoring.score(rule.known(tested)),
     )
-
-
-def _has(predictor: FittedPredictor, level: float) -> bool:
-    """Return true if a predictor knows the errors of enough rows for intervals of a level."""
-    known = 0 if predictor.intervals is None else len(predictor.intervals.scores)
-    return level * (known + 1) <= known
-
-
-def _order(predictor: FittedPredictor, labels: Sequence[str]) -> list[int] | None:
-    """Return the output of each of these labels; None if the model predicts others."""
-    names = predictor.labels.names
-    if not names:  # they were given in memory
-        outputs = 1 if predictor.labels.classes is not None else predictor.n_outputs
-        return list(range(len(labels))) if outputs == len(labels) else None
-    asked = [printable(label) for label in labels]
-    return [names.index(one) for one in asked] if set(asked) == set(names) else None
 
 
 def with_predictor(fit: Fit, data: RereadableData) -> FeatureMap:
@@ -398,7 +381,7 @@ def _scored(fm: FeatureMap, name: str, data: RereadableData, request: Evaluation
         raise DataError(f"{data.name}: expected rows to score, got none")
     task = data.task_of(labels, "regression" if own.classes is None else "classification", task_to_score)
     predicts: tuple[Judged, ...] = ("probabilities", "intervals")
-    some = predicts if _has(fm.predictor, request.interval) else predicts[:1]
+    some = predicts if fm.predictor.has_interval(request.interval) else predicts[:1]
     deciding = score_for(next(iter(request.scores), None), task.kind, name, some, request.interval)
     every, request = np.ones(n, dtype=bool), replace(request, label=names)
     subject = MapOnData(fm, data, jobs=request.jobs, reserved=request.reserved)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from kafeat.io.columns.fields import require
 from kafeat.io.formats import format_of_stream
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.memory import reader_of
+from kafeat.io.readers.memory import reader_of, table_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import location_of
@@ -75,6 +75,10 @@ class RereadableData:
                 source.location = self.place
             yield source if self.labels is None else labelled(source, self.labels)
             source.check_unchanged()
+
+    def of_columns(self, columns: Mapping[str, Array]) -> Self:
+        """Return other columns in the place of these, under the same name."""
+        return replace(self, data=table_of(columns), place=self.name, stamp=None)
 
     def columns_named(self, names: Sequence[str]) -> list[str]:
         """Return the columns that a model file names, in which control characters are replaced."""

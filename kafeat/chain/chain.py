@@ -446,7 +446,7 @@ def exact_inputs(X: InputRows, Y: InputRows) -> Coordinates:
 
 
 def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates:
-    """Return the features of both rows: what `exact` of a step with an `own_kernel` returns."""
+    """Return the features of both rows: what `exact` of a step returns that has its `own` kernel."""
     if not isinstance(pair, Coordinates):
         raise TypeError(f"{step.kind} needs coordinates")
     chain = Chain((FittedStep(step, state, pair.x.shape[1]),))

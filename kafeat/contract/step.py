@@ -87,11 +87,16 @@ class Sample:
     cache: Any = None
 
     @property
+    def needed_label(self) -> Array:
+        """The label of a step that needs one."""
+        if self.label is None:
+            raise TypeError("a config without a label has to be refused before the fit")
+        return self.label
+
+    @property
     def all_rows(self) -> RowStream:
         """All rows to fit on; those of the sample if there is no stream."""
-        label = self.label
-        if label is None:
-            raise TypeError("a config without a label has to be refused before the fit")
+        label = self.needed_label
         return self.stream or RowStream(label, lambda: iter([(self.X, label)]))
 
 
@@ -157,6 +162,14 @@ class Step(BaseModel, ABC):
     kind: ClassVar[str]
     always: ClassVar[Traits] = Traits()
     """The traits of every recipe of the kind."""
+
+    def check_parameters(self) -> None:
+        """Refuse parameters for their relation to each other, by `refuse_parameter`."""
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        self.check_parameters()
+        return self
 
     @property
     def traits(self) -> Traits:
@@ -272,13 +285,12 @@ class InTwos(Step):
         in_twos = getattr(self, self.twos[0]) == self.twos[1]
         return self.n_components // 2 if in_twos else self.n_components
 
-    @model_validator(mode="after")
-    def _even(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         n = self.n_components
         if n % 2 and self.n_drawn != n:
             neighbours = f"{n - 1} or {n + 1}" if n > 1 else "2"
             refuse_parameter("n_components", f"an even number {self.twos[2]} ({neighbours})", n)
-        return self
 
 
 def _build_nested(recipe: object, info: ValidationInfo) -> Step:
@@ -351,7 +363,7 @@ class ScalerTransform(Transform):
 
 
 def refuse_parameter(name: str, expected: str, got: object) -> NoReturn:
-    """Refuse a parameter for its relation to another one: call it from a pydantic model validator."""
+    """Refuse a parameter for its relation to another one: call it from `check_parameters`."""
     raise PydanticCustomError(
         "parameter", "expected {expected}, got {got}", {"field": name, "expected": expected, "got": got}
     )

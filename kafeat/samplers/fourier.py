@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from kafeat.chain.chain import own_coordinates
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
@@ -94,15 +94,14 @@ class Fourier(RandomCosines):
             ),
         )
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.frequencies in _DIRECTIONS and self._exact.needs_coordinates:
             refuse_parameter(
                 "frequencies",
                 f"'iid', 'qmc', 'learned' or 'supervised' for the kernel {self.kernel}",
                 repr(self.frequencies),
             )
-        return self
 
     @property
     def _exact(self) -> ShiftInvariantKernel:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
 from kafeat.contract.checks import refuse_negative
@@ -81,14 +81,12 @@ class Homogeneous(Step):
             super().traits, numbers=NumberTraits(spreads="ignores", refuses_negative=self.negative == "error")
         )
 
-    @model_validator(mode="after")
-    def _hellinger_has_one_feature(self) -> Self:
+    def check_parameters(self) -> None:
         if self.kernel == "hellinger":
             if self.order:
                 refuse_parameter("order", "0 for hellinger, whose one feature √x is exact", self.order)
             if self.period is not None:
                 refuse_parameter("period", "none for hellinger, which has no frequencies", self.period)
-        return self
 
     @property
     def n(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 import numpy as np
-from pydantic import Field, PlainSerializer, field_validator, model_validator
+from pydantic import Field, PlainSerializer, field_validator
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
@@ -154,24 +154,28 @@ class Nystroem(Step):
             raise PydanticCustomError("parameter", "{text}", {"text": text})
         return spelled_out(kernel)
 
-    @model_validator(mode="after")
-    def _own_kernel_has_no_parameters(self) -> Self:
+    def check_parameters(self) -> None:
+        if not self._named:
+            self._refuse_numbers()
+        check_series(self, self.kernel, self.coefficients)
+        self._check_landmarks()
+        if self.root == "symmetric":
+            self._check_square()
+        if self._precomputed:
+            check_parameters(self.landmarks, self.weights)
+        if self.landmarks == "learned" and self.kernel not in _DIFFERENTIABLE:
+            refuse_parameter(
+                "landmarks", f"another, as learned needs {' or '.join(_DIFFERENTIABLE)}", "learned"
+            )
+
+    def _refuse_numbers(self) -> None:
         """A kernel that is given brings its numbers along, so these would do nothing."""
-        if self._named:
-            return self
         given = "a precomputed kernel" if self._precomputed else "a Python function"
         for name in ("gamma", "nu", "alpha", "degree", "coef0"):
             if getattr(self, name) != type(self).model_fields[name].default:
                 refuse_parameter(name, f"none beside {given}", getattr(self, name))
-        return self
 
-    @model_validator(mode="after")
-    def _coefficients_of_a_series(self) -> Self:
-        check_series(self, self.kernel, self.coefficients)
-        return self
-
-    @model_validator(mode="after")
-    def _enough_landmarks(self) -> Self:
+    def _check_landmarks(self) -> None:
         if self.n_landmarks is not None and self.n_landmarks < self.n_components:
             refuse_parameter("n_landmarks", f"at least n_components = {self.n_components}", self.n_landmarks)
         if self.tolerance is not None:
@@ -180,28 +184,12 @@ class Nystroem(Step):
                 refuse_parameter("tolerance", f"landmarks: {needed} with it", self._selector)
             if self.n_landmarks is not None:
                 refuse_parameter("n_landmarks", "none beside a tolerance", self.n_landmarks)
-        return self
 
-    @model_validator(mode="after")
-    def _square_if_symmetric(self) -> Self:
-        if self.root == "symmetric":
-            if self.n_landmarks not in (None, self.n_components):
-                refuse_parameter(
-                    "n_landmarks", "as many as n_components, for a symmetric root", self.n_landmarks
-                )
-            if self.weights == "fitted":
-                refuse_parameter("weights", "exact, for a symmetric root", self.weights)
-        return self
-
-    @model_validator(mode="after")
-    def _of_its_kernel(self) -> Self:
-        if self._precomputed:
-            check_parameters(self.landmarks, self.weights)
-        if self.landmarks == "learned" and self.kernel not in _DIFFERENTIABLE:
-            refuse_parameter(
-                "landmarks", f"another, as learned needs {' or '.join(_DIFFERENTIABLE)}", "learned"
-            )
-        return self
+    def _check_square(self) -> None:
+        if self.n_landmarks not in (None, self.n_components):
+            refuse_parameter("n_landmarks", "as many as n_components, for a symmetric root", self.n_landmarks)
+        if self.weights == "fitted":
+            refuse_parameter("weights", "exact, for a symmetric root", self.weights)
 
     @property
     def _precomputed(self) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import field_validator, model_validator
+from pydantic import field_validator
 
 from kafeat.contract.checks import check_indices, count_rows
 from kafeat.contract.kernel_inputs import KernelInputs
@@ -67,10 +67,8 @@ class RandomMaclaurin(Step):
     def _long_name(cls, kernel: object) -> object:
         return spelled_out(kernel)
 
-    @model_validator(mode="after")
-    def _of_its_kernel(self) -> Self:
+    def check_parameters(self) -> None:
         check_series(self, self.kernel, self.coefficients)
-        return self
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_pairs, of_degrees, of_signs = rng.spawn(4)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
@@ -46,11 +45,9 @@ class RandomSubsets(Step):
     gamma: Gamma = GAMMA
     n_components: Width = N_COMPONENTS
 
-    @model_validator(mode="after")
-    def _sets_of_any_size(self) -> Self:
+    def check_parameters(self) -> None:
         if self.kernel == "all_subsets" and self.degree != type(self).model_fields["degree"].default:
             refuse_parameter("degree", "none beside kernel: all_subsets", self.degree)
-        return self
 
     def width_warning(self, n_features_in: int) -> str | None:
         return degree_warning(self.kind, self.degree, n_features_in) if self.kernel == "anova" else None

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
 from kafeat.contract.step import Sample, Transform, parameter, refuse_parameter
@@ -41,14 +40,12 @@ class TensorSketch(PolynomialSketch):
         "frequency", "outputs are the spectrum of the sketch, or the sketch itself, which costs one more FFT"
     )
 
-    @model_validator(mode="after")
-    def _held(self) -> Self:
+    def check_parameters(self) -> None:
         if self.degree * self.n_components > _MOST_BUCKETS:
             most = _MOST_BUCKETS // self.degree
             refuse_parameter(
                 "n_components", f"at most {most:,} for the degree {self.degree}", self.n_components
             )
-        return self
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         d = sample.X.shape[1]

@@ -111,9 +111,8 @@ class Text(Step):
 
     def _models(self, sample: Sample, starts: Array, rng: np.random.Generator) -> dict[str, Array]:
         """Return the coefficients for rows of their own length and of length 1, and the folds that they are for."""
-        if sample.label is None:
-            raise TypeError("text: a config without a label has to be refused before the fit")
-        seed, Y = int(rng.integers(1 << 63)), task_to_learn(sample.label).outputs(sample.label)
+        labels = sample.needed_label
+        seed, Y = int(rng.integers(1 << 63)), task_to_learn(labels).outputs(labels)
         every = [_counts(sample.X, start) for start in starts]
         hashes = sparse_hashes(every, seed) if every else np.zeros(0, np.uint64)
         folds, often = folds_to_learn(hashes, _FOLDS, FEW)

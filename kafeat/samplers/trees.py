@@ -72,12 +72,10 @@ class Trees(TreeRecipe):
         return replace(super().traits, columns=ColumnTraits(coded=codes))
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        if sample.label is None:
-            raise TypeError("trees: a config without a label has to be refused before the fit")
         places, sizes = places_of(self.kind, self.categories, sample.names), sample.n_categories
         group = places_of(self.kind, self._group, sample.names)
         categories = {int(j): 0 if sizes is None else sizes[j] for j in places if j not in group}
-        return fit_trees(sample.X, sample.label, self, categories, rng, group, sample.jobs)
+        return fit_trees(sample.X, sample.needed_label, self, categories, rng, group, sample.jobs)
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         shapes = tree_shapes(state, self.n_folds, self.n_trees, self.max_leaves, self.n_components)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from kafeat.contract.name_patterns import ColumnNames, as_tuple, places_of
 from kafeat.contract.step import Sample, parameter, refuse_parameter
@@ -68,12 +68,10 @@ class DateParts(ColumnCoder):
     def traits(self) -> Traits:
         return replace(super().traits, columns=ColumnTraits(times=dict.fromkeys(self.columns, self.timezone)))
 
-    @model_validator(mode="after")
-    def _without_repeats(self) -> Self:
+    def check_parameters(self) -> None:
         for part in self.parts:
             if self.parts.count(part) > 1:
                 refuse_parameter("parts", "every part once", part)
-        return self
 
     def widths(self, state: State) -> list[int]:
         width = sum(2 if self.cyclic and part in PERIODS else 1 for part in self.parts)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
-from pydantic import model_validator
 
 from kafeat.contract.memory import require_memory
 from kafeat.contract.step import Sample, Scaler, Width, parameter, refuse_parameter
@@ -37,15 +36,11 @@ class Metric(Scaler):
     diagonal: bool = parameter(False, "one weight for each column and no rotation, for many columns")
     fit_rows: int = parameter(6000, "maximum number of rows to learn from", ge=LEAST_ROWS)
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def check_parameters(self) -> None:
         if self.diagonal and self.rank is not None:
             refuse_parameter("rank", "null with diagonal", self.rank)
-        return self
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        if sample.label is None:
-            raise TypeError("metric: a config without a label has to be refused before the fit")
         d = sample.X.shape[1]
         if self.rank is not None and self.rank > d:
             raise DataError(f"metric: rank: expected at most the number of columns, {d}, got {self.rank}")
@@ -59,7 +54,7 @@ class Metric(Scaler):
             )
         return learn_metric(
             sample.X,
-            targets_to_learn(sample.label),
+            targets_to_learn(sample.needed_label),
             rng,
             alpha=self.alpha,
             iterations=self.iterations,

@@ -19,8 +19,8 @@ from kafeat.errors import GateError, UsageError
 from kafeat.maths.fourier import supervised
 from kafeat.maths.kernel import TiledKernel
 from kafeat.maths.kernels import kernel_names
-from kafeat.onnx.steps import nystroem
 from kafeat.model.feature_map import FeatureMap
+from kafeat.onnx.steps import nystroem
 from kafeat.registry import map_kinds
 from kafeat.scalers.date_parts import LATEST
 

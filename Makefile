@@ -63,7 +63,8 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BI
 
 # What has a compiled loop is tested without it as well, but for tests marked `one_core`; `make test-all` takes those and
 # every kind, `make test-numpy` everything.
-NUMPY := tests/compiled tests/contract tests/maths/fourier/test_cosines.py tests/maths/kernels \
+NUMPY := tests/compiled tests/contract/test_casts.py tests/contract/test_sparse_product.py \
+	tests/maths/fourier/test_cosines.py tests/maths/kernels \
 	tests/samplers/test_fourier.py tests/samplers/test_nystroem.py tests/samplers/test_homogeneous.py \
 	tests/maths/test_sketch_loop.py tests/maths/test_content_folds.py tests/samplers/test_tensor_sketch.py tests/samplers/test_trees.py \
 	tests/samplers/test_projection.py \

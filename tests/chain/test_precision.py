@@ -140,6 +140,7 @@ def test_where_float32_would_not_do_the_map_computes_in_float64(steps, X, wide):
     assert (fit(steps, X).chain.cast_after == len(steps)) == wide
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("tail", [STANDARDIZE, MINMAX, {"kind": "normalize"}, FOURIER])
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_a_direction_that_is_rounding_alone_is_not_blown_up(rank: int, tail: dict) -> None:

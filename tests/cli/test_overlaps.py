@@ -115,6 +115,7 @@ def test_every_text_that_may_name_a_file_says_what_becomes_of_it():
         assert set(files_of(one)) == set(GIVEN.get(name, {})), name
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "out", "key"), overlaps())
 def test_no_output_takes_the_place_of_an_input(name, out, key, here):
     source = GIVEN[name][key]

@@ -92,6 +92,7 @@ def test_outputs_are_products_of_spectra(dtype: str, degree: int, D: int) -> Non
     assert (np.abs(got - spectra(X, factors, buckets, D)) <= bound).all()
 
 
+@pytest.mark.sampled
 @compiled
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("degree", [1, 2, 4])

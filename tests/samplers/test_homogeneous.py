@@ -48,6 +48,7 @@ def signature(features, w: np.ndarray, **parameters: object) -> np.ndarray:
     return Z[1:] @ Z[0] / np.exp(w) ** (parameters.get("homogeneity", 1.0) / 2)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("homogeneity", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("window", ["uniform", "rectangular"])
@@ -230,6 +231,7 @@ def test_minimax_is_least_among_the_windows(kernel: str, n: int) -> None:
         assert best < 1.01 * largest(period=period * other)
 
 
+@pytest.mark.sampled
 @pytest.mark.one_core
 @pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("n", [1, 2])

@@ -54,6 +54,7 @@ def test_l2_composes_behind_a_sampler_and_l1_does_not() -> None:
     np.testing.assert_allclose(fm.exact_kernel(X), Z @ Z.T, rtol=0, atol=32 * EPS)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kernel", ["chi2", "intersection", "jensen_shannon", "hellinger"])
 @pytest.mark.parametrize("homogeneity", [0.5, 1.0, 2.0])
 def test_homogeneous_norm_makes_the_exact_kernel_1_on_the_diagonal(kernel: str, homogeneity: float) -> None:

@@ -39,6 +39,7 @@ def features(fm: kafeat.FeatureMap, path: Path, **options: object) -> list[list[
     return np.load(path.with_suffix(".npy")).tolist()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\n\n\n"])
 @pytest.mark.parametrize("bom", ["", "\ufeff"])

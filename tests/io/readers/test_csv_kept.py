@@ -87,6 +87,7 @@ def test_text_that_is_no_number_stays_as_it_is(fm, tmp_path, ending):
     assert kept(fm, tmp_path, values, ending) == values
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("ending", ["arrow", "jsonl"])
 @pytest.mark.parametrize(
     "late", ["9007199254740993", "1e400", "1e-400", "0.1234567890123456789", "007.5", "+5", " 5", "x"]

@@ -13,6 +13,7 @@ from kafeat.io.storage.location import parse_location
 from kafeat.io.writers import parquet as parquet_sink
 from tests.io.tables import read
 from tests.io.writers.opening import open_writer
+from tests.sizes import sampled
 from tests.zygote import Process, apart
 
 NAMES = ["f0", "f1", "f2"]
@@ -55,8 +56,8 @@ def save(path, X, *, rows="known", height=7, kept=None, in_place=True, ahead=3, 
 
 
 @pytest.mark.parametrize(("name", "options"), KINDS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("rows", [0, 1, 40])
+@pytest.mark.parametrize("dtype", ["float32", *sampled("float64")])
+@pytest.mark.parametrize("rows", [*sampled(0, 1), 40])
 def test_what_is_written_is_read_back(tmp_path, name, options, dtype, rows):
     X = matrix(rows, dtype)
     save(tmp_path / name, X, **options)
@@ -69,7 +70,7 @@ def test_what_is_written_is_read_back(tmp_path, name, options, dtype, rows):
 
 
 @pytest.mark.parametrize(("name", "options"), KINDS)
-@pytest.mark.parametrize("ahead", [0, 1, 4])
+@pytest.mark.parametrize("ahead", [*sampled(0, 1), 4])
 def test_memory_that_is_used_again_holds_nothing_that_is_still_to_be_written(
     tmp_path, monkeypatch, name, options, ahead
 ):

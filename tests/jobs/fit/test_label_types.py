@@ -76,6 +76,7 @@ def check(data: object, expected: set, predictor: str, tmp_path) -> bool:
     return True
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PAIRS)
 def test_classes_of_one_type(name, tmp_path):
     data = table(PAIRS[name])
@@ -107,6 +108,7 @@ def test_classes_of_parts_of_two_types(predictor, tmp_path):
     assert fits == accepted & set(pairs)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "decimal of 30 digits"])
 def test_a_model_is_scored_on_the_same_rows_in_another_format(name, tmp_path):
     data = table(PAIRS[name])

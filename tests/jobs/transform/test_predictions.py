@@ -35,6 +35,7 @@ READ = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("format", READ)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_classes_have_their_own_type_in_every_format(model, table, data, tmp_path, kind, format):

@@ -42,6 +42,7 @@ def angles_by_definition(X, first, layers, permutation, radii):
     return np.hstack(results)[:, : len(radii)] * radii
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(("layers", "permuted"), [(2, False), (1, True)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -62,11 +62,8 @@ def checked_options(context: click.Context, name: str, given: Mapping[str, Any])
     from kafeat.contract.describe import nearest
     from kafeat.errors import ConfigError
 
-    known = {
-        long_name(option)[2:].replace("-", "_"): option
-        for option in context.command.params
-        if isinstance(option, click.Option)
-    }
+    options = [one for one in context.command.params if isinstance(one, click.Option)]
+    known = {long_name(one)[2:].replace("-", "_"): one for one in options}
     defaults: dict[str, Any] = {}
     problems: list[str] = []
     for key, value in given.items():
@@ -191,27 +188,35 @@ def evaluate(
 
     check_json(json_file)
     _drop_idle_defaults(values, experiment)
-    source, models = {"data": without_secrets(data)}, values["model"]
     shown = json_file != "-" and not log.settings.quiet
     if all_rows:
         records = _score(data, values)
-        write_json(json_file, {**source, "records": [record.flat() for record in records]})
+        write_json(
+            json_file, {"data": without_secrets(data), "records": [record.flat() for record in records]}
+        )
         for record in records if shown else ():
             show_predictions(record)
         refuse_low_scores(records, min_score, min_coverage)
         return
     if min_coverage is not None:
         raise UsageError("--min-coverage: expected --all-rows with it, as it is about finished models")
-    if experiment is not None:
-        source = {"experiment": experiment, **source}
-    elif len(models) == 1 and not values["config"]:
-        source = {"model": without_secrets(models[0]), **source}
+    source = _named(data, experiment, values["model"], values["config"])
     _refuse_idle(values["label"], values["learner"], min_score)
     report = _evaluate(data, experiment, values)
     write_json(json_file, {**source, **report})
     if shown:
         show(report.report, values["scoring"], details or max_error is not None)
     gate(report.report, max_error, min_score)
+
+
+def _named(
+    data: str, experiment: str | None, models: Sequence[str], configs: Sequence[str]
+) -> dict[str, str]:
+    """Return the table, and the experiment or the only model, by the keys of the JSON."""
+    if experiment is not None:
+        return {"experiment": experiment, "data": without_secrets(data)}
+    model = {"model": without_secrets(models[0])} if len(models) == 1 and not configs else {}
+    return {**model, "data": without_secrets(data)}
 
 
 def _score(data: str, values: Mapping[str, Any]) -> list[Record]:

@@ -140,9 +140,7 @@ def run_all(
     running: dict[Future[R], int] = {}
     ended: SimpleQueue[Future[R]] = SimpleQueue()
     while left or running:
-        while left and len(running) < pool.at_once:
-            if running and died[left[0]] == ATTEMPTS:
-                break
+        while left and len(running) < pool.at_once and not (running and died[left[0]] == ATTEMPTS):
             number = left.popleft()
             future = pool.submit(work, items[number])
             running[future] = number

@@ -163,13 +163,12 @@ def fit_reader(
         source = labelled(source, label_names(label))
     data = TrainingData(source, label, split, weight=weight)
     check_weight(config, weight, (*label_names(label), split))
-    intervals = intervals and config.predictor is not None
     summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
     if summary is not None and config.predictor is not None:
         listener.inform(summary.taken_for(config.predictor.task, "`task: {}` of the predictor"))
-    again = config.predictor is not None and any(step.traits.label.taken for step in config.map_steps)
-    streams, final = row_streams(config, data, listener), not (intervals or again)
+    again = intervals or any(step.traits.label.taken for step in config.map_steps)
+    streams, final = row_streams(config, data, listener), config.predictor is None or not again
     fm = sampled.learn(listener, final=final, all_rows=streams, jobs=count_jobs(jobs))
     if summary is None or config.predictor is None:
         return fm

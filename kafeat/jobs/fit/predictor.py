@@ -83,8 +83,7 @@ def _chosen(
     """Yield the training rows of all chunks in order, and append the rest of what is known of them to `about`."""
     labels, split_by = LabelReader(data.label), SplitBy.of(config)
     key_reader = split_by and KeyReader(split_by, data.source, config.seed)
-    roles = (*label_names(data.label), data.split, data.weight, split_by and split_by.column)
-    keep = list(dict.fromkeys(name for name in roles if name is not None))
+    keep = data.roles(split_by)
     not_features = [name for name in keep if split_by != SplitBy(True, name)]
     matched = match(data.source, columns, not_features)
     for chunk in data.source.coding(keep).chunks(matched, keep, config.chunk_rows):

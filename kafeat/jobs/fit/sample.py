@@ -85,6 +85,16 @@ class TrainingData:
             raise TypeError("these are rows of a choice already")
         return replace(self, chosen=chosen)
 
+    def roles(self, split_by: SplitBy | None, weighted: bool = True) -> list[str]:
+        """Return the columns that are read beside the features, each once."""
+        names = (
+            *label_names(self.label),
+            self.split,
+            split_by and split_by.column,
+            self.weight if weighted else None,
+        )
+        return list(dict.fromkeys(name for name in names if name is not None))
+
     def train_rows(self, chunk: Chunk, keys: Floats | None) -> Mask:
         """Return true for the rows of a chunk, which have these keys, that are to be fitted on."""
         rows = np.ones(chunk.rows, dtype=bool)
@@ -164,8 +174,7 @@ class SampledFit:
         first, split_by = self.chosen.n_rows, SplitBy.of(self.config)
         # Weights are for the predictor, and a search without one counts every row once.
         weighted = self.summary is not None and self.config.predictor is not None
-        roles = (*self.labels, data.split, split_by and split_by.column, data.weight if weighted else None)
-        keep = list(dict.fromkeys(name for name in roles if name is not None))
+        keep = data.roles(split_by, weighted)
         source = data.source.coding(keep)
         labels, key_reader = (
             LabelReader(data.label),

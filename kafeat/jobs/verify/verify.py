@@ -58,31 +58,33 @@ class OutputRows:
         columns = Columns(
             tuple(Column(field.name, field.width) for field in fields), False, None, missing=True
         )
-        # Features are numbered; predictions have names, unless they are one list or the format has none.
-        named = outputs.what == "predictions" and len(fields) == outputs.width and not made.positional
-        self._names = [f"column {quoted(field.name)}" for field in fields] if named else None
+        self._names = _names_of(outputs, fields, made)
         self._dtype = np.dtype(dtype or outputs.dtype) if made.untyped else _dtype(made, fields)
         # Predictions in float64 are made of features in the dtype of the map.
         self._tolerance = max(TOLERANCE[self._dtype.name], TOLERANCE[fm.dtype])
         lists = fields[0].width is not None
         # Memory in the order that the output was written in, as the last bit depends on it.
         self.memory = NewArrays(outputs.width, self._dtype, "C" if made.positional or lists else "F")
-        ours = {field.name for field in source.fields}
-        before = [field.name for field in made.fields[: -len(fields)]]
-        predicted = [] if outputs.classes is None else before[-len(outputs.classes.names) :]
-        copied = before[: len(before) - len(predicted)]
-        self.keep = [] if made.positional else [name for name in copied if name in ours]
-        self._predicted = set(predicted)
-        written = [*self.keep, *predicted]
-        self._labelled = made.sparse and bool(before)
-        if made.sparse:
-            self.keep, written = as_spelled(source, kept if self._labelled else []), before
+        written = self._columns_before(source, [field.name for field in made.fields[: -len(fields)]], kept)
         # Text is compared as text: its type would be a guess.
         self.typed = made.format.typed
         self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=not made.untyped)
         self._chunk: Chunk | None = next(self._chunks, None)
         self.at = 0
         self.rows = 0
+
+    def _columns_before(self, source: Reader, before: list[str], kept: Sequence[str]) -> list[str]:
+        """Note which columns before the numbers are copied, and which are classes; return those to read."""
+        made, classes = self._made, self._outputs.classes
+        predicted = [] if classes is None else before[-len(classes.names) :]
+        self._predicted, self._labelled = set(predicted), made.sparse and bool(before)
+        if made.sparse:
+            self.keep = as_spelled(source, kept if self._labelled else [])
+            return before
+        ours = {field.name for field in source.fields}
+        copied = before[: len(before) - len(predicted)]
+        self.keep = [] if made.positional else [name for name in copied if name in ours]
+        return [*self.keep, *predicted]
 
     def compare(self, expected: Rows, kept: KeptRows | None, made_of: Chunk) -> float:
         """Return the largest difference of the next rows to these; `kept` holds the passthrough columns."""
@@ -153,6 +155,12 @@ class OutputRows:
         while self._chunk is not None:
             self.rows = self._chunk.start + self._chunk.rows
             self._chunk = next(self._chunks, None)
+
+
+def _names_of(outputs: Outputs, fields: list[Field], made: Reader) -> list[str] | None:
+    """Return the names of the numbers; None for features, one list and formats without names, which have numbers."""
+    named = outputs.what == "predictions" and len(fields) == outputs.width and not made.positional
+    return [f"column {quoted(field.name)}" for field in fields] if named else None
 
 
 def _differences(expected: Floats, got: Floats, dtype: np.dtype[Any]) -> tuple[Rows, Floats]:

@@ -49,15 +49,6 @@ def test_a_score_of_classes_that_does_not_say_that_it_judges_probabilities_judge
     assert found == [SCORES[name].of(task, numbers, CLASSES)] * 2
 
 
-def test_intervals_are_scored_at_the_probability_that_is_asked_for():
-    score = score_for("pinball", "regression", "a model", ("intervals",), level=0.5)
-    ends = np.array([[-1.0], [1.0]]) + RNG.normal(size=(90, 1, 1))
-    task = task_of(NUMBERS)
-    each = zip(ends[:, :, 0].T * task.unit + task.centre, (0.25, 0.75), strict=True)
-    expected = np.mean([metrics.mean_pinball_loss(NUMBERS, end, alpha=q) for end, q in each])
-    assert -score.of(task, ends, NUMBERS) == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize(("name", "judges"), [("brier", "probabilities"), ("pinball", "intervals")])
 def test_one_sentence_refuses_what_a_score_cannot_judge(name, judges):
     said = f"scoring: expected a score of what ridge predicts, got {name}, which judges {judges}: "

@@ -707,21 +707,10 @@ def test_errors_of_numbers_are_in_the_unit_of_the_label_and_rank_as_negative(wav
     assert one["mae_map"] <= np.sqrt(one["mse_map"])
 
 
-def test_probabilities_give_a_log_loss_and_kernel_logistic_regression_is_the_exact_machine(rings):
-    found = kafeat.evaluate(
-        data=rings[1], label="y", config=OF_RINGS, learner="logistic", scoring="log_loss", exact_rows=200, rows=50,
-        jobs=1, penalty=0.1,
-    )  # fmt: skip
-    # A guess by the shares of the classes has at least the entropy of these, which is at most log 2.
-    assert 0 < found["log_loss_exact"] < 0.5 * np.log(2) < found["log_loss_raw"]
-    assert found["score_exact"] == -found["log_loss_exact"]
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"scoring": "r2"}, DataError, "scoring: expected accuracy or .* for a label of classes, got r2"),
-        ({"scoring": "log_loss"}, UsageError, "of what ridge predicts, got log_loss, which judges"),
         ({"splits": 0}, UsageError, "splits: expected a whole number from 1 to 100, got 0"),
         ({"splits": 1_000_000}, UsageError, "splits: expected a whole number from 1 to 100, got 1000000"),
         ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),

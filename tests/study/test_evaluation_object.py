@@ -1,6 +1,5 @@
 """The result of `kafeat.evaluate`: a dict, a table for notebooks, a data frame and plots."""
 
-import json
 import re
 import sys
 from html.parser import HTMLParser
@@ -54,12 +53,6 @@ class Rows(HTMLParser):
     def handle_data(self, data):
         if self.rows:
             self.rows[-1].append(data)
-
-
-def test_it_is_a_dict_and_becomes_json(found):
-    assert isinstance(found, dict)
-    assert json.loads(json.dumps(found)) == found
-    assert {"records", "summary", "recommendation"} <= set(found)
 
 
 def test_the_html_table_has_the_figures_of_the_summary(found):

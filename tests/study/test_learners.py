@@ -181,25 +181,6 @@ def test_a_given_penalty_is_used_and_the_penalty_of_the_search_gives_its_model_a
         assert fit(7.5).penalty == pytest.approx(7.5)
 
 
-def test_ridge_with_a_given_penalty_is_that_of_scikit_learn():
-    from sklearn.kernel_ridge import KernelRidge
-    from sklearn.linear_model import Ridge
-
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 5)) * [1, 10, 0.1, 3, 1]
-    y = X @ rng.standard_normal(5) + rng.standard_normal(60)
-    held = split(60, 0)
-    truth, every = Truth(task_of(y), y, held.folds), np.ones(60, bool)
-    units = truth.task.targets(y)
-    model = learner_of("ridge").linear(inputs(X), every, truth, 2.5)
-    np.testing.assert_allclose(model(X), Ridge(alpha=2.5).fit(X, units).predict(X).reshape(-1, 1), rtol=1e-9)
-    # The intercept is free: kernel ridge of scikit-learn has none, so its kernel and targets are centred.
-    around, middle = X - X.mean(axis=0), units.mean(axis=0)
-    centred = KernelRidge(alpha=2.5).fit(around, units - middle).predict(around) + middle
-    exact = exact_machine(learner_of("ridge"), X @ X.T, np.arange(60), truth, 2.5)
-    np.testing.assert_allclose(exact(X @ X.T), centred, rtol=1e-7, atol=1e-9)
-
-
 def test_the_hinge_is_that_of_the_kernel_machine(ring):
     """With a linear kernel and one penalty both minimize the same, but for the penalty on the intercept."""
     _X, Z, held, truth = ring

@@ -20,15 +20,16 @@ import numpy as np
 
 from kafeat.config import Config, load_config
 from kafeat.contract.describe import nearest
-from kafeat.contract.folds import Folds
+from kafeat.contract.folds import RANDOM
 from kafeat.contract.tile import dense
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
+from kafeat.jobs.fit.held_out import among, learned_map
 from kafeat.jobs.fit.labels import LabelSummary
 from kafeat.jobs.fit.map_on_data import KernelMatrix
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.predictor import PredictorJob, row_streams
+from kafeat.jobs.fit.predictor import PredictorJob
 from kafeat.jobs.fit.reread import RereadableData
 from kafeat.jobs.fit.sample import TrainingData
 from kafeat.jobs.fit.search import learn_ridge, nested
@@ -193,26 +194,15 @@ class ComparedMap:
         if self.fitted is not None:
             return Fit(self.fitted)
         with data.open() as source:
-            rows = TrainingData(source, request.labels, request.split, weight=request.weight).of_rows(
-                lambda numbers, _: ~held_out[numbers]
-            )
+            every = TrainingData(source, request.labels, request.split, weight=request.weight)
+            rows = every.of_rows(among(~held_out))
             summary = LabelSummary() if self.config.learn_all_rows else None
             sampled = read_sample(self.config, rows, listener, summary)
             scorer = partial(learner.learn, penalty=request.penalty) if learner else learn_ridge
-            streams = row_streams(self.config, rows)
-            learn = partial(
-                sampled.learn,
-                final=False,
-                with_mean=False,
-                learner=scorer,
-                task=request.task,
-                all_rows=streams,
-            )
-            fm, seconds = timed(partial(learn, listener))
-            if summary is None or self.config.predictor is None:
-                return Fit(fm, seconds)
-            job = PredictorJob(rows, summary, Folds.by(sampled.keys), request.jobs, listener)
-            return Fit(fm, seconds, job)
+            job = PredictorJob(rows, summary or LabelSummary(), RANDOM, request.jobs, listener)
+            learn = partial(learned_map, sampled, job, final=False, learner=scorer, task=request.task)
+            (fm, job), seconds = timed(learn)
+            return Fit(fm, seconds, None if self.config.predictor is None or summary is None else job)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Mask) -> int | None:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""

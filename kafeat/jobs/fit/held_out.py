@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from kafeat.jobs.fit.sample import RowChoice, SampledFit, TrainingData
 from kafeat.maths.task import joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
+from kafeat.types import Mask
 
 
 class RowRule(NamedTuple):
@@ -37,6 +38,11 @@ class RowRule(NamedTuple):
         return cls(rows_in(cut.train, folds, seed), rows_in([cut.held], folds, seed))
 
 
+def among(rows: Mask) -> RowChoice:
+    """Return the choice of the rows that a mask names by their numbers in the data."""
+    return lambda numbers, _: rows[numbers]
+
+
 def rows_in(kept: Collection[int], folds: Folds, seed: int) -> RowChoice:
     """Return the choice of the rows in these parts."""
     return lambda numbers, keys: np.isin(parts_of(folds, seed, numbers, keys), list(kept))
@@ -49,9 +55,14 @@ def map_of_rows(
 
     `sampled` is the sample for the map, all of whose rows are among them.
     """
-    data, jobs = job.data.of_rows(learned), count_jobs(job.jobs)
-    fm = sampled.learn(with_mean=False, all_rows=row_streams(sampled.config, data), jobs=jobs)
-    return fm, replace(job, data=data, folds=Folds.by(sampled.keys), listener=SILENT)
+    return learned_map(sampled, replace(job, data=job.data.of_rows(learned), listener=SILENT))
+
+
+def learned_map(sampled: SampledFit, job: PredictorJob, **how: Any) -> tuple[FeatureMap, PredictorJob]:
+    """Fit a map on a sample of the rows of a job; return it, and the job with folds of the rows."""
+    streams = row_streams(sampled.config, job.data)
+    fm = sampled.learn(job.listener, with_mean=False, all_rows=streams, jobs=count_jobs(job.jobs), **how)
+    return fm, replace(job, folds=Folds.by(sampled.keys))
 
 
 def predicted(sampled: SampledFit, job: PredictorJob, rule: RowRule) -> tuple[FeatureMap, LabelledRows]:

@@ -72,6 +72,9 @@ def _show_columns(content: dict[str, Any]) -> None:
         ]
         log.show(f"times: {listed(forms)}")
     dialect = content["dialect"]
+    if "file" in dialect:
+        delimiter, encoding = dialect["file"]
+        log.show(f"CSV files: delimiter {delimiter!r}, encoding {encoding}")
     if dialect["decimal_commas"]:
         log.show(f"decimal commas in CSV: {listed(dialect['decimal_commas'])}")
     for key, what in (("thousands", "separators of thousands"), ("units", "units")):

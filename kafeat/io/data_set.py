@@ -84,8 +84,23 @@ def is_data_set(location: Location) -> bool:
     """Return true if a location names many files: a folder, a glob, or a list of names."""
     kind = location.kind()
     if kind is not None:
-        return kind == "folder" or (kind == "file" and location.path.lower().endswith(LIST_SUFFIXES))
+        listed = kind == "file" and location.path.lower().endswith(LIST_SUFFIXES)
+        return kind == "folder" or (listed and not _is_table(location))
     return is_pattern(location) or location.path.endswith("/")
+
+
+def _is_table(location: Location) -> bool:
+    """Return true for a .txt whose first line has several fields, and is not the name of a file."""
+    if not location.path.lower().endswith(".txt"):
+        return False
+    with location.open() as file:
+        line = re.split(b"[\r\n]", file.read(1 << 16) or b"")[0].decode(errors="replace")
+    named = (
+        _is_whole(line)
+        or line.startswith("#")
+        or (_can_be(line) and location.parent.join(line).entry() is not None)
+    )
+    return not named and re.search("[,;\t|]", line) is not None
 
 
 def must_exist(location: Location) -> None:

@@ -116,7 +116,7 @@ def format_of(location: Location, given: str | None = None, option: str = "--out
         suffix for one in FORMATS.values() for suffix in (one.suffixes if one.delimited else one.endings)
     ]
     raise UsageError(
-        f"{location}: expected a name that ends in one of {', '.join(known)}; else name the format with {option}"
+        f"{location}: expected a name that ends in one of {', '.join(known)}; else name it, as in {option} csv"
     )
 
 

@@ -14,7 +14,8 @@ from kafeat.contract.name_patterns import expand
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
-from kafeat.io.columns.times import LEAST_TIMES, are_days, guess_dates, parse_time, unread_times
+from kafeat.io.columns.selection import refuse_unclear, times_of
+from kafeat.io.columns.times import LEAST_TIMES, Guess, are_days, guess_dates, parse_time
 from kafeat.io.columns.values import numbers_or_text
 from kafeat.io.readers.base import Reader
 from kafeat.maths.task import class_numbers
@@ -222,7 +223,13 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
     ]
     fields = [field for field in fields if every or field.kind != "other"]
     first = _first_rows(source, [field.name for field in fields if every or field.kind == "text"])
-    looks = [_look(field, None if first is None else first.get(field.name), source) for field in fields]
+    guesses = {field.name: times_of(source, field) for field in fields if field.kind == "text"}
+    looks = [_look(field, (first or {}).get(field.name), source, guesses.get(field.name)) for field in fields]
+    read = {
+        reading: {look.name for look in looks if look.reading == reading} for reading in ("numbers", "times")
+    }
+    numbers = [field for field in source.fields if field.name in {*read["numbers"], *not_features}]
+    refuse_unclear(source, numbers, {name: guess for name, guess in guesses.items() if name in read["times"]})
     if all(look.reading is None for look in looks):
         why = "; ".join(f"{look.name}: {look.reason}" for look in looks[:_MOST_REASONS])
         raise DataError(
@@ -240,7 +247,7 @@ def _first_rows(source: Reader, names: Sequence[str]) -> dict[str, Any] | None:
     return {name: first.passthrough.column(name) for name in names}
 
 
-def _look(field: Field, column: Any, source: Reader) -> Look:
+def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Look:
     """Return what a column holds, of which these are the first values, if they were read."""
     known = field.kind if "(" in field.spelled else (field.spelled or field.kind).split("<")[0]
     if column is None:
@@ -254,24 +261,22 @@ def _look(field: Field, column: Any, source: Reader) -> Look:
     n, missing = len(present), len(values) - len(present)
     if field.kind != "text":
         plain = _plainly(field, source)
-        example = _example(present, plain["reading"], source)
+        example = _example(present, plain["reading"], source, guess)
         return Look(field.name, known, n, missing, len(words), **plain, example=example)
     counts = np.bincount(numbers)
-    reading, reason = _reading(words.tolist(), counts, len(values), source)
-    example = _example(present, reading, source)
+    reading, reason = _reading(words.tolist(), counts, len(values), guess or Guess("", 0.0))
+    example = _example(present, reading, source, guess)
     few, many = (share * n for share in _IDS)
     repeats = reading not in ("times", "texts") and n >= _LEAST_ROWS and few <= len(counts) <= many
     return Look(field.name, known, n, missing, len(words), reading, reason, repeats, example)
 
 
-def _example(present: Array, reading: Reading | None, source: Reader) -> str:
+def _example(present: Array, reading: Reading | None, source: Reader, guess: Guess | None) -> str:
     """Return the first value as it is read; the time of a text in ISO 8601."""
     text = str(present[0]).strip() if len(present) else ""
     if reading == "times" and present.dtype.kind != "M" and text:
-        dialect = replace(
-            source.asked.dialect, dates=guess_dates([*map(str, present[:LOOK])], source.asked).form
-        )
-        seconds = parse_time(text, dialect)[0]
+        form = guess.form if guess is not None else guess_dates([text], source.asked).form
+        seconds = parse_time(text, replace(source.asked.dialect, dates=form))[0]
         return text if math.isnan(seconds) else str(np.datetime64(int(seconds), "s"))
     return text if len(text) <= _LONGEST_EXAMPLE else f"{text[:_LONGEST_EXAMPLE]}…"
 
@@ -288,7 +293,7 @@ def _plainly(field: Field, source: Reader) -> dict[str, Any]:
     return {"reading": "times" if days or field.kind in ("date", "timestamp") else "numbers"}
 
 
-def _reading(words: list[str], counts: Array, looked: int, source: Reader) -> tuple[Reading | None, str]:
+def _reading(words: list[str], counts: Array, looked: int, guess: Guess) -> tuple[Reading | None, str]:
     """Return how a column of text is read, or None, and the reason to leave it out, or not to read it as times.
 
     `words` are its different values, which stand in `counts` rows, of all that were `looked` at.
@@ -298,9 +303,9 @@ def _reading(words: list[str], counts: Array, looked: int, source: Reader) -> tu
         return None, "train and test, for which there is --split"
     if not any(map(str.strip, words)):
         return None, "no values"
-    if guess_dates(words, source.asked).share >= LEAST_TIMES:
+    if guess.share >= LEAST_TIMES:
         return "times", ""
-    why = unread_times(words, source.asked)
+    why = guess.note
     if n < _LEAST_ROWS or counts[counts < max(MIN_FREQUENCY * n, 2.0)].sum() <= _MOST_RARE * n:
         return "categories", why
     if not why and k > _MOST_DIFFERENT * n and sum(map(_has_words, words)) > k / 2:
@@ -311,7 +316,7 @@ def _reading(words: list[str], counts: Array, looked: int, source: Reader) -> tu
         return None, why
     rows = f"{n:,} rows" if looked < LOOK else f"{n:,} of the first {LOOK:,} rows"
     rows = f"the first {LOOK:,} rows" if n == LOOK else rows
-    return None, f"{k:,} different values in {rows}, few words: an id"
+    return None, f"{k:,} different values in {rows}, few words: names of rows"
 
 
 def _has_words(value: str) -> bool:

@@ -86,8 +86,8 @@ for name, line, said in [
     ("digits of another script", "1,\uff12,3", ", column 'b': expected a number, got '２'; --on-bad-rows drop"),
     ("two signs", "1,--2,3", ", column 'b': expected a number, got '--2'; --on-bad-rows drop"),
     ("a date", "1,2026-01-02,3", ", column 'b': expected a number, got '2026-01-02'; --on-bad-rows drop"),
-    ("a percentage", "1,12%,3", ", column 'b': expected a number, got '12%'; --unit % reads it; --on-bad-rows drop"),
-    ("a currency", "1,$5,3", ", column 'b': expected a number, got '$5'; --unit '$' reads it; --on-bad-rows drop"),
+    ("a percentage", "1,12%,3", ", column 'b': expected a number, got '12%'; --unit % reads 12; --on-bad-rows drop"),
+    ("a currency", "1,$5,3", ", column 'b': expected a number, got '$5'; --unit '$' reads 5; --on-bad-rows drop"),
 ]:
     bad(f"csv: {name}", text(line), 3, says="in.csv: row 13 (index 12)" + said)
 for name, make, said in [
@@ -137,7 +137,7 @@ bad("csv: UTF-16 without a mark", text(encoding="utf-16-be"), 3,
 bad("csv: UTF-32", text(encoding="utf-32"), 3,
     says="in.csv: byte 2: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-32 reads it)")
 bad("csv: a decimal comma", raw(b"a;b;c\n1,5;2;3\n"), 3, "--delimiter", ";",
-    says="in.csv: row 1 (index 0), column 'a': expected a number, got '1,5'; --decimal , reads decimal commas; --on-bad-rows drop")
+    says="in.csv: row 1 (index 0), column 'a': expected a number, got '1,5'; --decimal , reads 1.5; --on-bad-rows drop")
 bad("csv: nothing but zero bytes", raw(bytes(1000)), 3,
     says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16-be reads it)")
 bad("csv: no header, other width", raw("\n".join([*LINES, "1,2"]).encode()), 3, "--no-header",
@@ -407,7 +407,7 @@ bad("one_hot: an unknown category", text(head="a,b,c"), 3, model="one_hot",
 bad("a missing number with no impute", text("1,,3"), 3, model="plain",
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got null; --on-bad-rows drop")
 bad("a word with impute", text("1,x,3"), 3, model="impute",
-    says="in.csv: row 13 (index 12), column 'b': expected a number, got 'x'; --null-values names words for what is missing; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': expected a number, got 'x'; --null-values x reads it as missing, and is repeated for other words; --on-bad-rows drop")
 bad("an infinity with impute", text("1,inf,3"), 3, model="impute",
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got inf; --on-bad-rows drop")
 # --- options
@@ -424,9 +424,9 @@ bad("compression: zstd of NPY", text(), 2, "--compression", "zstd", out="out.npy
 bad("compression: snappy of CSV", text(), 2, "--compression", "snappy", out="out.csv",
     says="out.csv: expected a compression of none, gzip or zstd for CSV, got 'snappy'")
 bad("output: an unknown suffix", text(), 2, out="out.xyz",
-    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson, .libsvm, .svmlight, .svm, .npz; else name the format with --output-format")
+    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson, .libsvm, .svmlight, .svm, .npz; else name it, as in --output-format csv")
 bad("output: no suffix", text(), 2, out="out",
-    says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson, .libsvm, .svmlight, .svm, .npz; else name the format with --output-format")
+    says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson, .libsvm, .svmlight, .svm, .npz; else name it, as in --output-format csv")
 bad("output: no such folder", text(), 5, out="no/such/out.npy",
     says="no/such/out.npy: expected a folder no/such, got none: make it first (mkdir -p)")
 bad("output: a folder", text(), 5, out="folder.npy",

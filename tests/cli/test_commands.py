@@ -153,7 +153,7 @@ def test_bad_values_are_named_with_file_row_and_column(run, folder, tmp_path):
     (tmp_path / "out.npy").write_bytes(b"before")
     done = run("transform --model", folder / "map.joblib", "bad.csv", "out.npy", cwd=tmp_path, code=3)
     assert done.stderr == (
-        "kafeat: bad.csv: row 8 (index 7), column 'p05': expected a number, got 'x1'; --unit x reads it; "
+        "kafeat: bad.csv: row 8 (index 7), column 'p05': expected a number, got 'x1'; "
         "--on-bad-rows drop leaves such rows out, null marks them\n"
     )
     assert (tmp_path / "out.npy").read_bytes() == b"before"

@@ -149,7 +149,7 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, tm
     said = " ".join(text.replace("\n#", " ").split())
     assert "A config to start from for x.parquet, by its first 2,000 rows." in said
     assert f"size: double, 2,000 different, such as {table['size'][0]} -> kept as numbers" in said
-    left_out = "left out: 2,000 different values in the first 2,000 rows, few words: an id"
+    left_out = "left out: 2,000 different values in the first 2,000 rows, few words: names of rows"
     assert f"id: string, 2,000 different, such as row 0 -> {left_out}" in said
     assert "empty: double, 0 different, 2,000 missing -> left out: no values" in said
     assert "vector: fixed_size_list -> kept as numbers" in said

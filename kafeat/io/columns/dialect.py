@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from shlex import quote
@@ -35,14 +35,14 @@ _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
 POINT = re.compile(rf"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}")
 _READ = re.compile(rf"{POINT.pattern}|[+-]?inf(?:inity)?", re.IGNORECASE)  # NaN is missing anyway
 COMMA = re.compile(rf"[+-]?[0-9]*,[0-9]+{_EXPONENT}")
-# Groups of three digits: 1,234 and 1.234.567 and 1 234,5
-GROUPED = re.compile(rf"[+-]?[1-9][0-9]{{0,2}}([,.'’{BLANKS}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:[.,][0-9]+)?")
-
-
-# A number with something beside it: the remedy names that.
-_BESIDE = re.compile(
-    rf"(?:([^0-9.,+\-{BLANKS}]{{1,20}})[{BLANKS}]?)?[0-9][0-9.,]{{0,30}}(?:[{BLANKS}]?([^0-9.,{BLANKS}]{{1,20}}))?"
+# Groups of digits: 1,234 and 1.234.567 and 1 234,5; and those of India: 1,16,325
+GROUPED = re.compile(
+    rf"[+-]?[1-9][0-9]{{0,2}}(?:(?:,[0-9]{{2}})+(?=,))?([,.'’{BLANKS}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:[.,][0-9]+)?"
 )
+
+
+CODE = "[0-9]{2,}[eE][0-9]+"
+"""The pattern of 98E02, which is rather a code: a program writes a number as 9.8E+03, a person as 1e3."""
 
 
 def check_delimiter(delimiter: str) -> str:
@@ -61,6 +61,11 @@ def check_encoding(name: str) -> str:
     except (LookupError, UnicodeError):
         pass
     raise ValueError(f"expected {UTF8}, cp1252, latin-1, utf-16 or another encoding, got {name!r:.60}")
+
+
+def as_option(mark: str) -> str:
+    """Return a mark as it is pasted behind an option."""
+    return {"\t": "tab", **MARKS}.get(mark) or quote(mark)
 
 
 def mark_of(char: str) -> str:
@@ -119,7 +124,8 @@ class Dialect:
     def number(self) -> re.Pattern[str]:
         """The pattern of a number without sign and unit."""
         mark = re.escape(self.decimal)
-        grouped = rf"[0-9]{{1,3}}(?:{self.separators}[0-9]{{3}})+|" if self.thousands else ""
+        pairs = "(?:,[0-9]{2})*" if self.thousands == "," else ""
+        grouped = rf"[0-9]{{1,3}}{pairs}(?:{self.separators}[0-9]{{3}})+|" if self.thousands else ""
         return re.compile(rf"(?:(?:{grouped}[0-9]+)(?:{mark}[0-9]*)?|{mark}[0-9]+){_EXPONENT}")
 
     @cached_property
@@ -133,33 +139,22 @@ class Dialect:
         within = "|".join([*beside, *alone])
         return rf"^(?:{within}|\({gap}(?:{within}){gap}\))$" if self.brackets else f"^(?:{within})$"
 
+    def seen_in(self, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield what numbers in texts have beside digits and points, and its marks; the dialect may allow for more."""
+        text = "\n".join(texts) if self.decimal == "," or self.dressed else ""
+        if self.decimal == "," and "," in text:
+            yield "decimal commas", ""
+        if self.thousands and re.search(f"[0-9]{self.separators}[0-9]", text):
+            yield "separators of thousands", MARKS.get(self.thousands, self.thousands)
+        if units := [unit for unit in self.units if unit in text]:
+            yield "units", ", ".join(units)
+        if self.brackets and "(" in text:
+            yield "(5) for -5", ""
+
     def is_missing(self, text: str) -> bool:
         """Return true for a word for what is missing, and for the number NaN."""
         word = text.strip()
         return word in self.null_words or word.lower().lstrip("+-") == "nan"
-
-    def remedy(self, word: str, may_miss: bool) -> str:
-        """Return how to read a word that is no number in this dialect, in a column that may have missing ones."""
-        grouped = GROUPED.fullmatch(word)
-        if grouped is not None and not self.thousands:
-            mark = mark_of(grouped[1])
-            other = f"; --decimal , reads {word.replace(',', '.')}" if COMMA.fullmatch(word) else ""
-            return f"; --thousands {MARKS.get(mark, mark)} reads {word.replace(grouped[1], '')}{other}"
-        if self.decimal == "." and COMMA.fullmatch(word):
-            return "; --decimal , reads decimal commas"
-        if self.decimal == "," and POINT.fullmatch(word):
-            return "; --decimal . reads decimal points"
-        if self.units and not self.bare and self.number.fullmatch(word.lstrip("+-")):
-            return f"; --unit {quote(self.units[0])} reads numbers without it, too"
-        unit = _BESIDE.fullmatch(word)
-        beside = "" if unit is None else unit[1] or unit[2] or ""
-        if beside in ("-", MINUS):
-            return "; write the minus before the number"
-        if self.units and any(char.isalpha() or unicodedata.category(char) == "Sc" for char in beside):
-            return f"; others are in {self.units[0]}: write all in one unit"
-        if beside.strip("eE"):
-            return f"; --unit {quote(beside)} reads it"
-        return "; --null-values names words for what is missing" if may_miss else ""
 
 
 USUAL = Dialect()

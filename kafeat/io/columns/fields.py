@@ -11,7 +11,7 @@ from unicodedata import category
 
 from kafeat.contract.describe import near
 from kafeat.errors import LONGEST, DataError, quoted
-from kafeat.io.columns.dialect import NOTHING_ASKED, USUAL, Asked, Dialect
+from kafeat.io.columns.dialect import NOTHING_ASKED, USUAL, Asked, Dialect, as_option
 
 Kind = Literal["number", "list", "text", "date", "timestamp", "other"]
 MOST_LISTED = 12
@@ -24,7 +24,8 @@ NEAR = 0.8
 class Field:
     """A column of a table. `width` is the length of its lists, or None if that is unknown.
 
-    `spelled` names the type in messages. `code` is a text of a number field that is rather a code, such as 01067.
+    `spelled` names the type in messages. `code` is a text of a number field that is rather a code, such as 01067, and
+    `markers` are numbers in it that may stand for what is missing, such as -999.
     Numbers of text have a `dialect`, a `problem` if it is not clear, and counts of the words in it for what is
     `missing`. `note` says why text is not read as numbers, though it looks so. `zone` is the time zone of a timestamp
     that is an instant.
@@ -35,6 +36,7 @@ class Field:
     width: int | None = None
     spelled: str = ""
     code: str = field(default="", compare=False)
+    markers: tuple[str, ...] = field(default=(), compare=False)
     dialect: Dialect = field(default=USUAL, compare=False)
     problem: str = field(default="", compare=False)
     missing: Mapping[str, int] = field(default_factory=dict, compare=False)
@@ -73,6 +75,10 @@ class Table:
     """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
     asked: Asked = NOTHING_ASKED
     """The parts of the dialect that the user gave."""
+    misread: str = ""
+    """What is wrong with the encoding of the first bytes; names and values may be other ones."""
+    odd_rows: str = ""
+    """What is odd about some rows."""
 
     @property
     def width(self) -> int:
@@ -89,7 +95,14 @@ class Table:
 
     def refusal(self, column: str, problem: str) -> DataError:
         """Return the error for a column."""
-        return DataError(f"{self.location}: column {quoted(column)}: {problem}")
+        return self.refusals({column: problem})
+
+    def refusals(self, problems: Mapping[str, str]) -> DataError:
+        """Return one error for columns and their problems, or for the encoding, from which they may come."""
+        lines = [f"column {quoted(column)}: {problem}" for column, problem in problems.items()]
+        return DataError(
+            "\n".join(f"{self.location}: {line}" for line in [self.misread] * bool(self.misread) or lines)
+        )
 
 
 def require(table: Table, requested: Iterable[str], origin: str | None = None) -> None:
@@ -101,6 +114,8 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
     existing = set(known)
     requests = dict.fromkeys(requested)
     missing = [name for name in requests if name not in existing]
+    if missing and table.misread:
+        raise table.refusals({})
     if missing:
         free = [name for name in known if name not in requests]
         hints = ", ".join(_with_hint(name, free) for name in missing[:20])
@@ -153,9 +168,8 @@ def _advice(known: list[str]) -> str:
     if known and known[0].startswith('{"'):
         return "; are these JSON lines (--input-format jsonl)?"
     if len(known) == 1:
-        for option, char in (("';'", ";"), ("$'\\t'", "\t"), ("'|'", "|"), ("','", ",")):
-            if char in known[0]:
-                return f"; is the delimiter another character (--delimiter {option})?"
+        mark = next((mark for mark in ";\t|," if mark in known[0]), "")
+        return f"; is the delimiter another character (--delimiter {as_option(mark)})?" if mark else ""
     return ""
 
 

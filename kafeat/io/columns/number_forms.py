@@ -5,15 +5,27 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
+from shlex import quote
 from typing import NamedTuple
 
-from kafeat.io.columns.dialect import BLANKS, COMMA, GROUPED, MINUS, POINT, Asked, Dialect, mark_of
+from kafeat.io.columns.dialect import (
+    BLANKS,
+    CODE,
+    COMMA,
+    GROUPED,
+    MINUS,
+    POINT,
+    Asked,
+    Dialect,
+    as_option,
+    mark_of,
+)
 
 _GAP = f"[{BLANKS}]*"
-_CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]+)?"
+_CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]{{1,3}})?"
 _PARTED = re.compile(
     rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?){_GAP}([+\-−]?){_GAP}({_CORE}){_GAP}([^0-9()+\-−]*)(\))?"
 )
@@ -31,8 +43,10 @@ _LEAST_LARGE = 3
 """So many numbers with one mark before three digits, beside whole ones below 1,000, have thousands separators."""
 _SOME = 100
 _OTHER = {",": ".", ".": ","}
-_BROKEN = "\ufffd"
-"""Stands for bytes that are no text."""
+TOTALS = re.compile(
+    r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|somme|totaal", re.IGNORECASE
+)
+"""Words that begin a line of totals."""
 
 
 class NumberForm(NamedTuple):
@@ -61,44 +75,37 @@ class _Word(NamedTuple):
 def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     """Return how a column writes its numbers, or None if most values are no numbers in any form."""
     counts = Counter(value.strip()[:_LONGEST] for value in values)
-    some = dict(list(counts.items())[:_SOME])
-    if 2 * max(_shares(map(partial(_word, units=asked.units), some), some).values(), default=0) <= sum(
-        some.values()
-    ):
-        return None
-    words = [word for word in (_word(text, asked.units) for text in counts) if word is not None]
-    shares = _shares(words, counts)
+    words, shares = list[_Word](), Counter[str]()
+    for texts in ([*counts][:_SOME], [*counts]):  # the first are enough for most columns of other text
+        words = [word for word in (_word(text, asked.units) for text in texts) if word is not None]
+        shares.clear()
+        for word in words:
+            shares[word.unit] += counts[word.text]
+        if 2 * max(shares.values(), default=0) <= sum(counts[text] for text in texts):
+            return None
     own = tuple(
         unit for unit in asked.units if shares[unit]
-    )  # a unit of another column says nothing of this one
+    )  # those of other columns say nothing of this one
     unit = "" if own else shares.most_common(1)[0][0]
-    taken = [word for word in words if word.unit == unit or word.unit in own]
-    other = next((word for word in words if word.known and word.unit not in ("", unit, *own)), None)
-    mixed = other is not None and bool(own or (unit and taken[0].known))
-    taken = [word for word in taken if any(form.fullmatch(word.core) for form in (POINT, COMMA, GROUPED))]
+    taken = [word for word in words if word.unit in (unit, *own) and _is_number(word.core)]
     count = sum(counts[word.text] for word in taken)
-    if mixed and other is not None and taken:
+    few = 2 * count <= len(values)
+    other = next((word for word in words if word.known and word.unit not in ("", unit, *own)), None)
+    if taken and other is not None and (own or (unit and taken[0].known)):
         both = f"{taken[0].text[:40]!r} and {other.text[:40]!r}"
-        if 2 * count <= len(values) and not own:
-            return NumberForm(
-                asked.dialect, note=f"values such as {both} have several units: in one they are numbers"
-            )
+        if few and not own:
+            note = f"values such as {both} have several units: in one they are numbers"
+            return NumberForm(asked.dialect, note=note)
         return NumberForm(asked.dialect, f"expected one unit, got {both}: write all in one", other.text)
-    if 2 * count <= len(values):
+    if few:
         return None
     if unit and not all(word.known for word in taken):
         others = counts.keys() - {word.text for word in taken}
         if count < _NEARLY_ALL * len(values) or any(word.core[0] == "0" != word.core for word in taken):
             return None
         but = f", {min(others)[:40]!r} is not" if others else ""
-        note = f"values such as {taken[0].text[:40]!r} are no numbers{but}; --unit {unit!r} reads them as numbers"
+        note = f"values such as {taken[0].text[:40]!r} are no numbers{but}; --unit {quote(unit)} reads them as numbers"
         return NumberForm(asked.dialect, note=note)
-    if _BROKEN in unit:
-        text = taken[0].text
-        problem = (
-            f"expected UTF-8 text, got other bytes in {text!r}: --encoding cp1252 reads them, if it is that"
-        )
-        return NumberForm(asked.dialect, problem, taken[0].text)
     form = _separators(taken, asked, bool(unit))
     units = own or ((unit,) if unit else ())
     bare = bool(own) or (not units and any(MINUS in word.text for word in taken))
@@ -106,19 +113,14 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     return form._replace(dialect=dialect)
 
 
-def _shares(words: Iterable[_Word | None], counts: Mapping[str, int]) -> Counter[str]:
-    """Return how many values have each unit; the empty one stands for none."""
-    shares = Counter[str]()
-    for word in words:
-        if word is not None:
-            shares[word.unit] += counts[word.text]
-    return shares
+def _is_number(core: str) -> bool:
+    return any(form.fullmatch(core) for form in (POINT, COMMA, GROUPED))
 
 
 def _word(text: str, units: Sequence[str]) -> _Word | None:
     """Return a value in parts, or None if it is not one number, alone or with one text beside it."""
     match = _PARTED.fullmatch(text) if len(text) < _LONGEST else None
-    if match is None or (match[1] is None) != (match[6] is None):
+    if match is None or (match[1] is None) != (match[6] is None) or re.fullmatch(CODE, match[4]):
         return None
     before, inner, core, after = match[2], match[3], match[4], match[5].strip()
     if (before and after) or (inner and not before) or len(before + after) > _LONGEST_UNIT:
@@ -130,13 +132,44 @@ def _word(text: str, units: Sequence[str]) -> _Word | None:
     return None if name and not known else _Word(text, core, before + after, known, match[1] is not None)
 
 
+def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
+    """Return how to read a value that is no number in a dialect, in a column that may have missing ones."""
+    word = _word(text, dialect.units)
+    if word is None or not _is_number(word.core):
+        if re.search(rf"[0-9][-{MINUS}]$", text):
+            return "; write the minus before the number"
+        if TOTALS.fullmatch(text):
+            return "; sed '$d' FILE > NEW.csv leaves out a last line of totals"
+        begun = re.match(r"[+-]?[0-9]+(?=[^\w.,])", text)  # 5 - very good
+        null = f"; --null-values {quote(text[:40])} reads it as missing, and is repeated for other words"
+        return (f"; write {begun[0]} if it is that number" if begun else "") + (null if may_miss else "")
+    units = [word.unit] if word.unit and word.unit not in dialect.units else []
+    if units and dialect.units and word.known:
+        return f"; others are in {dialect.units[0]}: write all in one unit"
+    units = list(dialect.units[:1]) if dialect.units and not (word.unit or dialect.bare) else units
+    unit = "".join(f"--unit {quote(one)}" for one in units)
+    grouped, marks = GROUPED.fullmatch(word.core), []
+    if not dialect.number.fullmatch(word.core.lstrip("+-")):
+        if grouped is not None and not dialect.thousands:
+            mark = mark_of(grouped[1])
+            read = word.core.replace(grouped[1], "").replace(",", ".")
+            marks = [(f"--thousands {as_option(mark)}", read)]
+        decimals = ((",", COMMA), (".", POINT))
+        marks += [
+            (f"--decimal {mark}", word.core.replace(",", "."))
+            for mark, form in decimals
+            if form.fullmatch(word.core)
+        ]
+    if not marks:  # with any option the form of a file is found anew, with brackets and other minus signs
+        marks = [("", word.core)] if unit else [(f"--decimal {dialect.decimal}", word.core)]
+    return "".join(f"; {' '.join(filter(None, [option, unit]))} reads {read}" for option, read in marks)
+
+
 @lru_cache(maxsize=256)
 def _is_unit(before: str, after: str) -> bool:
     """Return true for a currency, and behind a number for words and signs of units."""
     unit = (before + after).removesuffix(".")
-    if any(unicodedata.category(char) == "Sc" or char == _BROKEN for char in unit) or _CURRENCIES.fullmatch(
-        unit
-    ):
+    if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
         return True
     signs = any(char.isalpha() or char in _UNIT_SIGNS for char in after)
     return signs and not _POWERS.fullmatch(unit) and '"' not in unit

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from kafeat.io.columns.dialect import USUAL, Dialect
 from kafeat.io.columns.fields import Field, Kind
+from kafeat.io.columns.number_forms import remedy
 from kafeat.types import Array, Floats, Mask
 
 NOT_FINITE = ("nan", "inf", "infinity")
@@ -115,12 +116,13 @@ def _text_to_doubles(values: pa.Array, dialect: Dialect) -> Doubles:
         return np.array([_one(value) for value in text.to_pylist()], dtype=np.float64)
 
 
-def are_doubles(values: Sequence[str]) -> bool:
-    """Return true if all are finite numbers that need no look at their text."""
+def doubles(values: Sequence[str]) -> Doubles | None:
+    """Return the values if all are finite numbers that need no look at their text, else None."""
     try:
-        return bool(np.isfinite(stored(pa.array(values, pa.string()).cast(pa.float64()))).all())
+        numbers = stored(pa.array(values, pa.string()).cast(pa.float64()))
     except pa.ArrowInvalid:
-        return False
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def first_no_number(values: Sequence[str], dialect: Dialect) -> str:
@@ -204,7 +206,7 @@ def spell_problem(
         if word in dialect.null_words and word and not special:
             return f"expected a finite number, got {word[:60]!r}, which is read as null"
         if word and np.isnan(number) and not special:
-            return f"expected a number, got {value[:60]!r}{dialect.remedy(word, may_miss)}"
+            return f"expected a number, got {value[:60]!r}{remedy(word, dialect, may_miss)}"
         value = (word or None) if np.isnan(number) or np.isinf(number) else number
     if value is None:
         return "expected a finite number, got null"

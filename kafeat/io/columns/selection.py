@@ -14,7 +14,7 @@ from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
 from kafeat.io.columns.fields import fields_of, is_harmful, refuse_slips, require
-from kafeat.io.columns.times import MOSTLY, guess_dates
+from kafeat.io.columns.times import MOSTLY, Guess, guess_dates
 
 if TYPE_CHECKING:
     from kafeat.io.columns.fields import Field, Table
@@ -62,10 +62,13 @@ def choose(
         raise DataError(
             f"{table.location}: expected at least one numeric feature column, got none{_texts(table)}"
         )
+    forms = {field.name: times_of(table, field) for field in fields if field.name in timed}
+    unread = [field for field in fields if field.name not in special]
+    refuse_unclear(table, [*unread, *fields_of(table, labels)], forms)
     features = tuple(
         Column(field.name, BUCKETS, text=True, dialect=table.asked.dialect)
         if field.name in texts
-        else _feature(table, field, coded, timed)
+        else _feature(table, field, coded, timed, forms)
         for field in fields
     )
     groups = frozenset(name for name, coding in coded.items() if coding.group)
@@ -139,11 +142,15 @@ def _check_feature(table: Table, field: Field, coded: bool, timed: bool) -> None
         advice = f"; one_hot codes {field.kind}s" if field.codable else ""
         advice += "; date_parts makes numbers of it" if field.kind in ("date", "timestamp") else ""
         raise table.refusal(field.name, f"expected numbers, got {field.spelled}{advice}")
-    elif field.problem:
-        raise table.refusal(field.name, field.problem)
 
 
-def _feature(table: Table, field: Field, coded: Mapping[str, Coding], timed: Mapping[str, str]) -> Column:
+def _feature(
+    table: Table,
+    field: Field,
+    coded: Mapping[str, Coding],
+    timed: Mapping[str, str],
+    forms: Mapping[str, Guess],
+) -> Column:
     """Return the column of a field, with a vocabulary that grows if it is read as categories."""
     place = f"{table.location}: column {quoted(field.name)}"
     vocabulary = Vocabulary(place, coded[field.name]) if field.name in coded else None
@@ -151,25 +158,38 @@ def _feature(table: Table, field: Field, coded: Mapping[str, Coding], timed: Map
     dialect = field.dialect if table.untyped else table.asked.dialect
     if column.times:
         zone = field.zone if timed[field.name] == KEEP and field.zone else timed[field.name]
-        dialect = replace(dialect, timezone=zone, dates=date_form(table, field))
+        dialect = replace(dialect, timezone=zone, dates=forms[field.name].form)
     return replace(column, dialect=dialect)
 
 
-def date_form(table: Table, field: Field) -> str:
-    """Return the form of the times of a column; ISO 8601 where it does not hold text."""
+def times_of(table: Table, field: Field) -> Guess:
+    """Return the form of the times of a column, or the problem; ISO 8601 where it does not hold text."""
     if field.kind != "text" and not table.untyped:
-        return ISO
+        return Guess(ISO, 1.0)
     texts = table.first_texts(field.name)
     guess = guess_dates(texts, table.asked)
-    if guess.problem:
-        raise table.refusal(field.name, guess.problem)
     if field.kind == "number" and texts and guess.share < MOSTLY:
-        raise table.refusal(
-            field.name,
+        problem = (
             f"expected times, got numbers such as {texts[0]!r}; --date-format %s reads seconds since 1970, and "
-            "%Y%m%d dates such as 20240229",
+            "%Y%m%d dates such as 20240229"
         )
+        return guess._replace(problem=problem)
+    return guess
+
+
+def date_form(table: Table, field: Field) -> str:
+    """Return the form of the times of a column, and refuse one that is not clear."""
+    guess = times_of(table, field)
+    refuse_unclear(table, (), {field.name: guess})
     return guess.form
+
+
+def refuse_unclear(table: Table, numbers: Iterable[Field], times: Mapping[str, Guess]) -> None:
+    """Refuse all columns of numbers and times that can be read in several ways, in one error."""
+    problems = {field.name: field.problem for field in numbers if field.kind == "number" and field.problem}
+    problems |= {name: guess.problem for name, guess in times.items() if guess.problem}
+    if problems:
+        raise table.refusals(problems)
 
 
 def _refuse_one_name(table: Table, columns: Columns) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC as UTC_ZONE
 from datetime import datetime
 from functools import lru_cache
+from shlex import quote
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -224,7 +225,7 @@ def _number(text: str) -> float:
 
 _FORMS = (
     ISO, "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%d %b %Y", "%d-%b-%Y", "%d. %b %Y", "%d %b %y", "%d-%b-%y", "%b %d, %Y",
-    "%b %d %Y", "%a, %d %b %Y", "%b-%Y", "%b %Y",
+    "%b %d %Y", "%a, %d %b %Y", "%b-%Y", "%b %Y", "%m/%Y",
 )  # fmt: skip
 _COMPACT = "%Y%m%d"
 """Digits that are a day: a column has this form only if all its values do, between 1900 and 2100."""
@@ -239,66 +240,74 @@ _THREE_NUMBERS = re.compile(
 # The beginnings of the months in languages of Europe, whose names are not read.
 _MONTH = (
     r"(?:ja|ge|en|f[eéè]|m[aäe]r|mrz|a[pvb]r|ma[ijy]|me[in]|mag|j[uú]|gi|lu|a[uo]|se|o[ckut]|no|d[eéi])"
-    r"[^\W\d]{1,8}\.?"
+    r"[^\W\d]{0,8}\.?"
 )
-_WITH_NAME = re.compile(
-    rf"\d{{1,2}}[-. /]+{_MONTH}[-., /]+(?:19|20)?\d\d|{_MONTH}[-. /]+(?:\d{{1,2}},? )?(?:19|20)\d\d",
-    re.IGNORECASE,
-)
-_OF_DAY = re.compile(r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
+_UNREAD = {
+    rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?([- ])\d\d": "looks like times: --date-format {form} reads {word}",
+    r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?[ap]\.?m\.?)?": "looks like times of day, such as {word}: write them "
+    "as hours, such as 13.5, or after a date",
+    rf"\d{{1,2}}[-. /]+{_MONTH}[-., /]+(?:19|20)?\d\d|{_MONTH}[-. /]+(?:\d{{1,2}},? )?(?:19|20)\d\d": "looks like "
+    "times, got {word}: write the months as numbers or in English",
+}
+"""Patterns of times that are not read, and what is said of a column of them."""
 _SOME, LEAST_TIMES = 100, 0.9
+MOSTLY = 0.5
+"""The share of a column of numbers that have the form of its times; fewer are no times."""
 
 
 class Guess(NamedTuple):
-    """The form of the times of a column, the share of its texts that have it, and the problem if it is not clear."""
+    """The form of the times of a column, the share of its texts that have it, and the problem if it is not clear.
+
+    `note` is why texts that look like times are not read as times.
+    """
 
     form: str
     share: float
     problem: str = ""
-
-
-def _possible(texts: Sequence[str], asked: Asked) -> list[str]:
-    """Return the forms that texts may have."""
-    marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, texts) if match}
-    return [
-        *asked.dates,
-        *_FORMS,
-        *(form.format(mark) for mark, year in sorted(marks) for form in _ORDERS[year]),
-    ]
+    note: str = ""
 
 
 def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     """Return the form that most of the different texts have; one that options name goes first."""
     words = [word for word in dict.fromkeys(map(str.strip, texts)) if not asked.dialect.is_missing(word)]
     some = words[:_SOME]
-    forms = _possible(some, asked)
-    if words and all(map(_COMPACT_DAY.fullmatch, words)):
-        forms.append(_COMPACT)
-    likely = {form: _share(some, form, asked) for form in forms}
-    most = max(likely.values())
-    shares = {form: _share(words, form, asked) for form, share in likely.items() if share >= min(most, 0.5)}
-    best = max(shares, key=shares.__getitem__)
-    own = _have(words, best, asked)
-    alike = [
-        form for form in shares if any(own) and _have(words, form, asked) == own
-    ]  # others are other forms
+    marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, some) if match}
+    orders = (form.format(mark) for mark, year in sorted(marks) for form in _ORDERS[year])
+    forms = [*asked.dates, *_FORMS, *orders, *([_COMPACT] if are_days(words, asked) else [])]
+    first = {form: _have(some, form, asked) for form in forms}
+    least = min(max(map(sum, first.values())), 0.5 * len(some))
+    have = {form: _have(words, form, asked) for form in forms if sum(first[form]) >= least}
+    best = max(have, key=lambda form: sum(have[form]))
+    own, share = have[best], sum(have[best]) / max(1, len(words))
+    note = "" if share >= LEAST_TIMES else _unread(some, [*first.values()], first[best], best)
+    odd = [word for word, has in zip(words, own, strict=True) if not has][:_SOME]
+    other = next((word for form in forms for word in odd if any(_have([word], form, asked))), None)
+    if other is not None and any(own):
+        both = f"{words[own.index(True)][:40]!r} and {other[:40]!r}"
+        return Guess(best, share, f"expected times in one form, got {both}: write all in one form", note)
+    alike = [form for form in have if any(own) and have[form] == own]  # others are other forms
     if best in asked.dates or len(alike) < 2:
-        return Guess(best, shares[best])
-    usual = [form for form in alike if form[:2] != "%y" or "-" in form]  # 13/01/20 begins with a day
-    if len(usual) == 1:
-        return Guess(usual[0], shares[best])
-    alike = sorted(usual, key=lambda form: "%m" in form.partition("%d")[0])  # days first
-    shown = words[own.index(True)]
+        return Guess(best, share, "", note)
+    alike = [form for form in alike if form[:2] != "%y" or "-" in form]  # 13/01/20 begins with a day
+    alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # days first
     problem = (
-        f"expected a time, got {shown!r}, and no value tells the day from the month"
-        f"{' or the year' if len(alike) > 2 else ''}: --date-format {' or '.join(alike)}"
+        f"expected a time, got {words[own.index(True)]!r}, and no value tells the day from the month"
+        f"{' or the year' if len(alike) > 2 else ''}: --date-format {' or '.join(map(quote, alike))}"
     )
-    return Guess(alike[0], shares[best], problem)
+    return Guess(alike[0], share, problem if len(alike) > 1 else "", note)
 
 
-def _share(words: Sequence[str], form: str, asked: Asked) -> float:
-    """Return the share of the words that are times of a form."""
-    return len(words) and sum(_have(words, form, asked)) / len(words)
+def _unread(some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[bool], form: str) -> str:
+    """Return why texts, of which some have these forms, are not read as times; empty if they do not look like times."""
+    least = LEAST_TIMES * len(some)
+    odd = repr(next((word for word, has in zip(some, own, strict=True) if not has), "")[:40])
+    for pattern, said in _UNREAD.items():
+        found = [match for word in some if (match := re.fullmatch(pattern, word, re.IGNORECASE))]
+        if len(found) >= least > 0:
+            return said.format(word=odd, form=quote(f"%b{(found[0].groups() or ' ')[0]}%y"))
+    if least and (sum(own) >= MOSTLY * len(some) or sum(map(any, zip(*have, strict=True))) >= least):
+        return f"looks like times, of which some, such as {odd}, are not as {form}: write all in one form"
+    return ""
 
 
 def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
@@ -309,38 +318,9 @@ def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
 
 def are_days(texts: Sequence[str], asked: Asked) -> bool:
     """Return true if all texts are days without a mark, such as 20200131."""
-    found = False
-    for text in texts:
-        word = text.strip()
-        if _COMPACT_DAY.fullmatch(word):
-            found = True
-        elif not asked.dialect.is_missing(word):
-            return False
-    return found
-
-
-def unread_times(words: Sequence[str], asked: Asked) -> str:
-    """Return why texts that look like times are not read as times; empty if they look like something else."""
-    guess = guess_dates(words, asked)
-    some = [word for word in words if not asked.dialect.is_missing(word)][:_SOME]
-    named = sum(_WITH_NAME.fullmatch(word.strip()) is not None for word in some)
-    cells = [word.strip() for word in some]
-    known = [_have(cells, form, asked) for form in _possible(cells, asked)]
-    if guess.share >= MOSTLY or sum(map(any, zip(*known, strict=True))) >= LEAST_TIMES * len(some) > 0:
-        odd = words[_have([*map(str.strip, words)], guess.form, asked).index(False)]
-        return f"looks like times, of which some, such as {odd[:40]!r}, are not as {guess.form}: write all in one form"
-    short = next((form for form in ("%b-%y", "%b %y") if _share(some, form, asked) >= LEAST_TIMES), None)
-    if short is not None:
-        return f"looks like times: --date-format {short} reads {some[0][:40]!r}"
-    if sum(_OF_DAY.fullmatch(word.strip()) is not None for word in some) >= LEAST_TIMES * len(some) > 0:
-        return f"looks like times of day, such as {some[0][:40]!r}: write them as hours, such as 13.5, or after a date"
-    if named >= LEAST_TIMES * len(some) > 0:
-        return f"looks like times, got {some[0][:40]!r}: write the months as numbers or in English"
-    return ""
-
-
-MOSTLY = 0.5
-"""The share of a column of numbers that have the form of its times; fewer are no times."""
+    words = (word for word in map(str.strip, texts) if not asked.dialect.is_missing(word))
+    days = map(_COMPACT_DAY.fullmatch, words)
+    return next(days, None) is not None and all(days)
 
 
 def spell_time_problem(value: object, dialect: Dialect) -> str:
@@ -354,4 +334,7 @@ def spell_time_problem(value: object, dialect: Dialect) -> str:
     form = (
         "such as 2024-02-29 or 2024-02-29T12:30:00Z" if dialect.dates in ("", ISO) else f"as {dialect.dates}"
     )
-    return f"expected a time {form}, got {value[:60]!r}; --date-format names another form"
+    guess = guess_dates([value], Asked(nulls=dialect.nulls))
+    remedy = guess.problem.partition("--date-format ")[2] or quote(guess.form)
+    remedy = f"{remedy} reads it" if guess.share else "names another form"
+    return f"expected a time {form}, got {value[:60]!r}; --date-format {remedy}"

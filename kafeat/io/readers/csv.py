@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from kafeat.errors import DataError, UsageError, spell_row
-from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect, check_delimiter
+from kafeat.io.columns.dialect import NOTHING_ASKED, UTF8, Asked, Dialect, check_delimiter
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.data_set import Keys
 from kafeat.io.formats import delimiter_of
 from kafeat.io.readers.base import Chunk, Wanted
-from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
+from kafeat.io.readers.csv_quotes import CheckedText, Utf8, first_not_utf8
 from kafeat.io.readers.csv_sniff import found_delimiter, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, KeyedReader, TableChunk, TakePassthrough, cut
 from kafeat.io.readers.text_stream import HEAD, LOOK, HashingStream, TextInput, TextReader, is_utf8
@@ -174,7 +174,8 @@ class CsvReader(UntypedReader):
             recorded = "," if self._delimiter == delimiter_of(location, ",") else self._delimiter
             asked = replace(asked, delimiter=recorded)
             self._sniffed = sniff(self.location, text, self._delimiter, header, asked, seen or ())
-        self.fields, self.asked = self._sniffed.fields, asked
+            self.misread = (Utf8().problem(text.head) or "") if asked.encoding == UTF8 else ""
+        self.fields, self.asked, self.odd_rows = self._sniffed.fields, asked, self._sniffed.odd_rows
         self.rows = 0 if self._sniffed.empty else None
         # The first column, if it alone has no name: pandas and R write row names so.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]

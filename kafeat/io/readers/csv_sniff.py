@@ -9,17 +9,19 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from shlex import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafeat.errors import DataError, quoted, spell_row
-from kafeat.io.columns.dialect import GROUPED, Asked, Dialect
+from kafeat.io.columns.dialect import CODE, GROUPED, Asked, Dialect, as_option
 from kafeat.io.columns.fields import Field
-from kafeat.io.columns.number_forms import guess_numbers, unclear
-from kafeat.io.columns.numbers import NOT_FINITE, are_doubles, to_doubles, with_points, without_nulls
+from kafeat.io.columns.number_forms import TOTALS, guess_numbers, remedy, unclear
+from kafeat.io.columns.numbers import NOT_FINITE, doubles, to_doubles, with_points, without_nulls
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, refuse_binary
+from kafeat.types import Floats
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class CsvHead:
     """The fields of a CSV file, their first values, and a block size that holds any likely row.
 
     `skip` is the number of rows before the data. `empty` means that there is no data. `blanks` means that a blank line
-    is a row.
+    is a row. `odd_rows` is what is odd about some rows.
     """
 
     fields: tuple[Field, ...]
@@ -36,6 +38,7 @@ class CsvHead:
     skip: int
     empty: bool
     blanks: bool
+    odd_rows: str
 
 
 def sniff(
@@ -54,6 +57,12 @@ def sniff(
     first = next((index for index, row in enumerate(rows) if row), None)
     if first is None:
         raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
+    if header and (title := _line_of_names(rows, first)) > first:
+        got = delimiter.join(rows[first]).strip(delimiter)
+        raise DataError(
+            f"{location}: expected the names of columns, got the line {got[:60]!r}; the names may be in line "
+            f"{title + 1}: tail -n +{title + 1} {quote(location)} > NEW.csv leaves out those above"
+        )
     names = rows[first] if header else [f"c{i}" for i in range(len(rows[first]))]
     # With one column, a blank line is a missing value. With more, it is ignored.
     blanks = len(names) == 1
@@ -61,34 +70,51 @@ def sniff(
     skip = int(header) + (first if header and blanks else 0)
     rows = rows[skip:]
     empty = text.whole and not rows
+    totals = (
+        next((cell for cell in rows[-1] if TOTALS.fullmatch(cell.strip())), "") if text.whole and rows else ""
+    )
+    odd_rows = f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): sed '$d' {quote(location)} > NEW.csv leaves it out"
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = guessed(names, columns, asked)
-    return CsvHead(fields, tuple(columns), block, skip, empty, blanks)
+    return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows if totals else "")
+
+
+def _line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
+    """Return the row of names: the first one, or below titles the first that is as wide as most and has words alone."""
+    width, top = Counter(map(len, filter(None, rows))).most_common(1)[0][0], rows[first]
+    title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
+    for at in range(first + 1, min(len(rows), first + _MOST_TITLES) if title and width > 1 else 0):
+        if len(rows[at]) == width and all(map(_WORDS.match, rows[at])):
+            return at
+    return first
 
 
 def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:
-    """Return the delimiter that gives every line of the first bytes as many fields, or else the usual one."""
+    """Return the delimiter that gives every line from the names on as many fields, or else the usual one."""
     head = text.look(LOOK)
     while not (text.whole or re.search(rb"[^\r\n][\r\n]", head) or len(head) >= LOOK):
         head = text.look(LOOK, beyond=len(head))
     first = re.split(rb"[\r\n]", head.lstrip(b"\r\n"), maxsplit=1)[0]
-    marks = [usual, *(mark for mark in ",;\t|" if mark != usual and mark.encode() in first)]
+    where = first if re.search(b"[,;\t|]", first) else head  # a title has none
+    marks = [usual, *(mark for mark in ",;\t|" if mark != usual and mark.encode() in where)]
     even = [mark for mark in marks if _even(location, head, mark, text.whole)] if len(marks) > 1 else []
     if len(even) > 1:
         raise DataError(
             f"{location}: expected one delimiter, got {' and '.join(map(repr, even))}, each of which gives every line "
-            f"the same number of fields: --delimiter '{even[0]}' or --delimiter '{even[1]}'"
+            f"the same number of fields: {' or '.join(f'--delimiter {as_option(mark)}' for mark in even)}"
         )
     return even[0] if even else usual
 
 
 def _even(location: str, head: bytes, mark: str, whole: bool) -> bool:
     try:
-        widths = {len(row) for row in _parsed(location, head, mark, whole) if row}
+        rows = _parsed(location, head, mark, whole)
     except DataError:
         return False
+    rows = [row for row in rows if row]
+    widths = {len(row) for row in rows[_line_of_names(rows) if rows else 0 :]}
     return len(widths) == 1 and widths != {1}
 
 
@@ -148,9 +174,9 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
     """Return a number field if most filled cells are numbers: a stray word must be refused, and not drop a column."""
-    if asked.plain and are_doubles(values):
-        code = next((value for value in values if _CODE.fullmatch(value)), "")
-        return Field(name, "number", None, "numbers", code, asked.dialect)
+    numbers = doubles(values) if asked.plain else None
+    if numbers is not None:
+        return _odd(Field(name, "number", None, "numbers", dialect=asked.dialect), values, numbers)
     nulls, dialect = asked.dialect.null_words, asked.numbers
     filled = [row for row, value in enumerate(values) if value.strip() not in nulls]
     if values and not filled:
@@ -158,25 +184,58 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     counts = Counter(value.strip() for value in values) if len(filled) < len(values) else {}
     missing = {word: counts[word] for word in asked.dialect.nulls if word in counts}
     number = Field(name, "number", None, "numbers", dialect=dialect, missing=missing)
-    texts = [values[row] for row in filled]
+    # Without bytes that are not UTF-8, which may be a unit or a blank: the reader refuses them where they are.
+    texts = [
+        text.replace("\ufffd", "") if "\ufffd" in text else text for text in map(values.__getitem__, filled)
+    ]
     numbers = to_doubles(pa.array(texts, pa.string()))
     words = [
-        row for row, value in zip(filled, numbers, strict=True) if np.isnan(value) and _is_word(values[row])
+        row
+        for row, text, value in zip(filled, texts, numbers, strict=True)
+        if np.isnan(value) and _is_word(text)
     ]
-    spelled = [
-        text for text in texts if not isinstance(text, JsonNumber)
-    ]  # the mark of the others is a point anyway
-    form = guess_numbers(spelled, asked) if words or (spelled and not asked.plain) else None
+    # The mark of numbers of JSON is a point anyway.
+    spelled = [text for text in texts if not isinstance(text, JsonNumber)]
+    stems = bool(words) and _have_stems(texts)
+    form = guess_numbers(spelled, asked) if (words or (spelled and not asked.plain)) and not stems else None
     if form is not None and not form.note:
         row = next((row for row in filled if values[row].strip() == form.shown), 0)
         problem = form.problem and f"{spell_row(row)}: {form.problem}"
-        return replace(number, dialect=form.dialect, problem=problem)
-    if 2 * len(words) < len(filled) or not words:
-        code = next((text for text in texts if _CODE.fullmatch(text)), "")
-        return replace(number, code=code)
-    shown = f"text ({values[words[0]][:60]!r} in {spell_row(words[0])})"
+        number = replace(number, dialect=form.dialect, problem=problem)
+        return _odd(number, texts, to_doubles(pa.array(texts, pa.string()), form.dialect))
+    if not words or (2 * len(words) < len(filled) and not stems):
+        return _odd(number, texts, numbers)
+    first = values[words[0]]
     note = "" if form is None else form.note
+    if _EXCEL.fullmatch(first):
+        note = f"values such as {first[:40]} are text of Excel, and remain text: write {first[2:-1][:40]} for them"
+    shown = f"text ({first[:60]!r} in {spell_row(words[0])})"
     return Field(name, "text", None, shown, dialect=dialect, missing=missing, note=note)
+
+
+def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
+    """Return a field of numbers with what is odd: codes, which are no numbers, and numbers for what is missing."""
+    lines = "\n".join(["", *texts, ""])
+    code = _EXPONENT.search(lines) if "e" in lines or "E" in lines else None
+    if code is not None and len(set(map(len, texts))) == 1 and not isinstance(texts[0], JsonNumber):
+        note = f"values such as {code[1]!r} are read as codes and not as numbers, as all have {len(code[1])} characters"
+        return replace(field, kind="text", spelled=f"text ({code[1]!r})", note=note)
+    zeros, known = _ZEROS.search(lines), numbers[np.isfinite(numbers)]
+    ends = {float(known.min()), float(known.max())} if len(known) else set[float]()
+    ends = {end for end in ends if abs(end) in _NINES}
+    others = known[~np.isin(np.abs(known), [*_NINES])] if ends else known
+    far = np.ptp(others) if len(others) else 0.0
+    markers = [
+        f"{end:g}" for end in sorted(ends)
+        if (known == end).sum() > 1 and np.abs(others - end).min(initial=np.inf) > far > 0.0
+    ]  # fmt: skip
+    return replace(field, code=zeros[1] if zeros else "", markers=tuple(markers))
+
+
+def _have_stems(texts: Sequence[str]) -> bool:
+    """Return true if all texts have as many digits, behind which some have a hyphen and more, as ZIP codes do."""
+    stems = {len(match[1]) for match in map(_STEM.fullmatch, map(str.strip, texts)) if match}
+    return len(stems) == 1 and all(map(_STEM.fullmatch, map(str.strip, texts)))
 
 
 def _has_points(field: Field, values: list[str]) -> bool:
@@ -213,6 +272,10 @@ def _is_word(text: str) -> bool:
     return text.strip().lower().lstrip("+-") not in NOT_FINITE
 
 
+_MOST_TITLES = 30
+_WORDS = re.compile(r"[^0-9]*[^\W0-9]")
+
+
 class JsonNumber(str):
     """The digits of a number of JSON, whose decimal mark is a point. In the first rows it is told from text."""
 
@@ -221,11 +284,15 @@ class JsonNumber(str):
 _SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
 
 
-# 007 and +49301234567 are names: as numbers they would lose characters.
-_NAME = re.compile(r"[+-]?0[0-9]|\+[0-9]+\Z")
+# 007, 98E02 and +49301234567 are names: as numbers they would lose characters.
+_NAME = re.compile(rf"[+-]?0[0-9]|\+[0-9]+\Z|{CODE}\Z")
 
 
-_CODE = re.compile(r"0[0-9]+")
+_ZEROS, _EXPONENT = re.compile("\n(0[0-9]+)\n"), re.compile(f"\n({CODE})\n")
+_STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")
+_EXCEL = re.compile('="[^"]*"')
+_NINES = frozenset(10.0**digits - 1.0 for digits in range(2, 10))
+"""Numbers of nines, which stand for what is missing where all other values are far away, as -999 does."""
 
 
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
@@ -280,7 +347,7 @@ def _advice(text: pa.ChunkedArray, dialect: Dialect | None) -> str:
         return "; a CSV output keeps it as it is"
     if _as(_present(text, dialect), pa.float64()) is not None:
         return "; write the whole numbers of the first rows as 1.0"
-    return dialect.remedy(text[0].as_py().strip(), True)
+    return remedy(text[0].as_py().strip(), dialect, True)
 
 
 def _present(text: pa.ChunkedArray, dialect: Dialect | None) -> pa.ChunkedArray:

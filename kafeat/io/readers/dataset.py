@@ -36,7 +36,8 @@ class DatasetReader(Reader):
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
             self.sparse, self.format = first.sparse, first.format
             self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
-            self.row_names, self.asked = first.row_names, first.asked
+            self.row_names, self.asked, self.misread = first.row_names, first.asked, first.misread
+        self._texts: dict[str, Sequence[str]] = {}
 
     def expect(self, absent: Sequence[str]) -> None:
         with self._first() as first:
@@ -72,10 +73,13 @@ class DatasetReader(Reader):
         return np.array(starts)
 
     def first_texts(self, name: str) -> Sequence[str]:
-        with self._first() as first:
-            if name in first.keys:
-                return [str(value) for part in self._parts for key, _, value in part.keys if key == name]
-            return first.first_texts(name)
+        if name not in self._texts:
+            with self._first() as first:
+                if name in first.keys:
+                    return [str(value) for part in self._parts for key, _, value in part.keys if key == name]
+                names = [name, *(field.name for field in first.fields if field.kind == "text")]
+                self._texts |= {each: first.first_texts(each) for each in names}
+        return self._texts[name]
 
     def coding(self, names: Iterable[str]) -> Self:
         view = copy(self)

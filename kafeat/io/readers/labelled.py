@@ -26,6 +26,7 @@ class LabelledReader(Reader):
         self.location, self.fields, self.positional = source.location, source.fields, source.positional
         self.untyped, self.row_names, self.asked = source.untyped, source.row_names, source.asked
         self.sparse, self.notes, self.in_memory = source.sparse, source.notes, source.in_memory
+        self.misread, self.odd_rows = source.misread, source.odd_rows
 
     @property
     def dropped(self) -> int:

@@ -374,7 +374,19 @@ class LabelSummary:
         if self.type == "text" or self.columns > 1:
             other = "text is no number" if self.columns == 1 else f"{other}, of one column"
         why += "" if kind == "auto" else f", {way.format(kind)}"
-        return f"label: {'classes' if classes else 'numbers'} ({why}); {other}"
+        return (
+            f"label: {'classes' if classes else 'numbers'} ({why}); {other}{self._alike if classes else ''}"
+        )
+
+    @property
+    def _alike(self) -> str:
+        """What is said of two classes of text that differ only in case and blanks."""
+        known = dict[str, str]()
+        for word in self.distinct.tolist() if self.type == "text" and self.columns == 1 else ():
+            first = known.setdefault(" ".join(word.split()).casefold(), word)
+            if first != word:
+                return f"; {first[:40]!r} and {word[:40]!r} are two classes: write them alike if they mean the same"
+        return ""
 
     def task(self, kind: TaskKind) -> PredictionTask:
         """Return the task of all labels."""

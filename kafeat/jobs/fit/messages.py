@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from shlex import quote
@@ -12,16 +12,18 @@ from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.dialect import ISO, KEEP, MARKS, UTF8
-from kafeat.io.columns.fields import MOST_LISTED, abbreviated, are_numbers, fields_of, listed, shown
+from kafeat.io.columns.dialect import ISO, KEEP, UTF8
+from kafeat.io.columns.fields import MOST_LISTED, Field, abbreviated, are_numbers, fields_of, listed, shown
 from kafeat.io.columns.numbers import first_no_number
-from kafeat.io.columns.times import has_offset
+from kafeat.io.columns.times import LEAST_TIMES, guess_dates, has_offset
 from kafeat.io.readers.base import Reader
 
 # Names of columns that are rarely features, without spaces, underscores and capitals.
 _NO_FEATURES = re.compile(r"(labels?|targets?|y|ytrue|class(es)?|outcome|response|ids?|rowid|uuid|guid)")
 
 
+LABEL = "--label"
+"""Why a label is left out."""
 _ENDINGS = ("_id", "_label", "_target", "_class")
 
 
@@ -35,35 +37,31 @@ def features_line(config: Config, source: Reader, columns: Columns, others: Mapp
     line += f"; as categories: {listed(coded)}" if coded else ""
     texts = [column.name for column in columns.features if column.text]
     line += f"; as text: {listed(texts)}" if texts else ""
-    line += _dialect(source, columns)
+    labels = [field for field in source.fields if others.get(field.name) == LABEL and field.kind == "number"]
+    line += _dialect(source, columns, labels)
     reasons = _left_out(config, source, columns, others)
     left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
     return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
 
-def _dialect(source: Reader, columns: Columns) -> str:
+def _dialect(source: Reader, columns: Columns, labels: Sequence[Field]) -> str:
     """Return what is said about times, the forms of numbers and words for what is missing."""
     fields, asked = {field.name: field for field in source.fields}, source.asked
-    plain = [column for column in columns.features if column.categories is None]
-    times = [_times(source, column) for column in plain if column.times]
-    commas = [shown(column.name) for column in plain if column.dialect.decimal == "," and not column.times]
-    marks = [
-        f"{shown(c.name)} ({MARKS.get(c.dialect.thousands, c.dialect.thousands)})"
-        for c in plain
-        if c.dialect.thousands
-    ]
-    units = [f"{shown(c.name)} ({', '.join(c.dialect.units)})" for c in plain if c.dialect.units]
-    brackets = [shown(c.name) for c in plain if c.dialect.brackets]
+    times = [_times(source, column) for column in columns.features if column.times]
+    read = {column.name: column.dialect for column in columns.features if column.categories is None}
+    forms = dict[str, list[str]]()
+    for name, dialect in [*read.items(), *((field.name, field.dialect) for field in labels)]:
+        for what, mark in dialect.seen_in(() if name in columns.times else source.first_texts(name)):
+            forms.setdefault(f"with {what}", []).append(shown(name) + (f" ({mark})" if mark else ""))
     missing = [
-        f"{shown(column.name)} ({', '.join(f'{word}: {n:,}' for word, n in fields[column.name].missing.items())})"
-        for column in plain
-        if fields[column.name].missing
+        f"{shown(name)} ({', '.join(f'{word}: {n:,}' for word, n in fields[name].missing.items())})"
+        for name in read
+        if fields[name].missing
     ]
     parts = {
         "delimiter": [] if asked.delimiter == "," else [repr(asked.delimiter)],
         "encoding": [] if asked.encoding == UTF8 else [asked.encoding],
-        "as times": times, "with decimal commas": commas, "with separators of thousands": marks, "with units": units,
-        "with (5) for -5": brackets, "missing in the first rows": missing,
+        "as times": times, **dict(sorted(forms.items())), "missing in the first rows": missing,
     }  # fmt: skip
     return "".join(f"; {what}: {abbreviated(names)}" for what, names in parts.items() if names)
 
@@ -115,15 +113,27 @@ def _left_out(
 
 
 def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
-    """Yield a warning of each label of text, most of which are numbers."""
+    """Yield a warning of each label of text, most of which are numbers or times."""
     for field in fields_of(source, names) if source.untyped else ():
-        known = field.kind == "number" and not field.problem
-        odd = first_no_number(source.first_texts(field.name), field.dialect) if known else ""
+        texts = source.first_texts(field.name)
+        odd = first_no_number(texts, field.dialect) if field.kind == "number" and not field.problem else ""
+        place = f"{source.location}: label {quoted(field.name)}"
         if odd:
             yield (
-                f"{source.location}: label {quoted(field.name)}: most values are numbers, but {odd[:40]!r} is not,"
-                f" so all are text: --null-values {quote(odd[:40])} --drop-unlabelled leaves such rows out"
+                f"{place}: most values are numbers, but {odd[:40]!r} is not, so all are text: "
+                f"{_null_options(source, odd[:40])} --drop-unlabelled leaves such rows out"
             )
+        if field.kind == "text" and guess_dates(texts, source.asked).share >= LEAST_TIMES:
+            yield (
+                f"{place}: the values are times, such as {texts[0][:40]!r}, and each becomes a class: to predict a "
+                "time, make a column of numbers of it, such as the days since a date"
+            )
+
+
+def _null_options(source: Reader, *words: str) -> str:
+    """Return the options for words for what is missing, with those of the usual ones that occur."""
+    usual = [word for field in source.fields for word in field.missing]
+    return " ".join(f"--null-values {quote(word)}" for word in dict.fromkeys([*words, *usual]))
 
 
 def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: bool) -> Iterator[str]:
@@ -134,7 +144,17 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
             f"{source.location}: the names of the columns are numbers ({', '.join(names[:3])}, …); if the first line "
             "is a row, read it with --no-header"
         )
+    if source.odd_rows:
+        yield f"{source.location}: {source.odd_rows}"
     yield from _codes(source, columns)
+    marked = [field for field in source.fields if field.markers and field.name in columns.names]
+    if marked:
+        which = ", ".join(f"{quoted(field.name)} ({', '.join(field.markers)})" for field in marked[:8])
+        words = [word for field in marked for word in field.markers]
+        yield (
+            f"{source.location}: values that repeat, and are far from all others: {which}: if they stand for what is "
+            f"missing, {_null_options(source, *words)} reads them so"
+        )
     excluded = {name for _, found in expand(config.columns.exclude, names) for name in found}
     for field in source.fields:
         if field.note and field.name not in excluded:

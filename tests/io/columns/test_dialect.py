@@ -19,7 +19,7 @@ from kafeat.config import load_config
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import NULLS, OLD, USUAL, Asked
-from kafeat.io.columns.number_forms import guess_numbers
+from kafeat.io.columns.number_forms import guess_numbers, remedy
 from kafeat.io.columns.times import guess_dates, has_offset, parse_time, time_pattern
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
@@ -170,7 +170,7 @@ def test_the_option_settles_the_decimal_mark(tmp_path):
             fitted(NUMBERS, path, delimiter=";", decimal=decimal)
         fm = fitted(NUMBERS, path, delimiter=";", decimal=decimal, thousands=".")
         assert features(fm, path, delimiter=";") == [[1.5, 1234.0], [2.5, 5678.0]]
-    with pytest.raises(DataError, match="'n': .*got '1,5'; --decimal , reads decimal commas"):
+    with pytest.raises(DataError, match="'n': .*got '1,5'; --decimal , reads 1.5"):
         fitted(NUMBERS, path, delimiter=";", decimal=".")
 
 
@@ -234,13 +234,11 @@ def test_labels_with_separators_and_units_are_numbers(
 def test_a_number_without_the_unit_is_refused_with_the_remedy(tmp_path: Path) -> None:
     path, other = written(tmp_path, "n,m\n5 %,1\n7 %,2\n"), written(tmp_path, "n,m\n0.05,1\n", "y.csv")
     fm = fitted(NUMBERS, path)
-    with pytest.raises(
-        DataError, match=r"expected a number, got '0\.05'; --unit % reads numbers without it, too"
-    ):
+    with pytest.raises(DataError, match=r"expected a number, got '0\.05'; --unit % reads 0\.05"):
         features(fm, other)
     assert features(fm, other, unit=["%"]) == [[0.05, 1.0]]
     both = written(tmp_path, "n,m\n5 %,1\n7,2\n9,2\n", "z.csv")
-    with pytest.raises(DataError, match=r"expected a number, got '5 %'; --unit % reads it"):
+    with pytest.raises(DataError, match=r"expected a number, got '5 %'; --unit % reads 5"):
         fitted(NUMBERS, both)
     assert features(fitted(NUMBERS, both, unit=["%"]), both) == [[5.0, 1.0], [7.0, 2.0], [9.0, 2.0]]
 
@@ -254,14 +252,14 @@ def test_text_that_looks_like_numbers_is_never_a_category_in_silence(
     said: list[str] = []
     with InputOptions().open(parse_location(path)) as source:
         fit_reader(load_config(config), source, None, listener=Listener(warn=said.append))
-    [remedy] = [re.search(r"--unit '(.*)' reads", line)[1] for line in said if "column 'c'" in line]
-    read = fitted(NUMBERS, path, unit=[remedy])
+    [unit] = [re.search(r"--unit (.*) reads", line)[1] for line in said if "column 'c'" in line]
+    read = fitted(NUMBERS, path, unit=[unit])
     assert len(features(read, path)[0]) == 2
 
 
 def test_words_among_numbers_with_a_unit_are_refused_with_the_remedy(tmp_path: Path) -> None:
     path = written(tmp_path, "n\n" + "".join(f"{i} kg\n" for i in range(9)) + "light\n")
-    with pytest.raises(DataError, match="row 10 .*expected a number, got 'light'; --null-values names words"):
+    with pytest.raises(DataError, match="row 10 .*expected a number, got 'light'; --null-values light reads"):
         fitted(NUMBERS, path)
     assert features(fitted(NUMBERS, path, null_values=["light"]), path) == [
         *([float(i)] for i in range(9)),
@@ -283,9 +281,9 @@ def test_options_that_contradict_the_values_are_refused(tmp_path: Path) -> None:
 def test_a_file_with_another_decimal_mark_is_refused(tmp_path):
     commas, points = written(tmp_path, 'n\n"1,5"\n'), written(tmp_path, "n\n1.5\n", "p.csv")
     by_commas, by_points = fitted(NUMBERS, commas), fitted(NUMBERS, points)
-    with pytest.raises(DataError, match=r"p\.csv: row 1 .*got '1\.5'; --decimal \. reads decimal points"):
+    with pytest.raises(DataError, match=r"p\.csv: row 1 .*got '1\.5'; --decimal \. reads 1\.5"):
         features(by_commas, points)
-    with pytest.raises(DataError, match=r"x\.csv: row 1 .*got '1,5'; --decimal , reads decimal commas"):
+    with pytest.raises(DataError, match=r"x\.csv: row 1 .*got '1,5'; --decimal , reads 1\.5"):
         features(by_points, commas)
     assert features(by_commas, points, decimal=".") == features(by_points, commas, decimal=",") == [[1.5]]
 
@@ -420,7 +418,7 @@ def test_random_tables_are_read_right_or_refused_with_the_remedy(tmp_path, monke
 
 def test_a_form_is_that_of_most_values():
     texts = ["24.12.2013", "01.02.2013", "soon", "NA"]
-    assert guess_dates(texts, Asked()) == ("%d.%m.%Y", 2 / 3, "")
+    assert guess_dates(texts, Asked())[:3] == ("%d.%m.%Y", 2 / 3, "")
     assert guess_dates([], Asked()).form == "%Y-%m-%d"
     assert time_pattern("%d.%m.%Y").fullmatch("24x12x2013") is None
 
@@ -439,7 +437,7 @@ def test_a_form_has_each_letter_once(form):
 def test_no_long_text_is_tried_in_every_way():
     long = 50_000 * "1"
     for word in (f"{long}x", f"{long}.{long}x", f"{long}e"):
-        assert "null-values" in USUAL.remedy(word, may_miss=True)
+        assert "null-values" in remedy(word, USUAL, may_miss=True)
     for word in (
         f"{long}e",
         "a" + 50_000 * " " + "b",
@@ -623,7 +621,7 @@ def test_a_later_file_is_read_with_the_mark_that_the_option_tells(tmp_path):
     fm = fitted(NUMBERS, written(tmp_path, "n\n1.5\n", "y.csv"))
     for text, message in (
         ("n\n1.234\n", "row 1 .*got '1.234'; --thousands . reads 1234"),
-        ('n\n"1,5"\n1.5\n', "row 2 .*got '1.5'; --decimal . reads decimal points"),
+        ('n\n"1,5"\n1.5\n', "row 2 .*got '1.5'; --decimal . reads 1.5"),
     ):
         with pytest.raises(DataError, match=message):
             features(fm, written(tmp_path, text), decimal=",")

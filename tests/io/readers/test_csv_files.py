@@ -74,7 +74,7 @@ def test_what_is_told_or_the_usual_holds(tmp_path: Path) -> None:
 
 def test_two_delimiters_are_refused_with_both(tmp_path: Path) -> None:
     path = written(tmp_path, "a,b;c\n1,5;2\n")
-    remedy = r"expected one delimiter, got ',' and ';', each of .* --delimiter ',' or --delimiter ';'"
+    remedy = r"expected one delimiter, got ',' and ';', each of .* --delimiter , or --delimiter ';'"
     with pytest.raises(DataError, match=remedy):
         names(path)
     assert names(path, delimiter=";") == ["a,b", "c"]
@@ -154,7 +154,7 @@ def test_missing_numbers_of_mysql(tmp_path: Path) -> None:
     path = written(tmp_path, "a,b\n1,\\N\n\\N,3\n5,4\n7,8\n")
     fm = kafeat.fit(CONFIG, path)
     assert features(fm, path) == [[1.0, -1.0], [-1.0, 3.0], [5.0, 4.0], [7.0, 8.0]]
-    with pytest.raises(DataError, match=r"got '\\\\N'; --null-values names words"):
+    with pytest.raises(DataError, match=r"got '\\\\N'; --null-values '\\N' reads"):
         kafeat.fit(CONFIG, path, reading=InputOptions(null_values=("NA",)))
 
 

@@ -162,7 +162,7 @@ def test_an_id_is_left_out_with_the_rows_that_were_looked_at():
         tuning = quick(pa.table({"x": x, "name": name, "y": np.resize(Y, rows)}), "y", trials=1)
         left_out = [note for note in tuning.notes if note.startswith("Left out")]
         of = "300 rows" if rows == 300 else "the first 2,000 rows"
-        expected = f"Left out: name ({min(rows, 2000):,} different values in {of}, few words: an id)."
+        expected = f"Left out: name ({min(rows, 2000):,} different values in {of}, few words: names of rows)."
         assert left_out == ([] if name is ids else [expected])
 
 

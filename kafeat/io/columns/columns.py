@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from kafeat.contract.coding import MOST_CATEGORIES
 from kafeat.contract.describe import spell
@@ -21,7 +22,6 @@ from kafeat.io.columns.categories import Categories, Codes, Vocabulary, spelled
 from kafeat.io.columns.dialect import (
     ISO,
     KEEP,
-    MARKS,
     OLD,
     USUAL,
     UTF8,
@@ -281,86 +281,57 @@ def _column_from(entry: object) -> Column:
     return column
 
 
+def _checked(check: Callable[[Any], object]) -> AfterValidator:
+    return AfterValidator(lambda value: check(value) and value)
+
+
+class _Recorded(BaseModel, extra="forbid", strict=True):
+    """The dialect that a file holds, of all columns."""
+
+    nulls: list[str]
+    decimal_commas: list[str]
+    dates: dict[str, Annotated[str, _checked(time_pattern)]]
+    timezones: dict[str, Annotated[str, _checked(check_timezone)]]
+    thousands: dict[str, Literal[",", ".", " ", "'"]] = {}
+    units: dict[
+        str, Annotated[list[Annotated[str, Field(min_length=1, max_length=100)]], Field(min_length=1)]
+    ] = {}
+    bare: list[str] = []
+    brackets: list[str] = []
+    file: Annotated[list[str], Field(min_length=2, max_length=2)] = [",", UTF8]
+
+
 def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, ...]:
     """Return the columns with the dialect that a file holds."""
-    known = {"nulls", "decimal_commas", "dates", "timezones"}
-    if type(plain) is not dict or set(plain) - set(_MORE) != known:
-        raise ValueError("columns.dialect: expected a dict of nulls, decimal_commas, dates and timezones")
-    nulls, names = _words(plain, "nulls"), {column.name for column in columns}
-    for key in ("decimal_commas", "bare", "brackets"):
-        if key in plain and not names.issuperset(_words(plain, key)):
-            raise ValueError(f"columns.dialect.{key}: expected names of columns, got {spell(plain[key])}")
-    for key, allowed in (("thousands", _are_marks), ("units", _are_units)):
-        values = plain.get(key, {})
-        if type(values) is not dict or not names.issuperset(values) or not allowed(list(values.values())):
-            raise ValueError(
-                f"columns.dialect.{key}: expected one for each of some columns, got {spell(values)}"
-            )
-    file = plain.get("file", [",", UTF8])
     try:
-        delimiter, encoding = map(str, file if type(file) is list and len(file) == 2 else ())
-        check_delimiter(delimiter), check_encoding(encoding)
+        of = _Recorded.model_validate(plain)
+        delimiter, encoding = check_delimiter(of.file[0]), check_encoding(of.file[1])
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f".{key}" for key in first["loc"][:1])
+        problem = f"expected what a fit records, got {spell(first['input'])} ({first['msg']})"
+        raise ValueError(f"columns.dialect{place}: {problem}") from None
     except ValueError as error:
         raise ValueError(f"columns.dialect.file: {error}") from None
-    commas, bare, brackets = (plain.get(key, []) for key in ("decimal_commas", "bare", "brackets"))
-    thousands, units = plain.get("thousands", {}), plain.get("units", {})
-    timed = {column.name for column in columns if column.times}
-    dates = _of_times(plain, "dates", timed, time_pattern)
-    timezones = _of_times(plain, "timezones", timed, check_timezone)
-    features = []
-    for column in columns:
-        decimal = "," if column.name in commas else "."
-        name = column.name
-        dialect = Dialect(
-            tuple(nulls), decimal, dates.get(name, ISO), timezones.get(name, KEEP), thousands.get(name, ""),
-            tuple(units.get(name, ())), name in bare, name in brackets, delimiter, encoding,
-        )  # fmt: skip
-        if dialect.thousands == decimal:
+    names, timed = {column.name for column in columns}, {column.name for column in columns if column.times}
+    for key in ("decimal_commas", "thousands", "units", "bare", "brackets", "dates", "timezones"):
+        found = set(getattr(of, key))
+        if not found <= names or (key in ("dates", "timezones") and found != timed):
             raise ValueError(
-                f"columns.dialect.thousands: expected another mark than that of decimals, got {decimal}"
+                f"columns.dialect.{key}: expected names of its columns, got {spell(sorted(found))}"
             )
-        features.append(replace(column, dialect=dialect))
-    return tuple(features)
-
-
-_MORE = ("thousands", "units", "bare", "brackets", "file")
-
-
-def _are_marks(values: list[object]) -> bool:
-    return all(type(value) is str and value in (",", ".", *MARKS) for value in values)
-
-
-def _are_units(values: list[object]) -> bool:
-    return all(
-        type(value) is list and value and all(type(unit) is str and 0 < len(unit) <= 100 for unit in value)
-        for value in values
+    both = next(
+        (name for name, mark in of.thousands.items() if mark == "," and name in of.decimal_commas), None
     )
-
-
-def _words(plain: dict[str, Any], key: str) -> list[str]:
-    words = plain[key]
-    if type(words) is not list or not all(type(word) is str for word in words):
-        raise ValueError(f"columns.dialect.{key}: expected a list of texts, got {spell(words)}")
-    return words
-
-
-def _of_times(
-    plain: dict[str, Any], key: str, timed: set[str], check: Callable[[object], object]
-) -> dict[str, str]:
-    """Return the value of each column of times after a check of it."""
-    values = plain[key]
-    if (
-        type(values) is not dict
-        or set(values) != timed
-        or not all(type(one) is str for one in values.values())
-    ):
-        raise ValueError(f"columns.dialect.{key}: expected one for each column of times, got {spell(values)}")
-    try:
-        for value in values.values():
-            check(value)
-    except ValueError as error:
-        raise ValueError(f"columns.dialect.{key}: {error}") from None
-    return values
+    if both is not None:
+        raise ValueError("columns.dialect.thousands: expected another mark than that of decimals, got ,")
+    return tuple(
+        replace(column, dialect=Dialect(
+            tuple(of.nulls), "," if name in of.decimal_commas else ".", of.dates.get(name, ISO),
+            of.timezones.get(name, KEEP), of.thousands.get(name, ""), tuple(of.units.get(name, ())),
+            name in of.bare, name in of.brackets, delimiter, encoding,
+        )) for column in columns for name in [column.name]
+    )  # fmt: skip
 
 
 def _categories_from(values: list[object], lenient: bool, rest: bool) -> Categories:

@@ -32,15 +32,10 @@ MARKS = {" ": "blank", "'": "apostrophe"}
 MINUS = "\u2212"
 _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
 # Of no two neighbours may both match the same digit: a long text that fails in the end would be tried in every cut.
-POINT = re.compile(rf"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}")
-_READ = re.compile(rf"{POINT.pattern}|[+-]?inf(?:inity)?", re.IGNORECASE)  # NaN is missing anyway
-COMMA = re.compile(rf"[+-]?[0-9]*,[0-9]+{_EXPONENT}")
-# Groups of digits: 1,234 and 1.234.567 and 1 234,5; and those of India: 1,16,325
-GROUPED = re.compile(
-    rf"[+-]?[1-9][0-9]{{0,2}}(?:(?:,[0-9]{{2}})+(?=,))?([,.'’{BLANKS}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:[.,][0-9]+)?"
+_READ = re.compile(
+    rf"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}|inf(?:inity)?)",
+    re.IGNORECASE,  # NaN is missing anyway
 )
-
-
 CODE = "[0-9]{2,}[eE][0-9]+"
 """The pattern of 98E02, which is rather a code: a program writes a number as 9.8E+03, a person as 1e3."""
 
@@ -66,11 +61,6 @@ def check_encoding(name: str) -> str:
 def as_option(mark: str) -> str:
     """Return a mark as it is pasted behind an option."""
     return {"\t": "tab", **MARKS}.get(mark) or quote(mark)
-
-
-def mark_of(char: str) -> str:
-    """Return a separator of thousands as dialects have it: all blanks are one, and both apostrophes."""
-    return " " if char in BLANKS else "'" if char == "’" else char
 
 
 @dataclass(frozen=True)
@@ -125,8 +115,12 @@ class Dialect:
         """The pattern of a number without sign and unit."""
         mark = re.escape(self.decimal)
         pairs = "(?:,[0-9]{2})*" if self.thousands == "," else ""
-        grouped = rf"[0-9]{{1,3}}{pairs}(?:{self.separators}[0-9]{{3}})+|" if self.thousands else ""
+        grouped = rf"[1-9][0-9]{{0,2}}{pairs}(?:{self.separators}[0-9]{{3}})+|" if self.thousands else ""
         return re.compile(rf"(?:(?:{grouped}[0-9]+)(?:{mark}[0-9]*)?|{mark}[0-9]+){_EXPONENT}")
+
+    def plain_digits(self, number: str) -> str:
+        """Return a number without separators, and with a decimal point."""
+        return (re.sub(self.separators, "", number) if self.thousands else number).replace(self.decimal, ".")
 
     @cached_property
     def forms(self) -> str:

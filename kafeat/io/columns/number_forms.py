@@ -14,14 +14,10 @@ from typing import NamedTuple
 from kafeat.io.columns.dialect import (
     BLANKS,
     CODE,
-    COMMA,
-    GROUPED,
     MINUS,
-    POINT,
     Asked,
     Dialect,
     as_option,
-    mark_of,
 )
 
 _GAP = f"[{BLANKS}]*"
@@ -42,7 +38,13 @@ _LONGEST = 200
 _LEAST_LARGE = 3
 """So many numbers with one mark before three digits, beside whole ones below 1,000, have thousands separators."""
 _SOME = 100
-_OTHER = {",": ".", ".": ","}
+_FORMS = tuple(
+    Dialect(decimal=decimal, thousands=mark)
+    for mark in ("", ",", ".", " ", "'")
+    for decimal in ".,"
+    if mark != decimal
+)
+"""The marks of numbers; of those that read the same numbers the first is taken."""
 TOTALS = re.compile(
     r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|somme|totaal", re.IGNORECASE
 )
@@ -83,9 +85,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
             shares[word.unit] += counts[word.text]
         if 2 * max(shares.values(), default=0) <= sum(counts[text] for text in texts):
             return None
-    own = tuple(
-        unit for unit in asked.units if shares[unit]
-    )  # those of other columns say nothing of this one
+    own = tuple(unit for unit in asked.units if shares[unit])  # others are of other columns
     unit = "" if own else shares.most_common(1)[0][0]
     taken = [word for word in words if word.unit in (unit, *own) and _is_number(word.core)]
     count = sum(counts[word.text] for word in taken)
@@ -106,7 +106,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         but = f", {min(others)[:40]!r} is not" if others else ""
         note = f"values such as {taken[0].text[:40]!r} are no numbers{but}; --unit {quote(unit)} reads them as numbers"
         return NumberForm(asked.dialect, note=note)
-    form = _separators(taken, asked, bool(unit))
+    form = _marks(taken, asked, bool(unit))
     units = own or ((unit,) if unit else ())
     bare = bool(own) or (not units and any(MINUS in word.text for word in taken))
     dialect = replace(form.dialect, units=units, bare=bare, brackets=any(word.brackets for word in taken))
@@ -114,7 +114,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
 
 
 def _is_number(core: str) -> bool:
-    return any(form.fullmatch(core) for form in (POINT, COMMA, GROUPED))
+    return any(form.number.fullmatch(core) for form in _FORMS)
 
 
 def _word(text: str, units: Sequence[str]) -> _Word | None:
@@ -135,12 +135,12 @@ def _word(text: str, units: Sequence[str]) -> _Word | None:
 def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
     """Return how to read a value that is no number in a dialect, in a column that may have missing ones."""
     word = _word(text, dialect.units)
-    if word is None or not _is_number(word.core):
+    if word is None or not _is_number(word.core) or word.unit in ("e", "E"):
         if re.search(rf"[0-9][-{MINUS}]$", text):
             return "; write the minus before the number"
         if TOTALS.fullmatch(text):
             return "; sed '$d' FILE > NEW.csv leaves out a last line of totals"
-        begun = re.match(r"[+-]?[0-9]+(?=[^\w.,])", text)  # 5 - very good
+        begun = re.match(r"[+-]?[0-9]+(?= *[-–:=)] +[^\W\d])", text)  # 5 - very good
         null = f"; --null-values {quote(text[:40])} reads it as missing, and is repeated for other words"
         return (f"; write {begun[0]} if it is that number" if begun else "") + (null if may_miss else "")
     units = [word.unit] if word.unit and word.unit not in dialect.units else []
@@ -148,21 +148,19 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
         return f"; others are in {dialect.units[0]}: write all in one unit"
     units = list(dialect.units[:1]) if dialect.units and not (word.unit or dialect.bare) else units
     unit = "".join(f"--unit {quote(one)}" for one in units)
-    grouped, marks = GROUPED.fullmatch(word.core), []
-    if not dialect.number.fullmatch(word.core.lstrip("+-")):
-        if grouped is not None and not dialect.thousands:
-            mark = mark_of(grouped[1])
-            read = word.core.replace(grouped[1], "").replace(",", ".")
-            marks = [(f"--thousands {as_option(mark)}", read)]
-        decimals = ((",", COMMA), (".", POINT))
-        marks += [
-            (f"--decimal {mark}", word.core.replace(",", "."))
-            for mark, form in decimals
-            if form.fullmatch(word.core)
-        ]
-    if not marks:  # with any option the form of a file is found anew, with brackets and other minus signs
-        marks = [("", word.core)] if unit else [(f"--decimal {dialect.decimal}", word.core)]
-    return "".join(f"; {' '.join(filter(None, [option, unit]))} reads {read}" for option, read in marks)
+    marks = dict[str, str]()
+    for form in sorted(_FORMS, key=lambda form: not form.thousands):
+        grouped = form.thousands and re.search(form.separators, word.core)
+        if form.number.fullmatch(word.core) and bool(grouped) == bool(form.thousands):
+            option = f"--thousands {as_option(form.thousands)}" if grouped else f"--decimal {form.decimal}"
+            marks.setdefault(form.plain_digits(word.core), option)
+    if dialect.number.fullmatch(
+        word.core
+    ):  # with any option the form of a file is found anew, with its brackets
+        marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
+    return "".join(
+        f"; {' '.join(filter(None, [option, unit]))} reads {read}" for read, option in marks.items()
+    )
 
 
 @lru_cache(maxsize=256)
@@ -175,40 +173,50 @@ def _is_unit(before: str, after: str) -> bool:
     return signs and not _POWERS.fullmatch(unit) and '"' not in unit
 
 
-def _separators(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:
+def _marks(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:
     """Return the marks of numbers. Options decide where two readings are possible; what is beyond doubt stays."""
-    commas = [word for word in words if COMMA.fullmatch(word.core)]
-    points = [word for word in words if "." in word.core and POINT.fullmatch(word.core)]
-    both = {*commas, *points}
-    clear = next((word for word in words if word not in both and GROUPED.fullmatch(word.core)), None)
-    whole = [len(word.core) for word in words if word.core.isdigit()]
-    usual = replace(asked.numbers, decimal=".", units=(), bare=False)
-    usual = replace(usual, thousands="" if usual.thousands == "." else usual.thousands)
-    if clear is not None:
-        thousands = mark_of(clear.core.lstrip("0123456789")[0])
-        decimal = _OTHER.get(thousands) or (
-            "," if asked.decimal == "," or any("," in word.core for word in words) else "."
+    fit = [form for form in _FORMS if all(form.number.fullmatch(word.core) for word in words)]
+    if not fit:
+        best = max(
+            _FORMS, key=lambda form: sum(form.number.fullmatch(word.core) is not None for word in words)
         )
-        return _with_thousands(words, clear, thousands, decimal, asked)
-    for mark, marked, others in ((",", commas, points), (".", points, commas)):
-        large = [word for word in marked if GROUPED.fullmatch(word.core)]
-        doubt = mark == "," or unit or asked.decimal == "," or asked.thousands == "."
-        if not large or len(large) < len(marked) or not doubt or asked.decimal == mark == ".":
-            continue
-        sure = bool(others) or (bool(whole) and max(whole) < 4 and len(large) >= _LEAST_LARGE)
-        told = asked.thousands == mark or asked.decimal == _OTHER[mark]
-        if (sure and (mark == "," or told)) or asked.thousands == mark or (told and (mark == "," or unit)):
-            return _with_thousands(words, large[0], mark, _OTHER[mark], asked)
-        if asked.decimal != mark:
-            return NumberForm(usual, unclear(large[0].text, mark, asked.decimal == ","), large[0].text)
-    if commas and points and asked.decimal != ".":
-        got = (
-            f"expected one decimal mark, got {points[0].text!r} and {commas[0].text!r}: write one of the two"
+        reads = [best.number.fullmatch(word.core) is not None for word in words]
+        both = f"{words[0].text!r} and {words[reads.index(not reads[0])].text!r}"
+        problem = f"expected one way to write numbers, got {both}: write one of the two"
+        return NumberForm(asked.dialect, problem, words[0].text)
+    chosen = next((form for form in fit if _as_asked(form, asked)), fit[0])
+    plain = next((form for form in fit if not form.thousands), None)
+    grouped = next((form for form in fit if plain and form.thousands and _differ(words, plain, form)), None)
+    large = [word for word in words if grouped and re.search(grouped.separators, word.core)]
+    if plain is not None and grouped is not None:
+        mark, told = grouped.thousands, asked.decimal == grouped.decimal
+        whole = [len(word.core) for word in words if word.core.isdigit()]
+        sure = bool(whole) and max(whole) < 4 and len(large) >= _LEAST_LARGE and (mark == "," or told)
+        if sure or asked.thousands == mark or (told and (mark == "," or unit)):
+            chosen = grouped
+        elif asked.decimal == mark or (mark == "." and not (unit or asked.decimal)):
+            chosen = plain
+        else:
+            problem = unclear(large[0].text, mark, asked.decimal == ",")
+            return NumberForm(replace(asked.numbers, units=(), bare=False), problem, large[0].text)
+    if chosen.thousands and asked.decimal == chosen.thousands:
+        shown = next((word for word in words if re.search(chosen.separators, word.core)), words[0])
+        problem = (
+            f"--decimal {chosen.thousands}: expected such numbers, got {shown.text!r}, where {chosen.thousands!r} "
+            "separates thousands: leave the option out"
         )
-        return NumberForm(usual, got, commas[0].text)
-    decimal = "," if asked.decimal != "." and (commas or (asked.decimal and not points)) else "."
-    thousands = "" if asked.thousands in (None, decimal) else asked.thousands
-    return NumberForm(replace(usual, decimal=decimal, thousands=thousands))
+        return NumberForm(asked.dialect, problem, shown.text)
+    decimal = "." if asked.decimal == "." and not chosen.thousands else chosen.decimal
+    return NumberForm(replace(asked.dialect, decimal=decimal, thousands=chosen.thousands))
+
+
+def _as_asked(form: Dialect, asked: Asked) -> bool:
+    return asked.decimal in (None, form.decimal) and asked.thousands in (None, form.thousands)
+
+
+def _differ(words: Sequence[_Word], *forms: Dialect) -> bool:
+    """Return true if two forms read different numbers."""
+    return any(len({form.plain_digits(word.core) for form in forms}) > 1 for word in words)
 
 
 def unclear(text: str, mark: str, commas: bool) -> str:
@@ -224,22 +232,3 @@ def unclear(text: str, mark: str, commas: bool) -> str:
         f"expected a number, got {text!r}, where a decimal mark and a thousands separator look alike: "
         f"--thousands {mark} reads {core.replace(mark, '')}; {other}"
     )
-
-
-def _with_thousands(
-    words: Sequence[_Word], shown: _Word, thousands: str, decimal: str, asked: Asked
-) -> NumberForm:
-    """Return the form with separators of thousands, or the problem if it is not that of all words, or not as asked."""
-    dialect = replace(asked.dialect, decimal=decimal, thousands=thousands)
-    odd = next((word for word in words if not dialect.number.fullmatch(word.core)), None)
-    problem = ""
-    if odd is not None:
-        problem = (
-            f"expected one way to write numbers, got {shown.text!r} and {odd.text!r}: write one of the two"
-        )
-    elif asked.decimal == thousands:
-        problem = (
-            f"--decimal {thousands}: expected such numbers, got {shown.text!r}, where {thousands!r} separates "
-            "thousands: leave the option out"
-        )
-    return NumberForm(asked.dialect if problem else dialect, problem, shown.text)

@@ -226,39 +226,29 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
     `origin` names the option that lists `not_features`.
     """
     require(table, not_features, origin)
-    if not (columns.positional or table.positional):
-        return _by_name(table, columns)
-    if (
-        columns.positional
-        and table.positional
-        and columns.input_width == _width(table)
-        and ({column.name for column in columns.features} <= {field.name for field in table.fields})
-    ):
-        return _by_name(table, columns)
-    return _by_position(table, columns, not_features)
-
-
-def _by_position(table: Table, columns: Columns, not_features: Sequence[str]) -> Columns:
+    same = columns.positional and table.positional and columns.input_width == _width(table)
+    known = {column.name for column in columns.features} <= {field.name for field in table.fields}
+    if not (columns.positional or table.positional) or (same and known):
+        return _read_as(table, columns, _by_name(table, columns))
     fields = _candidates(table, columns, {*not_features, *table.row_names})
-    matched = Columns(tuple(map(_column, fields)), table.positional, _width(table), columns.missing)
+    found = Columns(tuple(map(_column, fields)), table.positional, _width(table), columns.missing)
     texts = any(column.text for column in columns.features)
-    if texts and len(matched.features) == len(columns.features):
-        return _with_special(table, matched, columns)
-    if matched.n_features != columns.n_features:
+    if found.n_features != columns.n_features and not (texts and len(fields) == len(columns.features)):
         raise DataError(
-            f"{table.location}: expected {columns.n_features} feature columns, got {matched.n_features}"
+            f"{table.location}: expected {columns.n_features} feature columns, got {found.n_features}"
             f"{_texts(table)}; columns without names are matched by position: "
             "remove a column that is not a feature, or name it as the label or in --keep"
         )
     fields_of(table, (field.name for field in fields))
-    _refuse_one_name(table, matched)
+    _refuse_one_name(table, found)
+    if [field.width for field in fields] == [None if c.text else c.width for c in columns.features]:
+        return _read_as(table, columns, fields)
     if not columns.plain:
-        return _with_special(table, matched, columns)
-    if len(matched.features) == len(columns.features):
-        pairs = zip(matched.features, columns.features, strict=True)
-        features = tuple(replace(column, dialect=fitted.dialect) for column, fitted in pairs)
-        matched = replace(matched, features=features)
-    return _as_asked(table, matched)
+        some = "times" if columns.times else "categories" if any(columns.n_categories) else "texts"
+        raise DataError(
+            f"{table.location}: expected one column for every feature, as some are {some}, got lists"
+        )
+    return _as_asked(table, found)
 
 
 def _candidates(table: Table, columns: Columns, left_out: set[str]) -> list[Field]:
@@ -285,23 +275,17 @@ def _with_width(fields: list[Field], n_features: int) -> list[Field]:
     return [replace(field, width=rest) if field in unknown else field for field in fields]
 
 
-def _with_special(table: Table, matched: Columns, columns: Columns) -> Columns:
-    """Return the columns found by position, read as categories and times as the fitted columns are."""
-    fitted = [None if column.text else column.width for column in columns.features]
-    if [column.width for column in matched.features] != fitted:
-        some = "times" if columns.times else "categories" if any(columns.n_categories) else "texts"
-        raise DataError(
-            f"{table.location}: expected one column for every feature, as some are {some}, got lists"
-        )
+def _read_as(table: Table, columns: Columns, fields: Sequence[Field]) -> Columns:
+    """Return the columns of these fields, each of which is read as the fitted one in its place."""
     features = []
-    fields = fields_of(table, (column.name for column in matched.features))
     for column, field in zip(columns.features, fields, strict=True):
         if column.special:
             _check_special(table, field, not column.times)
-        elif not _readable(table, field):
-            raise table.refusal(field.name, f"expected numbers, got {field.spelled}")
-        features.append(replace(column, name=field.name))
-    return _as_asked(table, replace(matched, features=tuple(features)))
+        elif not _fits(table, field, column):
+            got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
+            raise table.refusal(field.name, f"expected {_spell(column)}, got {got}")
+        features.append(column if column.name == field.name else replace(column, name=field.name))
+    return _as_asked(table, Columns(tuple(features), table.positional, _width(table), columns.missing))
 
 
 def _as_asked(table: Table, columns: Columns) -> Columns:
@@ -331,33 +315,22 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
     return replace(columns, features=tuple(features))
 
 
-def _by_name(table: Table, columns: Columns) -> Columns:
+def _by_name(table: Table, columns: Columns) -> list[Field]:
     known = {field.name for field in table.fields}
     absent = [column.name for column in columns.features if column.name not in known]
     if absent:
         table.expect(absent)
         why = "the groups by which the model has its folds (group, split_by)"
         require(table, [name for name in absent if name in columns.groups], why)
-    fields = fields_of(table, (column.name for column in columns.features))
-    for column, field in zip(columns.features, fields, strict=True):
-        if column.special:
-            _check_special(table, field, not column.times)
-        elif not _fits(table, field, column):
-            got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
-            raise table.refusal(column.name, f"expected {_spell(column)}, got {got}")
-    return _as_asked(table, Columns(columns.features, table.positional, _width(table), columns.missing))
+    return fields_of(table, (column.name for column in columns.features))
 
 
 def _fits(table: Table, field: Field, column: Column) -> bool:
     if field.kind == "list":
         # There may be no rows to show a length. A row of another length is refused later, by its number.
         return column.width is not None and field.width in (None, column.width)
-    return column.width is None and _readable(table, field)
-
-
-def _readable(table: Table, field: Field) -> bool:
     # A guess from the first rows must not refuse a column. The row that holds text is refused when it is read.
-    return field.numeric or (table.untyped and field.kind == "text")
+    return column.width is None and (field.numeric or (table.untyped and field.kind == "text"))
 
 
 def _column(field: Field) -> Column:

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafeat.errors import DataError, quoted, spell_row
-from kafeat.io.columns.dialect import CODE, GROUPED, Asked, Dialect, as_option
+from kafeat.io.columns.dialect import CODE, Asked, Dialect, as_option
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.number_forms import TOTALS, guess_numbers, remedy, unclear
 from kafeat.io.columns.numbers import NOT_FINITE, doubles, to_doubles, with_points, without_nulls
-from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, refuse_binary
+from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, growing
 from kafeat.types import Floats
 
 
@@ -70,15 +70,17 @@ def sniff(
     skip = int(header) + (first if header and blanks else 0)
     rows = rows[skip:]
     empty = text.whole and not rows
-    totals = (
-        next((cell for cell in rows[-1] if TOTALS.fullmatch(cell.strip())), "") if text.whole and rows else ""
+    last = map(str.strip, rows[-1]) if text.whole and rows else ()
+    totals = next(filter(TOTALS.fullmatch, last), "")
+    remedy_of_totals = f"sed '$d' {quote(location)} > NEW.csv leaves it out"
+    odd_rows = (
+        f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): {remedy_of_totals}" if totals else ""
     )
-    odd_rows = f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): sed '$d' {quote(location)} > NEW.csv leaves it out"
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = guessed(names, columns, asked)
-    return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows if totals else "")
+    return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows)
 
 
 def _line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
@@ -122,11 +124,7 @@ def _first_rows(
     location: str, text: DecompressedStream, delimiter: str, seen: Collection[str] | None
 ) -> tuple[list[list[str]], int]:
     """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
-    size, seen_before = LOOK, 0
-    while True:
-        head = text.look(size, seen_before)
-        refuse_binary(location, head, "CSV")
-        paused = len(head) < size and not text.whole
+    for head, paused in growing(location, text, "CSV"):
         # A row that has not ended takes the character behind a pause; a lone CR may be half of an end.
         known = head.removesuffix(b"\r") + b"|" if paused else head
         rows = _parsed(location, known, delimiter, text.whole)
@@ -134,11 +132,9 @@ def _first_rows(
         if _show(rows, seen) if paused else count >= 2 or text.whole:
             longest = len(head) // max(1, count) if count < 16 else 0
             return rows, max(LOOK, 4 * longest)
-        if size >= LONGEST:
-            raise DataError(
-                f"{location}: expected rows of less than {LONGEST} bytes, got a longer one; is a quote left open?"
-            )
-        size, seen_before = (size, len(head)) if paused else (4 * size, 0)
+    raise DataError(
+        f"{location}: expected rows of less than {LONGEST} bytes, got a longer one; is a quote left open?"
+    )
 
 
 def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
@@ -242,7 +238,9 @@ def _has_points(field: Field, values: list[str]) -> bool:
     """Return true for a column with points that can be nothing but decimal marks."""
     points = (value.strip() for value in values if "." in value) if field.numeric else ()
     plain = field.dialect.decimal == "." and not field.dialect.dressed and not field.problem
-    return plain and any(word not in field.missing and not GROUPED.fullmatch(word) for word in points)
+    return plain and any(
+        word not in field.missing and not _POINTS.fullmatch(word.lstrip("+-")) for word in points
+    )
 
 
 def _beside_commas(field: Field, values: list[str], asked: Asked, points: bool) -> Field:
@@ -273,6 +271,7 @@ def _is_word(text: str) -> bool:
 
 
 _MOST_TITLES = 30
+_POINTS = Dialect(decimal=",", thousands=".").number
 _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
 
 

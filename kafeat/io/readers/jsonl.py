@@ -27,7 +27,7 @@ from kafeat.io.readers.text_stream import (
     LOOK,
     DecompressedStream,
     TextInput,
-    refuse_binary,
+    growing,
     whole_lines,
 )
 from kafeat.io.storage.base import Location
@@ -61,24 +61,16 @@ class JsonlReader(UntypedReader):
 
         Those before a pause are enough if they have values of all keys that have to be `seen`.
         """
-        size, lines = LOOK, list[bytes]()
-        while not lines:
-            head = text.look(size, beyond=len(text.head)).removeprefix(_BOM)
-            refuse_binary(self.location, head, "JSON lines")
+        lines = list[bytes]()
+        for head, paused in growing(self.location, text, "JSON lines"):
+            head = head.removeprefix(_BOM)
             lines = _lines(head if text.whole else head[: head.rfind(b"\n") + 1])
-            if text.whole:
+            rows, problems = _parsed(lines, JsonNumber) if paused else ([], {})
+            unseen = any(all(row.get(key) is None for row in rows) for key in seen)
+            if text.whole or (len(problems) < len(rows) and not unseen if paused else lines):
                 break
-            if len(text.head) < size:
-                rows, problems = _parsed(lines, JsonNumber)
-                sound = len(problems) < len(rows)
-                if not sound or any(all(row.get(key) is None for row in rows) for key in seen):
-                    lines = []
-                continue
-            if size >= LONGEST:
-                raise DataError(
-                    f"{self.location}: expected lines of less than {LONGEST} bytes, got a longer one"
-                )
-            size *= 4
+        else:
+            raise DataError(f"{self.location}: expected lines of less than {LONGEST} bytes, got a longer one")
         self._whole = text.whole
         self.rows = None if lines else 0
         rows, problems = _parsed(lines, JsonNumber)

@@ -303,6 +303,17 @@ def whole_lines(location: str, text: DecompressedStream, size: int) -> Iterator[
         yield b"".join([*begun, b"\n"])
 
 
+def growing(location: str, text: DecompressedStream, expected: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield the first bytes, more and more of them up to the longest row, and true if they end at a pause."""
+    size, before = LOOK, 0
+    while size <= LONGEST:
+        head = text.look(size, before)
+        refuse_binary(location, head, expected)
+        paused = len(head) < size and not text.whole
+        yield head, paused
+        size, before = (size, len(head)) if paused else (4 * size, 0)
+
+
 def refuse_binary(location: str, head: bytes, expected: str) -> None:
     """Refuse the first bytes of another format, or of no text."""
     other = format_of_bytes(head)

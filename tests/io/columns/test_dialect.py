@@ -134,7 +134,7 @@ UNCLEAR = [
         ["1,234,567", "1,5"],
         "expected one way to write numbers, got '1,234,567' and '1,5': write one of the two",
     ),
-    (["10,9", "10.9"], "expected one decimal mark, got '10.9' and '10,9'"),
+    (["10,9", "10.9"], "expected one way to write numbers, got '10,9' and '10.9'"),
 ]
 
 
@@ -557,7 +557,7 @@ def test_what_a_map_records_of_text():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=rf"columns\.dialect\.{key}: expected"):
             Columns.from_plain({**plain, "dialect": {**plain["dialect"], key: value}})
-    with pytest.raises(ValueError, match=r"columns\.dialect: expected a dict of nulls"):
+    with pytest.raises(ValueError, match=r"columns\.dialect: expected what a fit records, got an empty list"):
         Columns.from_plain({**plain, "dialect": []})
 
 

@@ -36,7 +36,7 @@ def rows(*columns):
     return "".join(f"{';'.join(row)}\n" for row in zip(*columns, strict=True))
 
 
-def test_columns_of_dates_are_times_or_have_a_line(tuned, tmp_path):
+def test_columns_of_dates_are_times_or_have_a_line(tuned):
     days = [np.datetime64("2020-01-01") + i for i in range(120)]
     month = ["Jan", "Feb", "Mar", "Apr", "May"]
     y = [f"{i % 30}.5" for i in range(120)]
@@ -52,44 +52,84 @@ def test_columns_of_dates_are_times_or_have_a_line(tuned, tmp_path):
     assert "b (looks like times, got '01 Mär 2020': write the months as numbers or in English)" in lines
     assert f"c (looks like times, of which some, such as '2020-01-01', are not as %d.%m.%Y: {rest}" in lines
     assert {"b", "c"} <= set(config["columns"]["exclude"])
-    lines, _, _ = tuned("a;y\n" + rows([f"{month[i % 5]}-{10 + i % 20}" for i in range(120)], y), "y")
-    lines = lines.replace(f"{tmp_path}/", "")
-    assert "note: mine.csv: column 'a': looks like times: --date-format %b-%y reads" in lines
-    lines, _, _ = tuned(
-        "a;y\n" + rows([f"{month[i % 5]}-{10 + i % 20}" for i in range(120)], y),
-        "y",
-        "--date-format",
-        "%b-%y",
-    )
+    text = "a;y\n" + rows([f"{month[i % 5]}-{10 + i % 20}" for i in range(120)], y)
+    assert "mine.csv: column 'a': looks like times: --date-format %b-%y reads" in tuned(text, "y")[0]
+    lines, _, _ = tuned(text, "y", "--date-format", "%b-%y")
     assert "as times: a (%b-%y)" in lines
 
 
-def test_open_days_are_refused_with_forms_that_read_them(tuned):
-    days = [f"0{1 + i % 9}/0{1 + i % 7}/2020" for i in range(60)]
-    text = "a;y\n" + rows(days, [f"{i}.5" for i in range(60)])
-    lines = tuned(text, "y", code=3)
-    assert "column 'a'" in lines
-    for form in lines.partition("--date-format ")[2].strip().split(" or "):
-        assert f"as times: a ({form})" in tuned(text, "y", "--date-format", form)[0]
+N = 60
+HALVES, Y = [f"{i % 9}.5" for i in range(N)], [f"{i}.25" for i in range(N)]
+REFUSED = {
+    "two columns": (
+        [
+            "a;b;y",
+            [f"0{1 + i % 9}/0{1 + i % 7}/2020" for i in range(N)],
+            [f"{1 + i % 9},{100 + i}" for i in range(N)],
+        ],
+        r"'a': expected a time.* (--date-format %d/%m/%Y) or .*\n.*'b': row 1 .*: (--thousands ,) reads 1100;",
+        "as times: a (%d/%m/%Y); with separators of thousands: b (,)",
+    ),
+    "a word": (["a;b;y", ["---", *HALVES[1:]], HALVES], r"(--null-values ---) reads it", "rows: a (---: 1)"),
+    "a unit and a separator": (
+        ["a;b;y", [*HALVES[1:], "$1,234.5"], HALVES],
+        r"(--thousands , --unit '\$') reads 1234\.5",
+        "thousands: a (,)",
+    ),
+    "a wrong encoding, and a label that is not there": (
+        ["größe;b;z", HALVES, HALVES],
+        r"^kafeat: \S+ line 1, byte 2: expected UTF-8.*(--encoding latin-1) reads it",
+        "",
+    ),
+}
 
 
-def test_a_label_of_text_with_a_unit_is_a_number(tuned):
-    prices = [f"{1000 + 100 * (i % 17)},50 €" for i in range(80)]
-    text = "x;price\n" + rows([f"{i % 17},5" for i in range(80)], prices)
-    lines, _, found = tuned(text, "price")
-    assert "label: numbers (17 different numbers in 80 rows); --task classification" in lines
-    assert found["score_name"] == "R²"
-    assert "delimiter: ';'" in lines
+@pytest.mark.parametrize("case", REFUSED)
+def test_the_remedy_reads_the_same_file(tuned, case):
+    (names, *columns), told, said = REFUSED[case]
+    text = f"{names}\n" + rows(*columns, Y)
+    lines = tuned(text, "y", code=3, encoding="latin-1")
+    remedy = [word for option in re.search(told, lines).groups() for word in shlex.split(option)]
+    assert said in tuned(text, names[-1], *remedy, encoding="latin-1")[0]
 
 
-def test_an_encoding_is_named_and_read(tuned):
-    prices = [f"{10 + i % 9}.000 €" for i in range(80)]
-    text = "größe;preis\n" + rows([f"{i % 9},5 kg" for i in range(80)], prices)
-    lines = tuned(text, "preis", code=3, encoding="cp1252")
-    assert "--encoding cp1252 reads" in lines
-    lines, _, found = tuned(text, "preis", "--encoding", "cp1252", encoding="cp1252")
-    assert "with units: größe (kg)" in lines
-    assert found["score_name"] == "R²"
+def test_odd_values_are_told_and_the_remedy_reads_them(tuned):
+    days = [f"0{1 + i % 9}/{13 + i % 15}/2020" for i in range(N)]
+    columns = {
+        "excel": [f'="0{i % 9}"' for i in range(N)], "mark": ["-999.0" if i % 9 == 3 else HALVES[i] for i in range(N)],
+        "gap": ["NA", *HALVES[1:]], "code": [f"{10 + i % 9}E0{i % 9}" for i in range(N)],
+        "zip": ["98101-1234", *["98052", "10001", "02139"] * 20][:N],
+        "lakh": [f"{1 + i % 9},16,{100 + i}" for i in range(N)], "day": days,
+    }  # fmt: skip
+    text = ";".join([*columns, "y"]) + "\n" + rows(*columns.values(), Y)
+    lines, config, _ = tuned(text + "Total" + 7 * ";" + "1770.0\n", "y")
+    assert "row 61 looks like a line of totals ('Total'): sed '$d' " in lines
+    assert "column 'code': values such as '10E00' are read as codes" in lines
+    assert "column 'excel': values such as =\"00\" are text of Excel" in lines
+    assert "with separators of thousands: lakh (,)" in lines
+    assert [step["columns"] for step in config["steps"] if step["kind"] == "one_hot"] == [
+        ["excel", "code", "zip"]
+    ]
+    remedy = re.search("'mark' .*: if .*, (--null.*) reads", lines)[1]
+    assert (
+        "missing in the first rows: mark (-999.0: 7), gap (NA: 1)"
+        in tuned(text, "y", *shlex.split(remedy))[0]
+    )
+    titles = tuned("Report of 2020\n\n" + text, "y", code=3)
+    assert "got the line 'Report of 2020'; the names may be in line 3: tail -n +3 " in titles
+    mixed = tuned(text.replace("01/13/2020", "13/01/2020"), "y", code=3)
+    assert (
+        "'day': expected times in one form, got '02/14/2020' and '13/01/2020': write all in one form" in mixed
+    )
+
+
+def test_labels_that_are_alike_or_times_are_said(tuned):
+    alike = ["Yes", "yes", "No", "no "] * 15
+    lines, _, _ = tuned("a;y\n" + rows(HALVES, alike), "y")
+    assert "; 'No' and 'no ' are two classes: write them alike" in lines
+    days = [f"2020-01-{10 + i % 4}" for i in range(N)]
+    lines, _, _ = tuned("a;y\n" + rows(HALVES, days), "y")
+    assert "the values are times, such as '2020-01-10', and each" in lines
 
 
 def test_columns_that_say_nothing_of_new_rows_are_left_out_and_said(tuned):

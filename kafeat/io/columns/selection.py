@@ -189,7 +189,7 @@ def refuse_unclear(table: Table, numbers: Iterable[Field], times: Mapping[str, G
     problems = {field.name: field.problem for field in numbers if field.kind == "number" and field.problem}
     problems |= {name: guess.problem for name, guess in times.items() if guess.problem}
     if problems:
-        raise table.refusals(problems)
+        raise table.refusals({one.name: problems[one.name] for one in table.fields if one.name in problems})
 
 
 def _refuse_one_name(table: Table, columns: Columns) -> None:

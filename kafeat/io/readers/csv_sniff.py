@@ -221,11 +221,13 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
     ends = {end for end in ends if abs(end) in _NINES}
     others = known[~np.isin(np.abs(known), [*_NINES])] if ends else known
     far = np.ptp(others) if len(others) else 0.0
-    markers = [
-        f"{end:g}" for end in sorted(ends)
+    ends = {
+        end
+        for end in ends
         if (known == end).sum() > 1 and np.abs(others - end).min(initial=np.inf) > far > 0.0
-    ]  # fmt: skip
-    return replace(field, code=zeros[1] if zeros else "", markers=tuple(markers))
+    }
+    markers = {texts[row].strip() for row in np.flatnonzero(np.isin(numbers, [*ends]))} if ends else ()
+    return replace(field, code=zeros[1] if zeros else "", markers=tuple(sorted(markers)))
 
 
 def _have_stems(texts: Sequence[str]) -> bool:

@@ -45,9 +45,7 @@ _FORMS = tuple(
     if mark != decimal
 )
 """The marks of numbers; of those that read the same numbers the first is taken."""
-TOTALS = re.compile(
-    r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|somme|totaal", re.IGNORECASE
-)
+TOTALS = re.compile(r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal", re.IGNORECASE)
 """Words that begin a line of totals."""
 
 

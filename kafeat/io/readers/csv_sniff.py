@@ -226,7 +226,9 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
         for end in ends
         if (known == end).sum() > 1 and np.abs(others - end).min(initial=np.inf) > far > 0.0
     }
-    markers = {texts[row].strip() for row in np.flatnonzero(np.isin(numbers, [*ends]))} if ends else ()
+    markers = (
+        {texts[row].strip() for row in np.flatnonzero(np.isin(numbers, [*ends])).tolist()} if ends else ()
+    )
     return replace(field, code=zeros[1] if zeros else "", markers=tuple(sorted(markers)))
 
 

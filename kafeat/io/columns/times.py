@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.io.columns.dialect import ISO, KEEP, SECONDS, UTC, Asked, Dialect
-from kafeat.io.columns.numbers import indices_of, is_text, stored, to_doubles, valid, without_nulls
+from kafeat.io.columns.numbers import doubles, indices_of, is_text, stored, to_doubles, valid, without_nulls
 from kafeat.io.columns.values import decoded
 
 Seconds = npt.NDArray[np.float64]
@@ -176,7 +176,8 @@ def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
     """Return a time as seconds, or NaN, and true if it is an instant: it has an offset that counts, or is a number."""
     found = time_pattern(dialect.dates or ISO).fullmatch(text)
     if dialect.dates == SECONDS or (found is None and not dialect.dates):
-        return _number(text), True
+        number = doubles([text])  # not `to_doubles`: true is 1 as a number, but no time
+        return (math.nan if number is None else float(number[0])), True
     written = None if found is None else _written(found.groupdict())
     if written is None:
         return math.nan, False
@@ -213,14 +214,6 @@ def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] |
     has_offset = parts.get("sign") is not None or parts.get("utc") is not None
     whole = since.days * _DAY + since.seconds
     return whole, int(fraction) / 10 ** len(fraction), offset if has_offset else None
-
-
-def _number(text: str) -> float:
-    """Return a number as Arrow reads it, and NaN for other text: true is 1 as a number, but no time."""
-    try:
-        return float(pa.scalar(text).cast(pa.float64()).as_py())
-    except pa.ArrowInvalid:
-        return np.nan
 
 
 _FORMS = (

@@ -283,7 +283,6 @@ class NormalEquations:
         # The penalty of the search, and the same in the unit of the columns: the square of an extreme unit is 0 or
         # infinite.
         self._searched: tuple[float, float] | None = None
-        self._factor: tuple[float, tuple[LinearModel, _System, Floats]] | None = None
 
     def add(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
         """Add every row to its part, as often as its weight (n,) says, or once."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -34,8 +36,11 @@ ORACLES = {
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_every_score_has_an_oracle(name):
+def test_every_score_has_an_oracle_and_is_documented(name):
     assert name in ORACLES
+    docs = Path(__file__).parents[2] / "docs"
+    assert f"`{name}_…`" in (docs / "reference/json.md").read_text()
+    assert f"`{name}`" in (docs / "evaluate.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -55,13 +55,6 @@ def test_several_labels_have_their_mean(table):
     assert found["score_boosting"] == pytest.approx(np.mean(apart))
 
 
-def test_jobs_change_nothing(table):
-    asked = {"data": table, "label": "c", **FEW}
-    one, two = (kafeat.evaluate(**{**asked, "jobs": jobs}) for jobs in (1, 2))
-    for key in ("score_boosting", "log_loss_boosting", "auc_boosting", "training_score_boosting"):
-        assert one[key] == two[key]
-
-
 def test_work_is_bounded_by_rounds_then_rows_then_left_out():
     assert boosting.plan(1_000, 10, 1) == (1_000, {})
     rows, parameters = boosting.plan(50_000, 200, 7)

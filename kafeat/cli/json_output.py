@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from kafeat.cli.overlaps import located
-from kafeat.errors import SystemRefusedError, visible_json
+from kafeat.errors import visible_json
 
 
 def check_json(name: str | None) -> None:
     """Refuse a file that cannot be written; None is no file, and `-` is stdout."""
     from kafeat.io.storage.atomic import check_place
-    from kafeat.io.storage.object_store import ObjectUri
 
-    place = located(name or "")
-    folder = os.path.dirname(place.path) or "."
-    if isinstance(place, ObjectUri):
-        check_place(place, clobber=True)
-    elif not os.path.isdir(folder):
-        raise SystemRefusedError(f"{name}: expected a folder that exists, got {folder}")
+    if name not in (None, "-"):
+        check_place(located(str(name)), clobber=True)
 
 
 def write_json(name: str | None, content: Mapping[str, Any], ensure_ascii: bool = True) -> None:

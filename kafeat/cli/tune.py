@@ -83,6 +83,7 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, **optio
 
 def _may_replace(config: str, json_file: str | None, overwrite: bool, resume: bool) -> bool:
     """Return true if a config may be replaced; refuse places that cannot be written to."""
+    from kafeat.cli.json_output import check_json
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place
 
@@ -92,9 +93,9 @@ def _may_replace(config: str, json_file: str | None, overwrite: bool, resume: bo
             f"--resume: expected an output on this machine, beside which the journal is, got {place}"
         )
     replace = overwrite or (resume and _chosen_before(place))
-    for name, may_replace in ((config, replace), (json_file, True)):
-        if name not in (None, "-"):
-            check_place(located(name), may_replace)
+    if config != "-":
+        check_place(place, replace)
+    check_json(json_file)
     return replace
 
 

@@ -33,12 +33,14 @@ help:
 	@echo "make clean   remove what the above made"
 
 # A stamp is younger than pyproject.toml and the C files once everything is installed. Python compiles a module when it
-# is first imported: to compile all of them here takes a minute.
+# is first imported: to compile all of them here takes a minute. An old pip, as Python brings it, looks at every file of
+# an index for longer than a new one takes for all.
 SOURCES := pyproject.toml hatch_build.py $(wildcard kafeat/compiled/*.[ch])
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafeat needs Python >= 3.11: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '$(1)'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '$(1)'
 	@touch $@
 endef
 $(VENV)/.installed: $(SOURCES)

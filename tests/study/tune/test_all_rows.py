@@ -12,12 +12,13 @@ from kafeat.study.tune.choice import with_twice_the_rows
 from kafeat.study.tune.search import Trial
 from kafeat.study.tune.space import DEFAULT
 from kafeat.study.tune.trials import Outcome, Size
+from tests.sizes import size
 from tests.study.tune.test_trees import thresholds
 from tests.study.tune.test_tune import _shops, _texts
 
-FEW = 1500
+FEW = size(720, 1500)
 """The most rows of a trial here; all rows are more."""
-N = 2000
+N = size(960, 2000)
 X = np.random.default_rng(0).normal(size=(N, 3))
 Y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * np.random.default_rng(1).normal(size=N)
 TABLE = pa.table({**{f"x{i}": X[:, i] for i in range(3)}, "y": Y})
@@ -47,7 +48,7 @@ def test_the_last_candidates_are_scored_on_all_rows(tuning):
     assert {"standardize, rbf, γ = median", "raw columns, standardize"} <= {
         row["map"] for row in tuning.table[:4]
     }
-    assert "25% of 2,000 rows" in tuning.yaml
+    assert f"25% of {N:,} rows" in tuning.yaml
 
 
 def test_the_score_is_that_of_new_rows(tuning):
@@ -74,9 +75,9 @@ def test_jobs_formats_and_arrays_give_the_same(tuning, tmp_path):
 
 def test_rows_bound_them(tuning):
     assert {row["rows"] for row in tune(TABLE, rows=FEW).table} == {FEW}
-    bounded = tune(TABLE, rows=1800)
-    assert bounded.table[0]["rows"] == 1800
-    assert "--rows 1800" in bounded.notes[-1]
+    bounded = tune(TABLE, rows=N - 100)
+    assert bounded.table[0]["rows"] == N - 100
+    assert f"--rows {N - 100}" in bounded.notes[-1]
     assert "--rows" not in tuning.notes[-1]
 
 
@@ -103,7 +104,7 @@ def test_a_property_of_groups_is_chance_on_other_groups():
     assert any("--split-by group:who" in note for note in random.notes)
     assert grouped.config.split_by == "group:who"
     assert "by group:who" in grouped.yaml
-    assert grouped.error > 2.0 * random.error  # 50 groups say less than 2,000 rows
+    assert grouped.error > 2.0 * random.error  # 80 groups say less than all rows
 
 
 def test_classes_have_log_loss_and_labels_may_be_arrays():
@@ -126,7 +127,7 @@ def test_test_rows_have_no_part_in_it():
 
 def test_more_rows_help_as_the_curve_says(tuning):
     curve = tuning.learning_curve
-    assert [row["rows"] for row in curve] == [N // 16, N // 8, N // 4, N // 2, N]
+    assert [row["rows"] for row in curve] == [N // part for part in (16, 8, 4, 2, 1) if N // part >= 80]
     assert curve[0]["score"] < curve[-1]["score"] == tuning.score
     low, high = tuning.twice_rows
     assert tuning.score <= low <= high < 1.0
@@ -171,7 +172,7 @@ def test_words_take_part_in_it_and_in_a_split():
     table = _texts(N)
     table = table.append_column("split", pa.array(np.where(np.arange(N) % 8 == 0, "test", "train")))
     tuning = tune(table, columns=32, trials=3, split="split", seeds=1)
-    assert tuning.table[0]["rows"] == tuning.test_score.rows * 7 == 1750
+    assert tuning.table[0]["rows"] == tuning.test_score.rows * 7 == N * 7 // 8
     assert tuning.test_score.value > 0.5
 
 
@@ -199,7 +200,7 @@ def test_trees_with_folds_by_groups_take_part_in_it(monkeypatch):
     assert tuning.fit().columns.names[-1] == "who"
 
 
-@pytest.mark.parametrize(("n", "learned"), [(5000, "1,350 of the 5,000"), (FEW, None)])
+@pytest.mark.parametrize(("n", "learned"), [(5000, f"{9 * FEW // 10:,} of the 5,000"), (FEW, None)])
 def test_scores_of_models_of_a_small_part_of_the_rows_are_told(n, learned):
     X = np.random.default_rng(0).normal(size=(n, 2))
     notes = tune(X, X[:, 0], trials=1, rows=FEW).notes

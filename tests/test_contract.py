@@ -45,13 +45,19 @@ class Untouchable:
         raise LookupError(f"the step draws: {name}")
 
 
+def more_ink_above(digits: np.ndarray) -> np.ndarray:
+    """Return a label of two classes, for steps that learn from one: whether the upper half of a digit has more ink."""
+    return digits[:, :32].sum(axis=1) > digits[:, 32:].sum(axis=1)
+
+
 @pytest.fixture(scope="module")
-def fitted(configs: Path, digits_table: pa.Table) -> Fit:
+def fitted(configs: Path, digits: np.ndarray, digits_table: pa.Table) -> Fit:
     def fitted(kind: str, dtype: str) -> FeatureMap:
         plain = load_config(configs / f"{kind}.yaml").to_plain()
         config = load_config({**plain, "dtype": dtype, "seed": 1})
-        label = "label" if config.needs_label else None
-        return kafeat.fit(config, digits_table.slice(0, 900), label)
+        return kafeat.fit(
+            config, digits_table.slice(0, 900), more_ink_above(digits)[:900] if config.needs_label else None
+        )
 
     return fitted
 
@@ -115,14 +121,10 @@ def rounding(fm: FeatureMap, X: np.ndarray, dtype: str) -> float:
 
 
 def whole_sample(fm: FeatureMap, digits: np.ndarray) -> Sample:
-    """The digits as the first step sees them, with the names that the configs are written for.
-
-    The label is whether the upper half of a digit has more ink, for steps that learn from one.
-    """
-    upper = digits[:, :32].sum(axis=1) > digits[:, 32:].sum(axis=1)
+    """The digits as the first step sees them, with the names that the configs are written for."""
     X = fm.matrix(digits).astype(np.float64)
     X.flags.writeable = False
-    return Sample(X, upper, len(digits), names=fm.columns.names)
+    return Sample(X, more_ink_above(digits), len(digits), names=fm.columns.names)
 
 
 def test_has_a_test_and_a_config_of_its_own(kind: str, configs: Path) -> None:

@@ -128,12 +128,9 @@ def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_searches() -> Iterator[None]:
-    """A search needs no more trees and no more splits of its last trials than these to show its rules."""
+def _short_searches() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kafeat.study.tune.space._TREES", sizes.TREES)
-        patch.setattr("kafeat.study.tune.space._LEARNED", 0.1 * sizes.TREES)
-        patch.setattr("kafeat.study.tune.trials._SCORED", sizes.SCORED)
+        sizes.shorten_searches(patch.setattr)
         yield
 
 

@@ -1,13 +1,10 @@
 """How large tests are: as small as their property needs in `make test`, and larger in `make test-all`."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from typing import TypeVar
 from zlib import crc32
-
-import pytest
-from _pytest.mark import ParameterSet
 
 T = TypeVar("T")
 LARGE = os.environ.get("TESTS_SIZES") == "large"
@@ -36,12 +33,18 @@ def size(small: int, large: int) -> int:
     return large if LARGE else small
 
 
-def sampled(*values: object) -> Iterable[ParameterSet]:
+def sampled(*values: object) -> Iterable[object]:
     """Return values of a parameter, of whose cases `make test` runs a share, beside others that it runs all of."""
+    import pytest  # which processes of commands do without
+
     return (pytest.param(value, marks=pytest.mark.sampled) for value in values)
 
 
-TREES = size(16, 32)
-"""Trees of the candidates of a search."""
-SCORED = size(150, 3000)
-"""Rows that the last trials of a search score."""
+def shorten_searches(patch: Callable[[object, str, object], None]) -> None:
+    """Give a search no more trees, and its last trials no more rows to score, than it needs to show its rules."""
+    from kafeat.study.tune import space, trials
+
+    trees = size(16, 32)
+    patch(space, "_TREES", trees)
+    patch(space, "_LEARNED", 0.1 * trees)
+    patch(trials, "_SCORED", size(150, 3000))

@@ -22,6 +22,8 @@ from select import select
 from types import ModuleType
 from typing import Any
 
+from tests.sizes import shorten_searches
+
 ROOT = Path(__file__).parents[1]
 PIPE = subprocess.PIPE
 PRELOADED = (
@@ -104,6 +106,7 @@ def serve(number: int) -> None:
     """Fork for each request, and run its program in the fork, which ends as any process does."""
     for name in PRELOADED:
         import_module(name)
+    shorten_searches(setattr)
     assert threading.active_count() == 1, (
         "no fork would have the others"
     )  # those of C libraries know how to fork

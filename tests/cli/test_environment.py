@@ -57,7 +57,7 @@ def test_one_variable_means_the_same_in_every_command():
     for name in COMMANDS:
         for option in settings(command(name)):
             for variable in option.envvar:
-                shape = (type(option.type).__name__, option.is_flag)
+                shape = (option.type.name, option.is_flag)
                 assert meanings.setdefault(variable, shape) == shape, variable
     assert {"KAFEAT_MODEL", "KAFEAT_JOBS", "KAFEAT_EVALUATE_JSON", "KAFEAT_DIFF_EXIT_CODE"} <= set(meanings)
     assert "KAFEAT_JSON" not in meanings

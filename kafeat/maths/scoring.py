@@ -36,7 +36,7 @@ class Score:
         title: Its name for people; empty if that is the name itself.
         is_error: True if lower is better. The best is then 0, and else 1.
         judges: The predictions that it takes: numbers of any size, probabilities of classes, or intervals.
-        is_noisy: True if it counts right rows, so that small differences between maps are often chance.
+        noise: Its standard error from the score of so many rows by a formula; None leaves it to resampled rows.
         unit: The power of the unit of the label that it has.
         level: The probability of the intervals that it judges.
     """
@@ -47,7 +47,7 @@ class Score:
     title: str = ""
     is_error: bool = False
     judges: Judged = "numbers"
-    is_noisy: bool = False
+    noise: Callable[[float, int], float] | None = None
     unit: int = 0
     level: float = INTERVAL
 
@@ -58,6 +58,11 @@ class Score:
     def needs_probabilities(self) -> bool:
         """True if it judges probabilities of classes, and not scores of any size."""
         return self.judges == "probabilities"
+
+    @property
+    def is_noisy(self) -> bool:
+        """True if it counts right rows, so that small differences between maps are often chance."""
+        return self.noise is _noise_of_share
 
     @property
     def best(self) -> float:
@@ -198,20 +203,32 @@ def _pinball(ends: Floats, Y: Floats, level: float) -> float:
     return float(np.maximum(q * errors, (q - 1.0) * errors).mean())
 
 
+def _noise_of_share(score: float, rows: int) -> float:
+    """Return √(p(1 − p)/n) for a share p of right, or if it is negative of wrong rows."""
+    share = min(abs(score), 1.0)
+    return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
+
+
+def _noise_of_r2(score: float, rows: int) -> float:
+    """Return 2|R|(1 − R²)/√n (Olkin & Finn 1995)."""
+    share = min(max(score, 0.0), 1.0)
+    return float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share))
+
+
 _of_classes = partial(Score, kind="classification")
 _of_numbers = partial(Score, kind="regression")
 # The first of each task is the one that counts if none is asked for.
 SCORES = {
     score.name: score
     for score in (
-        _of_classes("accuracy", measure=_accuracy, is_noisy=True),
-        _of_classes("error_rate", measure=_error_rate, is_error=True, is_noisy=True),
+        _of_classes("accuracy", measure=_accuracy, noise=_noise_of_share),
+        _of_classes("error_rate", measure=_error_rate, is_error=True, noise=_noise_of_share),
         _of_classes("balanced_accuracy", measure=_balanced_accuracy),
         _of_classes("f1", measure=_f1, title="F1"),
         _of_classes("auc", measure=_auc, title="AUC"),
         _of_classes("log_loss", measure=_log_loss, is_error=True, judges="probabilities"),
         _of_classes("brier", measure=_brier, title="Brier score", is_error=True, judges="probabilities"),
-        _of_numbers("r2", measure=r2, title="R²"),
+        _of_numbers("r2", measure=r2, title="R²", noise=_noise_of_r2),
         _of_numbers("mae", measure=_mae, title="MAE", is_error=True, unit=1),
         _of_numbers("mse", measure=_mse, title="MSE", is_error=True, unit=2),
         _of_numbers("rmse", measure=_rmse, title="RMSE", is_error=True, unit=1),

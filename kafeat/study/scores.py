@@ -119,7 +119,7 @@ class Scoring:
     def uncertainty(self, tested: Tested) -> float | None:
         """Return the standard error of the score, from resampled rows or groups; None if it has a formula."""
         judged, groups = self._judged(self.first, tested), tested.groups
-        if judged is None or (groups is None and (self.first.is_noisy or self.first.name == "r2")):
+        if judged is None or (groups is None and self.first.noise is not None):
             return None
         scores = resampled_scores(self.first, self.task, judged, tested.labels, _RESAMPLES, groups=groups)
         known = [one for one in scores if np.isfinite(one)]

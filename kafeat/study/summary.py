@@ -136,8 +136,7 @@ def comparable(summaries: Sequence[Summary]) -> bool:
 def margin_of(best: Summary) -> float:
     """Return the standard error of the best: over the seeds or splits, or that of its score on the rows if larger.
 
-    It is √(p(1 − p)/n) for an accuracy p, 2|R|(1 − R²)/√n for R² (Olkin & Finn 1995), and for other scores that of
-    resampled rows. Several splits score more rows, at most all of them.
+    It is by the formula of a score, or else that of resampled rows. Several splits score more rows, at most all of them.
     """
     if not is_scored(best):
         return deciding(best)["standard_error"] or 0.0
@@ -155,20 +154,11 @@ def noise_of(summary: Summary, which: str) -> float:
 def _noise(summary: Summary, entries: Entries, n: int) -> float:
     figure, splits = entries["score"], summary.splits
     scored = n if splits == 1 else min(splits * n, summary.about["rows_train"] + summary.about["rows_test"])
-    known = entries.get("score_uncertainty")
-    of_rows = _of_rows(scoring_of(summary), figure["mean"], n) if known is None else known["mean"] or 0.0
+    known, noise = entries.get("score_uncertainty"), scoring_of(summary).noise
+    if known is None and noise is not None:
+        known = {"mean": noise(figure["mean"], n)}
+    of_rows = (known and known["mean"]) or 0.0
     return max(figure["standard_error"] or 0.0, of_rows * float(np.sqrt(n / max(scored, 1))))
-
-
-def _of_rows(scoring: Score, score: float, rows: int) -> float:
-    """Return the standard error of a score on so many rows by its formula."""
-    share = min(max(abs(score), 0.0), 1.0)
-    if scoring.is_noisy:
-        return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
-    if scoring.name == "r2":
-        share = share if score > 0.0 else 0.0
-        return float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share))
-    return 0.0
 
 
 def scoring_of(summary: Summary) -> Score:

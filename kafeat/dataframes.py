@@ -33,18 +33,11 @@ class FrameOptions:
 
     def frame(self, source: Reader, fm: FeatureMap, dtypes: Sequence[str]) -> Frame:
         """Return the output columns; refuse unknown, repeated and clashing columns."""
-        keep, predicts = self.keep, self.content == "predictions"
+        kept, predicts = self._kept(source), self.content == "predictions"
         if self.layout not in ("columns", "list"):
             raise UsageError(f"layout: expected columns or list, got {self.layout!r}")
         if self.dtype is not None and self.dtype not in dtypes:
             raise UsageError(f"dtype: expected one of {', '.join(dtypes)}, got {self.dtype!r}")
-        if isinstance(keep, str) and keep != "all":
-            raise UsageError(f"keep: expected a list of columns or 'all', got {keep!r}")
-        kept = tuple(field.name for field in source.fields) if keep == "all" else tuple(keep)
-        require(source, kept, "keep")
-        indices_of(source, kept)
-        if not unique(kept):
-            raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
         if predicts:
             fm.needed_predictor()
         scaled = self.content == "unit variance"
@@ -62,8 +55,26 @@ class FrameOptions:
                 f"choose another prefix for the {made}"
             )
         return Frame(
-            kept, keep == "all", self.layout, tuple(names), outputs.dtype, self.content, class_name, writing
+            kept,
+            self.keep == "all",
+            self.layout,
+            tuple(names),
+            outputs.dtype,
+            self.content,
+            class_name,
+            writing,
         )
+
+    def _kept(self, source: Reader) -> tuple[str, ...]:
+        """Return the passthrough columns; refuse unknown and repeated ones."""
+        if isinstance(self.keep, str) and self.keep != "all":
+            raise UsageError(f"keep: expected a list of columns or 'all', got {self.keep!r}")
+        kept = tuple(field.name for field in source.fields) if self.keep == "all" else tuple(self.keep)
+        require(source, kept, "keep")
+        indices_of(source, kept)
+        if not unique(kept):
+            raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
+        return kept
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def test_a_manifest_that_cannot_be_read_now_is_not_replaced(folder, tmp_path, mo
     def broken(_folder):
         raise SystemRefusedError("out/_kafeat.json: Input/output error")
 
-    monkeypatch.setattr("kafeat.jobs.dataset.request.read_manifest", broken)
+    monkeypatch.setattr("kafeat.jobs.dataset.plan.read_manifest", broken)
     with pytest.raises(SystemRefusedError, match="Input/output error"):
         transform_parts(model, source, out, overwrite=True)
     assert (out / "_kafeat.json").read_bytes() == before

@@ -22,7 +22,8 @@ from kafeat.io.storage.temporary_files import remove_stale_below
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
 from kafeat.jobs.dataset.part import Outcome, known_parts, text_parts
 from kafeat.jobs.dataset.parts import plan_parts
-from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
+from kafeat.jobs.dataset.plan import DatasetPlan
+from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.options import with_keywords
 from kafeat.jobs.transform.options import Path, TransformOptions
 from kafeat.jobs.transform.outputs import outputs_of

@@ -23,7 +23,8 @@ from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_part
 from kafeat.jobs.dataset.parts import name_of_part
-from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
+from kafeat.jobs.dataset.plan import DatasetPlan
+from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.result import TransformResult, rejects_name
 from kafeat.jobs.transform.transform import OpenTransform, transform_file
 from kafeat.runtime.engine import Pool, Stop, run_all

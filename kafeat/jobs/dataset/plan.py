@@ -1,0 +1,245 @@
+"""Plan a run over parts: find those that the previous run has written already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kafeat.errors import DataError, UsageError, counted
+from kafeat.io.data_set import MANIFEST, Part, is_hidden
+from kafeat.io.options import changed
+from kafeat.io.storage.base import Entry, Location
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.owner import is_lock
+from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_part
+from kafeat.jobs.dataset.request import DatasetRequest
+from kafeat.jobs.transform.options import RowOptions
+from kafeat.jobs.transform.result import rejects_name
+
+
+@dataclass(frozen=True)
+class PreviousRun:
+    """The files of an output folder by name, and its manifest. Without `resume` no part is up to date."""
+
+    entries: Mapping[str, Entry]
+    manifest: Manifest | None
+    resume: bool
+    overwrite: bool
+    rejects: Mapping[str, Entry] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, folder: Location, resume: bool, overwrite: bool, rejects: Location | None = None
+    ) -> PreviousRun:
+        """List an output folder, and the folder of `rejects` if there is one.
+
+        Refuse a folder that is not empty, unless `resume` or `overwrite` is set.
+        """
+        entries = _entries(folder)
+        there = [name for name in entries if not is_hidden(name) or name == MANIFEST]
+        if there and not (resume or overwrite):
+            raise UsageError(
+                f"{folder}: expected an empty folder or none, got {counted(len(there), 'file')}; --resume goes on with "
+                "an unfinished run, --overwrite makes all parts again"
+            )
+        reject_files = _entries(rejects) if resume and rejects is not None else {}
+        manifest = _manifest(folder, overwrite) if MANIFEST in entries else None
+        return cls(entries, manifest, resume, overwrite, reject_files)
+
+    @cached_property
+    def _records(self) -> dict[str, PartRecord]:
+        return {} if self.manifest is None else {record.name: record for record in self.manifest.parts}
+
+    @cached_property
+    def unknown_files(self) -> frozenset[str]:
+        """Files that no run has written.
+
+        A killed run may have written parts that its manifest does not list, so only files older than it count then. A
+        part that failed may be there, too: if its folder could not be flushed after it got its name.
+        """
+        before = self.manifest
+        others = frozenset(name for name in self.entries if name not in self._records and not is_hidden(name))
+        if before is None:
+            return others
+        old = frozenset(before.unknown_files)
+        return (
+            others & old
+            if before.state == "running"
+            else others - ({one.name for one in before.failed} - old)
+        )
+
+    def may_replace(self, name: str) -> bool:
+        """Return true if a part may replace the file of the same name."""
+        return self.overwrite or name not in self.unknown_files
+
+    def remaining(self, folder: Location, handled: AbstractSet[str]) -> tuple[str, ...]:
+        """Return the visible files that are still there and are neither parts of this run nor removed by it."""
+        others = (name for name in self.entries if name not in handled and not is_hidden(name))
+        return tuple(sorted(name for name in others if folder.join(name).entry() is not None))
+
+    def lost(self, folder: Location, failed: AbstractSet[str]) -> tuple[str, ...]:
+        """Return the parts of a previous run that this run has removed and could not make again."""
+        before = sorted(failed & self._records.keys() & self.entries.keys())
+        return tuple(name for name in before if folder.join(name).entry() is None)
+
+    def of_parts(
+        self, manifest: Manifest, parts: Iterable[Part], rules: RowOptions
+    ) -> tuple[dict[str, PartRecord], dict[str, PartRecord]]:
+        """Return the parts that are up to date by their stamps, and those whose hashes have to be checked.
+
+        There are none if the map or the settings differ, and a part counts only if it follows the rules.
+        """
+        before = self.manifest
+        if (
+            not self.resume
+            or before is None
+            or before.map != manifest.map
+            or _without_defaults(before.settings) != manifest.settings
+        ):
+            return {}, {}
+        records, up_to_date, to_check = self._records, dict[str, PartRecord](), dict[str, PartRecord]()
+        for part in parts:
+            record, entry = records.get(part.name), self.entries.get(part.name)
+            if record is None or entry is None or record.only != part.only:
+                continue
+            if (record.input.bytes, record.output.bytes) != (part.bytes, entry.bytes):
+                continue
+            if not self._follows(record, rules):
+                continue
+            same = (record.input.stamp, record.output.stamp) == (part.stamp, entry.stamp)
+            (up_to_date if same else to_check)[part.name] = record
+        return up_to_date, to_check
+
+    def _follows(self, record: PartRecord, rules: RowOptions) -> bool:
+        """Return true if bad rows are few, the drift is known and small, and rejects exist, where the rules demand it.
+
+        A part that does not follow the rules is written again, which reports the problem.
+        """
+        if rules.max_bad_rows is not None and not rules.max_bad_rows.allows(
+            record.bad_rows, record.rows_read
+        ):
+            return False
+        if rules.max_drift is not None and (record.drift is None or record.drift.share > rules.max_drift):
+            return False
+        tested = rules.drift_test is not None and record.rows_read > record.bad_rows
+        if tested and (record.p_value is None or record.p_value < (rules.drift_test or 0.0)):
+            return False
+        entry, rejects = self.rejects.get(rejects_name(record.name)), record.rejects
+        # The rejects have to be as the previous run wrote them.
+        same = entry is not None and rejects is not None and entry.stamp == rejects.stamp
+        return rules.rejects is None or same
+
+    def of_one_file(
+        self, manifest: Manifest, source: Entry | None, rules: RowOptions
+    ) -> dict[str, PartRecord]:
+        """Return all parts that a finished run cut from one file, if the file and every part are unchanged."""
+        before = self.manifest
+        if source is None or before is None or before.state != "complete":
+            return {}
+        parts = [
+            Part(record.name, LocalPath(record.name), source.bytes, source.stamp, record.only)
+            for record in self._records.values()
+        ]
+        up_to_date, _ = self.of_parts(manifest, parts, rules)
+        return up_to_date if len(up_to_date) == len(parts) else {}
+
+    def remove_stale(self, folder: Location, rejects: Location | None, good: AbstractSet[str]) -> list[str]:
+        """Remove outdated parts and their rejects, so that no reader takes them for parts of this run.
+
+        Parts named in `good` stay, and so does every file that no run has written, whatever the manifest says. Return
+        the names of the removed parts.
+        """
+        removed = []
+        for name, record in self._records.items():
+            if name in good or name not in self.entries:
+                continue
+            if remove_part(record, folder, rejects):
+                removed.append(name)
+        return removed
+
+
+def _entries(folder: Location) -> dict[str, Entry]:
+    return {entry.name: entry for entry in folder.listed() if not is_lock(entry.name)}
+
+
+def _manifest(folder: Location, overwrite: bool) -> Manifest | None:
+    try:
+        return read_manifest(folder)
+    except DataError:  # an error of the system may be gone the next time
+        if overwrite:
+            return None
+        raise
+
+
+@dataclass(frozen=True)
+class DatasetPlan:
+    """The parts of a run, and their state before it begins.
+
+    `parts` is None for text, which is cut into parts while it is read. Parts in `up_to_date` stay as they are. Parts in
+    `to_check` may be up to date, and a worker compares hashes to find out.
+    """
+
+    parts: list[Part] | None
+    previous: PreviousRun
+    manifest: Manifest
+    up_to_date: dict[str, PartRecord]
+    to_check: dict[str, PartRecord]
+
+    @classmethod
+    def of(cls, request: DatasetRequest, parts: list[Part] | None) -> DatasetPlan:
+        """Compare the parts with the output folder; refuse a folder that must not be written to."""
+        previous = PreviousRun.of(request.target, request.resume, request.overwrite, request.rules.rejects)
+        manifest = Manifest(
+            input=str(request.source),
+            map=request.shared_map.digest,
+            settings=_settings(request),
+            engine=request.engine.name,
+            foreign=sorted(previous.unknown_files),
+        )
+        if parts is None:
+            to_check = dict[str, PartRecord]()
+            up_to_date = previous.of_one_file(manifest, request.source.entry(), request.rules)
+        else:
+            up_to_date, to_check = previous.of_parts(manifest, parts, request.rules)
+        if (up_to_date or to_check) and previous.manifest is not None:
+            manifest = manifest.model_copy(update={"machines": previous.manifest.machines})
+        return cls(parts, previous, manifest, up_to_date, to_check)
+
+
+_NOT_CONTENT = (
+    "overwrite", "fsync", "sweep", "guard", "rejects", "drift", "max_drift", "drift_test", "max_bad_rows",
+)  # fmt: skip
+"""Options that change no byte of a part. Rules for bad rows and drift are asked of the record of each part."""
+
+_OF_EARLIER: dict[str, object] = {
+    "input_format": None, "delimiter": None, "header": True, "format": None, "keep": [], "layout": "columns",
+    "prefix": None, "compression": None, "dtype": None, "on_bad_rows": "error", "rows_per_file": None,
+}  # fmt: skip
+"""Settings that earlier versions wrote even if they were the defaults."""
+
+
+def _settings(request: DatasetRequest) -> dict[str, object]:
+    """Return the options that the bytes of the parts depend on, besides the map and the input.
+
+    Defaults are left out, so that an option that a later version adds does not make finished parts anew.
+    """
+    groups = (request.reading, request.writing, request.rules)
+    values = {name: value for one in groups for name, value in changed(one, _NOT_CONTENT).items()}
+    renamed = {"output_format": "format", "output_dtype": "dtype"}
+    settings = {renamed.get(name, name): value for name, value in values.items()}
+    if settings.pop("no_header", False):
+        settings["header"] = False
+    if request.writing.unit_variance:
+        settings["scale"] = request.map.unit_scale
+    return settings | ({} if request.rows_per_file is None else {"rows_per_file": request.rows_per_file})
+
+
+def _without_defaults(settings: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings of a manifest, which may be of an earlier version, as `_settings` returns them."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if name not in _OF_EARLIER or value != _OF_EARLIER[name]
+    }

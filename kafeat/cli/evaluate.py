@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 _ALLOWED = (
-    "label", "split", "task", "learner", "tau", "penalty", "sweep", "seeds", "splits", "scoring", "rows", "exact_rows",
-    "output_dtype", "limit", "jobs",
+    "label", "split", "task", "learner", "tau", "penalty", "sweep", "seeds", "splits", "scoring", "interval", "rows",
+    "exact_rows", "output_dtype", "limit", "jobs",
 )  # fmt: skip
 """Options that an experiment may set: those that decide what is computed. None writes a file or runs code."""
 
@@ -159,7 +159,7 @@ Examples:
 )  # fmt: skip
 @options.option(
     "--min-coverage", rare=True, type=click.FloatRange(0.0, 1.0), metavar="C",
-    help="With --all-rows: exit with code 6 if the intervals or sets of 90 % hold fewer of the labels.",
+    help="With --all-rows: exit with code 6 if the intervals or sets of --interval hold fewer of the labels.",
 )  # fmt: skip
 @options.reading
 @options.log_format
@@ -196,7 +196,7 @@ def evaluate(
         )
         for record in records if shown else ():
             show_predictions(record)
-        refuse_low_scores(records, min_score, min_coverage)
+        refuse_low_scores(records, min_score, min_coverage, values["interval"])
         return
     if min_coverage is not None:
         raise UsageError("--min-coverage: expected --all-rows with it, as it is about finished models")

@@ -112,7 +112,7 @@ class EvaluationRequest:
         multiple=True, choices=score_names,
     )  # fmt: skip
     interval: float = option(
-        0.9, "Probability of the intervals that --scoring pinball judges; their coverage is measured, too.",
+        0.9, "Probability of intervals whose coverage is measured, too, and that --scoring pinball judges.",
         metavar="P", least=0, most=1, least_open=True, most_open=True, rare=True,
     )  # fmt: skip
     exact_rows: int = option(

@@ -18,7 +18,7 @@ from kafeat.jobs.fit.predictor import fit_predictor
 from kafeat.jobs.fit.reread import RereadableData, rereadable
 from kafeat.maths.calibration import calibration_p_value, reliability
 from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
-from kafeat.maths.scoring import Judged, Score, score_for, scores_of
+from kafeat.maths.scoring import INTERVAL, Judged, Score, score_for, scores_of
 from kafeat.maths.task import PredictionTask, class_numbers, task_to_score
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -31,8 +31,8 @@ from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats, Mask
 
 _RESAMPLES = 100
-# Levels of intervals whose coverage is measured, and the one that --min-coverage is about.
-_LEVELS, _GATED = (0.8, 0.9, 0.95), 0.9
+# Levels of intervals whose coverage is measured.
+_LEVELS = (0.8, 0.9, 0.95)
 
 
 def resampled_scores(
@@ -343,21 +343,24 @@ def score_predictions(
 
 
 def refuse_low_scores(
-    records: Sequence[Record], least: float | None, least_coverage: float | None = None
+    records: Sequence[Record],
+    least: float | None,
+    least_coverage: float | None = None,
+    level: float = INTERVAL,
 ) -> None:
-    """Raise `GateError` if a model has a score, or a coverage of its 90 % intervals, that is lower, or none."""
+    """Raise `GateError` if a model has a score, or a coverage of its intervals of a level, that is lower, or none."""
     low = list[str]()
     for record in records:
         name, model = record.about["map"], record.scored.tested["model"]
-        covered = [each["coverage"] for each in model.get("coverage", ()) if each["level"] == _GATED]
+        covered = [each["coverage"] for each in model.get("coverage", ()) if each["level"] == level]
         if least_coverage is not None and not covered:
             raise UsageError(
-                f"--min-coverage: expected a model with intervals of {_GATED:g}, got {name}: fit it again with "
+                f"--min-coverage: expected a model with intervals of {level:g}, got {name}: fit it again with "
                 "--intervals, on more rows if it has some"
             )
         score = model["score"] if np.isfinite(model["score"]) else None
         found = [("score_model", least, score)]
-        found += [(f"coverage of {_GATED:g}", least_coverage, covered[0])] if covered else []
+        found += [(f"coverage of {level:g}", least_coverage, covered[0])] if covered else []
         low += [
             f"{name}: {what}: expected at least {bound:g}, got {'none' if got is None else format(got, '.4g')}"
             for what, bound, got in found

@@ -136,7 +136,7 @@ def comparable(summaries: Sequence[Summary]) -> bool:
 def margin_of(best: Summary) -> float:
     """Return the standard error of the best: over the seeds or splits, or that of its score on the rows if larger.
 
-    It is by the formula of a score, or else that of resampled rows. Several splits score more rows, at most all of them.
+    It is by the formula of the score, or of resampled rows. Several splits score more rows, at most all of them.
     """
     if not is_scored(best):
         return deciding(best)["standard_error"] or 0.0

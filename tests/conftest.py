@@ -127,6 +127,17 @@ def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_flushes() -> Iterator[None]:
+    """What is not flushed to the disk is read all the same, and a flush waits: there would be thousands.
+
+    Commands in processes of their own flush.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _short_searches() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, PositiveInt, ValidationError
 
 from kafeat.contract.coding import MOST_CATEGORIES
 from kafeat.contract.describe import spell
@@ -26,8 +26,7 @@ from kafeat.io.columns.dialect import (
     USUAL,
     UTF8,
     Dialect,
-    check_delimiter,
-    check_encoding,
+    check_file,
 )
 from kafeat.io.columns.fields import is_harmful
 from kafeat.io.columns.numbers import is_text
@@ -223,25 +222,20 @@ class Columns:
     @classmethod
     def from_plain(cls, plain: object) -> Columns:
         """Read the columns from the result of `to_plain`. It is not trusted: ValueError says what is wrong."""
-        entries = {"features", "positional", "input_width", "missing"}
-        if type(plain) is not dict or set(plain) - {"dialect"} != entries:
-            raise ValueError("columns: expected a dict of features, positional, input_width and missing")
-        if type(plain["missing"]) is not bool:
-            raise ValueError(f"columns.missing: expected a bool, got {type(plain['missing']).__name__}")
-        features, positional, width = plain["features"], plain["positional"], plain["input_width"]
-        if type(features) is not list or not features:
-            raise ValueError(f"columns.features: expected a list of pairs, got {type(features).__name__}")
-        if type(positional) is not bool:
-            raise ValueError(f"columns.positional: expected a bool, got {type(positional).__name__}")
-        if width is not None and not _is_count(width):
-            raise ValueError(f"columns.input_width: expected a whole number above 0, got {spell(width)}")
-        columns = tuple(_column_from(pair) for pair in features)
-        columns = _with_dialects(columns, plain["dialect"]) if "dialect" in plain else columns
+        try:
+            of = _Recorded.model_validate(plain)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(["columns", *map(str, first["loc"][:2])])
+            expected = f"expected what a fit records, got {spell(first['input'])} ({first['msg']})"
+            raise ValueError(f"{place}: {expected}") from None
+        columns = tuple(map(_column_from, of.features))
+        columns = columns if of.dialect is None else of.dialect.given(columns)
         if sum(column.n_features for column in columns) > MOST_FEATURES:
             raise ValueError(f"columns.features: expected at most {MOST_FEATURES:,}, lists by their length")
         if len({column.name for column in columns}) != len(columns):
             raise ValueError("columns.features: expected every name once")
-        return cls(columns, positional, width, plain["missing"])
+        return cls(columns, of.positional, of.input_width, of.missing)
 
 
 def _is_count(value: object) -> bool:
@@ -285,8 +279,8 @@ def _checked(check: Callable[[Any], object]) -> AfterValidator:
     return AfterValidator(lambda value: check(value) and value)
 
 
-class _Recorded(BaseModel, extra="forbid", strict=True):
-    """The dialect that a file holds, of all columns."""
+class _Dialects(BaseModel, extra="forbid", strict=True):
+    """The dialect of all columns, as a model file holds it."""
 
     nulls: list[str]
     decimal_commas: list[str]
@@ -298,40 +292,39 @@ class _Recorded(BaseModel, extra="forbid", strict=True):
     ] = {}
     bare: list[str] = []
     brackets: list[str] = []
-    file: Annotated[list[str], Field(min_length=2, max_length=2)] = [",", UTF8]
+    file: Annotated[list[str], _checked(lambda pair: check_file(*pair))] = [",", UTF8]
+
+    def given(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Return the columns with this dialect."""
+        names, timed = (
+            {column.name for column in columns},
+            {column.name for column in columns if column.times},
+        )
+        for key in ("decimal_commas", "thousands", "units", "bare", "brackets", "dates", "timezones"):
+            found = set(getattr(self, key))
+            if not found <= names or (key in ("dates", "timezones") and found != timed):
+                raise ValueError(
+                    f"columns.dialect.{key}: expected names of its columns, got {spell(sorted(found))}"
+                )
+        if any(self.thousands.get(name) == "," for name in self.decimal_commas):
+            raise ValueError("columns.dialect.thousands: expected another mark than that of decimals, got ,")
+        return tuple(
+            replace(column, dialect=Dialect(
+                tuple(self.nulls), "," if name in self.decimal_commas else ".", self.dates.get(name, ISO),
+                self.timezones.get(name, KEEP), self.thousands.get(name, ""), tuple(self.units.get(name, ())),
+                name in self.bare, name in self.brackets, *self.file,
+            )) for column in columns for name in [column.name]
+        )  # fmt: skip
 
 
-def _with_dialects(columns: tuple[Column, ...], plain: object) -> tuple[Column, ...]:
-    """Return the columns with the dialect that a file holds."""
-    try:
-        of = _Recorded.model_validate(plain)
-        delimiter, encoding = check_delimiter(of.file[0]), check_encoding(of.file[1])
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = "".join(f".{key}" for key in first["loc"][:1])
-        problem = f"expected what a fit records, got {spell(first['input'])} ({first['msg']})"
-        raise ValueError(f"columns.dialect{place}: {problem}") from None
-    except ValueError as error:
-        raise ValueError(f"columns.dialect.file: {error}") from None
-    names, timed = {column.name for column in columns}, {column.name for column in columns if column.times}
-    for key in ("decimal_commas", "thousands", "units", "bare", "brackets", "dates", "timezones"):
-        found = set(getattr(of, key))
-        if not found <= names or (key in ("dates", "timezones") and found != timed):
-            raise ValueError(
-                f"columns.dialect.{key}: expected names of its columns, got {spell(sorted(found))}"
-            )
-    both = next(
-        (name for name, mark in of.thousands.items() if mark == "," and name in of.decimal_commas), None
-    )
-    if both is not None:
-        raise ValueError("columns.dialect.thousands: expected another mark than that of decimals, got ,")
-    return tuple(
-        replace(column, dialect=Dialect(
-            tuple(of.nulls), "," if name in of.decimal_commas else ".", of.dates.get(name, ISO),
-            of.timezones.get(name, KEEP), of.thousands.get(name, ""), tuple(of.units.get(name, ())),
-            name in of.bare, name in of.brackets, delimiter, encoding,
-        )) for column in columns for name in [column.name]
-    )  # fmt: skip
+class _Recorded(BaseModel, extra="forbid", strict=True):
+    """Columns as a model file holds them."""
+
+    features: Annotated[list[Any], Field(min_length=1)]
+    positional: bool
+    input_width: PositiveInt | None
+    missing: bool
+    dialect: _Dialects | None = None
 
 
 def _categories_from(values: list[object], lenient: bool, rest: bool) -> Categories:

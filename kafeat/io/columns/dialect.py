@@ -58,6 +58,11 @@ def check_encoding(name: str) -> str:
     raise ValueError(f"expected {UTF8}, cp1252, latin-1, utf-16 or another encoding, got {name!r:.60}")
 
 
+def check_file(delimiter: str, encoding: str) -> tuple[str, str]:
+    """Return the delimiter and the encoding of a file; ValueError refuses others."""
+    return check_delimiter(delimiter), check_encoding(encoding)
+
+
 def as_option(mark: str) -> str:
     """Return a mark as it is pasted behind an option."""
     return {"\t": "tab", **MARKS}.get(mark) or quote(mark)

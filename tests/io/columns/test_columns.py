@@ -281,7 +281,7 @@ def test_malformed_plain(change):
     assert Columns.from_plain(plain).names == ("a",)
     with pytest.raises(ValueError, match="columns"):
         Columns.from_plain({**plain, **change})
-    with pytest.raises(ValueError, match="columns: expected a dict"):
+    with pytest.raises(ValueError, match="columns: expected what a fit records"):
         Columns.from_plain([])
 
 

@@ -455,7 +455,7 @@ EDITS: dict[str, tuple[Any, Any, str]] = {
     "cast after True": ("cast_after", True, ": expected a whole number"),
     "cast after an array": ("cast_after", np.ones(9), ": expected a whole number"),
     "config a list": ("config", [], ": steps: expected a non-empty list"),
-    "columns a list": ("columns", [], ": expected a dict"),
+    "columns a list": ("columns", [], ": expected what a fit records"),
     "columns twice": (twice, None, "columns.features: expected every name once"),
     "a column less": (lambda c: c["columns"]["features"].pop(), None, ".n_features_in: expected 3, got 4"),
     "no steps": ("steps", [], ": expected a list of at least one step"),

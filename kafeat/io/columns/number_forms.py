@@ -45,6 +45,7 @@ _FORMS = tuple(
     if mark != decimal
 )
 """The marks of numbers; of those that read the same numbers the first is taken."""
+_NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
 TOTALS = re.compile(r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal", re.IGNORECASE)
 """Words that begin a line of totals."""
 
@@ -112,7 +113,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
 
 
 def _is_number(core: str) -> bool:
-    return any(form.number.fullmatch(core) for form in _FORMS)
+    return _NUMBER.fullmatch(core) is not None
 
 
 def _word(text: str, units: Sequence[str]) -> _Word | None:
@@ -154,7 +155,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
             marks.setdefault(form.plain_digits(word.core), option)
     if dialect.number.fullmatch(
         word.core
-    ):  # with any option the form of a file is found anew, with its brackets
+    ):  # any option has the form of the file found anew, with its brackets
         marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
     return "".join(
         f"; {' '.join(filter(None, [option, unit]))} reads {read}" for read, option in marks.items()
@@ -173,12 +174,15 @@ def _is_unit(before: str, after: str) -> bool:
 
 def _marks(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:
     """Return the marks of numbers. Options decide where two readings are possible; what is beyond doubt stays."""
-    fit = [form for form in _FORMS if all(form.number.fullmatch(word.core) for word in words)]
+    cores = "\n".join(word.core for word in words)
+    forms = [
+        form
+        for form in _FORMS
+        if form.thousands in ("", asked.thousands) or re.search(form.separators, cores)
+    ]
+    fit = [form for form in forms if all(form.number.fullmatch(word.core) for word in words)]
     if not fit:
-        best = max(
-            _FORMS, key=lambda form: sum(form.number.fullmatch(word.core) is not None for word in words)
-        )
-        reads = [best.number.fullmatch(word.core) is not None for word in words]
+        reads = min(([form.number.fullmatch(word.core) is None for word in words] for form in forms), key=sum)
         both = f"{words[0].text!r} and {words[reads.index(not reads[0])].text!r}"
         problem = f"expected one way to write numbers, got {both}: write one of the two"
         return NumberForm(asked.dialect, problem, words[0].text)

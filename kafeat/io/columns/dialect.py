@@ -140,7 +140,7 @@ class Dialect:
 
     def seen_in(self, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield what numbers in texts have beside digits and points, and its marks; the dialect may allow for more."""
-        text = "\n".join(texts) if self.decimal == "," or self.dressed else ""
+        text = "\n".join(texts)
         if self.decimal == "," and "," in text:
             yield "decimal commas", ""
         if self.thousands and re.search(f"[0-9]{self.separators}[0-9]", text):

@@ -169,7 +169,8 @@ def _is_unit(before: str, after: str) -> bool:
     if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
         return True
     signs = any(char.isalpha() or char in _UNIT_SIGNS for char in after)
-    return signs and not _POWERS.fullmatch(unit) and '"' not in unit
+    name = any(word[0].isupper() for word in after.split()[1:])  # 12 Main Street
+    return signs and not name and not _POWERS.fullmatch(unit) and '"' not in unit
 
 
 def _marks(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:

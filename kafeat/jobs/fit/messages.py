@@ -51,7 +51,8 @@ def _dialect(source: Reader, columns: Columns, labels: Sequence[Field]) -> str:
     read = {column.name: column.dialect for column in columns.features if column.categories is None}
     forms = dict[str, list[str]]()
     for name, dialect in [*read.items(), *((field.name, field.dialect) for field in labels)]:
-        for what, mark in dialect.seen_in(() if name in columns.times else source.first_texts(name)):
+        special = (dialect.decimal == "," or dialect.dressed) and name not in columns.times
+        for what, mark in dialect.seen_in(source.first_texts(name)) if special else ():
             forms.setdefault(f"with {what}", []).append(shown(name) + (f" ({mark})" if mark else ""))
     missing = [
         f"{shown(name)} ({', '.join(f'{word}: {n:,}' for word, n in fields[name].missing.items())})"

@@ -4,6 +4,7 @@ import importlib
 import math
 import random
 import re
+import shlex
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -238,7 +239,7 @@ def test_a_number_without_the_unit_is_refused_with_the_remedy(tmp_path: Path) ->
     assert features(fitted(NUMBERS, both, unit=["%"]), both) == [[5.0, 1.0], [7.0, 2.0], [9.0, 2.0]]
 
 
-@pytest.mark.parametrize("values", [["Zone 1", "Zone 2"], ["1.5k", "2k"]])
+@pytest.mark.parametrize("values", [["Zone 1", "Zone 2"], ["1.5k", "2k"], ["12 Main St", "7 Main St"]])
 def test_text_that_looks_like_numbers_is_never_a_category_in_silence(
     tmp_path: Path, values: list[str]
 ) -> None:
@@ -248,7 +249,7 @@ def test_text_that_looks_like_numbers_is_never_a_category_in_silence(
     with InputOptions().open(parse_location(path)) as source:
         fit_reader(load_config(config), source, None, listener=Listener(warn=said.append))
     [unit] = [re.search(r"--unit (.*) reads", line)[1] for line in said if "column 'c'" in line]
-    read = fitted(NUMBERS, path, unit=[unit])
+    read = fitted(NUMBERS, path, unit=shlex.split(unit))
     assert len(features(read, path)[0]) == 2
 
 

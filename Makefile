@@ -39,7 +39,7 @@ SOURCES := pyproject.toml hatch_build.py $(wildcard kafeat/compiled/*.[ch])
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafeat needs Python >= 3.11: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --upgrade pip
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '$(1)'
 	@touch $@
 endef

@@ -155,11 +155,6 @@ def test_is_documented(kind: str) -> None:
 
 
 @pytest.mark.sampled
-def test_same_seed_same_map(kind: str, fitted: Fit, fit: Fit) -> None:
-    assert fit().dumps() == fitted(kind, "float32").dumps()
-
-
-@pytest.mark.sampled
 def test_other_seed_other_state_where_something_is_drawn(step: Step, fit: Fit, digits: np.ndarray) -> None:
     sample = whole_sample(fit(), digits[:ROWS])  # which is read-only
     try:

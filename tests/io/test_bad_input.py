@@ -13,12 +13,10 @@ from tests.io.tables import open_reader, read
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"x1,x2\n1,2,3\n", r"row 1 \(index 0\): expected 2 fields, got 3$"),
         (b"x\n1\n\n3\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
         (b"\nx\r\n1\r\n\r\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
         (b"x\n" + b"1\n" * 20_000 + b"\n2\n", r"row 20001 \(index 20000\), column 'x': .* got null$"),
         (b"x\n1\n\n1,2\n", r"row 3 \(index 2\): expected 1 fields, got 2$"),
-        (b'x,y\n1,"' + b"x" * 3_000_000, "expected rows of less than|line 2: expected a quote that closes"),
     ],
 )
 @pytest.mark.usefixtures("short_look")
@@ -86,14 +84,11 @@ def test_what_the_machine_refuses(tmp_path):
         (tmp_path / name).mkdir()
         with pytest.raises(SystemRefusedError, match="expected a file, got a directory"):
             open_reader(tmp_path / name)
-    with pytest.raises(UsageError, match=r"expected a name that ends in one of \.csv, .*--input-format$"):
+    with pytest.raises(UsageError, match=r"expected a name that ends in one of \.csv, .*--input-format csv$"):
         open_reader("a.xyz")
     told = "a.csv: expected a format of csv, parquet, npy, arrow, jsonl, libsvm, npz, got 'xls'"
     with pytest.raises(UsageError, match=told):
         open_reader("a.csv", "xls")
-    told = "expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npy"
-    with pytest.raises(UsageError, match=told):
-        open_reader("-", "npy")
     with pytest.raises(SystemRefusedError, match="expected a regular file, got a pipe or a device"):
         open_reader("/dev/null", "parquet")
     with pytest.raises(UsageError, match="--delimiter: expected one character, got ''"):

@@ -629,6 +629,7 @@ def test_raw_columns_that_are_too_many_are_not_chosen():
     assert tuning.columns == 8
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("scoring", ["error_rate", "log_loss", "brier", "auc", "balanced_accuracy", "f1"])
 def test_every_score_of_classes_decides(scoring):
     tuning = quick(*imbalanced(300), scoring=scoring)

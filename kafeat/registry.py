@@ -24,12 +24,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 import kafeat.predictors
 import kafeat.samplers
 import kafeat.scalers
-from kafeat.contract.describe import LONGEST_TEXT, Described, expected, nearest, one_of, spell
+from kafeat.contract.describe import LONGEST_TEXT, expected, nearest, one_of, spell
 from kafeat.contract.predictor import Predictor
-from kafeat.contract.step import ANY_STEP, Step, dump_step
+from kafeat.contract.step import ANY_STEP, STEP, Step, dump_step
 from kafeat.errors import UsageError, first_line
-
-STEP = Described("a step (a kind, or a mapping with a kind)", "steps")
 
 
 def names_in(package: ModuleType) -> tuple[str, ...]:

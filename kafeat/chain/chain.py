@@ -14,16 +14,14 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.bound_chain import BoundChain, after
 from kafeat.chain.precision import agree, demanding_rows
 from kafeat.chain.tiles import run_tiles
-from kafeat.contract.checks import remedy
+from kafeat.contract.checks import arrays_of, check_arrays, remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.name_patterns import expand
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, Step, Transform
 from kafeat.contract.threads import check
 from kafeat.contract.tile import InputRows, TextRows, columns_of, dense
 from kafeat.errors import DataError, InvalidValueError, quoted
-from kafeat.types import Array, ArrayOf, Floats, Shapes, State
-
-_FLOATS = ("float32", "float64")
+from kafeat.types import Array, Floats, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +33,10 @@ class FittedStep:
     n_features_in: int
 
     @classmethod
-    def checked(cls, step: Step, state: State, n_features_in: int) -> FittedStep:
+    def checked(cls, step: Step, untrusted: object, n_features_in: int) -> FittedStep:
         """Build a step from an untrusted recipe and state; raise ValueError if they disagree."""
-        _check_arrays(state, step.state_shapes(state, n_features_in))
+        state = arrays_of(untrusted, "state")
+        check_arrays(state, step.state_shapes(state, n_features_in), "state")
         step.check_state(state, n_features_in)
         fitted = cls(step, state, n_features_in)
         fitted.check_width()
@@ -76,23 +75,6 @@ def sources_of(steps: Sequence[FittedStep]) -> Array | None:
             return None
         sources = found if sources is None else sources[found]
     return sources
-
-
-def _check_arrays(state: State, shapes: Shapes) -> None:
-    every = {name: one if isinstance(one, ArrayOf) else ArrayOf(one) for name, one in shapes.items()}
-    expected = {name: one for name, one in every.items() if name in state or not one.optional}
-    if set(state) != set(expected):
-        raise ValueError(f"state: expected {sorted(expected)}, got {sorted(state)!s:.200}")
-    for name, (shape, dtype, _) in expected.items():
-        allowed = _FLOATS if dtype is None else (dtype,)
-        if state[name].dtype not in allowed:
-            raise ValueError(
-                f"state.{name}: expected numbers of {' or '.join(allowed)}, got {state[name].dtype}"
-            )
-        if state[name].shape != tuple(shape):
-            raise ValueError(f"state.{name}: expected the shape {tuple(shape)}, got {state[name].shape}")
-        if not np.isfinite(state[name]).all():
-            raise ValueError(f"state.{name}: expected finite numbers")
 
 
 Fit = tuple[FittedStep, Sample]

@@ -7,20 +7,18 @@ from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from kafeat.chain.chain import Chain
 from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import joined_codings
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
-from kafeat.contract.step import DOUBLE, NestedStep, Sample, Step, Transform, total_clipped
+from kafeat.contract.step import AS_TUPLE, DOUBLE, NestedStep, Sample, Step, Transform, total_clipped
 from kafeat.contract.tile import InputRows, TextRows, columns_of, contiguous, dense
 from kafeat.contract.traits import Traits
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, ArrayOf, Floats, Scratch, Shape, Shapes, State
-
-AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 
 
 class ChainOnColumns(BaseModel):

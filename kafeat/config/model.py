@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, NoReturn, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
@@ -20,9 +19,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from kafeat.chain.parallel import grouped
-from kafeat.contract.name_patterns import ColumnNames, as_tuple
+from kafeat.contract.name_patterns import ColumnNames
 from kafeat.contract.predictor import Predictor
-from kafeat.contract.step import PositiveInt, Step, parameter, refuse_parameter
+from kafeat.contract.step import AS_TUPLE, PositiveInt, Step, parameter, refuse_parameter
 from kafeat.contract.traits import ColumnTraits, LabelTraits
 from kafeat.maths.scoring import ScoringName
 from kafeat.registry import AnyStep
@@ -108,7 +107,7 @@ class SearchOptions(BaseModel):
     rows: Annotated[int, Field(ge=20)] = parameter(6000, "maximum number of rows to search on")
 
 
-Steps = Annotated[tuple[AnyStep, ...], BeforeValidator(as_tuple), AfterValidator(_predictor_last)]
+Steps = Annotated[tuple[AnyStep, ...], AS_TUPLE, AfterValidator(_predictor_last)]
 """A chain of steps, in which a predictor is the last one."""
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, function
 from kafeat.contract.step import DOUBLE, Scaler, ScalerTransform
 from kafeat.errors import InvalidValueError
-from kafeat.types import Array, Floats, Mask, State
+from kafeat.types import Array, ArrayOf, Floats, Mask, Shapes, State
 
 _LETTERS = {"bool": "b8", "float16": "f16", "float32": "f32", "float64": "f64"} | {
     f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)
@@ -133,6 +133,31 @@ def refuse_negative(X: Floats) -> None:
     """Refuse values below 0, for which histogram kernels are not defined."""
     if X.size and X.min() < 0.0:
         refuse_where(X < 0.0, X, "a value of at least 0")
+
+
+def arrays_of(state: object, place: str) -> State:
+    """Return an untrusted state; ValueError if it is no dict of arrays."""
+    if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):
+        raise ValueError(f"{place}: expected a dict of arrays")
+    return state
+
+
+def check_arrays(state: State, shapes: Shapes, place: str) -> None:
+    """ValueError unless an untrusted state has the arrays that are declared, and all their numbers are finite."""
+    every = {name: one if isinstance(one, ArrayOf) else ArrayOf(one) for name, one in shapes.items()}
+    expected = {name: one for name, one in every.items() if name in state or not one.optional}
+    if set(state) != set(expected):
+        raise ValueError(f"{place}: expected {sorted(expected)}, got {sorted(state)!s:.200}")
+    for name, (shape, dtype, _) in expected.items():
+        allowed = ("float32", "float64") if dtype is None else (dtype,)
+        if state[name].dtype not in allowed:
+            raise ValueError(
+                f"{place}.{name}: expected numbers of {' or '.join(allowed)}, got {state[name].dtype}"
+            )
+        if state[name].shape != tuple(shape):
+            raise ValueError(f"{place}.{name}: expected the shape {tuple(shape)}, got {state[name].shape}")
+        if not np.isfinite(state[name]).all():
+            raise ValueError(f"{place}.{name}: expected finite numbers")
 
 
 def count_rows(state: State, name: str) -> int:

@@ -11,10 +11,10 @@ from fnmatch import translate
 from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from kafeat.contract.describe import Described, near
-from kafeat.contract.step import Names
+from kafeat.contract.step import AS_TUPLE, Names
 from kafeat.errors import DataError, quoted
 from kafeat.types import Array
 
@@ -53,13 +53,8 @@ def feature_places(requested: Iterable[str], names: Sequence[str | None]) -> Ite
             yield request, [places[name] for name in found]
 
 
-def as_tuple(value: object) -> object:
-    """Convert a list only: a set has no order."""
-    return tuple(value) if isinstance(value, list) else value
-
-
 _Name = Annotated[str, Field(min_length=1), Described("a name (text, not empty)", "names")]
-ColumnNames = Annotated[tuple[_Name, ...], BeforeValidator(as_tuple)]
+ColumnNames = Annotated[tuple[_Name, ...], AS_TUPLE]
 
 
 def places_of(kind: str, columns: Sequence[str], names: Names | None) -> Array:

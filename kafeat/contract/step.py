@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn
 import numpy as np
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
@@ -309,12 +310,13 @@ ANY_STEP = {
     "description": "a step: its kind, and parameters of that kind; or the kind alone",
 }
 """The JSON Schema of a step before its kind is known."""
+STEP = Described("a step (a kind, or a mapping with a kind)", "steps")
 
 NestedStep = Annotated[
     Step,
     PlainValidator(_build_nested),
     PlainSerializer(dump_step, return_type=dict[str, Any]),
-    Described("a step (a kind, or a mapping with a kind)", "steps"),
+    STEP,
     WithJsonSchema(ANY_STEP),
 ]
 """A field of a step that holds a step of any kind."""
@@ -382,6 +384,8 @@ GROUP = Field(
     description="column that decides the fold of a row, no feature; null: its content",
 )
 """The field of the group by which a step with folds of its own is cross-fitted."""
+AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
+"""A list becomes a tuple, and nothing else does: a set has no order."""
 PositiveFloat = Annotated[float, Field(gt=0)]
 PositiveInt = Annotated[int, Field(ge=1)]
 MOST_FEATURES = 10_000_000

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
+    AS_TUPLE,
     N_COMPONENTS,
     PositiveFloat,
     Step,
@@ -42,7 +43,7 @@ MOST_DEGREES = 100
 Coefficients = Annotated[
     tuple[Annotated[float, Field(ge=0)], ...],
     Field(min_length=1, max_length=MOST_DEGREES - 1),
-    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+    AS_TUPLE,
 ]
 
 GAMMA = parameter("auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)")

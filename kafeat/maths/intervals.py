@@ -17,13 +17,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from kafeat.contract.checks import arrays_of, check_arrays, count_rows
 from kafeat.contract.predictor import HeldOut, Targets
-from kafeat.contract.step import DOUBLE, Transform
+from kafeat.contract.step import Transform
 from kafeat.errors import UsageError
 from kafeat.maths.calibration import BINS, Reliability, binned
 from kafeat.maths.linear_output import LinearOutput, leaves_float32
 from kafeat.maths.ridge import NormalEquations
-from kafeat.types import Array, Floats, Mask, Scratch
+from kafeat.types import Array, ArrayOf, Floats, Mask, Scratch, Shape
 
 MOST_SCORES = 10_000
 """Scores that a model keeps."""
@@ -134,20 +135,24 @@ class Intervals:
     @classmethod
     def from_plain(cls, plain: object, width: int, n: int, classes: bool) -> Self:
         """Read the arrays of an untrusted model file with `n` outputs; raise `ValueError` if they are invalid."""
-        shapes: dict[str, tuple[int | None, ...]] = {"scores": (None, 1 if classes else n), "error": (2,)}
-        of_numbers = {"unit": (n,), "weights": (width, n), "intercept": (n,), "floor": (n,)}
-        old = isinstance(plain, dict) and np.ndim(plain.get("calibration", 0.0)) == 0
-        shapes |= {"calibration": () if old else (BINS, 3)} if classes else of_numbers
-        if not isinstance(plain, dict) or set(plain) != set(shapes):
-            raise ValueError(f"intervals: expected {', '.join(shapes)}")
-        for name, shape in shapes.items():
-            value = plain[name]
-            fits = isinstance(value, np.ndarray) and value.dtype == DOUBLE and value.ndim == len(shape)
-            if not fits or any(one not in (None, got) for one, got in zip(shape, value.shape, strict=True)):
-                raise ValueError(f"intervals.{name}: expected float64 numbers of the shape {shape}")
-            if not np.isfinite(value).all():
-                raise ValueError(f"intervals.{name}: expected finite numbers")
-        scores = plain["scores"]
+        arrays = arrays_of(plain, "intervals")
+        of_numbers: dict[str, Shape] = {"unit": (n,), "weights": (width, n), "intercept": (n,), "floor": (n,)}
+        of_classes: dict[str, Shape] = {
+            "calibration": (BINS, 3) if np.ndim(arrays.get("calibration", 0.0)) else ()
+        }
+        shapes: dict[str, Shape] = {
+            "scores": (count_rows(arrays, "scores"), 1 if classes else n),
+            "error": (2,),
+        }
+        shapes |= of_classes if classes else of_numbers
+        check_arrays(arrays, {name: ArrayOf(shape, "float64") for name, shape in shapes.items()}, "intervals")
+        made = cls(**arrays)
+        made._check_values(classes)
+        return made
+
+    def _check_values(self, classes: bool) -> None:
+        """ValueError for numbers that no fit gives."""
+        plain, scores = self.to_plain(), self.scores
         if (
             not 1 <= len(scores) <= MOST_SCORES
             or (scores < 0.0).any()
@@ -163,7 +168,6 @@ class Intervals:
         for name in () if classes else ("floor", "unit"):
             if not (plain[name] > 0.0).all():
                 raise ValueError(f"intervals.{name}: expected numbers above 0")
-        return cls(**plain)
 
 
 class _Buffers(NamedTuple):

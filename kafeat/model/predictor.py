@@ -163,8 +163,6 @@ class FittedPredictor:
         step, state = build_step(plain["recipe"]), plain["state"]
         if not isinstance(step, Predictor) or step.searches:
             raise ValueError(f"recipe: expected a predictor, got {step.kind}")
-        if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):
-            raise ValueError("state: expected a dict of arrays")
         fitted = FittedStep.checked(step, state, width)
         labels = PredictedLabels.from_plain(plain["labels"])
         n, classes = fitted.n_features_out, labels.classes

@@ -149,29 +149,25 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     groups = frozenset(name for name, coding in config.read.coded.items() if coding.group)
     width = columns.n_features
     chain = _read_chain(content["steps"], width, content.get("cast_after", 0))
-    D = chain.n_components
-    seen, mean = content.get("seen"), content.get("feature_mean")
-    predictor = None
-    if "predictor" in content:
-        with _at("predictor"):
-            predictor = FittedPredictor.from_plain(
-                content["predictor"], D, content["format"] == WITH_INTERVALS
-            )
-    return {
+    fields = {
         "chain": chain,
         "columns": replace(columns, groups=groups),
-        "dtype": content["dtype"],
-        "chunk_rows": content["chunk_rows"],
         "config": config,
         "provenance": Provenance.model_validate(content["provenance"]),
         "version": content["kafeat"],
-        "column_ranges": ColumnRanges.from_plain(seen, width) if "seen" in content else None,
-        "feature_mean": FeatureMean.from_plain(mean, D, len(columns.inputs))
-        if "feature_mean" in content
-        else None,
-        "predictor": predictor,
-        "format": content["format"],
+        **{name: content[name] for name in ("dtype", "chunk_rows", "format")},
     }
+    D = chain.n_components
+    if "seen" in content:
+        fields["column_ranges"] = ColumnRanges.from_plain(content["seen"], width)
+    if "feature_mean" in content:
+        mean = content["feature_mean"]
+        fields["feature_mean"] = FeatureMean.from_plain(mean, D, len(columns.inputs))
+    if "predictor" in content:
+        with _at("predictor"):
+            intervals = content["format"] == WITH_INTERVALS
+            fields["predictor"] = FittedPredictor.from_plain(content["predictor"], D, intervals)
+    return fields
 
 
 def _check_plain(content: Mapping[str, Any]) -> None:
@@ -239,8 +235,4 @@ def _read_step(entry: object, width: int) -> FittedStep:
         raise ValueError(f"n_features_in: expected {width}, got {spell(entry['n_features_in'])}")
     if not isinstance(entry["recipe"], dict):  # a config may name the kind alone, a model file does not
         raise ValueError("recipe: expected the parameters of a step")
-    step = build_step(entry["recipe"])
-    state = entry["state"]
-    if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):
-        raise ValueError("state: expected a dict of arrays")
-    return FittedStep.checked(step, state, width)
+    return FittedStep.checked(build_step(entry["recipe"]), entry["state"], width)

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from kafeat.chain.chain import own_coordinates
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import (
+    AS_TUPLE,
     N_COMPONENTS,
     PositiveFloat,
     Sample,
@@ -46,7 +47,7 @@ else:
 LengthScales = Annotated[
     tuple[PositiveFloat, ...],
     Field(min_length=1),
-    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+    AS_TUPLE,
 ]
 
 
@@ -117,7 +118,7 @@ class Fourier(RandomCosines):
             )
         gamma = resolve_gamma(self.gamma, self._exact, X, of_gamma)
         law = self._exact.frequencies(KernelParameters.of(self, gamma))
-        return {"gamma": np.array(gamma), **self.draw(law, X, of_features, sample.label, sample.keys)}
+        return {"gamma": np.array(gamma), **self.draw(law, X, sample, of_features)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return {"gamma": (), **super().state_shapes(state, n_features_in)}

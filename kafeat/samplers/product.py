@@ -9,9 +9,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from kafeat.chain.parallel import AS_TUPLE, ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
+from kafeat.chain.parallel import ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import Sample, Transform, Width, parameter
+from kafeat.contract.step import AS_TUPLE, Sample, Transform, Width, parameter
 from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError
 from kafeat.types import Array, ArrayOf, Floats, Shapes, State

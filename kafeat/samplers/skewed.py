@@ -57,7 +57,7 @@ class Skewed(RandomCosines):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         logs = np.empty_like(sample.X)
         log_warp(self.skewedness)(sample.X, logs)
-        return self.draw(self._exact.log_frequencies(), logs, rng)
+        return self.draw(self._exact.log_frequencies(), logs, sample, rng)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return bind_random_features(state, n_features_in, dtype, log_warp(self.skewedness))

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from kafeat.chain.parallel import AS_TUPLE, ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
+from kafeat.chain.parallel import ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import PositiveFloat, Transform, parameter
+from kafeat.contract.step import AS_TUPLE, PositiveFloat, Transform, parameter
 from kafeat.contract.tile import InputRows
 from kafeat.types import Array, Floats, State
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
-from kafeat.contract.name_patterns import ColumnNames, as_tuple, places_of
-from kafeat.contract.step import Sample, parameter, refuse_parameter
+from kafeat.contract.name_patterns import ColumnNames, places_of
+from kafeat.contract.step import AS_TUPLE, Sample, parameter, refuse_parameter
 from kafeat.contract.traits import ColumnTraits, Traits
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.io.columns.dialect import KEEP, UTC
@@ -55,7 +55,7 @@ class DateParts(ColumnCoder):
     """
 
     columns: ColumnNames = parameter((), "the columns of times, by name or pattern")
-    parts: Annotated[tuple[Part, ...], Field(min_length=1), BeforeValidator(as_tuple)] = parameter(
+    parts: Annotated[tuple[Part, ...], Field(min_length=1), AS_TUPLE] = parameter(
         ("year", "month", "day", "weekday", "hour"), "the parts of each time, in this order"
     )
     cyclic: bool = parameter(False, "make cosine and sine of each part that comes again")

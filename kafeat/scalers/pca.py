@@ -46,10 +46,7 @@ class Pca(Scaler):
         centred -= middle
         if n > d:
             centred = np.linalg.qr(centred, mode="r")
-        _, singular, components = np.linalg.svd(centred, full_matrices=False)
-        components, singular = components[:k], singular[:k]
-        largest = np.abs(components).argmax(axis=1)
-        components *= np.sign(components[np.arange(k), largest])[:, None]
+        singular, components = _leading(centred, k)
         mean = first + middle
         spread = singular / np.sqrt(max(n - 1, 1))
         # The sums of a decomposition add their roundings as a random walk, and entries are rounded where they lie.
@@ -87,3 +84,11 @@ class Pca(Scaler):
         projected: Floats = (X - state["mean"]) @ state["components"].T
         projected /= state["scale"]
         return projected
+
+
+def _leading(centred: Floats, k: int) -> tuple[Floats, Floats]:
+    """The k largest singular values, and their right singular vectors (k, d), the largest entry of each positive."""
+    _, singular, components = np.linalg.svd(centred, full_matrices=False)
+    components = components[:k]
+    largest = np.abs(components).argmax(axis=1)
+    return singular[:k], components * np.sign(components[np.arange(k), largest])[:, None]

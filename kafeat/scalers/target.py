@@ -17,10 +17,10 @@ from kafeat.contract.traits import ColumnTraits, LabelTraits, Traits
 from kafeat.errors import DataError, counted
 from kafeat.maths.content_folds import EqualRows, hashes_of, row_folds
 from kafeat.maths.target_sums import TargetSums
-from kafeat.maths.task import task_to_learn
+from kafeat.maths.task import PredictionTask, task_to_learn
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.scalers.one_hot import size_of
-from kafeat.types import ArrayOf, Floats, Shape, Shapes, State
+from kafeat.types import Array, ArrayOf, Floats, Shape, Shapes, State
 
 _MOST_NUMBERS = 1 << 26
 """Of all tables of a map: 256 MiB in its file."""
@@ -75,15 +75,10 @@ class Target(ColumnCoder):
         columns, group = (places_of(self.kind, asked, sample.names) for asked in (self.columns, self._group))
         stream = sample.all_rows
         sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
-        task, seed, n_folds = task_to_learn(stream.labels), int(rng.integers(1 << 63)), self.n_folds
+        task, seed = task_to_learn(stream.labels), int(rng.integers(1 << 63))
         outputs = task.outputs(stream.labels[:1]).shape[1]
-        if int(sizes.sum()) * n_folds * outputs > _MOST_NUMBERS:
-            raise DataError(
-                f"target: expected at most {_MOST_NUMBERS:,} sums, got {sizes.sum():,} values in {n_folds} folds for "
-                f"{outputs} outputs: leave columns out, or take fewer n_folds"
-            )
         # The first is a column of one value: its sums are those of all rows.
-        every, *sums = [TargetSums(int(size), n_folds, outputs) for size in (1, *sizes)]
+        every, *sums = self._sums(np.append(1, sizes), outputs)
         equal = EqualRows(outputs)
         for rows, labels in stream.blocks():
             X, Y = dense(rows), task.outputs(labels)
@@ -91,9 +86,32 @@ class Target(ColumnCoder):
             equal.add(hashes, Y)
             for one, codes in zip((every, *sums), (np.zeros(len(X)), *X[:, columns].T), strict=True):
                 one.add(codes, hashes, Y)
+        own = {"columns": columns, "group": group, "sizes": sizes, "seed": np.array(seed)}
+        return self._learned(own, every, sums, equal, task)
+
+    def _sums(self, sizes: Array, outputs: int) -> list[TargetSums]:
+        """Return empty sums of columns with so many values each; refuse too many."""
+        values = int(sizes[1:].sum())
+        if values * self.n_folds * outputs > _MOST_NUMBERS:
+            raise DataError(
+                f"target: expected at most {_MOST_NUMBERS:,} sums, got {values:,} values in {self.n_folds} folds for "
+                f"{outputs} outputs: leave columns out, or take fewer n_folds"
+            )
+        return [TargetSums(int(size), self.n_folds, outputs) for size in sizes]
+
+    def _learned(
+        self,
+        own: dict[str, Array],
+        every: TargetSums,
+        sums: list[TargetSums],
+        equal: EqualRows,
+        task: PredictionTask,
+    ) -> State:
+        """Return the state that the sums of all rows and of each column make."""
         means, unit = every.means, np.atleast_1d(task.unit)
         smooth = None if self.smooth == "auto" else self.smooth
-        repeated = [one.repeated(equal) & (not len(group)) for one in sums]
+        grouped = bool(self._group)
+        repeated = [one.repeated(equal) & (not grouped) for one in sums]
         tables = [
             np.where(whole[:, None, None], one.of_all_folds(means, smooth), one.encoded(means, smooth)) * unit
             for one, whole in zip(sums, repeated, strict=True)
@@ -101,14 +119,11 @@ class Target(ColumnCoder):
         unknown = [one.of_equal_rows & ~whole for one, whole in zip(sums, repeated, strict=True)]
         state = {
             "own": np.array(sum(int(whole.sum()) for whole in repeated)),
-            "unknown": np.array(0 if len(group) else sum(int(one.sum()) for one in unknown)),
-            "columns": columns,
-            "group": group,
-            "sizes": sizes,
-            "seed": np.array(seed),
+            "unknown": np.array(0 if grouped else sum(int(one.sum()) for one in unknown)),
+            **own,
             "fold_rows": every.counts[0],
             "means": means * unit + np.atleast_1d(task.centre),
-            "tables": np.concatenate([*tables, np.empty((0, n_folds, outputs))]).astype(np.float32),
+            "tables": np.concatenate([*tables, np.empty((0, self.n_folds, len(means)))]).astype(np.float32),
         }
         if self.frequency:
             state["counts"] = np.concatenate([*(s.counts.sum(axis=1) for s in sums), np.empty(0, np.int64)])

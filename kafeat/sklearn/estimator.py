@@ -7,7 +7,6 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import joblib
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
@@ -100,19 +99,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         `fit` keeps no rows, so the first batch after one starts a new fit, with a warning.
         """
         sampled: SampledFit | None = getattr(self, "_sampled", None)
-        if sampled is None and self.__sklearn_is_fitted__():
-            warnings.warn(
-                "partial_fit: the rows of the previous fit are not kept, so this starts a new fit",
-                stacklevel=2,
-            )
-        elif sampled is not None and hasattr(self, "_map"):
-            warnings.warn(
-                "partial_fit: expected all batches before the first use of the map, got one after it: the map changes, "
-                "and what was learned from its earlier features does not fit later ones; read the batches twice, first "
-                "for the map, then for the learner",
-                KafeatWarning,
-                stacklevel=2,
-            )
+        self._warn_of_earlier(sampled)
         with as_value_errors():
             config = self._config() if sampled is None else sampled.config
         source = self._source(X, config, reset=sampled is None)
@@ -132,14 +119,30 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         self.__dict__.pop("_map", None)
         return self
 
+    def _warn_of_earlier(self, sampled: SampledFit | None) -> None:
+        """Warn about a batch after a fit or a use of the map; `sampled` are the batches before."""
+        if sampled is None and self.__sklearn_is_fitted__():
+            warnings.warn(
+                "partial_fit: the rows of the previous fit are not kept, so this starts a new fit",
+                stacklevel=3,
+            )
+        elif sampled is not None and hasattr(self, "_map"):
+            warnings.warn(
+                "partial_fit: expected all batches before the first use of the map, got one after it: the map changes, "
+                "and what was learned from its earlier features does not fit later ones; read the batches twice, first "
+                "for the map, then for the learner",
+                KafeatWarning,
+                stacklevel=3,
+            )
+
     def transform(self, X: Any) -> Floats:
         """Return the features z(X), (n, n_components)."""
-        fm = self.feature_map_
-        source = self._source(X, fm.config, reset=False)
+        if not self.sparse_output:
+            made: Floats = self._made(FittedMap.transform, X)
+            return made
+        source = self._source(X, self.feature_map_.config, reset=False)
         with as_value_errors():
-            if self.sparse_output:
-                return fm.transform_sparse(source)
-            return fm.transform(source, jobs=joblib.effective_n_jobs(self.n_jobs))
+            return self.feature_map_.transform_sparse(source)
 
     @property
     def feature_map_(self) -> FittedMap:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -194,17 +194,10 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """Return the checked recipe; `ConfigError` lists every mistake. The default dtype is float64."""
         own = self.get_params(deep=False)
         if self.config is None:
-            return load_config(
-                plain(
-                    {
-                        "seed": self.seed if self.random_state is None else seed_of(self.random_state),
-                        "dtype": "float64" if self.dtype is None else self.dtype,
-                        "fit_rows": self.fit_rows,
-                        "chunk_rows": self.chunk_rows,
-                        "steps": recipes_of(self._steps, list(own)),
-                    }
-                )
-            )
+            given = {name: own[name] for name in ("fit_rows", "chunk_rows")}
+            given["seed"] = self.seed if self.random_state is None else seed_of(self.random_state)
+            given["dtype"] = "float64" if self.dtype is None else self.dtype
+            return load_config(plain({**given, "steps": recipes_of(self._steps, list(own))}))
         defaults = type(self)().get_params(deep=False)
         repeated = [
             name
@@ -245,6 +238,13 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         self._check_fitted()
         return self._map
 
+    def _made(self, make: Callable[..., Any], X: Any, **options: Any) -> Any:
+        """Return what a method of the fitted map makes of rows X (n, d)."""
+        fm = self.feature_map_
+        source = self._source(X, fm.config, reset=False)
+        with as_value_errors():
+            return make(fm, source, jobs=joblib.effective_n_jobs(self.n_jobs), **options)
+
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():  # asked first: scikit-learn's check takes longer than a row
             check_is_fitted(self)
@@ -279,12 +279,9 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             with as_value_errors():
                 return reader_of(X)
         finite = "allow-nan" if takes_missing(step.traits for step in config.map_steps) else True
-        sparse = False if reads_columns else "csr"
+        of, sparse = self if reset else self._with_tags_of(config), False if reads_columns else "csr"
         try:
-            rows = validate_data(
-                self if reset else self._with_tags_of(config),
-                X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse,
-            )  # fmt: skip
+            rows = validate_data(of, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
         except (TypeError, ValueError, NotImplementedError) as error:
             with as_value_errors():
                 _refuse_other_columns(X)

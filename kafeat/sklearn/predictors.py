@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
-import joblib
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
@@ -15,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from kafeat.config import Config
 from kafeat.contract.step import Step
 from kafeat.errors import UsageError
+from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.registry import build_step
 from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
@@ -44,15 +44,13 @@ class _PredictingEstimator(MapEstimator):
 
         It is the lower and the upper end of each number, (n, 2) or (n, k, 2), or a mask of classes (n, n_classes).
         """
-        fm, source = self.feature_map_, self._source(X, self.feature_map_.config, reset=False)
-        with as_value_errors():
-            return fm.predict_interval(source, level, jobs=joblib.effective_n_jobs(self.n_jobs))
+        made: Array = self._made(FittedMap.predict_interval, X, level=level)
+        return made
 
     def predict(self, X: Any) -> Array:
         """Return the prediction for each row of X (n, d)."""
-        fm, source = self.feature_map_, self._source(X, self.feature_map_.config, reset=False)
-        with as_value_errors():
-            return fm.predict(source, jobs=joblib.effective_n_jobs(self.n_jobs))
+        made: Array = self._made(FittedMap.predict, X)
+        return made
 
 
 class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -108,9 +106,8 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities (n, n_classes) of the classes for rows X (n, d), in the order of `classes_`."""
-        fm, source = self.feature_map_, self._source(X, self.feature_map_.config, reset=False)
-        with as_value_errors():
-            return fm.predict_proba(source, jobs=joblib.effective_n_jobs(self.n_jobs))
+        made: Floats = self._made(FittedMap.predict_proba, X)
+        return made
 
 
 class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -111,12 +111,9 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 KafeatWarning,
                 stacklevel=2,
             )
-            width = min(self.columns or len(X), len(X))
-            self.config_: dict[str, Any] = {
-                "steps": [
-                    {"kind": "impute"}, {"kind": "standardize"}, {"kind": "nystroem", "n_components": width},
-                ]
-            }  # fmt: skip
+            nystroem = {"kind": "nystroem", "n_components": min(self.columns or len(X), len(X))}
+            before = [{"kind": "impute"}, {"kind": "standardize"}]
+            self.config_: dict[str, Any] = {"steps": [*before, nystroem]}
         else:
             with as_value_errors(len(X)):
                 tuning = tune(X, labels, **parameters)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from kafeat.contract.folds import RowKeys
-from kafeat.contract.step import InTwos, parameter
+from kafeat.contract.step import InTwos, Sample, parameter
 from kafeat.errors import DataError
 from kafeat.maths.fourier.learning import fit_frequencies
 from kafeat.maths.fourier.spectra import FrequencyDistribution, IsotropicDistribution
@@ -58,18 +57,10 @@ class RandomCosines(InTwos):
         weights: Weights
         features: Features
 
-    def draw(
-        self,
-        law: FrequencyDistribution,
-        X: Floats,
-        rng: np.random.Generator,
-        labels: Array | None = None,
-        keys: RowKeys | None = None,
-    ) -> State:
+    def draw(self, law: FrequencyDistribution, X: Floats, sample: Sample, rng: np.random.Generator) -> State:
         """Return the frequencies or what makes them, phases for offset features, weights, and the guard's errors.
 
-        X (n, d) are the rows in the coordinates that the law is for; supervised frequencies need their labels (n,), and
-        hold out rows by their keys.
+        X (n, d) are the rows of the sample in the coordinates that the law is for.
         """
         of_draw, of_phases, of_fit = rng.spawn(3)
         m, d, frequencies = self.n_drawn, X.shape[1], self.frequencies
@@ -78,17 +69,13 @@ class RandomCosines(InTwos):
             state["phases"] = of_phases.uniform(0.0, 2.0 * np.pi, size=m)
         weigh = self.weights == "fitted"
         if frequencies in ("structured", "fastfood"):
-            structure = draw_structured(cast(IsotropicDistribution, law), frequencies, m, d, of_draw)
-            state |= structure
-            drawn = StructuredAngles.matrix(structure, d) if weigh else np.empty((0, d))
+            state |= draw_structured(cast(IsotropicDistribution, law), frequencies, m, d, of_draw)
+            drawn = StructuredAngles.matrix(state, d) if weigh else np.empty((0, d))
         else:
             drawn = _draw(law, frequencies, m, d, of_draw)
         if frequencies == "supervised":
-            if labels is None:
-                raise TypeError("supervised frequencies without a label have to be refused before the fit")
-            fitted = fit_for_label(
-                drawn, X, labels, of_fit, phases=state.get("phases"), weigh=weigh, keys=keys
-            )
+            phases, labels = state.get("phases"), sample.needed_label
+            fitted = fit_for_label(drawn, X, labels, of_fit, phases=phases, weigh=weigh, keys=sample.keys)
         else:
             fitted = fit_frequencies(drawn, law, X, of_fit, learn=frequencies == "learned", weigh=weigh)
         if frequencies not in ("structured", "fastfood"):
@@ -98,10 +85,7 @@ class RandomCosines(InTwos):
         if weigh:
             state["weights"] = np.full(m, 1.0 / m) if fitted.weights is None else fitted.weights
         if fitted.error_drawn is not None:
-            state["error_drawn"], state["error_kept"] = (
-                np.array(fitted.error_drawn),
-                np.array(fitted.error_kept),
-            )
+            state["error_drawn"], state["error_kept"] = map(np.array, (fitted.error_drawn, fitted.error_kept))
         return state
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:

@@ -137,7 +137,8 @@ def refuse_negative(X: Floats) -> None:
 
 def arrays_of(state: object, place: str) -> State:
     """Return an untrusted state; ValueError if it is no dict of arrays."""
-    if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):
+    kinds = np.ndarray, np.generic  # sums and products of an array of one number are no arrays
+    if not isinstance(state, dict) or not all(isinstance(value, kinds) for value in state.values()):
         raise ValueError(f"{place}: expected a dict of arrays")
     return state
 

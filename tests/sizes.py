@@ -41,10 +41,11 @@ def sampled(*values: object) -> Iterable[object]:
 
 
 def shorten_searches(patch: Callable[[object, str, object], None]) -> None:
-    """Give a search no more trees, and its last trials no more rows to score, than it needs to show its rules."""
-    from kafeat.study.tune import space, trials
+    """Give a search no more trees, and its screen and its last trials no more rows, than it needs to show its rules."""
+    from kafeat.study.tune import screen, space, trials
 
     trees = size(16, 32)
     patch(space, "_TREES", trees)
     patch(space, "_LEARNED", 0.1 * trees)
     patch(trials, "_SCORED", size(150, 3000))
+    patch(screen, "EXACT_ROWS", 100)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-    from kafeat.study.tune.search import Search, Trial
+    from kafeat.study.tune.rungs import Search
+    from kafeat.study.tune.trials import Trial
 
 
 class Announcer:
@@ -90,14 +91,12 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
     if not log.as_json():
         log.say(_spelled(search, trial))
         return
-    from kafeat.study.tune.trials import deciding
-
     elapsed = time.monotonic() - search.started
     best, outcome = search.best_score, trial.outcome
     failed = outcome.failure is not None
     log.say(
         "trial", number=trial.number, map=str(trial.candidate), rows=trial.size.rows, columns=trial.columns,
-        scoring=deciding(search.scoring, trial.size).name,
+        scoring=search.scoring.name,
         score=None if failed else outcome.score, seconds=round(outcome.seconds, 3), failure=outcome.failure,
         best=str(best.candidate), best_score=best.outcome.score, elapsed=round(elapsed, 3),
         left=None if seconds is None else round(max(0.0, seconds - elapsed), 3),
@@ -105,11 +104,8 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
 
 
 def _spelled(search: Search, trial: Trial) -> str:
-    from kafeat.study.tune.trials import deciding
-
     failure, size = trial.outcome.failure, trial.size
-    name = deciding(search.scoring, size)
-    result = failure if failure is not None else f"{name} {search.stated(trial)}"
+    result = failure if failure is not None else f"{search.scoring} {search.stated(trial)}"
     learned = f", 1/{round(1.0 / size.share)} of them to learn from" if size.share < 1.0 else ""
     said = f"trial {trial.number:,}: {trial.candidate}: {result} with {trial.columns:,} columns"
     return f"{said}, {size.rows:,} rows{learned}"
@@ -119,10 +115,8 @@ def _table(search: Search, trial: Trial, seconds: float | None, trials: int | No
     """Return the best trials of the largest size so far, and the state of the search."""
     from rich.table import Table
 
-    from kafeat.study.tune.trials import deciding
-
     leaders = search.leaderboard()[:_SHOWN]
-    score = str(deciding(search.scoring, leaders[0].size))
+    score = str(search.scoring)
     elapsed = time.monotonic() - search.started
     state = f"{trial.number:,}{'' if trials is None else f' of {trials:,}'} trials, {elapsed:.0f} s"
     if seconds is not None:

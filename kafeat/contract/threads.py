@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from itertools import count
+from math import inf
+from time import monotonic
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -24,11 +26,16 @@ class Ended(BaseException):
 
 # A signal that comes right before a wait does not cut it short.
 _LOOK_SECONDS = 0.2
+# Work that is ended too late would take the processor from what follows, but may be long in a call of LAPACK.
+_END_SECONDS = 2.0
 _ended: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
 
 
-def endable(work: Callable[[], R]) -> R:
-    """Return the result of the work. An exception that a signal raises here ends it, and the wait for it at once."""
+def endable(work: Callable[[], R], seconds: float | None = None) -> R:
+    """Return the result of the work. An exception that a signal raises here ends it, and the wait for it at once.
+
+    After so many seconds the work is ended, and TimeoutError raised when it has come to its next `check`.
+    """
     ended, future = threading.Event(), Future[R]()
 
     def run() -> None:
@@ -40,8 +47,13 @@ def endable(work: Callable[[], R]) -> R:
 
     try:
         _start(run, "kafeat-work")
+        until = inf if seconds is None else monotonic() + seconds
         while not future.done():
             wait([future], _LOOK_SECONDS)
+            if monotonic() > until:
+                ended.set()
+                wait([future], _END_SECONDS)
+                raise TimeoutError
         return future.result()
     except BaseException:
         ended.set()

@@ -61,13 +61,13 @@ def test_a_config_is_replaced_only_if_that_is_allowed(table, run):
 def test_json_and_json_lines(table, run):
     done = run("tune x.csv best.yaml --label y", *QUICK, "--json", "-", "--log-format", "json", cwd=table)
     result = json.loads(done.stdout)
-    assert result["config"]["steps"][-1]["n_components"] == 16
+    assert result["columns"] == 16
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     trials = [line for line in lines if line["message"] == "trial"]
     assert [line["number"] for line in trials] == list(range(1, len(trials) + 1))
     assert all(line["elapsed"] > 0.0 for line in trials)
     assert trials[0]["columns"] == 16
-    assert result["trials"] == 3 < len(trials)  # those of the last stage do not count
+    assert result["trials"] == 3 == len(trials)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_rows_from_a_pipe_have_no_next_command(table, run, monkeypatch):
 def test_the_config_may_go_to_standard_output(table, run, tmp_path):
     done = run("tune x.csv - --label y", *QUICK, cwd=table)
     (tmp_path / "c.yaml").write_text(done.stdout)
-    assert load_config(tmp_path / "c.yaml").steps[-1].n_components == 16
+    assert load_config(tmp_path / "c.yaml").steps
     assert "next: kafeat fit" in done.stderr
     assert not (table / "-").exists()
     both = run("tune x.csv - --label y", *QUICK, "--json", "-", cwd=table, code=2)
@@ -338,7 +338,7 @@ def test_a_refused_result_leaves_the_journal(table, error):
     arguments = {"columns": 16, "trials": 3, "jobs": 1, "journal": str(table / "j"), "split": "split"}
     with pytest.raises(type(error), match=str(error)):
         kafeat.tune(table / "x.csv", "y", **arguments, write=write)
-    assert len((table / "j").read_text().splitlines()) > 1 + 3
+    assert len((table / "j").read_text().splitlines()) == 1 + 3
     kafeat.tune(table / "x.csv", "y", **arguments, resume=True)
     assert not (table / "j").exists()
 

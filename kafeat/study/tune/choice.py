@@ -11,9 +11,9 @@ import numpy as np
 
 from kafeat.maths.scoring import Score
 from kafeat.study.importance import Losses
-from kafeat.study.tune.search import Search, Trial
+from kafeat.study.tune.rungs import Search
 from kafeat.study.tune.space import FIXED, Candidate
-from kafeat.study.tune.trials import Outcome, TestScore
+from kafeat.study.tune.trials import Outcome, TestScore, Trial
 from kafeat.types import Floats
 
 # A doubling of the columns is worth it if it takes away more than this share of the error.
@@ -50,7 +50,6 @@ def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
 
     `with_curve` tries it with fewer columns even if they are fixed.
     """
-    search.score_on_all_rows()
     choice, budget = first_choice(search), search.budget
     if with_curve or budget.columns is None:
         choice.points = _points(search, choice.chosen.candidate)
@@ -73,10 +72,12 @@ _POSSIBLE = (0.05, 0.95)
 
 def _learning(search: Search, chosen: Trial) -> list[Trial]:
     """Return the trials of the chosen map with fewer rows to learn from, ascending, and with all."""
+    if not search.complete:
+        return []
     shares = [share for share in _SHARES if share * chosen.size.rows >= _LEAST_LEARNED]
     if len(shares) < _LEAST_POINTS - 1:
         return []
-    fewer = [search.later_trial(chosen.candidate, chosen.size._replace(share=share)) for share in shares]
+    fewer = [search.once_more(chosen.candidate, chosen.size._replace(share=share)) for share in shares]
     made = [trial for trial in fewer if trial is not None and trial.outcome.failure is None]
     return [*made, chosen]
 
@@ -113,10 +114,11 @@ def of_rows(scoring: Score, learning: Sequence[Trial]) -> list[str]:
 
 def _points(search: Search, candidate: Candidate) -> list[Trial]:
     """Return the trials of a map with several numbers of columns, ascending."""
-    last, points = search.decided, dict[int, Trial]()
-    widths = [last.width] if candidate.map in FIXED else search.budget.widths(last.learned)
+    last, points = search.best_score.size, dict[int, Trial]()
+    fixed = candidate.map in FIXED or not search.complete
+    widths = [last.width] if fixed else search.budget.widths(last.learned)
     for width in reversed(widths):  # the widest are likely the best, and time may end
-        trial = search.later_trial(candidate, last._replace(width=width))
+        trial = search.once_more(candidate, last._replace(width=width))
         if trial is None:
             search.ended_early = True
             continue

@@ -19,7 +19,7 @@ from kafeat.io.storage.files import is_at, lock, write_full
 from kafeat.study.tune.space import Candidate
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 
-_Run = Callable[[Candidate, Size], Outcome]
+_Run = Callable[[Candidate, Size, float | None], Outcome]
 # A file that begins otherwise is no journal, and is left alone.
 _MARK = b'{"kafeat": "tune", "key": '
 
@@ -81,10 +81,10 @@ class TrialJournal:
     def remembering(self, run: _Run) -> _Run:
         """Return a function that takes outcomes from the file, and adds new ones to it."""
 
-        def remembered(candidate: Candidate, size: Size) -> Outcome:
+        def remembered(candidate: Candidate, size: Size, seconds: float | None) -> Outcome:
             name = json.dumps([asdict(candidate), size])
             if name not in self._known:
-                outcome = self._known[name] = run(candidate, size)
+                outcome = self._known[name] = run(candidate, size, seconds)
                 with naming(self._path):
                     write_full(self._file, json.dumps({"trial": name, **asdict(outcome)}).encode() + b"\n")
             return self._known[name]

@@ -22,7 +22,7 @@ from kafeat.registry import build_step
 from kafeat.study.recommendation import COMMON
 from kafeat.study.tune.choice import Choice, of_rows
 from kafeat.study.tune.input import ID, TunedTable
-from kafeat.study.tune.search import Search
+from kafeat.study.tune.rungs import Search
 from kafeat.study.tune.space import FIXED
 from kafeat.study.tune.trials import Size
 from kafeat.types import Array, Floats
@@ -87,7 +87,7 @@ def notes(
             "or search with --predictor ridge."
         )
     again = _again(search, asked, predictor)
-    if search.left_out:
+    if search.cut_by_time:
         yield f"Trials that take too long for the time were left out; a search without a limit: {again}"
     else:
         yield f"The same search again: {again}"
@@ -95,7 +95,7 @@ def notes(
 
 def _again(search: Search, asked: Mapping[str, str], predictor: Predictor | None) -> str:
     """Return the options of the command that decide what is tried."""
-    said = f"{search.budget.spelled()}--seeds {search.sizes[-1].splits} --trials {len(search.trials)}"
+    said = f"{search.budget.spelled()}--seeds {search.rungs[0][1].splits} --trials {len(search.trials)}"
     said += "".join(f" --{name} {quote(value)}" for name, value in asked.items())
     if predictor is None:
         return said

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from kafeat.maths.scoring import ScoringName
     from kafeat.maths.task import TaskKind
     from kafeat.study.tune.result import Tuning
-    from kafeat.study.tune.search import Search, Trial
+    from kafeat.study.tune.rungs import Search
     from kafeat.study.tune.space import PredictorKind
+    from kafeat.study.tune.trials import Trial
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from kafeat.pictures.notebook import LEFT, needs_matplotlib, new_axes
 from kafeat.pictures.tables import TableColumn, html_table
 from kafeat.study.importance import Losses, named
 from kafeat.study.records import Table
-from kafeat.study.tune.search import Trial
 from kafeat.study.tune.space import RAW
-from kafeat.study.tune.trials import TestScore
+from kafeat.study.tune.trials import TestScore, Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from pydantic import Field
 from kafeat.config import Config, load_config
 from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.boosting import load_library, seen_columns
+from kafeat.maths.boosting import load_library
 from kafeat.maths.task import PredictionTask, TaskKind, kind_to_learn, task_of
 from kafeat.registry import build_step
 from kafeat.study.columns import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
@@ -45,15 +45,14 @@ KERNELS: dict[str, Recipe] = {
 }
 ADDITIVE = ("intersection", "homogeneous chi2", "homogeneous intersection")
 OF_HISTOGRAMS = ("chi2", *ADDITIVE)
+SMOOTH = ("rbf", "matern 1/2", "matern 3/2", "laplacian")
 
 # Wider tables make these scalers and metrics slow.
 _MOST_FOR_POWER, _MOST_FOR_ROTATION = 200, 600
 _SPELLED = {"fine target": "target in 20 folds", "both": "target and one_hot", "one_hot": "one_hot"}
-_DRAFT_ROUNDS = 2
 # Shares of the outputs that columns of words may get; most of them suit words that count by themselves.
 _WORDS = 0.5, 0.875, 0.0
 _ENCODINGS: tuple[Encoding, ...] = ("target", "fine target", "both", "one_hot")
-_GAMMAS = (0.3, 1.0, 3.0)
 GROWTHS: dict[str, list[Recipe]] = {
     "6 folds": [{"n_folds": 6}],
     "twice 6 folds": [{"n_folds": 6}, {"n_folds": 6}],
@@ -68,8 +67,6 @@ _TREE_COLUMNS = 16
 _TREES, _ALL_TREES, _LEAST_TREES, _LEARNED = 300, 600, 100, 15.0
 # With more classes than these the trees learn random mixtures of them.
 _MOST_SUMS = 32
-# Seconds to grow a tree, and those for each number of its rows; the bins of its leaves cost as much as so many rows.
-_TREE, _NUMBER, _ROWS_OF_BINS = 1e-3, 4e-9, 8_000
 # Trees are not tried on fewer rows, or on more columns.
 _LEAST_ROWS_FOR_TREES, _MOST_FOR_TREES = 100, 1000
 _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
@@ -111,11 +108,6 @@ class Candidate:
         return self.beside_trees_of(DEFAULT)
 
     @property
-    def as_usual(self) -> Candidate:
-        """The candidate with words and categories of many values read as in the first trial."""
-        return replace(self, words=_WORDS[0], encoding=_ENCODINGS[0])
-
-    @property
     def complexity(self) -> int:
         """The number of parts beyond a scaler and a map of a kernel."""
         return sum(map(bool, self.learned))
@@ -146,8 +138,6 @@ DEFAULT = Candidate("standardize", "none", "rbf")
 """The map that a person would begin with."""
 RAW = Candidate("standardize", "none", "raw", None)
 """The columns themselves, which a map has to beat."""
-STARTS = (DEFAULT, RAW, BASE)
-"""The candidates that are tried first, at the wanted size."""
 FIXED = ("base", "raw", "trees")
 """Maps whose width is given, and that have no neighbours."""
 
@@ -169,24 +159,21 @@ class SearchSpace:
     width: int = 512
     jobs: int = 1
 
-    def steps(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
-        """Return the steps of a candidate with this many outputs, to be fitted on this many rows.
-
-        A draft learns its metric in fewer rounds.
-        """
+    def steps(self, candidate: Candidate, width: int, rows: int) -> list[Recipe]:
+        """Return the steps of a candidate with this many outputs, to be fitted on this many rows."""
         if candidate.map == "base":
             return [dict(step) for step in self.base]
         if candidate.trees != NO_TREES:
             return self._with_trees(candidate, width, rows)
         texts = self.table.groups.texts
         if not texts:
-            return self.chain(candidate, width, rows, draft)
+            return self.chain(candidate, width, rows)
         share = 1.0 - self.table.width / width if candidate.map == "raw" else candidate.words
         each = max(1, int(share * width) // len(texts)) if share else 0
         if not self.table.groups.without_texts:
-            chain = [] if candidate.map == "raw" else self.chain(candidate, width, rows, draft)
+            chain = [] if candidate.map == "raw" else self.chain(candidate, width, rows)
             return [text(texts, width // len(texts) if candidate.map == "raw" else max(1, each)), *chain]
-        chain = self.chain(candidate, max(2, width - each * len(texts)), rows, draft)
+        chain = self.chain(candidate, max(2, width - each * len(texts)), rows)
         return self.table.groups.beside_texts(chain, each)
 
     def _with_trees(self, candidate: Candidate, width: int, rows: int) -> list[Recipe]:
@@ -241,14 +228,6 @@ class SearchSpace:
         suits = rows >= _LEAST_ROWS_FOR_TREES and 0 < width <= _MOST_FOR_TREES
         return suits and self.without_library is None
 
-    def tree_seconds(self, candidate: Candidate, rows: int) -> float:
-        """Return about the seconds in which the trees of a candidate grow on some rows."""
-        if candidate.trees == NO_TREES:
-            return 0.0
-        each = _TREE + _NUMBER * (rows + _ROWS_OF_BINS) * seen_columns(len(self.table.groups.without_texts))
-        rounds = -(-candidate.learned[-1] // self.jobs)
-        return rounds * self._trees_of_sum * min(self._sums, _MOST_SUMS) * each
-
     @cached_property
     def _sums(self) -> int:
         """The number of sums of trees: one for two classes, and else one for each."""
@@ -291,7 +270,7 @@ class SearchSpace:
         wanted = _MOST_SUMS if self._sums > _MOST_SUMS else max(_TREE_COLUMNS, 2 * self._sums)
         return max(1, min(wanted, self.width // 2))
 
-    def chain(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
+    def chain(self, candidate: Candidate, width: int, rows: int) -> list[Recipe]:
         """Return the steps for all columns but those of words."""
         scaler = SCALERS[candidate.scaler]
         before = (
@@ -299,10 +278,8 @@ class SearchSpace:
             if candidate.union
             else [*self.table.groups.in_line(self.table.missing, candidate.encoding), *scaler]
         )
-        rounds = {"iterations": _DRAFT_ROUNDS} if draft else {}
-        metric = [{**step, **rounds} for step in METRICS[candidate.metric]]
         last = [] if candidate.map == "raw" else [self._map(candidate, width, rows)]
-        return [*before, *metric, *last]
+        return [*before, *METRICS[candidate.metric], *last]
 
     def _map(self, candidate: Candidate, width: int, rows: int) -> Recipe:
         if candidate.map == "supervised":
@@ -364,68 +341,57 @@ class SearchSpace:
             return _WORDS[:1]
         return _WORDS if groups.without_texts else _WORDS[:2]
 
-    def first(self, width: int, like: Candidate = DEFAULT) -> Iterator[Candidate]:
-        """Yield the candidates that are screened, which read words and categories as a candidate does."""
-        for candidate in self._first(width):
-            yield replace(candidate, words=like.words, encoding=like.encoding)
-
-    def _first(self, width: int) -> Iterator[Candidate]:
+    def kernels(self, like: Candidate) -> Iterator[Candidate]:
+        """Yield scalers with kernels at the median γ, which read words and categories as a candidate does."""
         for union in self.unions:
             for scaler in self.scalers:
-                for kernel in ("rbf", "matern 1/2", "laplacian"):
-                    for gamma in _GAMMAS:
-                        yield Candidate(scaler, "none", kernel, gamma, union)
-        yield from self._of_histograms(width)
-        for scaler in self.scalers:
-            yield Candidate(scaler, "none", "supervised", None)
+                for kernel in SMOOTH:
+                    yield replace(like, scaler=scaler, metric="none", map=kernel, gamma=1.0, union=union)
+        for scaler in ("none", "normalize") if self.table.histogram else ():
+            yield replace(like, scaler=scaler, metric="none", map="chi2", gamma=1.0)
+            for kernel in ADDITIVE:
+                if not kernel.startswith("homogeneous") or self.width >= 3 * self.table.width:
+                    yield replace(like, scaler=scaler, metric="none", map=kernel, gamma=None)
 
-    def with_metrics(self, best: Candidate, best_trained: Candidate | None) -> Iterator[Candidate]:
-        """Yield the best candidates so far, of a kernel and with trained frequencies, with each metric.
+    def gammas(self, kernel: Candidate, factor: float = 3.0) -> Iterator[Candidate]:
+        """Yield the kernel with so many times its γ, and with so much less."""
+        for times in (factor, 1.0 / factor):
+            gamma = float(f"{(kernel.gamma or 0.0) * times:.2g}")
+            if _LEAST_GAMMA <= gamma <= _MOST_GAMMA:
+                yield replace(kernel, gamma=gamma)
 
-        A metric is learned from the label, so that small trials would rank it too low. One weight for each column suits
-        the laplacian kernel best, which sums over columns as well, whatever kernel leads without a metric.
+    def with_metrics(self, best: Candidate) -> Iterator[Candidate]:
+        """Yield the best kernel with each metric.
+
+        One weight for each column suits the laplacian kernel best, which sums over columns as well, whatever kernel
+        leads without a metric.
         """
         if best.map not in OF_HISTOGRAMS:
             for metric in self.metrics[1:]:
                 yield replace(best, metric=metric, gamma=1.0)
             if best.map != "laplacian":
                 yield replace(best, metric=DIAGONAL, map="laplacian", gamma=1.0)
-        if best_trained is not None:
-            yield replace(best_trained, metric=self.metrics[-1])
 
-    def _of_histograms(self, width: int) -> Iterator[Candidate]:
-        """Yield maps for numbers of at least 0 in one unit, as they are or as shares of their sum."""
-        if not self.table.histogram:
-            return
-        for scaler in ("none", "normalize"):
-            for gamma in _GAMMAS:
-                yield Candidate(scaler, "none", "chi2", gamma)
-            for kernel in ADDITIVE:
-                if not kernel.startswith("homogeneous") or width >= 3 * self.table.width:
-                    yield Candidate(scaler, "none", kernel, None)
+    def trained(self, like: Candidate) -> Iterator[Candidate]:
+        """Yield frequencies that are trained for the label, after a metric and alone."""
+        for metric in (self.metrics[-1], "none"):
+            yield replace(like, scaler=self._scaler(like), metric=metric, map="supervised", gamma=None)
+
+    def _scaler(self, like: Candidate) -> str:
+        return like.scaler if like.scaler in self.scalers else self.scalers[0]
 
     def neighbours(self, best: Candidate) -> Iterator[Candidate]:
-        """Yield the candidates that differ from the best one in one choice."""
+        """Yield the candidates that differ from the best one in one choice, but for what the screen has told."""
         yield from self._neighbours_of_trees(best)
         if best.map in FIXED:
             return
         yield from self.readings(best)
-        if best.gamma is not None:
-            for factor in (3.0, 1.0 / 3.0, 3.0**0.5, 3.0**-0.5):
-                gamma = float(f"{best.gamma * factor:.2g}")
-                if _LEAST_GAMMA <= gamma <= _MOST_GAMMA:
-                    yield replace(best, gamma=gamma)
-        if best.map in OF_HISTOGRAMS:
-            return
-        for metric in self.metrics:
-            yield replace(best, metric=metric)
-        if best.map != "supervised":
-            for kernel in ("rbf", "matern 1/2", "matern 3/2", "laplacian"):
-                yield replace(best, map=kernel)
-        for scaler in self.scalers:
+        yield from self.gammas(best, 3.0**0.5)
+        if best.map not in OF_HISTOGRAMS:
+            for metric in self.metrics:
+                yield replace(best, metric=metric)
+        for scaler in self.scalers if best.map == "supervised" else ():
             yield replace(best, scaler=scaler)
-        for union in self.unions:
-            yield replace(best, union=union)
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}

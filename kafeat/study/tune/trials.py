@@ -14,12 +14,12 @@ from pydantic import Field, FiniteFloat
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache
-from kafeat.contract.folds import RowKeys, cuts_by
+from kafeat.contract.folds import cuts_by
 from kafeat.contract.threads import share_work
 from kafeat.errors import DataError
 from kafeat.jobs.fit.search import SampleSplit, learn_ridge
 from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
-from kafeat.maths.scoring import PROPER, SCORES, SQUARED_ERROR, Score, constant_predictions
+from kafeat.maths.scoring import PROPER, SCORES, Score, constant_predictions
 from kafeat.maths.task import PredictionTask
 from kafeat.study.columns import Recipe
 from kafeat.study.costs import timed
@@ -27,12 +27,10 @@ from kafeat.study.importance import HeldOut, Losses, places_of, rows_to_shuffle,
 from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.input import TunedTable
-from kafeat.study.tune.space import Candidate, SearchSpace
+from kafeat.study.tune.space import FIXED, Candidate, SearchSpace
 from kafeat.types import Array, Floats
 
 RESAMPLES = 40
-MOST_ROWS = 6000
-"""Rows of a trial in memory."""
 MOST_MAP_ROWS = 40_000
 """Rows that a map is fitted on, so that memory stays below a bound that the rows of the sample do not set."""
 # Numbers that the samples between the steps of chains may hold for one split, and sizes whose splits are held.
@@ -40,17 +38,17 @@ _MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
 
 
 class Size(NamedTuple):
-    """The rows, the width and the number of splits of a trial. A draft is only to find the best candidates.
+    """The rows, the width and the number of splits of a trial, and the share of the rows that a split holds out.
 
-    `share` is that of the training rows to learn from, and `held` that of all rows that a split holds out.
+    `share` is that of the training rows to learn from. In `one_pass` all rows of the data are read.
     """
 
     rows: int
     width: int
     splits: int
-    draft: bool = False
-    share: float = 1.0
     held: float = 0.25
+    share: float = 1.0
+    one_pass: bool = False
 
     @property
     def parts(self) -> int:
@@ -61,6 +59,22 @@ class Size(NamedTuple):
     def learned(self) -> int:
         """The number of rows that a split does not hold out."""
         return self.rows - int(self.held * self.rows)
+
+    @property
+    def scored(self) -> float:
+        """The number of rows that all splits hold out."""
+        return self.splits * self.held * self.rows
+
+    @property
+    def work(self) -> float:
+        """The number of rows that all splits learn from, which the time of a trial grows with."""
+        return self.splits * self.share * self.learned
+
+    def smaller(self) -> Size:
+        """Return the size with fewer splits, or with one split of fewer rows."""
+        if self.splits > 1:
+            return self._replace(splits=self.splits - 1)
+        return self._replace(rows=self.rows * 3 // 4)
 
     def error(self, resampled: Sequence[float]) -> float:
         """Return the standard error of a score from its values for resampled rows.
@@ -75,28 +89,19 @@ class Size(NamedTuple):
 # The last trials hold out a tenth, so that a model that is scored has seen nearly as many rows as that of the last fit:
 # of rows in memory as often as it takes to score this many rows, or every row once. Of more rows there is one split, in
 # which a tenth may be few.
-_HELD, _SCORED, _SCORED_ONCE = 0.1, 3_000, 2_000
-# Multiple of the rows of the search from which on the last trials read all rows.
-_MORE_ROWS = 1.15
+_SCORED, _SCORED_ONCE = 3_000, 2_000
 
 
-def final_size(rows: int, last: Size, keys: RowKeys | None) -> Size | None:
-    """Return the size of the last trials, on so many rows; None if they say no more than those of the size `last`.
-
-    Of times only the latest are held out: the first tenths would be learned from few rows.
-    """
-    if rows > _MORE_ROWS * last.rows:
-        share = last.held if keys is not None else float(np.clip(_SCORED_ONCE / rows, _HELD, last.held))
-        return Size(rows, last.width, 1, held=share)
-    if rows < last.rows or (keys is not None and keys.ordered):
-        return None
-    size = last._replace(held=_HELD)
-    return size._replace(splits=max(min(ceil(_SCORED / (_HELD * rows)), size.parts), last.splits))
+def in_parts(size: Size) -> Size:
+    """Return the size with as many splits as it takes to score enough rows, or every row once."""
+    wanted = min(ceil(_SCORED / (size.held * size.rows)), size.parts)
+    return size._replace(splits=max(wanted, size.splits))
 
 
-def deciding(scoring: Score, size: Size) -> Score:
-    """Return the score of trials of a size: drafts have a proper one that needs no calibration."""
-    return SQUARED_ERROR if size.draft and scoring.needs_probabilities else scoring
+def in_one_pass(rows: int, width: int, held: float) -> Size:
+    """Return the size of trials on all rows, of which at least this share, or enough, are scored."""
+    share = min(max(_SCORED_ONCE / rows, held), 0.25)
+    return Size(rows, width, 1, share, one_pass=True)
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,27 @@ class Outcome:
     def noise(self, other: Outcome) -> float:
         """Return the standard error of the difference to another trial of the same size."""
         return float(np.std(np.subtract(self.resampled, other.resampled)))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate that was scored at a size; numbers count from 1. A `later` one tries the chosen map once more."""
+
+    number: int
+    candidate: Candidate
+    size: Size
+    outcome: Outcome
+    later: bool = False
+
+    @property
+    def error(self) -> float:
+        """The standard error of the score."""
+        return self.size.error(self.outcome.resampled)
+
+    @property
+    def columns(self) -> int:
+        """The number of columns that it was made for, or that it has if nothing chooses it."""
+        return self.outcome.columns if self.candidate.map in FIXED else self.size.width
 
 
 # Scores of classes that stand beside the one that decides.
@@ -149,12 +175,16 @@ class Scorer:
         # Each has copies of its rows and fits of chains on them.
         self._cached = lru_cache(_MOST_SIZES)(self._split_rows)
 
+    def forget(self) -> None:
+        """Drop the splits, and the fits on them."""
+        self._cached.cache_clear()
+
     def score(self, candidate: Candidate, size: Size) -> Outcome:
         """Return the score of the predictions of all splits."""
         started = time.perf_counter()
         try:
-            if size.rows > MOST_ROWS:
-                self._cached.cache_clear()  # their memory is needed for other things now
+            if size.one_pass:
+                self.forget()  # their memory is needed for other things now
                 rows = int(size.share * len(self._space.table.labels))
                 return self._on_all_rows(self._space.steps(candidate, size.width, rows), size)
             splits = self._splits(size)
@@ -184,7 +214,7 @@ class Scorer:
         return _OnSplit(tested, chain.n_components, row_seconds, chain.n_bytes)
 
     def _fitted(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Chain:
-        recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
+        recipes = self._space.steps(candidate, size.width, len(split.train))
         return split.fit(recipes, np.random.default_rng([self._seed, 6, number]))
 
     def _model(self, split: SampleSplit, Z: Floats) -> Callable[[Floats], Floats]:
@@ -209,11 +239,11 @@ class Scorer:
         every = Tested.joined(tested)
         predicted, labels, *_ = every
         probabilities, task = None, self._task
-        if not size.draft and task.classes is not None and np.isfinite(predicted).all():
+        if task.classes is not None and np.isfinite(predicted).all():
             weights = self._weights(labels)
             probabilities = held_out_probabilities(predicted, task.numbers(labels), weights)
         rng = np.random.default_rng([self._seed, 7])
-        return outcome_of(task, deciding(self._scoring, size), every, probabilities, rng, **costs)
+        return outcome_of(task, self._scoring, every, probabilities, rng, **costs)
 
     def parts(self, candidate: Candidate, size: Size) -> list[dict[str, Any]]:
         """Return the parts of a union with the score without each, after the score with all; none without a union."""
@@ -264,7 +294,7 @@ class Scorer:
 
     def _splits(self, size: Size) -> list[SampleSplit]:
         """Return the splits; sizes that differ in the width alone share rows and fits."""
-        return self._cached(size._replace(width=0, draft=False))
+        return self._cached(size._replace(width=0))
 
     def _split_rows(self, size: Size) -> list[SampleSplit]:
         table = self._space.table
@@ -351,16 +381,6 @@ def constant_score(scoring: Score, task: PredictionTask, table: TunedTable, size
     predicted = [constant_predictions(task, labels[train], len(tested)) for train, tested in rows]
     held_out = np.concatenate([tested for _, tested in rows])
     return scoring.of(task, np.concatenate(predicted), labels[held_out])
-
-
-def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
-    """Return the sizes of trials: small ones to screen, middle ones, and the wanted one."""
-    most = min(rows, MOST_ROWS)
-    return [
-        Size(min(most, 1500), max(min(width, 64), width // 4), min(2, splits), True),
-        Size(min(most, 3000), max(min(width, 64), width // 2), min(2, splits), True),
-        Size(most, width, splits),
-    ]
 
 
 class TestScore(NamedTuple):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
+from math import inf
 from time import monotonic
 
 import numpy as np
@@ -31,13 +32,15 @@ from kafeat.study.columns import with_columns
 from kafeat.study.records import Table
 from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows
+from kafeat.study.tune.budget import Budget
 from kafeat.study.tune.choice import Choice, choose, first_choice, with_twice_the_rows
 from kafeat.study.tune.input import check_base, read_table
 from kafeat.study.tune.journal import TrialJournal
 from kafeat.study.tune.notes import commented, comments, notes
 from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.result import DataArguments, Tuning, curve_of, learning_curve_of, table_of
-from kafeat.study.tune.search import Budget, Search, Trial
+from kafeat.study.tune.rungs import Search, most_in_memory, rungs_of
+from kafeat.study.tune.screen import Screen
 from kafeat.study.tune.space import (
     Candidate,
     SearchSpace,
@@ -46,16 +49,7 @@ from kafeat.study.tune.space import (
     seconds_of,
     with_predictor,
 )
-from kafeat.study.tune.trials import (
-    MOST_ROWS,
-    Outcome,
-    Scorer,
-    Size,
-    TestScore,
-    constant_score,
-    final_size,
-    sizes,
-)
+from kafeat.study.tune.trials import Outcome, Scorer, Size, TestScore, Trial, constant_score
 
 LEAST_ROWS = 20
 """Fewer rows than these are refused, as nothing can be chosen on them."""
@@ -163,6 +157,11 @@ class Tuner:
         )  # fmt: skip
 
     @cached_property
+    def screen(self) -> Screen:
+        """The errors of kernels by the exact machine."""
+        return Screen(self.space, self.goal, self.start.seed, self.jobs)
+
+    @cached_property
     def scorer(self) -> Scorer:
         """The scores of candidates on splits of the sample."""
         return Scorer(
@@ -172,26 +171,36 @@ class Tuner:
 
     def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
-        rows = len(self.space.table.labels)
+        table = self.space.table
+        rows, count = len(table.labels), table.sampled.n_rows
 
-        def score(candidate: Candidate, size: Size) -> Outcome:
-            return endable(partial(self.scorer.score, candidate, size))
+        def score(candidate: Candidate, size: Size, seconds: float | None) -> Outcome:
+            try:
+                return endable(partial(self.scorer.score, candidate, size), seconds)
+            except TimeoutError:
+                self.scorer.forget()  # what is ended may still write to the fits that it shares
+                raise
 
-        count = self.space.table.sampled.n_rows
-        planned = sizes(rows, self.budget.searched, self.seeds)
         return Search(
             space=self.space,
-            sizes=planned,
-            final=final_size(min(self.rows or count, count), planned[-1], self.space.table.sample.keys),
+            rungs=rungs_of(
+                rows, min(self.rows or count, count), self.budget.searched, self.seeds, table.sample.keys
+            ),
             run=score if record is None else record.remembering(score),
+            screened=self._screened,
             scoring=self.chosen_by,
             budget=self.budget,
             most_trials=trials,
-            seconds=seconds,
-            reserved=self.budget.later_trials(self.with_report),
-            # The sample is a part of the rows, all of which are read for the score of the test rows.
-            last_fit=0.0 if self.split is None else _READING * rows / planned[-1].rows,
+            seconds=inf if seconds is None else seconds,
+            last_fit=0.0 if self.split is None else _LAST_FIT,
         )
+
+    def _screened(self, like: Candidate, seconds: float) -> Sequence[Candidate]:
+        """Return the best kernels of the exact machine that it tries in this time."""
+        screen = self.screen
+        with suppress(TimeoutError):
+            endable(partial(screen.run, like), None if seconds == inf else max(0.0, seconds))
+        return screen.leaders
 
     def run(self, search: Search, stops: tuple[type[BaseException], ...]) -> Choice:
         """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""
@@ -204,7 +213,7 @@ class Tuner:
                 choice.test = endable(partial(self._test_score, choice, self.split))
             if self.with_report:
                 best = choice.chosen
-                sampled = best.size if best.size.rows <= MOST_ROWS else search.sizes[-1]
+                sampled = self._in_memory(search, best)
                 choice.losses = endable(partial(self.scorer.importance, best.candidate, sampled))
                 choice.parts = endable(partial(self.scorer.parts, best.candidate, sampled))
         except stops:
@@ -213,6 +222,11 @@ class Tuner:
             choice = choice or first_choice(search)
             choice.interrupted = True
         return choice
+
+    @staticmethod
+    def _in_memory(search: Search, best: Trial) -> Size:
+        """Return the size of the trial, or that of the last rung before all rows were read."""
+        return best.size if not best.size.one_pass else search.rungs[-2][1]
 
     def _test_score(self, choice: Choice, split: str) -> TestScore:
         """Return the score of the chosen map, fitted on the training rows, on the test rows."""
@@ -256,7 +270,7 @@ class Tuner:
         config, names = self.config(choice), label_names(self.label)
         score = self.chosen_by
         best = choice.chosen
-        tried = best.size._replace(rows=min(best.size.rows, MOST_ROWS))
+        tried = self._in_memory(search, best)
         constant = constant_score(score, self.goal, self.space.table, tried, self.start.seed)
         said = (self.taken_for, *notes(search, choice, self.goal, self.asked, constant, config.predictor))
         text = comments(search, choice, names, constant, said, config.split_by)
@@ -288,10 +302,8 @@ class Tuner:
 
 # Fits of a model with intervals, without and with steps that learn from the label, as multiples of one without.
 _FITS_FOR_INTERVALS, _FITS_WITH_STEPS = 2, 9
-# A trial may take longer than those before it, and the chosen map is fitted, so the search ends before the time.
-_SHARE_OF_TIME = 0.88
-# Time of the last fit and its score, as a multiple of that of a trial on as many rows as the sample.
-_READING = 1.5
+# Time of the fit whose test rows are scored, as a multiple of that of a trial of the last rung.
+_LAST_FIT = 1.5
 
 
 @with_keywords(TuneOptions)
@@ -361,7 +373,7 @@ def tune(asked: TuneOptions) -> Tuning:
         with source.open() as first:
             given = label_argument(asked.label, first.rows)
         source = replace(source, labels=label_names(given) if asked.drop_unlabelled else None)
-        counted = asked.rows is None or asked.rows > MOST_ROWS
+        counted = asked.rows is None or asked.rows > most_in_memory()
         table = read_table(source, start, given, split, listener, asked.weight, counted)
         jobs = count_jobs(asked.jobs)
         space = SearchSpace(table, own, budget.searched, jobs)
@@ -372,7 +384,7 @@ def tune(asked: TuneOptions) -> Tuning:
         )  # fmt: skip
         listener.inform(tuner.taken_for)
         with tuner.journal(asked.journal, asked.resume, listener) as record:
-            search = tuner.search(asked.trials, None if seconds is None else _SHARE_OF_TIME * seconds, record)
+            search = tuner.search(asked.trials, seconds, record)
             search.started = started
             return _tuned(asked, tuner, search, record)
 

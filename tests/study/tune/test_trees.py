@@ -39,7 +39,7 @@ def union_of(steps):
 
 def test_trees_are_tried_alike_whatever_the_jobs():
     first, second = (
-        kafeat.tune(*thresholds(300), 16, trials=48, seeds=1, rows=20, jobs=jobs) for jobs in (1, 2)
+        kafeat.tune(*thresholds(300), 16, trials=10, seeds=1, rows=20, jobs=jobs) for jobs in (1, 2)
     )
     assert first.yaml == second.yaml
     assert any("trees" in row["map"] for row in first.table)
@@ -47,7 +47,7 @@ def test_trees_are_tried_alike_whatever_the_jobs():
 
 def test_thresholds_get_columns_of_trees():
     rows, labels = thresholds()
-    first = kafeat.tune(rows, labels, 64, trials=48, seeds=1)
+    first = kafeat.tune(rows, labels, 64, trials=10, seeds=1)
     assert "kind: trees" in first.yaml
     alone = max(row["score"] for row in first.table if "trees" not in row["map"])
     assert first.score > alone + 2.0 * first.error
@@ -140,18 +140,19 @@ def test_many_classes_get_fewer_trees_each_and_very_many_are_mixed(monkeypatch, 
 def test_without_the_library_trees_are_left_out_and_a_note_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     rows, labels = thresholds(300)
-    tuning = kafeat.tune(rows, labels, 16, trials=70, seeds=1, jobs=1, rows=20)
+    tuning = kafeat.tune(rows, labels, 16, trials=10, seeds=1, jobs=1, rows=20)
     assert not any("trees" in row["map"] for row in tuning.table)
     (note,) = [note for note in tuning.notes if "trees" in note]
     assert note.startswith("No columns of trees were tried: trees: expected ")
     assert "pip install 'kafeat[trees]'" in note
 
 
-def test_a_label_of_noise_gets_no_trees():
+def test_trees_say_nothing_of_a_label_of_noise():
     rows = np.random.default_rng(1).normal(size=(400, 4))
-    tuning = kafeat.tune(rows, np.random.default_rng(2).normal(size=400), 32, trials=70, jobs=1, seeds=1)
-    assert any("trees" in row["map"] for row in tuning.table)
-    assert "kind: trees" not in tuning.yaml
+    tuning = kafeat.tune(rows, np.random.default_rng(2).normal(size=400), 32, trials=10, jobs=1, rows=20)
+    grown = [row for row in tuning.table if "trees" in row["map"]]
+    assert len(grown) >= 3
+    assert all(row["score"] < 2.0 * row["standard_error"] for row in grown)
 
 
 def test_parts_of_a_union_are_fitted_once_for_all_unions_that_share_them(monkeypatch):
@@ -185,7 +186,7 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
         rows,
         labels,
         32,
-        trials=48,
+        trials=10,
         seeds=1,
         jobs=1,
         rows=20,

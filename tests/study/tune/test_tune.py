@@ -12,16 +12,13 @@ import pytest
 
 import kafeat
 from kafeat.config import load_config
-from kafeat.contract.folds import RowKeys
 from kafeat.errors import DataError, UsageError, counted
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.maths.scoring import SCORES
 from kafeat.study.columns import with_columns
-from kafeat.study.tune.choice import choose
 from kafeat.study.tune.journal import TrialJournal
-from kafeat.study.tune.search import Search
-from kafeat.study.tune.space import RAW, STARTS, Candidate, SearchSpace, seconds_of
-from kafeat.study.tune.trials import Outcome, Size, final_size, sizes
+from kafeat.study.tune.space import Candidate, SearchSpace, seconds_of
+from kafeat.study.tune.trials import Size
 
 X = np.random.default_rng(0).normal(size=(300, 3)) * [1.0, 100.0, 0.01]
 Y = np.sin(2.0 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=300)
@@ -60,7 +57,7 @@ def mixed(n=300):
 def test_the_same_data_and_trials_give_the_same_file_whatever_the_jobs():
     first, second = quick(X, Y, trials=6), quick(X, Y, trials=6, jobs=2)
     assert first.yaml == second.yaml
-    assert first.trials >= 6
+    assert first.trials == 6
     assert "--trials 6" in first.yaml
 
 
@@ -75,7 +72,7 @@ def test_the_yaml_is_the_config_and_fits(tmp_path):
 
 
 def test_a_table_as_it_comes_gets_a_config_for_text_times_and_gaps(tmp_path):
-    tuning = quick(mixed(), "y", split="split")
+    tuning = quick(mixed(), "y", split="split", trials=2)
     kinds = [step.kind for step in tuning.config.steps]
     assert kinds[:4] == ["missing_indicator", "date_parts", "one_hot", "impute"]
     assert tuning.config.columns.exclude == ("id",)
@@ -83,7 +80,7 @@ def test_a_table_as_it_comes_gets_a_config_for_text_times_and_gaps(tmp_path):
     assert tuning.test_score.rows == 75
     assert tuning.test_score.value > 0.5
     pc.write_csv(mixed(), tmp_path / "x.csv")
-    assert quick(str(tmp_path / "x.csv"), "y", split="split").config == tuning.config
+    assert quick(str(tmp_path / "x.csv"), "y", split="split", trials=2).config == tuning.config
 
 
 def _table_of(table, split="split"):
@@ -233,120 +230,15 @@ def test_a_journal_gives_the_trials_of_an_interrupted_search_back(tmp_path):
     assert not (tmp_path / "j").exists()
 
 
-def _ended(scores):
-    """A search whose trials of the wanted size have these scores and complexities."""
-    size, rng = sizes(100, 16, 2)[-1], np.random.default_rng(0)
-    outcomes = {
-        candidate: Outcome(score, tuple(score + rng.normal(scale=noise, size=40)), 0.0)
-        for candidate, score, noise in scores
-    }
-    search = Search(space=None, sizes=[size], run=lambda candidate, _size: outcomes[candidate])
-    for candidate in outcomes:
-        search._try(candidate, size)
-    return search
-
-
-def test_the_highest_score_is_chosen_and_of_equal_ones_the_simpler_map():
-    simple, trained = (
-        Candidate("standardize", "none", "rbf"),
-        Candidate("standardize", "none", "supervised", None),
-    )
-    close = _ended([(simple, 0.90, 0.05), (trained, 0.91, 0.05)])
-    assert close.leaderboard()[0].candidate == trained
-    equal = _ended([(trained, 0.91, 0.005), (simple, 0.91, 0.005)])
-    assert equal.leaderboard()[0].candidate == simple
-
-
-def test_of_maps_with_about_as_many_right_rows_the_one_with_the_lowest_log_loss_is_chosen():
-    maps = [Candidate("quantile", "none", kernel) for kernel in ("rbf", "laplacian", "matern 1/2")]
-    found = {maps[0]: (0.91, 0.50), maps[1]: (0.90, 0.30), maps[2]: (0.80, 0.10)}
-    for scoring, best in (("accuracy", maps[1]), ("auc", maps[0])):
-        search = _ended([(one, score, 0.01) for one, (score, _) in found.items()])
-        search.scoring, search.trials = SCORES[scoring], [
-            replace(one, outcome=replace(one.outcome, figures={"log_loss": found[one.candidate][1]}))
-            for one in search.trials
-        ]  # fmt: skip
-        assert next(trial.candidate for trial in search.leaderboard()) == best
-    # No worse than raw columns.
-    raw = replace(search.trials[0], candidate=RAW, outcome=replace(search.trials[0].outcome, score=0.905))
-    search.scoring, search.trials = SCORES["accuracy"], [*search.trials, raw]
-    assert search.leaderboard()[0].candidate == maps[0]
-
-
-def searched(most=None, stop_after=None, seed=0):
-    """A search on a real space whose scores are drawn at random, which ends after some trials or at a stop."""
-    space = SearchSpace(_table_of(mixed().drop_columns(["id"])))
-
-    def run(candidate, size):
-        score = np.random.default_rng([seed, *str((candidate, size)).encode()]).random()
-        return Outcome(score, tuple(score + np.arange(40) * 1e-6), 1.0, size.width)
-
-    search = Search(space=space, sizes=sizes(4000, 64, 2), run=run, most_trials=most)
-    if stop_after is not None:
-        late = search._too_late
-        search._too_late = lambda *one: late(*one) or len(search.trials) >= stop_after
-    search.search()
-    return search
-
-
-@pytest.mark.parametrize("most", [1, 2, 3, 4, 5, 8, 40, 60, 75])
-def test_a_number_of_trials_is_that_number(most):
-    assert len(searched(most).trials) == most
-
-
-@pytest.mark.parametrize("stop_after", [1, 5, 39, 50, 62, 70])
-def test_the_trials_of_a_search_that_ended_early_are_repeated_by_their_number(stop_after):
-    early = searched(stop_after=stop_after)
-    again = searched(len(early.trials))
-    assert [(t.candidate, t.size) for t in again.trials] == [(t.candidate, t.size) for t in early.trials]
-    assert again.leaderboard()[0].candidate == early.leaderboard()[0].candidate
-
-
-def test_a_candidate_that_takes_too_long_does_not_end_the_search():
-    space = SearchSpace(_table_of(mixed().drop_columns(["id"])))
-
-    def run(candidate, size):
-        return Outcome(0.5, (0.5,) * 40, 1e9 if candidate.map == "supervised" else 1e-3, size.width)
-
-    search = Search(space=space, sizes=sizes(4000, 64, 2), run=run, seconds=1e6)
-    search.search()
-    assert (search.ended_early, search.left_out) == (True, True)
-    # one with a metric and one without, before anything told of their time
-    assert sum(trial.candidate.map == "supervised" for trial in search.trials) == 2
-    assert any(trial.size == search.sizes[-1] and trial.candidate not in STARTS for trial in search.trials)
-
-
-def test_raw_columns_and_the_default_map_are_not_all_that_is_scored_on_all_rows(monkeypatch):
-    """They have no time limit, so if there is no time for the best map, they are not scored either."""
-    monkeypatch.setattr("kafeat.study.tune.search.time.monotonic", lambda: 0.0)
-    space = SearchSpace(_table_of(mixed().drop_columns(["id"])))
-
-    def run(candidate, size):
-        trees = candidate.trees != "none"
-        score = 0.3 if trees else 0.9 if candidate.map == "supervised" else 0.5
-        return Outcome(score, (score,) * 40, 4.0 if trees else 1.0, size.width)
-
-    for elapsed in (29.5, 45.0, 49.5):
-        planned = sizes(20_000, 64, 2)
-        final = final_size(20_000, planned[-1], None)
-        search = Search(
-            space=space, sizes=planned, run=run, final=final, seconds=50.0, last_fit=6.0, started=0.0
-        )
-        search.search()
-        search.started -= elapsed
-        search.score_on_all_rows()
-        assert search.best_score.candidate.map == "supervised"
-        assert (search.best_score.size.rows > 6000) == (elapsed < 47.0)
-
-
 @pytest.mark.usefixtures("whole_last_trials")
 def test_a_table_in_memory_has_its_last_candidates_scored_on_every_row():
     X = np.random.default_rng(0).normal(size=(500, 3))
     y = np.sin(2.0 * X[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=500)
     trials = []
     tuning = quick(X, y, trials=5, progress=lambda _, trial: trials.append(trial))
-    final = [trial for trial in trials if trial.number > 5 and trial.size.share == 1.0]
-    assert {trial.size[2:] for trial in final} == {(10, False, 1.0, 0.1)}
+    final = [trial for trial in trials if not trial.later and trial.size.held == 0.1]
+    assert [trial.number for trial in final] == [5]
+    assert final[0].size == Size(500, 16, 10, 0.1)
     assert "(10 times 10% of 500 rows)" in tuning.yaml.replace("\n#  ", "")
     assert tuning.score == max(trial.outcome.score for trial in final)
     # The models have seen 450 rows, not 375, so that the score is that of the model of all rows.
@@ -356,32 +248,6 @@ def test_a_table_in_memory_has_its_last_candidates_scored_on_every_row():
     predicted = kafeat.fit({**tuning.config.to_plain(), "steps": steps}, X, y).predict(fresh)
     r2 = 1.0 - np.mean((predicted - truth) ** 2) / np.var(truth)
     assert abs(r2 - tuning.score) < 2.0 * tuning.error
-
-
-@pytest.mark.parametrize(
-    ("rows", "ordered", "wanted"),
-    [
-        (500, None, (500, 10, 0.1)),
-        (500, False, (500, 10, 0.1)),
-        (500, True, None),  # the first tenths of times would be learned from few rows
-        (4000, None, (4000, 8, 0.1)),
-        (6800, None, (6000, 5, 0.1)),
-        (8000, None, (8000, 1, 0.25)),
-        (12_500, None, (12_500, 1, 0.16)),
-        (10**6, None, (10**6, 1, 0.1)),
-        (10**6, False, (10**6, 1, 0.25)),
-    ],
-)
-@pytest.mark.usefixtures("whole_last_trials")
-def test_the_last_stage_has_models_of_nearly_all_rows(rows, ordered, wanted):
-    keys = None if ordered is None else RowKeys(np.arange(float(rows)), ordered)
-    size = final_size(rows, sizes(rows, 64, 2)[-1], keys)
-    assert wanted == (size and (size.rows, size.splits, size.held))
-    assert final_size(rows, sizes(rows, 64, 40)[-1], None).splits in (1, 40)
-
-
-def test_fewer_rows_that_are_asked_for_have_no_last_stage():
-    assert final_size(300, sizes(500, 64, 2)[-1], None) is None
 
 
 def test_splits_that_share_training_rows_say_less_than_their_rows():
@@ -396,7 +262,7 @@ def test_splits_that_share_training_rows_say_less_than_their_rows():
 def test_rows_that_are_held_out_more_than_once_count_once_for_the_error():
     X = np.random.default_rng(0).normal(size=(200, 3))
     y = X[:, 0] + np.random.default_rng(1).normal(size=200)
-    once, often = (quick(X, y, trials=2, seeds=seeds) for seeds in (2, 60))
+    once, often = (quick(X, y, trials=2, seeds=seeds) for seeds in (4, 60))
     assert often.error > 0.8 * once.error
 
 
@@ -529,41 +395,6 @@ def test_a_journal_of_other_options_is_told(tmp_path):
     assert said == [f"{path}: of other data or options; the search starts anew"]
 
 
-@pytest.mark.parametrize("seconds", [1.0, 10.0, 40.0, 100.0, 300.0, 1000.0])
-@pytest.mark.parametrize("learned", [1.0, 3.0, 30.0])
-def test_a_search_keeps_its_time(monkeypatch, seconds, learned):
-    """On a clock of its own: a trial takes seconds by its size, and one with learned parts a multiple of that."""
-    clock = [0.0]
-    monkeypatch.setattr("kafeat.study.tune.search.time.monotonic", lambda: clock[0])
-    planned = sizes(4000, 256, 2)
-
-    def run(candidate, size):
-        # Fields of candidates that are not tried here do not change the draws.
-        name = str((candidate, size)).replace(", words=0.5, encoding='target'", "")
-        score = np.random.default_rng([*name.encode()]).random()
-        took = (
-            2.0 * size.width * size.rows / planned[-1].rows / 256 * (learned if candidate.complexity else 1.0)
-        )
-        took = 0.1 if candidate == RAW else took
-        clock[0] += took
-        return Outcome(score, tuple(score + np.arange(40) * 1e-6), took, size.width)
-
-    search = Search(
-        space=SearchSpace(_table_of(mixed().drop_columns(["id"]))),
-        sizes=planned,
-        run=run,
-        seconds=seconds,
-        reserved=4.0,
-        started=0.0,
-    )
-    search.search()
-    assert search.trials[0].size == planned[-1]
-    choose(search, predicts=True, with_curve=True)
-    slack = 0.0 if learned <= 3.0 else 2.0 * (learned - 3.0)  # a first trial of its kind is guessed
-    assert clock[0] <= max(2.1, seconds) + slack
-    assert seconds < 40.0 or clock[0] >= 0.4 * seconds or not search.ended_early
-
-
 def imbalanced(n=600):
     """Rows with a label of which 80 % are of one class, and that depends on the columns by a curve."""
     rng = np.random.default_rng(3)
@@ -606,13 +437,6 @@ def test_the_choice_is_no_worse_than_raw_columns_and_the_default_map():
     linear = quick(rows, rows @ np.arange(6.0), trials=8)
     assert linear.table[0]["map"] == "raw columns, standardize"
     assert [step.kind for step in linear.config.steps] == ["standardize"]
-
-
-def test_a_simpler_map_within_the_noise_is_not_chosen_if_it_is_below_the_floor():
-    metric = Candidate("standardize", "metric", "rbf")
-    both = Candidate("standardize", "metric", "supervised", None)
-    ended = _ended([(metric, 0.85, 0.2), (both, 0.91, 0.005), (RAW, 0.88, 0.005)])
-    assert ended.leaderboard()[0].candidate == both
 
 
 def test_raw_columns_are_tried_whatever_the_time():
@@ -693,7 +517,7 @@ def test_words_alone_and_words_that_say_nothing():
     noise = table.set_column(2, "y", pa.array(np.sin(np.nan_to_num(table["x"].to_numpy()))))
     trials = []
     tuning = quick(
-        noise, "y", columns=32, trials=24, rows=20, seeds=1, progress=lambda _, trial: trials.append(trial)
+        noise, "y", columns=32, trials=12, rows=20, seeds=1, progress=lambda _, trial: trials.append(trial)
     )
     without = [one for one in trials if one.candidate.words == 0.0 and one.outcome.failure is None]
     assert without
@@ -722,11 +546,11 @@ def _shops(n=3000):
 
 def test_categories_of_many_values_are_encoded_by_their_labels(tmp_path):
     table = _shops()
-    tuning = quick(table, "y", columns=32, trials=60, seeds=1)
+    tuning = quick(table, "y", columns=32, trials=10)
     assert tuning.score > 0.6
     assert "target" in tuning.yaml
     assert tuning.fit().n_components == 32
-    without = quick(table.drop_columns(["noise"]), "y", columns=32, trials=60, seeds=1)
+    without = quick(table.drop_columns(["noise"]), "y", columns=32, trials=10)
     assert without.score - tuning.score < 2.0 * tuning.error
     pc.write_csv(table, tmp_path / "x.csv")
     first, second = (

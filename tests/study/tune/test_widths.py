@@ -5,8 +5,9 @@ import pytest
 
 import kafeat
 from kafeat.errors import UsageError
+from kafeat.study.tune.budget import Budget
 from kafeat.study.tune.choice import choose as choose_by
-from kafeat.study.tune.search import Budget, Search
+from kafeat.study.tune.rungs import RUNGS, Search
 from kafeat.study.tune.space import RAW, Candidate
 from kafeat.study.tune.trials import Outcome, Size
 
@@ -17,14 +18,16 @@ def choose(budget, score, *, rows=8000, noise=0.0, predicts=False, raw=None):
     """The choice of a search with one map, where `score` of a map and a width is the score."""
     draws = np.random.default_rng(0)
 
-    def run(candidate, size):
+    def run(candidate, size, _):
         value = raw if candidate == RAW else score(candidate, size.width)
         resampled = tuple(value + noise * draws.normal(size=40))
         return Outcome(value, resampled, 0.0, min(size.width, rows))
 
-    search = Search(space=None, sizes=[Size(rows, budget.searched, 2)], run=run, budget=budget)
-    for candidate in (PLAIN,) if raw is None else (PLAIN, RAW):
-        search._try(candidate, search.sizes[-1])
+    size = Size(rows, budget.searched, 2)
+    search = Search(
+        space=None, rungs=[(RUNGS[0], size)], run=run, budget=budget, screened=lambda *_: [], most_trials=2
+    )
+    search._make_all((PLAIN,) if raw is None else (PLAIN, RAW), 0, size)
     return choose_by(search, predicts, with_curve=False)
 
 

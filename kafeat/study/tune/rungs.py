@@ -1,0 +1,306 @@
+"""Which trial comes next, and why: a table of rungs, one order of candidates, and one rule of time.
+
+The candidates stand on the first rung in one order, and the best of a rung go on to the next one, which has more rows.
+All trials of a rung have one size, so that their scores compare. The best one goes on first; if its trial would take
+too long there, the rung gets fewer splits, then fewer rows. Other widths and fewer rows come after the last rung.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
+
+from kafeat.contract.folds import RowKeys
+from kafeat.errors import DataError
+from kafeat.maths.scoring import PROPER, Score
+from kafeat.study.tune.budget import Budget
+from kafeat.study.tune.space import BASE, DEFAULT, FIXED, NO_TREES, RAW, Candidate, SearchSpace
+from kafeat.study.tune.trials import Outcome, Size, Trial, in_one_pass, in_parts
+
+
+class Rung(NamedTuple):
+    """Trials on at most so many rows, of which a share is held out in each split.
+
+    The best so many of the rung before `enter` it. It ends when `until` of the time is over.
+    """
+
+    name: str
+    rows: float
+    held: float
+    enter: float
+    until: float
+
+
+KERNELS_UNTIL = 0.25
+"""The share of the time after which the screen by the exact machine ends, which comes before the first rung's maps."""
+RUNGS = (
+    Rung("maps", 3_000, 0.25, inf, 0.6),
+    Rung("more rows", 6_000, 0.25, 5, 0.75),
+    Rung("all rows", inf, 0.1, 5, 0.9),
+)
+"""The rungs. The widths are that of the search, and there are `--seeds` splits; in tenths, as many as it takes to score
+3,000 rows. A rung is left out where it has hardly more rows than the one before, but for the tenths."""
+_HARDLY_MORE = 1.15
+# The last rung never scores fewer rows than this, or than the rung before it.
+_LEAST_SCORED = 600
+# Of wider tables raw columns take more time and memory than any map.
+_MOST_RAW = 2048
+# Maps whose neighbours are tried, one after the other; of more only if so many trials are asked for.
+_ROUNDS = 2
+ENDED = "ended, as it took more than half of the time that its rung had left"
+
+
+def most_in_memory() -> float:
+    """Return the most rows of a trial that does not read all of them."""
+    return RUNGS[-2].rows
+
+
+def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | None) -> list[tuple[Rung, Size]]:
+    """Return the rungs with their sizes, for a sample of some rows, and `every` row that may be scored on."""
+    maps, more, last = RUNGS
+    most, first = int(min(rows, more.rows)), Size(int(min(rows, maps.rows)), width, splits, maps.held)
+    between = first._replace(rows=min(every, most))
+    one_pass, ordered = every > _HARDLY_MORE * most, keys is not None and keys.ordered
+    found = [(maps, first)]
+    if (one_pass or ordered) and between.rows > _HARDLY_MORE * first.rows:
+        found.append((more, between))
+    if one_pass:
+        found.append((last, in_one_pass(every, width, last.held if keys is None else maps.held)))
+    elif (
+        between.rows >= first.rows and not ordered
+    ):  # the first tenths of times would be learned from few rows
+        found.append((last, in_parts(between._replace(held=last.held))))
+    return found
+
+
+Run = Callable[[Candidate, Size, float | None], Outcome]
+"""Score a candidate, or raise TimeoutError after so many seconds."""
+
+
+@dataclass(kw_only=True)
+class Search:
+    """The trials of the rungs, in order. `later` holds those of the chosen map with other widths and fewer rows.
+
+    `screened` gives the best kernels of the exact machine within some seconds, for tables that are read as by a
+    candidate. A search ends after `most_trials`, or after `seconds` since it `started`, of which `last_fit` are for the
+    fit of the chosen map.
+    """
+
+    space: SearchSpace
+    rungs: Sequence[tuple[Rung, Size]]
+    run: Run
+    screened: Callable[[Candidate, float], Sequence[Candidate]]
+    scoring: Score = PROPER["regression"]
+    most_trials: int | None = None
+    seconds: float = inf
+    last_fit: float = 0.0
+    tell: Callable[[Trial], None] = lambda _trial: None
+    trials: list[Trial] = field(default_factory=list)
+    later: list[Trial] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+    budget: Budget = field(default_factory=Budget)
+    ended_early: bool = False
+    cut_by_time: bool = False
+    """True if the same number of trials would be others without a limit of time."""
+
+    def search(self) -> None:
+        """Make the trials of all rungs."""
+        candidates: Iterable[Candidate] = self._candidates()
+        for k, (rung, size) in enumerate(self.rungs):
+            if k > 0:
+                candidates = self._entering(int(rung.enter))
+                affordable = self._affordable(candidates, k, size)
+                if affordable is None:
+                    break
+                size = affordable
+            self._make_all(candidates, k, size)
+
+    def _candidates(self) -> Iterator[Candidate]:
+        """Yield the candidates of the first rung in their order; what comes later depends on the outcomes so far."""
+        yield DEFAULT
+        if self.space.table.width <= _MOST_RAW:
+            yield RAW
+        if self.space.base:
+            yield BASE
+        yield from self.space.readings(DEFAULT)
+        like = self._best_map() or DEFAULT
+        kernels = self.screened(like, KERNELS_UNTIL * self.seconds - self.elapsed) or [like]
+        yield kernels[0]
+        beside_trees = [*self.space.with_trees(self._best_map() or kernels[0])]
+        yield from beside_trees[:1]
+        yield from self.space.trained(kernels[0])
+        yield from beside_trees[1:]
+        yield from kernels[1:]
+        yield from self.space.with_metrics(kernels[0])
+        seen: list[Candidate] = []
+        while len(seen) < _ROUNDS or self.most_trials is not None:
+            best = self._best_map(seen)
+            if best is None:
+                return
+            seen.append(best)
+            yield from self.space.neighbours(best)
+
+    def _entering(self, count: int) -> list[Candidate]:
+        """Return the best candidates of the rung before, with trees and without, raw columns and the default map."""
+        ranked = self._different()
+        kinds = {one.trees == NO_TREES: one for one in reversed(ranked) if one.map != "trees"}
+        first = [*ranked[:1], *sorted(kinds.values(), key=ranked.index), *ranked[1:2]]
+        plain = [one for one in (RAW, DEFAULT) if one in ranked]
+        return list(dict.fromkeys([*first, *plain, *ranked]))[:count]
+
+    def _make_all(self, candidates: Iterable[Candidate], k: int, size: Size) -> None:
+        """Make the trials of a rung, until their number or the time is over. The first two are made in any case."""
+        rung, slowest = self.rungs[k][0], 0.0
+        most, too_slow = self._most(k), set[object]()
+        for candidate in candidates:
+            if self._made(candidate, size) is not None or candidate.learned in too_slow:
+                continue
+            left, always = rung.until * self.seconds - self.elapsed, k == 0 and candidate in (DEFAULT, RAW)
+            if most == 0 or (slowest > left and not always):
+                self.ended_early |= k == 0
+                self.cut_by_time |= k > 0 and most > 0
+                return
+            leads = k > 0 and slowest == 0.0 and not too_slow
+            trial = self._make(candidate, size, inf if always else left if leads else left / 2.0)
+            most -= 1
+            if trial.outcome.failure == ENDED:  # and so would be what learns as much
+                too_slow.add(candidate.learned)
+                self.ended_early |= k == 0
+            else:
+                slowest = max(slowest, trial.outcome.seconds)
+
+    def _most(self, k: int) -> float:
+        """Return the most trials of a rung: some are kept for the later rungs, if there are enough."""
+        if self.most_trials is None:
+            return inf
+        left = self.most_trials - len(self.trials)
+        return left - min(sum(int(rung.enter) for rung, _ in self.rungs[k + 1 :]), max(0, left - 2) // 2)
+
+    def _affordable(self, candidates: Sequence[Candidate], k: int, size: Size) -> Size | None:
+        """Return the size, or the largest smaller one, whose trial of the best candidate takes half of the time left.
+
+        The time of a trial grows with the rows that are learned from. None if even the smallest takes all of it.
+        """
+        before = self.rungs[k - 1][1]
+        known = self._made(candidates[0], before) if candidates else None
+        if known is None:
+            return None
+        left = self.rungs[k][0].until * self.seconds - self.elapsed
+        least, each = min(_LEAST_SCORED, before.scored), known.outcome.seconds / before.work
+        while each * size.work > left / 2.0:
+            self.cut_by_time = True
+            smaller = size.smaller()
+            if smaller.scored < least or smaller.rows < before.rows:
+                return size if each * size.work < left else None
+            size = smaller
+        return size
+
+    def once_more(self, candidate: Candidate, size: Size) -> Trial | None:
+        """Return a trial of the chosen map at another size, made now if need be; None if there is no time for it."""
+        made = self._made(candidate, size)
+        if made is not None:
+            return made
+        slowest = max((one.outcome.seconds for one in self.later), default=self.best_score.outcome.seconds)
+        left = self.seconds - self.elapsed - self.last_fit * slowest
+        return None if slowest > left else self._make(candidate, size, left, self.later)
+
+    @property
+    def elapsed(self) -> float:
+        """The seconds since the search has started."""
+        return time.monotonic() - self.started
+
+    def _made(self, candidate: Candidate, size: Size) -> Trial | None:
+        same = (one for one in (*self.trials, *self.later) if (one.candidate, one.size) == (candidate, size))
+        return next(same, None)
+
+    def _make(
+        self, candidate: Candidate, size: Size, seconds: float, trials: list[Trial] | None = None
+    ) -> Trial:
+        trials = self.trials if trials is None else trials
+        try:
+            outcome = self.run(candidate, size, None if seconds == inf else seconds)
+        except TimeoutError:
+            self.cut_by_time = True
+            outcome = Outcome(-inf, (), seconds, failure=ENDED)
+        trial = Trial(len(trials) + 1, candidate, size, outcome, trials is self.later)
+        trials.append(trial)
+        self.tell(trial)
+        return trial
+
+    def _best_map(self, apart_from: Sequence[Candidate] = ()) -> Candidate | None:
+        """Return the best map that has neighbours."""
+        maps = (one for one in self._different() if one.map not in FIXED or one.trees != NO_TREES)
+        return next((one for one in maps if one not in apart_from), None)
+
+    def _different(self) -> list[Candidate]:
+        """Return the candidates of the last size so far, best first; of those with equal scores the first."""
+        found: dict[object, Candidate] = {}
+        for trial in self._ranked(self.trials[-1].size):  # a metric, say, may change nothing
+            outcome = trial.outcome
+            found.setdefault((outcome.resampled, *outcome.figures.values()), trial.candidate)
+        return list(found.values())
+
+    def _ranked(self, size: Size) -> list[Trial]:
+        """Return the trials of a size that have a score and are within the budget, best first.
+
+        Of equal ones the simplest map is the best. The share of right rows is noisy, so of the maps whose share is
+        within noise of the highest, and no worse than that of raw columns and the default map, the one with the lowest
+        log loss is the best.
+        """
+        every = (*self.trials, *self.later)
+        of_size = [trial for trial in every if trial.size == size and trial.outcome.failure is None]
+        scored = filter(self.budget.allows, of_size)
+        ranked = sorted(scored, key=lambda one: (-one.outcome.score, one.candidate.complexity))
+        proper = PROPER["classification"].name
+        if not self.scoring.is_noisy or not ranked or proper not in ranked[0].outcome.figures:
+            return ranked
+        top, floor = ranked[0].outcome, _floor(ranked)
+        least = [max(floor, top.score - top.noise(one.outcome)) for one in ranked]
+        level = [one for one, bound in zip(ranked, least, strict=True) if one.outcome.score >= bound]
+        best = min(level, key=lambda one: one.outcome.figures[proper])
+        return [best, *(one for one in ranked if one is not best)]
+
+    @property
+    def best_score(self) -> Trial:
+        """The best trial of the last rung that has any with a score."""
+        for size in reversed(list(dict.fromkeys(trial.size for trial in self.trials))):
+            ranked = self._ranked(size)
+            if ranked:
+                return ranked[0]
+        failures = [trial.outcome.failure for trial in self.trials if trial.outcome.failure]
+        raise DataError(failures[0] if failures else "tune: expected at least one trial, got none")
+
+    @property
+    def complete(self) -> bool:
+        """True if the best map was tried on as many rows as the last rung has."""
+        return self.best_score.size.rows == self.rungs[-1][1].rows
+
+    def leaderboard(self) -> list[Trial]:
+        """Return the trials of the last rung, best first, and those of the rung before that did not go on.
+
+        The best is chosen. It is no worse than raw columns and the default map. To take a simpler one that is worse
+        within noise cost up to a fifth of the log loss on test rows.
+        """
+        found: dict[Candidate, Trial] = {}
+        reached = self.best_score.size
+        for size in reversed(list(dict.fromkeys(trial.size for trial in self.trials))):
+            for trial in self._ranked(size) if size.rows <= reached.rows else ():
+                found.setdefault(trial.candidate, trial)
+        return list(found.values())
+
+    @property
+    def floor(self) -> float:
+        """The best score of the raw columns and the default map, below which nothing is recommended."""
+        return _floor(self._ranked(self.best_score.size))
+
+    def stated(self, trial: Trial) -> str:
+        """Return the score of a trial as it is usually stated, and its standard error."""
+        return f"{self.scoring.stated(trial.outcome.score):z.4f} ± {trial.error:.4f}"
+
+
+def _floor(ranked: Sequence[Trial]) -> float:
+    """Return the best score of raw columns and the default map among trials."""
+    return max((one.outcome.score for one in ranked if one.candidate in (RAW, DEFAULT)), default=-inf)

@@ -1,0 +1,160 @@
+"""Screen scalers, kernels, γ and metrics by kernel ridge on few rows: without landmarks, and with every penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf
+from threading import Lock
+
+import numpy as np
+
+from kafeat.chain.blas import one_blas_thread
+from kafeat.chain.chain import Chain, FitCache
+from kafeat.contract.folds import Folds, RowKeys, cuts_by
+from kafeat.contract.threads import share_work
+from kafeat.contract.tile import TextRows
+from kafeat.errors import DataError
+from kafeat.jobs.fit.search import Recipe, Subset, fit_chain, nested, subset_of
+from kafeat.maths.exact_machine import errors_of_others, errors_without_parts
+from kafeat.maths.task import PredictionTask
+from kafeat.registry import build_step
+from kafeat.study.tune.space import Candidate, SearchSpace
+from kafeat.types import Floats, Mask
+
+EXACT_ROWS = 700
+"""Rows of the exact machine: the eigendecomposition of their kernel takes some tenths of a second."""
+# Parts that are left out in turn, and those for which steps that learn from the label are fitted anew.
+_PARTS, _REFITS = 10, 3
+# Scalers with kernels whose γ is looked for.
+_PAIRS = 2
+# Kernels that go on to maps, and those of them that differ in the kernel, or in having a metric.
+_LEADERS, _SORTS = 6, 4
+
+
+@dataclass
+class Screen:
+    """The errors of kernels on some rows of the sample, as shares of the error of a constant.
+
+    `errors` grows as kernels are tried, so a screen that is ended has told what it found.
+    """
+
+    space: SearchSpace
+    task: PredictionTask
+    seed: int
+    jobs: int
+    errors: dict[Candidate, float] = field(default_factory=dict)
+    _refit_scale: float = 1.0
+    """The error of a kernel without a metric to that by refits, which learn from fewer rows."""
+    _cache: FitCache = field(default_factory=FitCache)
+    _lock: Lock = field(default_factory=Lock)
+
+    def run(self, like: Candidate) -> None:
+        """Try kernels that read words and categories as a candidate does: scalers, then γ, then metrics."""
+        with one_blas_thread(linalg=True):
+            self._try(self.space.kernels(like))
+            for _ in range(2):
+                self._try(near for one in self._best(_PAIRS) for near in self.space.gammas(one))
+            for best in self._best(1):
+                self._refit_scale = self.errors[best] / self._error(best, refit=True)
+                self._try(self.space.with_metrics(best))
+            for best in self._best(1):
+                self._try(self.space.gammas(best))
+
+    @property
+    def leaders(self) -> list[Candidate]:
+        """The kernels that go on: the best, the best of each sort, and then those that are the best but for γ."""
+        ranked = self.ranked
+        sorts = {(one.map, one.metric == "none"): one for one in reversed(ranked)}
+        first = sorted(sorts.values(), key=ranked.index)[:_SORTS]
+        return list(dict.fromkeys([*first, *ranked]))[:_LEADERS] if ranked else []
+
+    @property
+    def ranked(self) -> list[Candidate]:
+        """The kernels, the one with the least error first."""
+        known = (one for one in self.errors if self.errors[one] < inf)
+        return sorted(known, key=lambda one: self.errors[one])
+
+    def _best(self, count: int) -> list[Candidate]:
+        """Return the best kernels that differ in more than γ."""
+        return list({replace(one, gamma=None): one for one in reversed(self.ranked)}.values())[
+            : -count - 1 : -1
+        ]
+
+    def _try(self, kernels: Iterable[Candidate]) -> None:
+        def one(kernel: Candidate) -> None:
+            try:
+                scale = 1.0 if kernel.metric == "none" else self._refit_scale
+                self.errors[kernel] = scale * self._error(kernel)
+            except (DataError, np.linalg.LinAlgError):  # a kernel that does not suit the table
+                return
+
+        new = [kernel for kernel in dict.fromkeys(kernels) if kernel not in self.errors]
+        self.errors |= dict.fromkeys(new, inf)  # in an order that threads do not change
+        share_work(lambda: one, new, max(1, min(self.jobs, len(new))))
+
+    def _error(self, kernel: Candidate, refit: bool = False) -> float:
+        """Return the error with the best penalty, as a share of that of the mean."""
+        recipes, Y, keys = self._recipes(kernel), self._targets, self._keys
+        if refit or keys.ordered or any(build_step(one).traits.label.taken for one in recipes):
+            refits = list(self._without_cuts(recipes))
+            errors, constant = (np.concatenate(parts, axis=-1) for parts in zip(*refits, strict=True))
+        else:
+            X = self._subset.sample.X
+            K = self._fitted(recipes, self._subset, self._cache).exact(X, X)
+            errors = errors_without_parts(K, Y, Folds.by(keys, _PARTS).parts(keys.values))
+            constant = np.square(Y - Y.mean(axis=0)).sum(axis=1)
+        return float(errors.mean(axis=1).min() / constant.mean())
+
+    def _without_cuts(self, recipes: list[Recipe]) -> Iterator[tuple[Floats, Floats]]:
+        """Yield the errors of rows by chains that have not seen them, and those of a constant."""
+        for train, held, known, cache in self._cuts:
+            chain = self._fitted(recipes, known, cache)
+            X, Y, others = known.sample.X, self._targets, self._subset.sample.X[np.flatnonzero(held)]
+            errors = errors_of_others(chain.exact(X, X), Y[train], chain.exact(others, X), Y[held])
+            yield errors, np.square(Y[held] - Y[train].mean(axis=0)).sum(axis=1)
+
+    def _recipes(self, kernel: Candidate) -> list[Recipe]:
+        """Return the steps of a kernel, of which no landmark is needed."""
+        recipes = self.space.steps(kernel, self.space.width, len(self._subset))
+        for step in nested(recipes):
+            if step["kind"] == "nystroem":
+                step |= {"n_components": 2, "landmarks": "uniform"}
+        return recipes
+
+    def _fitted(self, recipes: list[Recipe], rows: Subset, cache: FitCache) -> Chain:
+        """Return the chain, fitted by one thread at a time, as they share the fits."""
+        with self._lock:
+            return fit_chain(recipes, rows, np.random.default_rng([self.seed, 6]), cache)
+
+    @cached_property
+    def _cuts(self) -> list[tuple[Mask, Mask, Subset, FitCache]]:
+        """Masks of the rows to learn from and of those held out, the former, and the fits on them."""
+        cuts = cuts_by(self._keys, _REFITS)
+        sample = self._subset.sample
+        return [(train, held, subset_of(sample, np.flatnonzero(train)), FitCache()) for train, held in cuts]
+
+    @cached_property
+    def _subset(self) -> Subset:
+        sample = self.space.table.sample
+        rows = np.random.default_rng([self.seed, 5, 0]).permutation(len(sample.X))[:EXACT_ROWS]
+        return subset_of(sample, rows)
+
+    @cached_property
+    def _targets(self) -> Floats:
+        return self.task.targets(self._subset.labels)
+
+    @cached_property
+    def _keys(self) -> RowKeys:
+        """The keys of the rows, in another order; equal rows are a group, so that none is predicted from its equal."""
+        sample, rng = self._subset.sample, np.random.default_rng([self.seed, 9])
+        keys = sample.keys
+        if keys is None:
+            X = sample.X.numbers if isinstance(sample.X, TextRows) else np.asarray(sample.X)
+            alike = X.shape[1] and not isinstance(sample.X, TextRows)
+            groups = (
+                np.unique(np.nan_to_num(X), axis=0, return_inverse=True)[1] if alike else np.arange(len(X))
+            )
+            keys = RowKeys(groups.reshape(-1).astype(np.float64), ordered=False)
+        return keys.shuffled(rng)

@@ -130,7 +130,7 @@ def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the
         ("fit --config nope.yaml sample_data/digits.csv m.joblib", 5, "nope.yaml"),
         ("fit --config sample_data/README.md sample_data/digits.csv m.joblib", 2, "sample_data/README.md:"),
         ("fit --config configs/fourier.yaml sample_data/digits.csv m.joblib --label nope", 3, "nope"),
-        ("evaluate --model map.joblib sample_data/digits.csv --label p00", 3, "no feature"),
+        ("evaluate --model map.joblib sample_data/digits.csv --label p20", 3, "no feature"),
         ("evaluate --model map.joblib sample_data/digits.csv --rows 1", 2, "rows"),
         ("inspect sample_data/digits.npy", 4, "expected a kafeat model"),
         ("inspect nope.joblib", 5, "nope.joblib"),

@@ -292,7 +292,9 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
     ] = {}
     bare: list[str] = []
     brackets: list[str] = []
-    file: Annotated[list[str], _checked(lambda pair: check_file(*pair))] = [",", UTF8]
+    file: Annotated[
+        list[str], Field(min_length=2, max_length=2), _checked(lambda pair: check_file(*pair))
+    ] = [",", UTF8]
 
     def given(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """Return the columns with this dialect."""

@@ -19,7 +19,7 @@ from kafeat.io.columns.fields import Field, Kind
 from kafeat.io.columns.number_forms import remedy
 from kafeat.types import Array, Floats, Mask
 
-NOT_FINITE = ("nan", "inf", "infinity")
+NOT_FINITE = re.compile("[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 Doubles = npt.NDArray[np.float64]
 
@@ -202,7 +202,7 @@ def spell_problem(
         value = value[element]
     if isinstance(value, str):
         number, word = float(to_doubles(pa.array([value]), dialect)[0]), value.strip()
-        special = word.lower().lstrip("+-") in NOT_FINITE
+        special = NOT_FINITE.fullmatch(word) is not None
         if word in dialect.null_words and word and not special:
             return f"expected a finite number, got {word[:60]!r}, which is read as null"
         if word and np.isnan(number) and not special:

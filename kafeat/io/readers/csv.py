@@ -84,9 +84,8 @@ class UntypedReader(TextReader, KeyedReader):
     ) -> TakePassthrough:
         if not typed_passthrough:
             return lambda table, _start: table.select(where).rename_columns(list(names))
-        types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
-        dialects = {name: self._dialect(i) for name, i in zip(names, indices_of(self, names), strict=True)}
-        return lambda table, start: typed(self.location, table.select(where), types, start, dialects)
+        types = {self.fields[i].name: (self._type(i), self._dialect(i)) for i in indices_of(self, names)}
+        return lambda table, start: typed(self.location, table.select(where), types, start)
 
     def coding(self, names: Iterable[str]) -> Self:
         """Return a view that reads these columns of labels and weights as features are read, by their dialects."""

@@ -188,7 +188,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     words = [
         row
         for row, text, value in zip(filled, texts, numbers, strict=True)
-        if np.isnan(value) and _is_word(text)
+        if np.isnan(value) and not NOT_FINITE.fullmatch(text.strip())
     ]
     # The mark of numbers of JSON is a point anyway.
     spelled = [text for text in texts if not isinstance(text, JsonNumber)]
@@ -270,10 +270,6 @@ def _beside_commas(field: Field, values: list[str], asked: Asked, points: bool) 
     return replace(field, problem=f"{spell_row(values.index(pointed[0]))}: {unclear(pointed[0], '.', True)}")
 
 
-def _is_word(text: str) -> bool:
-    return text.strip().lower().lstrip("+-") not in NOT_FINITE
-
-
 _MOST_TITLES = 30
 _POINTS = Dialect(decimal=",", thousands=".").number
 _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
@@ -298,9 +294,6 @@ _NINES = frozenset(10.0**digits - 1.0 for digits in range(2, 10))
 """Numbers of nines, which stand for what is missing where all other values are far away, as -999 does."""
 
 
-_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
-
-
 _MOST_DIGITS = 767
 """Largest number of significant decimal digits of a double."""
 
@@ -315,16 +308,15 @@ def inferred(values: Sequence[str], dialect: Dialect | None = None) -> pa.DataTy
 def typed(
     location: str,
     table: pa.Table,
-    types: dict[str, pa.DataType],
+    types: Mapping[str, tuple[pa.DataType, Dialect | None]],
     start: int,
-    dialects: Mapping[str, Dialect | None],
 ) -> pa.Table:
-    """Convert the text columns of `table` to `types`. Refuse a value that does not fit, with its row."""
-    columns = [
-        _typed(location, table.column(i), name, types[name], start, dialects[name])
-        for i, name in enumerate(types)
-    ]
-    return pa.Table.from_arrays(columns, schema=pa.schema(list(types.items())))
+    """Convert the text columns of `table` to `types`, by a dialect. Refuse a value that does not fit, with its row."""
+    pairs = zip(types.items(), table.columns, strict=True)
+    columns = [_typed(location, text, name, kind, start, dialect) for (name, (kind, dialect)), text in pairs]
+    return pa.Table.from_arrays(
+        columns, schema=pa.schema([(name, kind) for name, (kind, _) in types.items()])
+    )
 
 
 def _typed(
@@ -378,7 +370,7 @@ def _is_double(text: str) -> bool:
     """Return true if a double is this number, or is written so with the same number of digits."""
     if _NAME.match(text):
         return False
-    if _NOT_FINITE.match(text):
+    if NOT_FINITE.fullmatch(text):
         return True
     try:
         number, double = Decimal(text), float(text)

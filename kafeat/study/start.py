@@ -9,8 +9,8 @@ from kafeat.errors import DataError, counted
 from kafeat.io.columns.fields import require
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
+from kafeat.jobs.fit.looks import LOOK, Encoding, Groups, Look, groups_of, with_columns
 from kafeat.jobs.fit.reread import rereadable
-from kafeat.study.columns import LOOK, Encoding, Groups, Look, groups_of, with_columns
 from kafeat.study.tune.notes import commented
 from kafeat.study.tune.space import load_start
 

@@ -14,6 +14,7 @@ from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.held_out import RowRule, predicted, results_of
 from kafeat.jobs.fit.labels import LabelArgument
+from kafeat.jobs.fit.looks import Groups, Recipe, with_columns
 from kafeat.jobs.fit.predictor import LabelledRows, PredictorJob
 from kafeat.jobs.fit.reread import RereadableData
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
@@ -22,7 +23,6 @@ from kafeat.maths.row_sample import mixed
 from kafeat.maths.scoring import Score
 from kafeat.maths.task import PredictionTask, class_numbers
 from kafeat.model.feature_map import FeatureMap
-from kafeat.study.columns import Groups, Recipe, with_columns
 from kafeat.study.learners import Tested
 from kafeat.study.scores import ModelScoring, resampled_scores
 from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, TestScore, outcome_of

@@ -15,11 +15,11 @@ from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import listed, require
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, label_names
+from kafeat.jobs.fit.looks import MIN_FREQUENCY, Groups, groups_of, with_columns
 from kafeat.jobs.fit.messages import Listener, Say
 from kafeat.jobs.fit.reread import RereadableData
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy, refuse_shared
-from kafeat.study.columns import MIN_FREQUENCY, Groups, groups_of, with_columns
 from kafeat.types import Array, Floats
 
 # Columns with fewer numbers may have none in a part of the rows.

@@ -15,10 +15,10 @@ from pydantic import Field
 from kafeat.config import Config, load_config
 from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
+from kafeat.jobs.fit.looks import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
 from kafeat.maths.boosting import load_library
 from kafeat.maths.task import PredictionTask, TaskKind, kind_to_learn, task_of
 from kafeat.registry import build_step
-from kafeat.study.columns import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
 from kafeat.study.tune.input import TunedTable
 
 SCALERS: dict[str, list[Recipe]] = {

@@ -19,6 +19,7 @@ from kafeat.errors import DataError
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
+from kafeat.jobs.fit.looks import with_columns
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.predictor import with_class_weight
 from kafeat.jobs.fit.reread import RereadableData, rereadable
@@ -28,7 +29,6 @@ from kafeat.maths.scoring import PROPER, SCORES, Score, ScoringName, score_for
 from kafeat.maths.task import Kind, PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
-from kafeat.study.columns import with_columns
 from kafeat.study.records import Table
 from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows

@@ -13,9 +13,9 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError, UsageError, counted
+from kafeat.jobs.fit.looks import with_columns
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.maths.scoring import SCORES
-from kafeat.study.columns import with_columns
 from kafeat.study.tune.journal import TrialJournal
 from kafeat.study.tune.space import Candidate, SearchSpace, seconds_of
 from kafeat.study.tune.trials import Size

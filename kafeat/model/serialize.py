@@ -157,16 +157,16 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
         "version": content["kafeat"],
         **{name: content[name] for name in ("dtype", "chunk_rows", "format")},
     }
-    D = chain.n_components
     if "seen" in content:
         fields["column_ranges"] = ColumnRanges.from_plain(content["seen"], width)
     if "feature_mean" in content:
         mean = content["feature_mean"]
-        fields["feature_mean"] = FeatureMean.from_plain(mean, D, len(columns.inputs))
+        fields["feature_mean"] = FeatureMean.from_plain(mean, chain.n_components, len(columns.inputs))
     if "predictor" in content:
         with _at("predictor"):
             intervals = content["format"] == WITH_INTERVALS
-            fields["predictor"] = FittedPredictor.from_plain(content["predictor"], D, intervals)
+            plain, D = content["predictor"], chain.n_components
+            fields["predictor"] = FittedPredictor.from_plain(plain, D, intervals)
     return fields
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -180,22 +180,6 @@ def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:
     return X[np.sort(rng.choice(n, min(n, max(most, 2)), replace=False))].astype(np.float64)
 
 
-class _Buffers(NamedTuple):
-    root: Floats
-    logs: Floats
-    angles: Floats
-
-
-class _RotationBuffers(NamedTuple):
-    root: Floats
-    logs: Floats
-    cos: Floats
-    sin: Floats
-    x: Floats
-    y: Floats
-    product: Floats
-
-
 class _HomogeneousTransform(Transform):
     """Each entry has outputs of its own, which do not depend on its column; those of 0 are 0.
 
@@ -218,15 +202,6 @@ class _HomogeneousTransform(Transform):
         tile = (ARRAY, SIZE, SIZE, SIZE)
         run = loop("homogeneous", dtype, *tile, ARRAY, ARRAY, SIZE, FLAG, FLAG, ARRAY, SIZE, SIZE)
         self._loop = run if recipe.homogeneity in (1.0, 2.0) else None
-        # NumPy's cosine of a double costs ten times that of a float. Multiples of one angle follow by rotation,
-        # whose rounding grows with their number.
-        first = state["frequencies"][:1]
-        multiples = first * np.arange(1, recipe.n + 1)
-        self._rotates = (
-            dtype == np.float64
-            and 1 < recipe.n <= 64
-            and np.allclose(state["frequencies"], multiples, 1e-14, 0.0)
-        )
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, None]:
         from scipy.sparse import csr_array, hstack
@@ -242,10 +217,8 @@ class _HomogeneousTransform(Transform):
         return SparseRows.of(hstack(parts, format="csr")), None
 
     def scratch(self, rows: int) -> Scratch:
-        if self._loop:
-            return np.empty(rows * self.n_features_in, dtype=self._dtype)
-        kind = _RotationBuffers if self._rotates else _Buffers
-        return kind(*(np.empty(rows * self.n_features_in, dtype=self._dtype) for _ in kind._fields))
+        entries = rows * self.n_features_in
+        return np.empty(entries if self._loop else (3, entries), dtype=self._dtype)
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         if not self._signed:
@@ -255,9 +228,8 @@ class _HomogeneousTransform(Transform):
             return
         # All passes run in the memory order of the output: what is in another costs five times as much.
         feature_major = is_feature_major(out)
-        buffers = type(scratch)(*(shaped(flat, X.shape, feature_major) for flat in scratch))
+        root, logs, angles = (shaped(flat, X.shape, feature_major) for flat in scratch)
         blocks = np.split(out, self.n_features_out // self.n_features_in, axis=1)
-        root, logs = buffers.root, buffers.logs
         self._roots(X, root, logs)
         np.multiply(root, self._amplitudes[0], out=blocks[0])
         if not len(self._frequencies):
@@ -265,10 +237,14 @@ class _HomogeneousTransform(Transform):
         # log 0 would be −∞ and 0·cos(∞) not a number; the square root is 0 there, so any finite logarithm does.
         np.maximum(logs, np.finfo(self._dtype).smallest_subnormal, out=logs)
         np.log(logs, out=logs)
-        if isinstance(buffers, _RotationBuffers):
-            self._by_rotation(blocks[1:], buffers)
-        else:
-            self._one_by_one(blocks[1:], buffers)
+        for j, (frequency, amplitude) in enumerate(zip(self._frequencies, self._amplitudes[1:], strict=True)):
+            cos, sin = blocks[2 * j + 1 : 2 * j + 3]
+            np.multiply(logs, frequency, out=angles)
+            np.cos(angles, out=cos)
+            np.sin(angles, out=sin)
+            scaled = np.multiply(root, amplitude, out=angles)
+            cos *= scaled
+            sin *= scaled
 
     def _by_loop(self, run: Loop, X: Floats, out: Floats, scratch: Floats) -> None:
         feature_major = is_feature_major(out)
@@ -277,10 +253,7 @@ class _HomogeneousTransform(Transform):
             entries[...] = X
         else:
             entries = np.ascontiguousarray(X)
-        numbers, step = (
-            (address(self._frequencies), address(self._amplitudes)),
-            out.strides[1] // out.itemsize,
-        )
+        numbers, step = map(address, (self._frequencies, self._amplitudes)), out.strides[1] // out.itemsize
         run(
             address(entries), *runs(entries, feature_major), *numbers, len(self._frequencies), self._exponent == 1.0,
             self._signed, address(out), runs(out, feature_major)[2], self.n_features_in * step,
@@ -300,32 +273,3 @@ class _HomogeneousTransform(Transform):
             np.power(sizes, self._exponent, out=root)
         if self._signed:
             np.copysign(root, X, out=root)
-
-    def _one_by_one(self, blocks: list[Floats], buffers: _Buffers) -> None:
-        root, logs, angles = buffers
-        for j, (frequency, amplitude) in enumerate(zip(self._frequencies, self._amplitudes[1:], strict=True)):
-            cos, sin = blocks[2 * j : 2 * j + 2]
-            np.multiply(logs, frequency, out=angles)
-            np.cos(angles, out=cos)
-            np.sin(angles, out=sin)
-            scaled = np.multiply(root, amplitude, out=angles)
-            cos *= scaled
-            sin *= scaled
-
-    def _by_rotation(self, blocks: list[Floats], buffers: _RotationBuffers) -> None:
-        root, logs, cos, sin, x, y, product = buffers
-        logs *= self._frequencies[0]
-        np.cos(logs, out=cos)
-        np.sin(logs, out=sin)
-        np.multiply(cos, root, out=x)
-        np.multiply(sin, root, out=y)
-        for j, amplitude in enumerate(self._amplitudes[1:]):
-            if j:
-                np.multiply(x, sin, out=product)
-                np.multiply(y, sin, out=logs)
-                x *= cos
-                x -= logs
-                y *= cos
-                y += product
-            for values, part in zip((x, y), blocks[2 * j : 2 * j + 2], strict=True):
-                np.multiply(values, amplitude, out=part)

@@ -38,7 +38,7 @@ from kafeat.maths.nystroem.kernel import (
     check_parameters,
     check_square,
 )
-from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, WITH_TOLERANCE, Given, select
+from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, SELECTORS, WITH_TOLERANCE, Given, select
 from kafeat.maths.nystroem.projection import factor, fitted, leading, padded
 from kafeat.maths.nystroem.transform import LandmarkFeatures, drowned, gain_of
 from kafeat.maths.task import MOST_CLASSES, count_classes
@@ -48,8 +48,10 @@ _DIFFERENTIABLE = kernel_names(DifferentiableKernel)
 
 if TYPE_CHECKING:
     KernelName = str
+    Selector = str
 else:
     KernelName = Literal[(*kernel_names(TiledKernel), "precomputed")]
+    Selector = Literal[("auto", *SELECTORS)]
 Function = Annotated[
     Callable[..., Any],
     Described("a Python function k(X, Y)", "functions"),
@@ -84,22 +86,7 @@ class Nystroem(Step):
     coefficients: Coefficients | None = COEFFICIENTS
     n_components: Width = N_COMPONENTS
     n_landmarks: Width | None = parameter(None, "m, the number of landmarks; null: as many as outputs")
-    landmarks: (
-        Literal[
-            "auto",
-            "uniform",
-            "kmeans",
-            "learned",
-            "rpcholesky",
-            "greedy",
-            "leverage",
-            "farthest",
-            "residual",
-            "dual_weighted",
-            "dual_kmeans",
-        ]
-        | Rows
-    ) = parameter(
+    landmarks: Selector | Rows = parameter(
         "auto",
         "how the landmarks are chosen; auto: residual with a label, else kmeans, or rpcholesky if only rows will do",
     )

@@ -53,11 +53,8 @@ class Pca(Scaler):
         steps = _STEPS * np.sqrt(max(n, d)) * np.finfo(sample.X.dtype).eps
         real = spread > steps * (spread[0] + np.linalg.norm(mean))
         components[~real] = 0.0
-        return {
-            "mean": mean,
-            "components": components,
-            "scale": np.where(real, spread, 1.0) if self.whiten else np.ones(k),
-        }
+        scale = np.where(real, spread, 1.0) if self.whiten else np.ones(k)
+        return {"mean": mean, "components": components, "scale": scale}
 
     def _count(self, n: int, d: int) -> int:
         """Return the number of components of a sample (n, d)."""

@@ -23,27 +23,16 @@ from kafeat.maths.nystroem.landmarks.pivots import farthest, greedy, leverage, r
 from kafeat.types import Array, Floats
 
 __all__ = [
-    "OF_LABEL", "POINTS", "ROWS", "WITH_TOLERANCE", "FitSample", "Given", "Indices", "Profile", "select",
+    "OF_LABEL", "POINTS", "SELECTORS", "WITH_TOLERANCE", "FitSample", "Given", "Indices", "Profile", "select",
 ]  # fmt: skip
 
-ROWS: dict[str, Callable[[FitSample, int, np.random.Generator], Indices]] = {
-    "uniform": uniform,
-    "rpcholesky": rpcholesky,
-    "greedy": greedy,
-    "leverage": leverage,
-    "farthest": farthest,
-    "dual_weighted": dual_weighted,
-    "residual": residual,
-}
-"""Selectors of rows."""
-
-POINTS: dict[str, Callable[[FitSample, int, np.random.Generator], Floats]] = {
-    "kmeans": kmeans,
-    "learned": learned,
-    "dual_kmeans": dual_kmeans,
-}
-"""Selectors that make points of their own: inputs must be coordinates."""
-
+_SELECTORS: tuple[Callable[[FitSample, int, np.random.Generator], Array], ...] = (
+    uniform, kmeans, learned, rpcholesky, greedy, leverage, farthest, residual, dual_weighted, dual_kmeans,
+)  # fmt: skip
+SELECTORS = {selector.__name__: selector for selector in _SELECTORS}
+"""The selectors by name."""
+POINTS = ("kmeans", "learned", "dual_kmeans")
+"""Selectors that make points of their own: inputs must be coordinates. Others choose rows."""
 OF_LABEL = ("residual", "dual_weighted", "dual_kmeans")
 WITH_TOLERANCE = ("rpcholesky", "greedy")
 
@@ -56,7 +45,7 @@ def select(name: str, view: FitSample, m: int, rng: np.random.Generator) -> Arra
             "lower n_landmarks or n_components"
         )
     try:
-        return POINTS[name](view, m, rng) if name in POINTS else ROWS[name](view, m, rng)
+        return SELECTORS[name](view, m, rng)
     except UsageError as error:
         raise UsageError(f"nystroem: landmarks: {name}: {error}") from None
 

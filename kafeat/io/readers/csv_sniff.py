@@ -161,11 +161,8 @@ def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[lis
 def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) -> tuple[Field, ...]:
     """Return the fields of columns with these first values."""
     fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
-    if any(field.dialect.decimal == "," for field in fields):
-        pairs = list(zip(fields, columns, strict=True))
-        points = any(_has_points(field, values) for field, values in pairs)
-        fields = [_beside_commas(field, values, asked, points) for field, values in pairs]
-    return tuple(fields)
+    commas = any(field.dialect.decimal == "," for field in fields)
+    return tuple(_beside_commas(fields, columns, asked) if commas else fields)
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
@@ -238,40 +235,36 @@ def _have_stems(texts: Sequence[str]) -> bool:
     return len(stems) == 1 and all(map(_STEM.fullmatch, map(str.strip, texts)))
 
 
-def _has_points(field: Field, values: list[str]) -> bool:
-    """Return true for a column with points that can be nothing but decimal marks."""
-    points = (value.strip() for value in values if "." in value) if field.numeric else ()
-    plain = field.dialect.decimal == "." and not field.dialect.dressed and not field.problem
-    return plain and any(
-        word not in field.missing and not _POINTS.fullmatch(word.lstrip("+-")) for word in points
-    )
+def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
+    """Return the fields of a file with decimal commas; in such a file 1.234 may be a number above a thousand.
 
-
-def _beside_commas(field: Field, values: list[str], asked: Asked, points: bool) -> Field:
-    """Return the field of a file with decimal commas; in such a file 1.234 may be a number above a thousand.
-
-    With `points`, other columns have decimal points, and so may a later row of a column of whole numbers.
+    If other columns have decimal points, so may it, and a later row of a column of whole numbers.
     """
-    if (
-        not field.numeric
-        or field.dialect.decimal == ","
-        or any(isinstance(one, JsonNumber) for one in values)
-    ):
-        return field
-    pointed = [word for word in map(str.strip, values) if "." in word and word not in field.missing]
-    if not pointed:
-        decimal = field.dialect.decimal if points or field.dialect.thousands == "," else ","
-        return replace(field, dialect=replace(field.dialect, decimal=decimal))
-    if _has_points(field, values):
-        return field
-    again = _field(field.name, values, replace(asked, decimal=","))
-    if not points or asked.thousands or not again.dialect.thousands:
-        return again
-    return replace(field, problem=f"{spell_row(values.index(pointed[0]))}: {unclear(pointed[0], '.', True)}")
+    again, whole, points = list(fields), set[int](), False
+    for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
+        if not field.numeric or "," in (field.dialect.decimal, field.dialect.thousands):
+            continue
+        if any(isinstance(value, JsonNumber) for value in values):
+            continue
+        if any("." in value for value in values):
+            again[i] = _field(field.name, values, replace(asked, decimal=","))
+            points |= again[i].numeric and again[i].dialect.decimal == "." and not again[i].problem
+        else:
+            again[i] = replace(field, dialect=replace(field.dialect, decimal=","))
+            whole.add(i)
+    for i, values in enumerate(columns if points else ()):
+        if again[i].dialect.thousands == "." and fields[i].dialect.decimal == "." and not asked.thousands:
+            row = next(
+                row
+                for row, value in enumerate(values)
+                if "." in value and value.strip() not in fields[i].missing
+            )
+            problem = f"{spell_row(row)}: {unclear(values[row].strip(), '.', True)}"
+            again[i] = replace(fields[i], problem=problem)
+    return [fields[i] if points and i in whole else field for i, field in enumerate(again)]
 
 
 _MOST_TITLES = 30
-_POINTS = Dialect(decimal=",", thousands=".").number
 _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
 
 

@@ -317,7 +317,7 @@ for name, make, said in [
 ]:
     bad(f"libsvm: {name}", make, 3, says="in.svm: " + said)
 bad("libsvm: a zero byte", libsvm("1 1:\0"), 3,
-    says="expected the text of LIBSVM, got a NUL byte")
+    says="expected UTF-8 text, got a NUL byte")
 bad("libsvm: keep the features", libsvm(), 2, "--keep", "all",
     says="in.svm: --keep: expected columns beside the sparse features, got features")
 # --- SciPy's sparse matrices

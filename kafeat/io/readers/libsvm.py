@@ -25,7 +25,14 @@ from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import stored
 from kafeat.io.readers.base import Chunk, Wanted
 from kafeat.io.readers.sparse_matrix import Entries, SparseChunk, features_field, refuse_to_copy
-from kafeat.io.readers.text_stream import LOOK, DecompressedStream, TextInput, TextReader, whole_lines
+from kafeat.io.readers.text_stream import (
+    LOOK,
+    DecompressedStream,
+    TextInput,
+    TextReader,
+    refuse_binary,
+    whole_lines,
+)
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.types import Array, Mask
@@ -201,10 +208,7 @@ class LibsvmReader(TextReader):
         head = text.look(LOOK)
         if not head:
             raise DataError(f"{self.location}: expected rows, got an empty file")
-        if b"\0" in head:
-            raise DataError(
-                f"{self.location}: byte {head.index(0)}: expected the text of LIBSVM, got a NUL byte"
-            )
+        refuse_binary(self.location, head, "LIBSVM")
         whole = head + b"\n" if text.whole else head[: head.rfind(b"\n") + 1]
         labels = parsed(tidied(whole)).labels
         labels = labels[~np.isnan(labels)]

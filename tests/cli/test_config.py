@@ -146,6 +146,10 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, tm
     )
     pq.write_table(table, tmp_path / "x.parquet")
     text = run("config --for x.parquet --label y", cwd=tmp_path).stdout
+    with pa.ipc.new_stream(str(tmp_path / "x.arrows"), table.schema) as stream:  # which is read once
+        stream.write_table(table)
+    of_stream = run("config --for x.arrows --label y", cwd=tmp_path).stdout
+    assert of_stream.replace("x.arrows", "x.parquet") == text
     said = " ".join(text.replace("\n#", " ").split())
     assert "A config to start from for x.parquet, by its first 2,000 rows." in said
     assert f"size: double, 2,000 different, such as {table['size'][0]} -> kept as numbers" in said

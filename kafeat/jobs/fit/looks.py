@@ -222,8 +222,8 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
         and (not included or field.name in included)
     ]
     fields = [field for field in fields if every or field.kind != "other"]
-    first = _first_rows(source, [field.name for field in fields if every or field.kind == "text"])
     guesses = {field.name: times_of(source, field) for field in fields if field.kind == "text"}
+    first = _first_rows(source, [field.name for field in fields if every or field.kind == "text"])
     looks = [_look(field, (first or {}).get(field.name), source, guesses.get(field.name)) for field in fields]
     read = {
         reading: {look.name for look in looks if look.reading == reading} for reading in ("numbers", "times")

@@ -22,11 +22,6 @@ def read(path, **asked):
     return kafeat.fit(config, path, reading=InputOptions(**asked)).columns.features[0].dialect
 
 
-def test_a_unit_of_another_column_changes_nothing(tmp_path):
-    path = written(tmp_path, [f"{size} mg" for size in SIZES])
-    assert read(path).units == read(path, unit=["<"]).units == ("mg",)
-
-
 MIXED = [f"{size} {'g' if i % 4 == 3 else 'mg'}" for i, size in enumerate(SIZES)]
 BEHIND = [f"{size}{'-' if i % 3 == 0 else ''}" for i, size in enumerate(SIZES)]
 ONE, MINUS = "expected one unit, got .*: write all in one", "got '.*-'; write the minus before the number"

@@ -331,12 +331,6 @@ class Scaler(Step):
     def scale(self, state: State, X: Floats) -> Floats:
         """The image of `X` (n, d), in its own precision."""
 
-    def keeps_zeros(self, state: State, n_features_in: int) -> bool:
-        """Return True if zeros stay zeros: outputs belong to one input each, and those of a row of zeros are 0."""
-        if self.sources(state, n_features_in) is None:
-            return False
-        return not self.scale(state, np.zeros((1, n_features_in))).any()
-
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return ScalerTransform(self, state, n_features_in, dtype)
 
@@ -358,7 +352,10 @@ class ScalerTransform(Transform):
 
     @cached_property
     def gives_sparse(self) -> bool:
-        return self._scaler.keeps_zeros(self._state, self.n_features_in)
+        # outputs belong to one input each, and those of a row of zeros are 0
+        if self._scaler.sources(self._state, self.n_features_in) is None:
+            return False
+        return not self._scaler.scale(self._state, np.zeros((1, self.n_features_in))).any()
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         out[...] = self._scaler.scale(self._state, X)

@@ -166,23 +166,29 @@ class DistanceTile(KernelTile):
         self._finish(out)
 
 
-class HarmonicTile(KernelTile):
-    """Σ_i x_i l_i/(x_i + l_i), from which both chi2 kernels follow; x, l ≥ 0, and 0/0 counts as 0."""
+class SumsTile(KernelTile):
+    """A function of sums over the columns, of the terms that `sums_loop` names; x, l ≥ 0 but for cityblock."""
 
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, term: Term, landmarks: Floats, dtype: np.dtype[Any], finish: Finish | None = None
+    ) -> None:
         super().__init__(landmarks, dtype)
-        # halves, whose sums are numbers
-        self._sum = sums_loop("harmonic", 0.5 * self._landmarks, dtype)
+        self._signed, self._halves, self._finish = term == "cityblock", term == "harmonic", finish
+        # of the harmonic terms, halves have sums that are numbers
+        self._sum = sums_loop(term, 0.5 * self._landmarks if self._halves else self._landmarks, dtype)
 
     def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        refuse_negative(X)
-        self._sum(np.multiply(X, self._dtype.type(0.5), out=scratch), out)
-        out *= self._dtype.type(2.0)
+        if not self._signed:
+            refuse_negative(X)
+        self._sum(np.multiply(X, self._dtype.type(0.5), out=scratch) if self._halves else X, out)
+        if self._halves:
+            out *= self._dtype.type(2.0)
         self.finish(X, out)
 
     def finish(self, X: Floats, sums: Floats) -> None:
         """Turn the `sums` (rows, m) into the kernel, in place."""
-        sums *= self._dtype.type(2.0)
+        if self._finish:
+            self._finish(sums)
 
 
 class ColumnTile(KernelTile):

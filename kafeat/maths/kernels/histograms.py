@@ -16,12 +16,11 @@ from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.kernel import KernelParameters, TiledKernel, as_coordinates, unit_gram
 from kafeat.maths.kernel_tiles import (
-    HarmonicTile,
     KernelTile,
     Landmarks,
+    SumsTile,
     exponential,
     profile_loop,
-    sums_loop,
 )
 from kafeat.types import Floats
 
@@ -105,7 +104,9 @@ class AdditiveChi2Kernel(SpectralKernel):
         return 5.86 * np.sqrt(order) + 3.65, 8.80 * np.sqrt(order + 4.44) - 12.6
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return HarmonicTile(landmarks.rows, landmarks.dtype)
+        return SumsTile(
+            "harmonic", landmarks.rows, landmarks.dtype, lambda sums: np.add(sums, sums, out=sums)
+        )
 
 
 class HellingerKernel(AdditiveKernel):
@@ -152,17 +153,7 @@ class IntersectionKernel(SpectralKernel):
         return 2.38 * np.log(order + 0.8) + 5.6, 2.00 * np.log(order + 0.99) + 3.52
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return _IntersectionTile(landmarks.rows, landmarks.dtype)
-
-
-class _IntersectionTile(KernelTile):
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
-        super().__init__(landmarks, dtype)
-        self._sum = sums_loop("intersection", self._landmarks, dtype)
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        refuse_negative(X)
-        self._sum(X, out)
+        return SumsTile("intersection", landmarks.rows, landmarks.dtype)
 
 
 class JensenShannonKernel(SpectralKernel):
@@ -264,11 +255,11 @@ class Chi2Kernel(TiledKernel):
         return _Chi2Tile(landmarks.rows, landmarks.dtype, p.gamma)
 
 
-class _Chi2Tile(HarmonicTile):
+class _Chi2Tile(SumsTile):
     """(x − l)²/(x + l) = x + l − 4xl/(x + l)."""
 
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:
-        super().__init__(landmarks, dtype)
+        super().__init__("harmonic", landmarks, dtype)
         self._sums = self._landmarks.sum(axis=1)
         self._gamma, self._exp = gamma, profile_loop("gaussian", exponential, dtype)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Gram, KernelInputs, distances
@@ -27,9 +25,9 @@ from kafeat.maths.kernel_tiles import (
     DistanceTile,
     KernelTile,
     Landmarks,
+    SumsTile,
     exponential,
     profile_loop,
-    sums_loop,
 )
 from kafeat.types import Floats
 
@@ -115,22 +113,13 @@ class LaplacianKernel(ShiftInvariantKernel, TiledKernel):
         return ProductDistribution(p.gamma, inverse_cauchy, lambda t: -np.abs(t))
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return _LaplacianTile(landmarks.rows, landmarks.dtype, p.gamma)
+        exp = profile_loop("gaussian", exponential, landmarks.dtype)
 
+        def finish(sums: Floats) -> None:
+            sums *= sums.dtype.type(-p.gamma)
+            exp(sums)
 
-class _LaplacianTile(KernelTile):
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:
-        super().__init__(landmarks, dtype)
-        self._gamma, self._sum = gamma, sums_loop("cityblock", self._landmarks, dtype)
-        self._exp = profile_loop("gaussian", exponential, dtype)
-
-    def scratch(self, rows: int) -> None:
-        return None
-
-    def evaluate(self, X: Floats, out: Floats, scratch: None) -> None:
-        self._sum(X, out)
-        out *= out.dtype.type(-self._gamma)
-        self._exp(out)
+        return SumsTile("cityblock", landmarks.rows, landmarks.dtype, finish)
 
 
 class CauchyKernel(ShiftInvariantKernel):

@@ -43,9 +43,11 @@ def sampled(*values: object) -> Iterable[object]:
 def shorten_searches(patch: Callable[[object, str, object], None]) -> None:
     """Give a search no more trees, and its screen and its last trials no more rows, than it needs to show its rules."""
     from kafeat.study.tune import screen, space, trials
+    from kafeat.study.tune.tune import Tuner
 
     trees = size(16, 32)
     patch(space, "_TREES", trees)
     patch(space, "_LEARNED", 0.1 * trees)
     patch(trials, "_SCORED", size(150, 3000))
     patch(screen, "EXACT_ROWS", 100)
+    patch(Tuner, "_boost", lambda *_: None)  # beside the choice, on which it has no influence

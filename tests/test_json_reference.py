@@ -21,7 +21,7 @@ ELSEWHERE = {
     "kafeat transform --stats": "interval keep predict predictions scale transform",
     "The manifest `_kafeat.json`": "complete error exit_code incomplete running",
     "kafeat tune --json": "accuracy auc balanced_accuracy log_loss bytes_per_row chosen "
-    "best best_score elapsed failure left number part score_without scoring",
+    "best best_score elapsed failure left number part rung score_without scoring error verdict",
 }
 
 

@@ -95,7 +95,8 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
     best, outcome = search.best_score, trial.outcome
     failed = outcome.failure is not None
     log.say(
-        "trial", number=trial.number, map=str(trial.candidate), rows=trial.size.rows, columns=trial.columns,
+        "chosen map" if trial.later else "trial", rung=trial.rung, number=trial.number,
+        map=str(trial.candidate), rows=trial.size.rows, columns=trial.columns,
         scoring=search.scoring.name,
         score=None if failed else outcome.score, seconds=round(outcome.seconds, 3), failure=outcome.failure,
         best=str(best.candidate), best_score=best.outcome.score, elapsed=round(elapsed, 3),
@@ -107,7 +108,8 @@ def _spelled(search: Search, trial: Trial) -> str:
     failure, size = trial.outcome.failure, trial.size
     result = failure if failure is not None else f"{search.scoring} {search.stated(trial)}"
     learned = f", 1/{round(1.0 / size.share)} of them to learn from" if size.share < 1.0 else ""
-    said = f"trial {trial.number:,}: {trial.candidate}: {result} with {trial.columns:,} columns"
+    place = "the chosen map" if trial.later else f"trial {trial.number:,}, {trial.rung}"
+    said = f"{place}: {trial.candidate}: {result} with {trial.columns:,} columns"
     return f"{said}, {size.rows:,} rows{learned}"
 
 

@@ -36,13 +36,19 @@ Example:
 )  # fmt: skip
 @options.made_from(TuneOptions)
 @options.option(
+    "--model", group="Output", type=options.NEW_MODEL, metavar="MODEL.joblib",
+    help="Fit the choice on all rows after the search, as `kafeat fit` does, and save it.",
+)  # fmt: skip
+@options.option(
     "--overwrite/--no-clobber", group="Output", default=False,
-    help="Replace an existing CONFIG.yaml, or fail if it exists (default).",
+    help="Replace an existing CONFIG.yaml or MODEL.joblib, or fail if it exists (default).",
 )  # fmt: skip
 @options.reading
 @options.log_format
 @options.quiet
-def tune(data: str, config: str, json_file: str | None, overwrite: bool, **options: Any) -> int:
+def tune(
+    data: str, config: str, json_file: str | None, model: str | None, overwrite: bool, **options: Any
+) -> int:
     """Choose the best map of DATA for a label, and write its config, which `kafeat fit` takes; `-` is stdout.
 
     Scaler, metric, kernel, γ and map are chosen by the score of ridge on the features, on rows that they were not
@@ -60,7 +66,7 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, **optio
 
     signalled = 0
     seconds, journal = seconds_of(options["time"]), journal_of(located(config))
-    replace = _may_replace(config, json_file, overwrite, options["resume"])
+    replace = _may_replace(config, json_file, model, overwrite, options["resume"])
 
     def write(result: Tuning) -> None:
         progress.close()  # which would take what goes to standard output
@@ -76,12 +82,16 @@ def tune(data: str, config: str, json_file: str | None, overwrite: bool, **optio
             data, **options, progress=show, listener=log.listener(), journal=journal, config_name=config,
             stops=(Interrupted, Terminated), write=write,
         )  # fmt: skip
+    if model is not None and not signalled:
+        result.fit().save(model, overwrite)
     if not log.settings.quiet:
-        _report(result, config, options["report"], NAMES.get(signalled), "-" in (config, json_file))
+        _report(result, config, model, options["report"], NAMES.get(signalled), "-" in (config, json_file))
     return 128 + signalled if signalled else 0
 
 
-def _may_replace(config: str, json_file: str | None, overwrite: bool, resume: bool) -> bool:
+def _may_replace(
+    config: str, json_file: str | None, model: str | None, overwrite: bool, resume: bool
+) -> bool:
     """Return true if a config may be replaced; refuse places that cannot be written to."""
     from kafeat.cli.json_output import check_json
     from kafeat.errors import UsageError
@@ -95,6 +105,8 @@ def _may_replace(config: str, json_file: str | None, overwrite: bool, resume: bo
     replace = overwrite or (resume and _chosen_before(place))
     if config != "-":
         check_place(place, replace)
+    if model is not None:
+        check_place(located(model), overwrite)
     check_json(json_file)
     return replace
 
@@ -118,7 +130,12 @@ def _chosen_before(place: Location) -> bool:
         return bool(file.read(len(CHOSEN) + 2) == f"# {CHOSEN}".encode())
 
 
-def _report(result: Tuning, config: str, report: str | None, ended: str | None, to_stderr: bool) -> None:
+_MOST_NOTES = 3
+
+
+def _report(
+    result: Tuning, config: str, model: str | None, report: str | None, ended: str | None, to_stderr: bool
+) -> None:
     """Write what was chosen, and the command to go on with."""
     from kafeat.errors import counted
 
@@ -131,13 +148,19 @@ def _report(result: Tuning, config: str, report: str | None, ended: str | None, 
             f"{row['standard_error']:.4f}{'  <' * row['chosen']}"
             for row in result.curve
         ]
-    lines += [f"note: {note}" for note in result.notes[1:-1]]  # the first was said before the search
+    lines += [f"terms: {'; '.join(result.terms)}"] if result.terms else []
+    notes = result.notes[1:-1]  # the first was said before the search
+    lines += [f"note: {note}" for note in notes[:_MOST_NOTES]]
+    lines += [f"{counted(len(notes) - _MOST_NOTES, 'more note')} in {config}"] if notes[_MOST_NOTES:] else []
     if ended is not None:
         lines.append(f"{ended} after {counted(result.trials, 'trial')}; --resume goes on")
     if report is not None:
         lines.append(f"page: {os.path.join(report, 'index.html')}")
-    lines += [f"next: {command}" for command in result.commands(config)[:2]]
-    lines += [f"The fit takes about {max(1.0, result.fit_seconds):.0f} s."] if result.commands(config) else []
+    fitted = model is not None and ended is None
+    commands = result.commands(config, model if fitted else None)[fitted:2]
+    lines += [f"model: {model}"] if fitted else []
+    lines += [f"next: {command}" for command in commands]
+    lines += [f"The fit takes about {max(1.0, result.fit_seconds):.0f} s."] if commands and not fitted else []
     for line in lines:
         if to_stderr:
             log.say(line)

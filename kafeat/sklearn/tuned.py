@@ -97,7 +97,8 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the config on rows X (n, d) with labels y (n,), and fit it."""
         X = self._checked(X, reset=True)
-        parameters = {**self.get_params(deep=False), "jobs": joblib.effective_n_jobs(self.n_jobs)}
+        jobs = joblib.effective_n_jobs(self.n_jobs)
+        parameters = {**self.get_params(deep=False), "jobs": jobs, "boosting": False}
         del parameters["n_jobs"], parameters["random_state"]
         with as_value_errors():
             labels = checked_labels(y)

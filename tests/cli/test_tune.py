@@ -48,6 +48,30 @@ def test_the_config_that_is_written_fits_and_the_test_rows_are_scored_once(table
     assert kafeat.load(table / "map.joblib").n_components == 16
 
 
+def test_one_command_goes_from_the_table_to_a_model(table, run):
+    words = (
+        "tune",
+        "x.csv",
+        "best.yaml",
+        "--label",
+        "y",
+        *QUICK,
+        "--predictor",
+        "ridge",
+        "--model",
+        "m.joblib",
+    )
+    done = run(*words, cwd=table)
+    assert "model: m.joblib\nnext: kafeat predict --model m.joblib" in done.stdout
+    run("fit --config best.yaml x.csv other.joblib --label y", cwd=table)
+    names = ("m.joblib", "other.joblib")
+    rows = pc.read_csv(table / "x.csv").drop_columns(["y"])
+    first, second = (kafeat.load(table / name).predict(rows) for name in names)
+    assert np.array_equal(first, second)
+    refused = run(*words, "--resume", cwd=table, code=2)
+    assert "m.joblib: expected no file of that name, got one" in refused.stderr
+
+
 def test_a_config_is_replaced_only_if_that_is_allowed(table, run):
     (table / "best.yaml").write_text("mine")
     command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
@@ -225,7 +249,7 @@ def test_a_pipe_gets_a_line_of_text_for_each_trial_among_the_others(table, in_pr
     lines = in_process(*command, "--time", "1m", cwd=table).stderr.splitlines()
     assert lines[0].startswith("x.csv: 2 features")
     trials = [line for line in lines if line.startswith("trial ")]
-    shape = r"trial (\d+): .+: R² -?\d\.\d{4} ± \d\.\d{4} with \d+ columns, \d+ rows$"
+    shape = r"trial (\d+), maps: .+: R² -?\d\.\d{4} ± \d\.\d{4} with \d+ columns, \d+ rows$"
     told = [re.match(shape, line) for line in trials]
     assert [match and match[1] for match in told] == [str(k + 1) for k in range(len(trials))]
     assert in_process(*command, "--overwrite", "--quiet", cwd=table).stderr == ""
@@ -401,7 +425,7 @@ def test_the_scores_of_evaluate_and_class_weights_are_options(tmp_path, in_proce
     assert re.search(r"^accuracy [01]\.\d{4}, balanced accuracy [01]\.\d{4}, AUC [01]\.\d{4}$", told, re.M)
     told = in_process(*command, "--scoring", "error_rate", cwd=tmp_path)
     assert re.search(r"^error rate 0\.\d{4} ± ", told.stdout, re.M)
-    assert re.search(r"^trial 1: .*: error rate 0\.\d{4} ± 0\.\d{4} with", told.stderr, re.M)
+    assert re.search(r"^trial 1, maps: .*: error rate 0\.\d{4} ± 0\.\d{4} with", told.stderr, re.M)
     told = in_process(*command, "--class-weight", "balanced", cwd=tmp_path).stdout
     assert re.search(r"^balanced accuracy [01]\.\d{4} ± ", told, re.M)
     assert "class_weight: balanced" in (tmp_path / "best.yaml").read_text()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +14,7 @@ from kafeat.config import Config
 from kafeat.contract.folds import Folds
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.fit import read_sample
-from kafeat.jobs.fit.held_out import RowRule, predicted, results_of
+from kafeat.jobs.fit.held_out import RowRule, map_of_rows, predicted, results_of
 from kafeat.jobs.fit.labels import LabelArgument
 from kafeat.jobs.fit.looks import Groups, Recipe, with_columns
 from kafeat.jobs.fit.predictor import LabelledRows, PredictorJob
@@ -25,6 +27,7 @@ from kafeat.maths.task import PredictionTask, class_numbers
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.learners import Tested
 from kafeat.study.scores import ModelScoring, resampled_scores
+from kafeat.study.tune.boosted import MOST_BOOSTED, boosted
 from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, TestScore, outcome_of
 from kafeat.types import Array, Floats, Mask
 
@@ -89,20 +92,8 @@ class AllRows:
     def outcome(self, recipes: list[Recipe], size: Size) -> Outcome:
         """Return the score of ridge on the features of a map, from one pass over the rows to learn and to score."""
         started, seed = time.perf_counter(), self.start.seed
-        config = with_columns(self.start, self.groups, [*recipes, self._ridge])
-        sampled = self._sample_for(config)
-        limit, folds = min(1.0, size.rows / self.sampled.n_rows), Folds.by(sampled.keys, size.parts)
-        with_share = partial(rule_of_share, seed, limit, folds, size.held)
-        rule, for_map = (
-            with_share(size.share),
-            with_share(min(size.share, MOST_MAP_ROWS / len(sampled.chosen))),
-        )
-        summary = self.sampled.summary
-        if summary is None:
-            raise TypeError("a search on all rows counts their labels")
-        with self.data.open() as source:
-            job = PredictorJob(TrainingData(source, self.label, self.split), summary, folds, self.jobs)
-            fm, rows = predicted(sampled.of_rows(for_map.learned), job, rule)
+        with self._rows_for([*recipes, self._ridge], size) as (sampled, job, rule):
+            fm, rows = predicted(sampled, job, rule)
         task, tested = self._tested(fm, rows)
         return outcome_of(
             task,
@@ -112,9 +103,33 @@ class AllRows:
             np.random.default_rng([seed, 10]),
             seconds=time.perf_counter() - started,
             columns=fm.n_components,
-            row_seconds=_row_seconds(fm, sampled.of_rows(rule.scored)),
+            row_seconds=_row_seconds(fm, sampled),
             model_bytes=fm.chain.n_bytes,
         )
+
+    def boosted(self, recipes: list[Recipe], size: Size) -> Tested:
+        """Return what gradient boosting on the outputs of steps predicts of the rows to score."""
+        share = min(size.share, MOST_BOOSTED / size.learned)
+        with self._rows_for(recipes, size._replace(share=share)) as (sampled, job, rule):
+            fm, _ = map_of_rows(sampled, job, rule.learned)
+            known, held = (results_of(job.data.of_rows(one), fm, self.jobs) for one in rule)
+        return Tested(boosted(self.task, known.results, known.labels, held.results), held.labels, held.keys)
+
+    @contextmanager
+    def _rows_for(
+        self, recipes: list[Recipe], size: Size
+    ) -> Iterator[tuple[SampledFit, PredictorJob, RowRule]]:
+        """Open the data; yield the sample that a map may see, the job of all rows, and those to learn and to score."""
+        sampled = self._sample_for(with_columns(self.start, self.groups, recipes))
+        limit, folds = min(1.0, size.rows / self.sampled.n_rows), Folds.by(sampled.keys, size.parts)
+        with_share = partial(rule_of_share, self.start.seed, limit, folds, size.held)
+        for_map = with_share(min(size.share, MOST_MAP_ROWS / len(sampled.chosen)))
+        summary = self.sampled.summary
+        if summary is None:
+            raise TypeError("a search on all rows counts their labels")
+        with self.data.open() as source:
+            job = PredictorJob(TrainingData(source, self.label, self.split), summary, folds, self.jobs)
+            yield sampled.of_rows(for_map.learned), job, with_share(size.share)
 
     def _sample_for(self, config: Config) -> SampledFit:
         """Return a fit on the sample, which is read anew for steps with folds by a column of groups, no feature."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log2
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ class Choice:
     """The trials of the chosen map with fewer rows to learn from, and with all."""
     test: TestScore | None = None
     """The score on the test rows, if there are any."""
+    boosted: Outcome | None = None
+    """Gradient boosting on the same rows, or None: then `without_boosting` says why, if it was asked for."""
+    without_boosting: str = ""
     losses: Losses | None = None
     """What the score loses when a column is shuffled, for the page."""
     parts: Sequence[dict[str, Any]] = ()
@@ -45,12 +48,27 @@ def first_choice(search: Search) -> Choice:
     return Choice(leaders, leaders[0])
 
 
-def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
-    """Return the best map within the budget: the widest within noise of the best if it `predicts`, else at the knee.
+class Compared(NamedTuple):
+    """The score of gradient boosting, and whether it is better than the chosen map, level with it, or worse."""
+
+    score: float
+    error: float
+    verdict: Literal["better beyond noise", "level", "worse"]
+
+
+def compared(chosen: Trial, boosted: Outcome) -> Compared:
+    """Compare boosting with the chosen map, by two standard errors of their difference on the same rows."""
+    gain, noise = boosted.score - chosen.outcome.score, 2.0 * chosen.outcome.noise(boosted)
+    verdict = "level" if abs(gain) <= noise else "better beyond noise" if gain > 0.0 else "worse"
+    return Compared(boosted.score, chosen.size.error(boosted.resampled), verdict)  # type: ignore[arg-type]
+
+
+def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> None:
+    """Choose the columns of the best map: the widest within noise of the best if it `predicts`, else at the knee.
 
     `with_curve` tries it with fewer columns even if they are fixed.
     """
-    choice, budget = first_choice(search), search.budget
+    budget = search.budget
     if with_curve or budget.columns is None:
         choice.points = _points(search, choice.chosen.candidate)
     if budget.columns is None:
@@ -59,7 +77,6 @@ def choose(search: Search, predicts: bool, with_curve: bool) -> Choice:
         tried = "tried" if budget.bytes_per_row is None else "tried within the bounds"
         choice.reasons = _reasons(choice, best, search.scoring.best, tried)
     choice.learning = _learning(search, choice.chosen)
-    return choice
 
 
 # The shares of the rows of a learning curve, and the fewest rows of its first point.

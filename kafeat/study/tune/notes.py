@@ -36,17 +36,13 @@ def notes(
     constant: float,
     predictor: Predictor | None,
 ) -> Iterator[str]:
-    """Yield the sentences; the last one says how to repeat the search, for a config that ends in `predictor`.
+    """Yield the sentences, the most important first; the last one says how to repeat the search.
 
-    `asked` holds the options that are not the defaults, and `constant` is the score of a constant prediction.
+    `asked` holds the options that are not the defaults, `constant` is the score of a constant prediction, and
+    `predictor` ends the config.
     """
     table, best = search.space.table, choice.chosen.outcome
     left_out = table.groups.left_out
-    for reason in dict.fromkeys(left_out.values()):
-        yield f"Left out: {listed([name for name, why in left_out.items() if why == reason])} ({reason})."
-    # Whether LightGBM is there takes seconds to find out, which there are not after a signal.
-    if not choice.interrupted and search.space.without_library is not None:
-        yield f"No columns of trees were tried: {search.space.without_library}."
     split_by, noise = asked.get("split-by", ""), 2.0 * choice.chosen.error
     no_better = (
         f"The score is no better than a constant prediction ({search.scoring.stated(constant):z.4f}) by more "
@@ -63,9 +59,16 @@ def notes(
             )
     elif no_better:
         yield no_better
-    yield from _common_class(goal, table.labels)
     if "split-by" not in asked:
         yield from _not_at_random(table, goal.targets(table.labels))
+    for reason in dict.fromkeys(left_out.values()):
+        yield f"Left out: {listed([name for name, why in left_out.items() if why == reason])} ({reason})."
+    # Whether LightGBM is there takes seconds to find out, which there are not after a signal.
+    if not choice.interrupted and search.space.without_library is not None:
+        yield f"No columns of trees were tried: {search.space.without_library}."
+    if choice.without_boosting:
+        yield f"Gradient boosting was not tried: {choice.without_boosting}."
+    yield from _common_class(goal, table.labels)
     chosen = choice.chosen
     if chosen.candidate.map not in FIXED and chosen.size.width > len(table.labels):
         yield f"A Nyström map has at most as many columns as there are training rows: {len(table.labels):,}."

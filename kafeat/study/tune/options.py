@@ -102,6 +102,12 @@ class TuneOptions:
         None, WEIGHT, rare=True, python="Column of numbers of at least 0, which is no feature: how often a row counts "
         "for the predictor. The search counts every row once.",
     )  # fmt: skip
+    boosting: bool = option(
+        True,
+        "Score gradient boosting with its defaults on the rows of the chosen map (default). Needs the extra "
+        "kafeat[evaluate].",
+        python="True scores gradient boosting on the rows of the chosen map.", names=("--boosting/--no-boosting",),
+    )  # fmt: skip
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
     reading: InputOptions | None = None
     progress: Callable[[Search, Trial], None] | None = None

@@ -37,7 +37,8 @@ def write_tuning(folder: str, tuning: Tuning, data: str, config: str) -> None:
 
 
 def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -> Iterator[str]:
-    yield f"<h1>The best map for {escape(data)}</h1>"
+    label = f" and its label {tuning.labels}" if tuning.labels else ""
+    yield f"<h1>The best map for {escape(data + label)}</h1>"
     yield f'<p class="answer">{"<br>".join(map(escape, tuning.answer()))}</p>'
     yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>"
     yield f"<h2>Leaderboard</h2><p>{_NAMES_OF_MAPS}</p>"

@@ -20,6 +20,7 @@ from kafeat.pictures.notebook import LEFT, needs_matplotlib, new_axes
 from kafeat.pictures.tables import TableColumn, html_table
 from kafeat.study.importance import Losses, named
 from kafeat.study.records import Table
+from kafeat.study.tune.choice import Compared
 from kafeat.study.tune.space import RAW
 from kafeat.study.tune.trials import TestScore, Trial
 
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHOWN = 6
+_TERMS = {
+    "γ": "how narrow the kernel is, as a multiple of what the median distance of the rows gives",
+    "metric": "weights of the columns, learned from the label",
+    "matern": "a kernel between laplacian, which is rough, and rbf, which is smooth",
+    "supervised": "frequencies that are trained for the label",
+    "trees": "outputs of boosted trees beside the map, for rows that they have not seen",
+}
 
 
 def no_data() -> FeatureMap:
@@ -109,6 +117,7 @@ class Tuning:
     score: float
     error: float
     constant_score: float
+    boosting: Compared | None
     scoring: Score
     figures: dict[str, float]
     test_score: TestScore | None
@@ -182,6 +191,14 @@ class Tuning:
         value = "undefined" if score is None else f"{self.scoring.stated(score):z.4f}"
         return f"{self.scoring} {value}"
 
+    def _beside(self, score: float) -> str:
+        return f"{self.scoring.stated(score):z.4f}"
+
+    @property
+    def labels(self) -> str:
+        """The names of the labels; none of an array."""
+        return ", ".join(self._labels)
+
     @property
     def _only_point(self) -> dict[str, Any]:
         """The curve of a search with a fixed number of columns."""
@@ -197,6 +214,8 @@ class Tuning:
             f"{chosen['map']}, {self.columns:,} columns",
             f"{self._named(self.score)} ± {self.error:.4f} on rows held out to choose by; {', '.join(beside)}",
         ]
+        if self.boosting is not None:
+            said.append(f"gradient boosting {self._beside(self.boosting.score)} is {self.boosting.verdict}")
         others = {name: value for name, value in self.figures.items() if name != self.score_name}
         if others:
             said.append(", ".join(f"{SCORES[name]} {value:.4f}" for name, value in others.items()))
@@ -206,6 +225,11 @@ class Tuning:
             said.append(f"{self._named(test.value)}{error} on {test.rows:,} test rows, not seen before")
         return said
 
+    @property
+    def terms(self) -> list[str]:
+        """What the words in the name of the chosen map mean."""
+        return [f"{word}: {meaning}" for word, meaning in _TERMS.items() if word in self.table[0]["map"]]
+
     def to_plain(self) -> dict[str, Any]:
         """Return everything but the YAML as builtins, for JSON."""
         test = self.test_score
@@ -214,6 +238,7 @@ class Tuning:
             "score": self.score,
             "standard_error": self.error,
             "constant_score": self.constant_score,
+            "boosting": None if self.boosting is None else self.boosting._asdict(),
             "figures": self.figures,
             "columns": self.columns,
             "test_score": None if test is None else test.value,
@@ -235,7 +260,7 @@ class Tuning:
         """What the score loses when a column is shuffled, the largest first; None if it was not asked for."""
         return named(self.losses)["importance"]
 
-    def commands(self, config: str = "best.yaml") -> list[str]:
+    def commands(self, config: str = "best.yaml", model: str | None = None) -> list[str]:
         """Return the commands to go on with, if the config is in this file; none for data in memory or from a pipe.
 
         The second one is for new rows without a label, as the model records how text is read.
@@ -244,7 +269,8 @@ class Tuning:
             return []
         data, split, reading = self._source
         predicts = self.config.predictor is not None
-        model, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
+        usual, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
+        model = model or usual
         output = "predictions.csv" if predicts else "features.parquet"
         label = [word for name in self._labels for word in ("--label", name)]
         new = f"NEW{suffix_of(LocalPath(data))}"

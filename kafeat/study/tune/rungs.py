@@ -103,6 +103,7 @@ class Search:
     started: float = field(default_factory=time.monotonic)
     budget: Budget = field(default_factory=Budget)
     ended_early: bool = False
+    rung: str = RUNGS[0].name
     cut_by_time: bool = False
     """True if the same number of trials would be others without a limit of time."""
 
@@ -116,6 +117,7 @@ class Search:
                 if affordable is None:
                     break
                 size = affordable
+            self.rung = rung.name
             self._make_all(candidates, k, size)
 
     def _candidates(self) -> Iterator[Candidate]:
@@ -225,7 +227,7 @@ class Search:
         except TimeoutError:
             self.cut_by_time = True
             outcome = Outcome(-inf, (), seconds, failure=ENDED)
-        trial = Trial(len(trials) + 1, candidate, size, outcome, trials is self.later)
+        trial = Trial(len(trials) + 1, candidate, size, outcome, trials is self.later, self.rung)
         trials.append(trial)
         self.tell(trial)
         return trial

@@ -26,8 +26,9 @@ from kafeat.study.costs import timed
 from kafeat.study.importance import HeldOut, Losses, places_of, rows_to_shuffle, score_losses
 from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores
+from kafeat.study.tune.boosted import boosted
 from kafeat.study.tune.input import TunedTable
-from kafeat.study.tune.space import FIXED, Candidate, SearchSpace
+from kafeat.study.tune.space import RAW, Candidate, SearchSpace
 from kafeat.types import Array, Floats
 
 RESAMPLES = 40
@@ -136,6 +137,7 @@ class Trial:
     size: Size
     outcome: Outcome
     later: bool = False
+    rung: str = ""
 
     @property
     def error(self) -> float:
@@ -144,8 +146,8 @@ class Trial:
 
     @property
     def columns(self) -> int:
-        """The number of columns that it was made for, or that it has if nothing chooses it."""
-        return self.outcome.columns if self.candidate.map in FIXED else self.size.width
+        """The number of columns that it has, or that it was made for if it failed."""
+        return self.outcome.columns or self.size.width
 
 
 # Scores of classes that stand beside the one that decides.
@@ -168,10 +170,12 @@ class Scorer:
         seed: int,
         jobs: int,
         on_all_rows: Callable[[list[Recipe], Size], Outcome],
+        boosted_on_all_rows: Callable[[list[Recipe], Size], Tested],
         balanced: bool = False,
     ) -> None:
         self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
         self._balanced, self._on_all_rows = balanced, on_all_rows
+        self._boosted_on_all_rows = boosted_on_all_rows
         # Each has copies of its rows and fits of chains on them.
         self._cached = lru_cache(_MOST_SIZES)(self._split_rows)
 
@@ -244,6 +248,22 @@ class Scorer:
             probabilities = held_out_probabilities(predicted, task.numbers(labels), weights)
         rng = np.random.default_rng([self._seed, 7])
         return outcome_of(task, self._scoring, every, probabilities, rng, **costs)
+
+    def boosted(self, size: Size) -> Outcome:
+        """Return the score of gradient boosting on the raw columns, on the same rows."""
+        steps = self._space.steps(RAW, self._space.width, size.learned)
+        if size.one_pass:
+            tested, stream = self._boosted_on_all_rows(steps, size), 10
+        else:
+            chains = [self._fitted(one, number, RAW, size) for number, one in enumerate(self._splits(size))]
+            tested, stream = Tested.joined([
+                self._tested(one, boosted(self._task, one.train.features(chain), one.train.labels,
+                             one.test.features(chain)), size)
+                for one, chain in zip(self._splits(size), chains, strict=True)
+            ]), 7  # fmt: skip
+        likely = None if self._task.classes is None else tested.predicted
+        rng = np.random.default_rng([self._seed, stream])
+        return outcome_of(self._task, self._scoring, tested, likely, rng)
 
     def parts(self, candidate: Candidate, size: Size) -> list[dict[str, Any]]:
         """Return the parts of a union with the score without each, after the score with all; none without a union."""

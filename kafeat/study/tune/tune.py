@@ -33,7 +33,7 @@ from kafeat.study.records import Table
 from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows
 from kafeat.study.tune.budget import Budget
-from kafeat.study.tune.choice import Choice, choose, first_choice, with_twice_the_rows
+from kafeat.study.tune.choice import Choice, choose, compared, first_choice, with_twice_the_rows
 from kafeat.study.tune.input import check_base, read_table
 from kafeat.study.tune.journal import TrialJournal
 from kafeat.study.tune.notes import commented, comments, notes
@@ -72,6 +72,7 @@ class Tuner:
     seeds: int
     rows: int | None
     with_report: bool
+    boosting: bool
     base: object = None
     """The config to start from, as it was given."""
 
@@ -166,7 +167,7 @@ class Tuner:
         """The scores of candidates on splits of the sample."""
         return Scorer(
             self.space, self.goal, self.chosen_by, seed=self.start.seed, jobs=self.jobs,
-            on_all_rows=self.all_rows.outcome, balanced=self.balanced,
+            on_all_rows=self.all_rows.outcome, boosted_on_all_rows=self.all_rows.boosted, balanced=self.balanced,
         )  # fmt: skip
 
     def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
@@ -208,7 +209,10 @@ class Tuner:
         try:
             search.search()
             predicts = self.start.predictor is not None
-            choice = choose(search, predicts, with_curve=self.with_report)
+            choice = first_choice(search)
+            if self.boosting:
+                self._boost(search, choice)
+            choose(search, choice, predicts, with_curve=self.with_report)
             if self.split is not None:
                 choice.test = endable(partial(self._test_score, choice, self.split))
             if self.with_report:
@@ -222,6 +226,19 @@ class Tuner:
             choice = choice or first_choice(search)
             choice.interrupted = True
         return choice
+
+    def _boost(self, search: Search, choice: Choice) -> None:
+        """Score gradient boosting on the rows of the chosen map, in the time that is left."""
+        left = search.seconds - search.elapsed
+        try:
+            size = choice.chosen.size
+            choice.boosted = endable(
+                partial(self.scorer.boosted, size), None if left == inf else max(0.0, left)
+            )
+        except TimeoutError:
+            choice.without_boosting = "there was no time"
+        except DataError as error:
+            choice.without_boosting = str(error)
 
     @staticmethod
     def _in_memory(search: Search, best: Trial) -> Size:
@@ -281,6 +298,7 @@ class Tuner:
             score=best.outcome.score,
             error=best.error,
             constant_score=constant,
+            boosting=None if choice.boosted is None else compared(best, choice.boosted),
             scoring=score,
             figures=best.outcome.figures,
             test_score=choice.test,
@@ -329,6 +347,8 @@ def tune(asked: TuneOptions) -> Tuning:
         Called with the search and the trial after each trial.
     listener : Listener or None, default None
         Callbacks for warnings about the columns.
+    boosting : bool, default True
+        True scores gradient boosting with its defaults on the rows of the chosen map, too; needs the extra `evaluate`.
     journal : str or None, default None
         File that records the trials. One with trials is refused without `resume`; a complete search removes it, after
         `write` and the report.
@@ -380,7 +400,7 @@ def tune(asked: TuneOptions) -> Tuning:
         tuner = Tuner(
             data=source, label=given, start=start, budget=budget, space=space, split=split, weight=asked.weight,
             task=asked.task, scoring=asked.scoring, jobs=jobs, seeds=asked.seeds, rows=asked.rows,
-            with_report=asked.report is not None, base=asked.base,
+            with_report=asked.report is not None, boosting=asked.boosting, base=asked.base,
         )  # fmt: skip
         listener.inform(tuner.taken_for)
         with tuner.journal(asked.journal, asked.resume, listener) as record:

@@ -8,7 +8,7 @@ import pytest
 
 from kafeat.contract.folds import RowKeys
 from kafeat.maths.scoring import SCORES
-from kafeat.study.tune.choice import choose
+from kafeat.study.tune.choice import choose, first_choice
 from kafeat.study.tune.rungs import ENDED, RUNGS, Search, rungs_of
 from kafeat.study.tune.space import DEFAULT, NO_TREES, RAW, Candidate, SearchSpace
 from kafeat.study.tune.trials import Outcome, Size
@@ -128,7 +128,7 @@ def test_a_search_keeps_its_time_and_its_leader_goes_on(monkeypatch, seconds, sl
     # The leader is fitted on more rows if half of the time that is left is enough for a tenth of them.
     assert len(leaders) > 1 or leaders[0].outcome.seconds > 0.05 * seconds
     assert search.cut_by_time or not any(one.outcome.failure for one in search.trials)
-    choose(search, predicts=True, with_curve=True)
+    choose(search, first_choice(search), predicts=True, with_curve=True)
     assert clock[0] <= seconds
     assert search.complete or not search.later
 

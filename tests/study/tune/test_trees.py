@@ -198,7 +198,7 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
     scorer = Scorer(
         SearchSpace(_table_of(_as_table(rows, labels), split=None), width=32), task_of(labels), SCORES["log_loss"],
         seed=0,
-        jobs=1, on_all_rows=None,
+        jobs=1, on_all_rows=None, boosted_on_all_rows=None,
     )  # fmt: skip
     every, without_raw, without_trees = scorer.parts(both.candidate, both.size)
     # Products of matrices in another order of memory round in another way.

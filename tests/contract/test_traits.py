@@ -10,7 +10,7 @@ from kafeat.contract.traits import ColumnTraits, ExactTraits, LabelTraits, Numbe
 # A value of each trait that is not its default, and what it is of a step that holds one with it.
 OF_STEP = Traits(
     ColumnTraits(apart=True, coded={"c": EVERY_VALUE}, times={"t": "UTC"}, texts=("w",)),
-    LabelTraits({"kind: k": "to learn from"}, uses=True, all_rows=True),
+    LabelTraits({"kind: k": "to learn from"}, uses=True, all_rows=True, crossed=True),
     NumberTraits(missing="fill", spreads="keeps", refuses_negative=True),
     ExactTraits(needs_coordinates=False, none="nothing", own="kind: k"),
     keeps_rows=True,

@@ -368,6 +368,13 @@ def refuse_parameter(name: str, expected: str, got: object) -> NoReturn:
     )
 
 
+def refuse_beside(step: Step, names: Iterable[str], what: str) -> None:
+    """Refuse parameters that would do nothing beside another one, unless they have their defaults."""
+    for name in names:
+        if getattr(step, name) != type(step).model_fields[name].default:
+            refuse_parameter(name, f"none beside {what}", getattr(step, name))
+
+
 def parameter(default: Any, description: str, **bounds: Any) -> Any:
     """Declare a parameter: its default, what it means, and its bounds (gt, ge, lt, le)."""
     return Field(default=default, description=description, **bounds)

@@ -25,6 +25,7 @@ from kafeat.contract.step import (
     Step,
     Width,
     parameter,
+    refuse_beside,
     refuse_parameter,
 )
 from kafeat.contract.tile import SparseRows
@@ -55,6 +56,8 @@ COEFFICIENTS = parameter(
 class PolynomialMap(Step):
     """A map of the polynomial kernel (γ x·y + c₀)^p."""
 
+    always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
+
     degree: Degree = parameter(2, "p, the degree of the kernel")
     gamma: Gamma = GAMMA
     coef0: Coef0 = parameter(1.0, "c₀")
@@ -71,9 +74,7 @@ def check_series(step: Step, kernel: object, coefficients: Coefficients | None) 
         return
     if coefficients is None or not any(coefficients):
         refuse_parameter("coefficients", "numbers of which one is above 0, for a series", coefficients)
-    for name in ("degree", "coef0"):
-        if getattr(step, name) != type(step).model_fields[name].default:
-            refuse_parameter(name, "none beside coefficients", getattr(step, name))
+    refuse_beside(step, ("degree", "coef0"), "coefficients")
 
 
 def fit_gamma(gamma: Gamma, X: Floats, rng: np.random.Generator) -> float:
@@ -109,8 +110,6 @@ class ExactTerms:
 
 class PolynomialSketch(PolynomialMap):
     """A sketch in D outputs, of which the first may carry terms of the kernel exactly."""
-
-    always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
 
     n_components: Width = N_COMPONENTS
 

@@ -22,6 +22,7 @@ from kafeat.contract.step import (
     Transform,
     Width,
     parameter,
+    refuse_beside,
     refuse_parameter,
 )
 from kafeat.contract.traits import ExactTraits, NumberTraits, Traits
@@ -142,8 +143,9 @@ class Nystroem(Step):
         return spelled_out(kernel)
 
     def check_parameters(self) -> None:
-        if not self._named:
-            self._refuse_numbers()
+        if not self._named:  # a kernel that is given brings its numbers along, so these would do nothing
+            given = "a precomputed kernel" if self._precomputed else "a Python function"
+            refuse_beside(self, ("gamma", "nu", "alpha", "degree", "coef0"), given)
         check_series(self, self.kernel, self.coefficients)
         self._check_landmarks()
         if self.root == "symmetric":
@@ -154,13 +156,6 @@ class Nystroem(Step):
             refuse_parameter(
                 "landmarks", f"another, as learned needs {' or '.join(_DIFFERENTIABLE)}", "learned"
             )
-
-    def _refuse_numbers(self) -> None:
-        """A kernel that is given brings its numbers along, so these would do nothing."""
-        given = "a precomputed kernel" if self._precomputed else "a Python function"
-        for name in ("gamma", "nu", "alpha", "degree", "coef0"):
-            if getattr(self, name) != type(self).model_fields[name].default:
-                refuse_parameter(name, f"none beside {given}", getattr(self, name))
 
     def _check_landmarks(self) -> None:
         if self.n_landmarks is not None and self.n_landmarks < self.n_components:

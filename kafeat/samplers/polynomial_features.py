@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from math import comb, lgamma, log
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafeat.contract.step import Sample, Transform, parameter
-from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import Coef0, PolynomialMap, fit_gamma
 from kafeat.types import Floats, Shapes, State
@@ -25,8 +24,6 @@ class PolynomialFeatures(PolynomialMap):
 
     Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
     """
-
-    always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
 
     coef0: Coef0 = parameter(1.0, "c₀; 0 leaves the monomials of degree p only")
 

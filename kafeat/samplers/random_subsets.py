@@ -15,7 +15,7 @@ from kafeat.contract.step import (
     Transform,
     Width,
     parameter,
-    refuse_parameter,
+    refuse_beside,
 )
 from kafeat.maths.dot_products import GAMMA, Degree, ExactTerms, Gamma, fit_gamma
 from kafeat.maths.kernel import KernelParameters
@@ -46,8 +46,8 @@ class RandomSubsets(Step):
     n_components: Width = N_COMPONENTS
 
     def check_parameters(self) -> None:
-        if self.kernel == "all_subsets" and self.degree != type(self).model_fields["degree"].default:
-            refuse_parameter("degree", "none beside kernel: all_subsets", self.degree)
+        if self.kernel == "all_subsets":
+            refuse_beside(self, ("degree",), "kernel: all_subsets")
 
     def width_warning(self, n_features_in: int) -> str | None:
         return degree_warning(self.kind, self.degree, n_features_in) if self.kernel == "anova" else None

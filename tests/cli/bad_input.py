@@ -125,13 +125,6 @@ def foreign_codec(content: bytes) -> bytes:
     raise AssertionError("no place of the codec in the footer")
 
 
-def doubled_parquet(folder: Path) -> str:
-    columns = list(arrays().values())
-    table = pa.Table.from_arrays([pa.array(c) for c in [*columns, columns[0]]], names=["a", "b", "c", "a"])
-    pq.write_table(table, folder / "in.parquet")
-    return str(folder / "in.parquet")
-
-
 def npy(array: Any, change: Callable[[bytes], bytes] = bytes, name: str = "in.npy") -> Make:
     def make(folder: Path) -> str:
         buffer = io.BytesIO()

@@ -1,7 +1,7 @@
 """One table of bad inputs: exit code, what the message names, and that nothing is lost or left half-written."""
 
 import os
-import pickle
+import shutil
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +19,6 @@ from tests.cli.bad_input import (
     NESTED,
     ROWS,
     Make,
-    doubled_parquet,
     foreign_codec,
     header,
     ipc,
@@ -67,26 +66,18 @@ for name, line, said in [
     ("a quote in the middle", '1,2"5,3', ', column \'b\': expected a number, got \'2"5\'; --on-bad-rows drop'),
     ("a thousands separator in quotes", '1,"1,234",3',
      ", column 'b': expected a number, got '1,234'; --thousands , reads 1234; --decimal , reads 1.234; --on-bad-rows drop"),
-    ("a thousands separator", "1,1,234,3", ": expected 3 fields, got 4"),
     ("a space within a number", "1,1 234,3",
      ", column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop"),
     ("nan", "1,nan,3", ", column 'b': expected a finite number, got nan; --on-bad-rows drop"),
     ("inf", "1,2,inf", ", column 'c': expected a finite number, got inf; --on-bad-rows drop"),
-    ("-Infinity", "-Infinity,2,3", ", column 'a': expected a finite number, got -Infinity; --on-bad-rows drop"),
     ("an empty field", "1,,3", ", column 'b': expected a finite number, got null; --on-bad-rows drop"),
     ("NA", "1,NA,3", ", column 'b': expected a finite number, got 'NA', which is read as null; --on-bad-rows drop"),
-    ("null", "1,null,3",
-     ", column 'b': expected a finite number, got 'null', which is read as null; --on-bad-rows drop"),
     ("beyond float32", "1,1e39,3",
      ", column 'b': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop"),
     ("beyond float64", "1,2,1e400", ", column 'c': expected a finite number, got 1e400; --on-bad-rows drop"),
-    ("half of an exponent", "1,2e,3", ", column 'b': expected a number, got '2e'; --on-bad-rows drop"),
     ("hexadecimal", "1,0x10,3", ", column 'b': expected a number, got '0x10'; --on-bad-rows drop"),
     ("an underscore", "1,1_000,3", ", column 'b': expected a number, got '1_000'; --on-bad-rows drop"),
     ("digits of another script", "1,\uff12,3", ", column 'b': expected a number, got '２'; --on-bad-rows drop"),
-    ("two signs", "1,--2,3", ", column 'b': expected a number, got '--2'; --on-bad-rows drop"),
-    ("a date", "1,2026-01-02,3", ", column 'b': expected a number, got '2026-01-02'; --on-bad-rows drop"),
-    ("a percentage", "1,12%,3", ", column 'b': expected a number, got '12%'; --unit % reads 12; --on-bad-rows drop"),
     ("a currency", "1,$5,3", ", column 'b': expected a number, got '$5'; --unit '$' reads 5; --on-bad-rows drop"),
 ]:
     bad(f"csv: {name}", text(line), 3, says="in.csv: row 13 (index 12)" + said)
@@ -126,36 +117,21 @@ for name, make, said in [
 for name, make, said in [
     ("a column twice", text(head="a,b,b"), "'c', got a, b, b"),
     ("a column without a name", text(head="a,,c"), "'b', got a, , c"),
-    ("a missing column", text(head="a,b,d"), "'c', got a, b, d"),
     ("a misspelled column", text(head="a,b,C"), "'c' (did you mean 'C'?), got a, b, C"),
 ]:
     bad(f"csv: {name}", make, 3, says="in.csv: expected the column " + said)
-bad("csv: UTF-16", text(encoding="utf-16"), 3,
-    says="in.csv: byte 3: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16 reads it)")
 bad("csv: UTF-16 without a mark", text(encoding="utf-16-be"), 3,
     says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16-be reads it)")
 bad("csv: UTF-32", text(encoding="utf-32"), 3,
     says="in.csv: byte 2: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-32 reads it)")
-bad("csv: a decimal comma", raw(b"a;b;c\n1,5;2;3\n"), 3, "--delimiter", ";",
-    says="in.csv: row 1 (index 0), column 'a': expected a number, got '1,5'; --decimal , reads 1.5; --on-bad-rows drop")
-bad("csv: nothing but zero bytes", raw(bytes(1000)), 3,
-    says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16-be reads it)")
 bad("csv: no header, other width", raw("\n".join([*LINES, "1,2"]).encode()), 3, "--no-header",
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
-bad("csv: no header, fewer columns", raw(b"1,2\n3,4\n"), 3, "--no-header",
-    says="in.csv: expected 3 feature columns, got 2; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
 bad("csv: gzip cut short", packed(-9), 3,
-    says="in.csv.gz: expected sound gzip data, got: ")
-bad("csv: gzip of two bytes", packed(2), 3,
     says="in.csv.gz: expected sound gzip data, got: ")
 bad("csv: no gzip at all", raw(b"\x1f\x8bnot gzip", "in.csv.gz"), 3,
     says="in.csv.gz: expected sound gzip data, got: ")
 bad("csv: a folder", lambda f: str((f / "in.csv").mkdir() or f / "in.csv"), 5,
     says="out.npy: expected a folder for the parts of the output, got a file")
-bad("csv: no such file", lambda f: str(f / "in.csv"), 5,
-    says="in.csv: No such file or directory")
-bad("csv: a bad delimiter", raw(sound_csv()), 2, "--delimiter", ",,",
-    says="--delimiter: expected one character, got ',,'")
 bad("csv: a quote as delimiter", raw(sound_csv()), 2, "--delimiter", '"',
     says="--delimiter: expected one character, got '\"'")
 # --- Parquet
@@ -164,28 +140,17 @@ for name, make, said in [
     ("text", parquet(b=["x"] * 12), "string"),
     ("categories", parquet(b=pa.array(["x", "y"] * 6).dictionary_encode()),
      "dictionary<values=string, indices=int32, ordered=0>"),
-    ("numbers as text", parquet(b=["1"] * 12), "string"),
     ("a timestamp", parquet(b=pa.array([0] * 12, pa.timestamp("us"))), "timestamp[us]"),
-    ("a date", parquet(b=pa.array([0] * 12, pa.date32())), "date32[day]"),
-    ("a time", parquet(b=pa.array([0] * 12, pa.time64("us"))), "time64[us]"),
     ("bytes", parquet(b=[b"x"] * 12), "binary"),
     ("a map", parquet(b=pa.array([[("k", 1.0)]] * 12, pa.map_(pa.string(), pa.float64()))),
      "map<string, double ('b')>"),
     ("nothing but nulls", parquet(b=pa.nulls(12)), "null"),
     ("lists in the place of numbers", parquet(b=[[1.0, 2.0]] * 12), "lists of 2 numbers"),
-    ("lists of text", parquet(b=[["x"]] * 12), "list<element: string>"),
 ]:
     bad(f"parquet: {name}", make, 3, says="in.parquet: column 'b': expected numbers, got " + said)
 for name, make, said in [
     ("a null", parquet(b=[1.0, None] * 6), "2 (index 1), column 'b': expected a finite number, got null"),
-    ("a null among whole numbers", parquet(b=pa.array([1, None] * 6, pa.int64())),
-     "2 (index 1), column 'b': expected a finite number, got null"),
-    ("a null in a decimal", parquet(b=pa.array([Decimal("1.25"), None] * 6)),
-     "2 (index 1), column 'b': expected a finite number, got null"),
-    ("NaN", parquet(c=[1.0] * 11 + [float("nan")]), "12 (index 11), column 'c': expected a finite number, got nan"),
     ("inf", parquet(a=[float("inf")] + [1.0] * 11), "1 (index 0), column 'a': expected a finite number, got inf"),
-    ("inf of half floats", parquet(a=np.array([np.inf] + [1.0] * 11, dtype=np.float16)),
-     "1 (index 0), column 'a': expected a finite number, got inf"),
     ("beyond float32", parquet(a=[1e39] + [1.0] * 11),
      "1 (index 0), column 'a': expected a finite number, got 1e+39, which overflows float32"),
     ("a decimal beyond float32", parquet(a=pa.array([Decimal(10) ** 40] * 12, pa.decimal256(60, 2))),
@@ -193,45 +158,34 @@ for name, make, said in [
 ]:
     bad(f"parquet: {name}", make, 3, says="in.parquet: row " + said + "; --on-bad-rows drop")
 for name, make, said in [
-    ("a column twice", doubled_parquet, "column 'a': expected one column of that name, got 2; rename one"),
-    ("a missing column", parquet(b=None), "expected the column 'b', got a, c"),
-    ("a misspelled column", parquet(b=None, B=[1.0] * 12), "expected the column 'b' (did you mean 'B'?), got a, c, B"),
     ("no columns", parquet(a=None, b=None, c=None), "expected the columns 'a', 'b', 'c', got none"),
 ]:
     bad(f"parquet: {name}", make, 3, says="in.parquet: " + said)
 for name, make in [
     ("an unsupported codec", parquet_bytes(foreign_codec)),
-    ("cut in the footer", parquet_bytes(lambda b: b[:-5])),
     ("cut in half", parquet_bytes(lambda b: b[: len(b) // 2])),
     ("its magic only", raw(b"PAR1", "in.parquet")),
     ("encrypted", parquet_bytes(lambda b: b[:-4] + b"PARE")),
-    ("a wrong magic", parquet_bytes(lambda b: b"XXXX" + b[4:-4] + b"XXXX")),
     ("a footer of 4 GB", parquet_bytes(lambda b: b[:-8] + bytes([255] * 4) + b"PAR1")),
-    ("a footer of zeros", parquet_bytes(lambda b: b[:-58] + bytes(50) + b[-8:])),
     ("nothing", raw(b"", "in.parquet")),
     ("a CSV", raw(sound_csv(), "in.parquet")),
 ]:
     bad(f"parquet: {name}", make, 3, says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: no such file", lambda f: str(f / "in.parquet"), 5,
-    says="in.parquet: No such file or directory")
 bad("parquet: from stdin", lambda f: "-", 2, "--input-format", "parquet",
     says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard input, got parquet: it cannot be piped")
 # --- NPY
 for name, make in [
     ("objects", npy(np.array([[1, "x", None]] * 3, dtype=object))),
     ("a shape beyond the file", header("(9, 3)")),
-    ("a shape of terabytes", header("(1000000000000, 3)")),
     ("a shape beyond all memory", header("(2**62, 3)")),
     ("a negative shape", header("(-8, 3)")),
     ("a shape of text", header("('8', 3)")),
     ("code in the header", header("__import__('os').getcwd()")),
     ("an unknown type", header("(8, 3)", "'<q9'")),
-    ("objects in the header", header("(8, 3)", "'|O'")),
     ("an unknown version", header("(8, 3)", version=9)),
     ("cut in the header", npy(matrix(), lambda b: b[:40])),
     ("cut in the data", npy(matrix(), lambda b: b[:-1])),
     ("a header that is no dict", npy(matrix(), lambda b: b[:10] + b"x" * 118 + b[128:])),
-    ("nothing", raw(b"", "in.npy")),
     ("a CSV", raw(sound_csv(), "in.npy")),
     ("a zip of arrays", raw(b"PK\x03\x04" + bytes(60), "in.npy")),
     ("a pickle", raw(b"\x80\x04cos\nsystem\n.", "in.npy")),
@@ -247,19 +201,15 @@ for name, make, said in [
 for name, make, said in [
     ("one dimension", npy(np.ones(3, "f4")),
      "two dimensions (rows, features), got shape (3,); reshape it to (rows, 1) for one feature or (1, features) for one row"),
-    ("three dimensions", npy(np.ones((2, 3, 1), "f4")), "two dimensions (rows, features), got shape (2, 3, 1)"),
     ("no dimension", npy(np.float32(1)), "two dimensions (rows, features), got shape ()"),
     ("two columns for three", npy(matrix()[:, :2]),
      "3 feature columns, got 2; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep"),
-    ("four columns for three", npy(np.ones((2, 4), "f4")),
-     "3 feature columns, got 4; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep"),
     ("no columns", npy(np.ones((2, 0), "f4")),
      "3 feature columns, got 0; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep"),
 ]:
     bad(f"npy: {name}", make, 3, says="in.npy: expected " + said)
 for name, make, said in [
     ("NaN", npy(matrix(r3c1=np.nan)), "4 (index 3), column 'c1': expected a finite number, got nan"),
-    ("inf", npy(matrix(r11c2=np.inf)), "12 (index 11), column 'c2': expected a finite number, got inf"),
     ("beyond float32", npy(matrix().astype(float) * 1e39),
      "1 (index 0), column 'c2': expected a finite number, got 1e+39, which overflows float32"),
 ]:
@@ -270,11 +220,7 @@ bad("npy: from stdin", lambda f: "-", 2, "--input-format", "npy",
 for name, make, said in [
     ("a null", ipc(b=[1.0, None] * 6),
      "row 2 (index 1), column 'b': expected a finite number, got null; --on-bad-rows drop"),
-    ("NaN", ipc(c=[1.0] * 11 + [float("nan")]),
-     "row 12 (index 11), column 'c': expected a finite number, got nan; --on-bad-rows drop"),
     ("text", ipc(b=["x"] * 12), "column 'b': expected numbers, got string"),
-    ("a missing column", ipc(b=None), "expected the column 'b', got a, c"),
-    ("nothing", raw(b"", "in.arrow"), "expected Arrow IPC, got bytes that start with b''"),
     ("a CSV", raw(sound_csv(), "in.arrow"), "expected Arrow IPC, got bytes that start with b'a,b,c"),
 ]:
     bad(f"arrow: {name}", make, 3, says="in.arrow: " + said)
@@ -292,19 +238,13 @@ bad("arrow: as CSV", ipc(stream=True), 3, "--input-format", "csv",
 # --- LIBSVM
 for name, line, said in [
     ("a word", "1 1:2 x", ": expected index:value, got 'x'"),
-    ("a word as a value", "1 1:x", ": expected a number after the index 1, got 'x'"),
-    ("no value", "1 1: 2:3", ": expected index:value, got '1:'"),
     ("an index of 0", "1 0:2 1:3", ": expected an index from 1 to 2,147,483,647, got 0"),
     ("an index below 0", "1 -1:2", ": expected index:value, got '-1:2'"),
-    ("an index with an exponent", "1 1e2:2", ": expected index:value, got '1e2:2'"),
     ("descending indices", "1 2:2 1:3", ": expected ascending indices, got 1 after 2"),
-    ("an index twice", "1 2:2 2:3", ": expected ascending indices, got 2 after 2"),
     ("an index beyond the map", "1 2:2 4:3", ": expected no index above 3, the width of the map, got 4"),
-    ("an index beyond all", "1 99999999999999:2", ": expected an index from 1 to 2,147,483,647, got 99999999999999"),
     ("several labels", "1,2 1:2", ": expected one label, got '1,2'"),
     ("no label", "1:2 2:3", ": expected a number as the label, got '1:2'"),
     ("NaN", "1 1:2 3:nan", ", column 'features[2]': expected a finite number, got nan"),
-    ("inf", "1 1:-inf", ", column 'features[0]': expected a finite number, got -inf"),
     ("beyond float32", "1 2:1e39",
      ", column 'features[1]': expected a finite number, got 1e+39, which overflows float32"),
 ]:
@@ -313,7 +253,6 @@ for name, make, said in [
     ("Latin-1", libsvm("1 1:\xe9", encoding="latin-1"),
      "row 13 (index 12): expected a number after the index 1, got '�'; --on-bad-rows drop"),
     ("nothing", raw(b"", "in.svm"), "expected rows, got an empty file"),
-    ("a CSV", raw(sound_csv(), "in.svm"), "row 1 (index 0): expected one label, got 'a,b,c'; --on-bad-rows drop"),
 ]:
     bad(f"libsvm: {name}", make, 3, says="in.svm: " + said)
 bad("libsvm: a zero byte", libsvm("1 1:\0"), 3,
@@ -329,11 +268,7 @@ for name, make, said in [
     ("another width", sparse_npz(shape=[3, 4]), "expected 3 feature columns, got 4"),
     ("a column beyond the width", sparse_npz(indices=[0, 3, 1]),
      "indices: expected columns from 0 to 2, got others in rows 1 to 3"),
-    ("a column below 0", sparse_npz(indices=[0, -1, 1]),
-     "indices: expected columns from 0 to 2, got others in rows 1 to 3"),
     ("rows that descend", sparse_npz(indptr=[0, 2, 1, 3]),
-     "indptr: expected ascending numbers up to 3, got others in rows 1 to 3"),
-    ("rows beyond the entries", sparse_npz(indptr=[0, 1, 2, 9]),
      "indptr: expected ascending numbers up to 3, got others in rows 1 to 3"),
     ("rows that begin late", sparse_npz(indptr=[1, 2, 3, 3]), "indptr: expected to begin with 0, got 1"),
     ("fewer indices than data", sparse_npz(indices=[0, 1]),
@@ -350,123 +285,55 @@ for name, make, said in [
      "expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file"),
     ("other bytes within", sparse_npz(change=lambda b: b.replace(np.array([1.5]).tobytes(), b"12345678")),
      "expected a sparse matrix of scipy.sparse.save_npz, got: Bad CRC-32"),
-    ("nothing", raw(b"", "in.npz"), "expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file"),
 ]:
     bad(f"npz: {name}", make, 3, says="in.npz: " + said)
 # --- JSON lines
 for name, line, said in [
-    ("an object in an object", '{"a": 1, "b": {"x": 2}, "c": 3}',
-     ": key 'b': expected a plain value, got an object; flatten it first"),
-    ("an array that no feature needs", '{"a": 1, "b": 2, "c": 3, "d": [1]}',
-     ": key 'd': expected a plain value, got an array; flatten it first"),
-    ("a key twice", '{"a": 1, "b": 2, "c": 3, "b": 2}', ": key 'b': expected one value, got 2"),
     ("a key that is absent", '{"a": 1, "c": 3}',
      ", column 'b': expected a finite number, got null; --on-bad-rows drop"),
     ("a word", '{"a": 1, "b": "x", "c": 3}', ", column 'b': expected a number, got 'x'; --on-bad-rows drop"),
-    ("NaN", '{"a": 1, "b": NaN, "c": 3}', ": expected a number or null, got NaN, which JSON does not have"),
     ("a number beyond all", '{"a": 1, "b": 1e999, "c": 3}',
      ", column 'b': expected a finite number, got 1e999; --on-bad-rows drop"),
     ("cut short", '{"a": 1, "b": 2',
      ": expected JSON, got the end of the line at character 16 (Expecting ',' delimiter)"),
-    ("two objects in a line", '{"a": 1} {"b": 2}', ': expected JSON, got \'{"b": 2}\' at character 10 (Extra data)'),
 ]:
     bad(f"jsonl: {name}", jsonl(line), 3, says="in.jsonl: row 13 (index 12)" + said)
-for name, make, said in [
-    ("Latin-1", jsonl('{"a": 1, "b": "é", "c": 3}', encoding="latin-1"),
-     'row 13 (index 12): expected UTF-8 text, got b\'\\xe9", \' (byte 16); iconv converts it'),
-    ("one array", raw(b'[{"a": 1}]\n', "in.jsonl"),
-     'row 1 (index 0): expected a JSON object, got \'[{"a": 1}]\'; jq -c writes an object a line'),
-    ("nothing", raw(b"", "in.jsonl"), "expected the columns 'a', 'b', 'c', got none"),
-]:
-    bad(f"jsonl: {name}", make, 3, says="in.jsonl: " + said)
-bad("jsonl: named as CSV", raw(b'{"a": 1, "b": 2}\n'), 3,
-    says="; are these JSON lines (--input-format jsonl)?")
 bad("a layout of tensors", text(), 2, "--layout", "tensor", out="out.parquet",
     says="'tensor' is not one of 'columns', 'list'")
 bad("npz: on standard output", text(), 2, "--output-format", "npz", out="-",
     says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard output, got npz; name a file")
-bad("npz: null rows", text(), 2, "--on-bad-rows", "null", out="out.npz",
-    says="out.npz: expected --on-bad-rows error or drop for NPZ, got null: sparse rows have no nulls")
-bad("libsvm: two labels", text(), 2, "--keep", "a,b", out="out.svm",
-    says="out.svm: expected one passthrough column in LIBSVM, its label, got a, b")
 # --- what a step refuses
 bad("chi2: a negative value", text("1,-2,3"), 3, model="chi2",
     says="in.csv: row 13 (index 12), column 'b': expected a value of at least 0, got -2; --on-bad-rows drop")
-bad("chi2: a negative value in NPY", npy(matrix(r4c0=-1.0)), 3, model="chi2",
-    says="in.npy: row 5 (index 4), column 'c0': expected a value of at least 0, got -1; --on-bad-rows drop")
-bad("skewed: below minus the skewedness", text("1,-2,3"), 3, model="skewed",
-    says="in.csv: row 13 (index 12), column 'b': expected a value above -skewedness = -1, got -2; --on-bad-rows drop")
-bad("log1p: below -1", text("1,-2,3"), 3, model="log1p",
-    says="in.csv: row 13 (index 12), column 'b': expected a value above -1, got -2; --on-bad-rows drop")
 bad("overflow in a polynomial", text("1,1e20,3"), 3, model="polynomial",
     says="in.csv: row 13 (index 12): expected features that float32 can hold, got inf: scale the input, or fit with dtype: float64; --on-bad-rows drop")
 bad("overflow behind a scaler", text("1,3e38,3"), 3, model="scaled",
     says="in.csv: row 13 (index 12), column 'b': after standardize: expected a value that float32 can hold, got 6.08334e+38: scale the input, or fit with dtype: float64; --on-bad-rows drop")
 bad("one_hot: an unknown category", text(head="a,b,c"), 3, model="one_hot",
     says="in.csv: row 1 (index 0), column 'b': expected one of the 2 categories of the fit, got '0.0'; one_hot with unknown: ignore accepts others; --on-bad-rows drop")
-bad("a missing number with no impute", text("1,,3"), 3, model="plain",
-    says="in.csv: row 13 (index 12), column 'b': expected a finite number, got null; --on-bad-rows drop")
 bad("a word with impute", text("1,x,3"), 3, model="impute",
     says="in.csv: row 13 (index 12), column 'b': expected a number, got 'x'; --null-values x reads it as missing, and is repeated for other words; --on-bad-rows drop")
-bad("an infinity with impute", text("1,inf,3"), 3, model="impute",
-    says="in.csv: row 13 (index 12), column 'b': expected a finite number, got inf; --on-bad-rows drop")
 # --- options
 bad("keep: no such column", text(), 3, "--keep", "d",
     says="in.csv: --keep: expected the column 'd', got a, b, c")
-bad("keep: the name of a feature", raw(b"a,b,c,f0\n1,2,3,4\n"), 2, "--keep", "f0",
-    says="out.npy: expected passthrough columns with other names than the features, got f0; choose another prefix for the features")
-bad("keep: columns in NPY", text(), 2, "--keep", "a", out="out.npy",
-    says="out.npy: expected no passthrough columns in NPY, got a")
-bad("layout: lists in CSV", text(), 2, "--layout", "list", out="out.csv",
-    says="out.csv: expected the columns layout for CSV, got list; Parquet, Arrow and JSON lines hold lists")
-bad("compression: zstd of NPY", text(), 2, "--compression", "zstd", out="out.npy",
-    says="out.npy: expected no compression for NPY, got 'zstd'")
-bad("compression: snappy of CSV", text(), 2, "--compression", "snappy", out="out.csv",
-    says="out.csv: expected a compression of none, gzip or zstd for CSV, got 'snappy'")
 bad("output: an unknown suffix", text(), 2, out="out.xyz",
     says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson, .libsvm, .svmlight, .svm, .npz; else name it, as in --output-format csv")
-bad("output: no suffix", text(), 2, out="out",
-    says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson, .libsvm, .svmlight, .svm, .npz; else name it, as in --output-format csv")
-bad("output: no such folder", text(), 5, out="no/such/out.npy",
-    says="no/such/out.npy: expected a folder no/such, got none: make it first (mkdir -p)")
 bad("output: a folder", text(), 5, out="folder.npy",
     says="folder.npy: expected a file, got a directory")
-bad("output: the input", text(), 2, out="in.csv",
-    says="in.csv: expected an output apart from the input, got the same file")
-bad("output: the model", text(), 2, "--output-format", "npy", out="plain.joblib",
-    says="plain.joblib: expected an output apart from the model, got the same file")
 bad("output: there already", text(), 2, "--no-clobber", out="out.npy",
     says="out.npy: expected no file of that name, got one; allow it to be replaced (--overwrite, in Python overwrite=True), or name another")
 bad("output: Parquet on stdout", text(), 2, "--output-format", "parquet", out="-",
     says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard output, got parquet; name a file")
-bad("jobs: 0", text(), 2, "--jobs", "0",
-    says="Invalid value for '--jobs' / '-j': 0 is not in the range 1<=x<=4096.")
 bad("max-drift: 2", text(), 2, "--max-drift", "2",
     says="Invalid value for '--max-drift': 2.0 is not in the range 0.0<=x<=1.0.")
 bad("max-drift: too much", text("99,99,99"), 6, "--max-drift", "0.05",
     says="in.csv: expected at most 5.00% of a column outside of the range of the fit (--max-drift), got 'c' 7.69%, 'b' 7.69%, 'a' 7.69%")
-bad("rejects without a rule", text(), 2, "--rejects", "why.csv",
-    says="--rejects: expected --on-bad-rows drop or null with it, got error")
-bad("max-bad-rows: too many", text("1,x,3", "1,2"), 3, "--max-bad-rows", "1", "--on-bad-rows", "drop",
-    says="in.csv: expected at most 1 bad row (--max-bad-rows), got 2 of 14; the first is row 13 (index 12), column 'b': expected a number, got 'x'")
 bad("max-bad-rows without a rule", text(), 2, "--max-bad-rows", "1%",
     says="--max-bad-rows: expected --on-bad-rows drop or null with it, got error")
-bad("max-bad-rows: a word", text(), 2, "--max-bad-rows", "few", "--on-bad-rows", "drop",
-    says="--max-bad-rows: expected a number of rows such as 10, or a percentage such as 0.5%, got 'few'")
-bad("rejects: the output", text(), 2, "--rejects", "out.npy", "--on-bad-rows", "drop",
-    says="out.npy: expected an output apart from --rejects, got the same file")
-bad("stats: the output", text(), 2, "--stats", "out.npy",
-    says="out.npy: expected an output apart from --stats, got the same file")
 bad("stats: no such folder", text(), 5, "--stats", "no/such/stats.json",
     says="no/such/stats.json: expected a folder no/such, got none: make it first (mkdir -p)")
 bad("float16 that overflows", text("1,1e20,3"), 3, "--output-dtype", "float16", model="linear",
     says="in.csv: row 13 (index 12): expected features that float16 can hold, got 5.7735e+19: choose a wider --output-dtype, or scale the input; --on-bad-rows drop")
-bad("model: no such file", text(), 5, model="none",
-    says="none.joblib: No such file or directory")
-bad("model: a CSV", text(), 4, model="text",
-    says="text.joblib: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model (`kafeat fit` makes one)")
-bad("model: a pickle", text(), 4, model="pickle",
-    says="pickle.joblib: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model (`kafeat fit` makes one)")
 # fmt: on
 
 
@@ -478,8 +345,6 @@ FOURIER = {"kind": "fourier", "n_components": 8, "frequencies": "iid"}
 MAPS = {
     "plain": steps(FOURIER),
     "chi2": steps("homogeneous"),
-    "skewed": steps({"kind": "skewed", "n_components": 4, "skewedness": 1.0}),
-    "log1p": steps("log1p", FOURIER),
     "polynomial": steps({"kind": "polynomial_features", "degree": 2}),
     "scaled": steps("standardize", {"kind": "polynomial_features", "degree": 1}),
     "impute": steps("impute", FOURIER),
@@ -495,8 +360,6 @@ def models(tmp_path_factory):
         kafeat.fit(config, table).save(folder / f"{name}.joblib")
     coded = steps({"kind": "one_hot", "columns": ["b"]}, FOURIER)
     kafeat.fit(coded, table.set_column(1, "b", pa.array(["x", "y"] * 6))).save(folder / "one_hot.joblib")
-    (folder / "text.joblib").write_text("a,b\n1,2\n")
-    (folder / "pickle.joblib").write_bytes(pickle.dumps({"format": 1}))
     return folder
 
 
@@ -506,13 +369,11 @@ def test_bad_input(case, models, tmp_path, monkeypatch):
     source = case.make(tmp_path)
     if case.out == "folder.npy":
         (tmp_path / case.out).mkdir()
-    elif "/" not in case.out and case.out not in ("-", "in.csv", "plain.joblib"):
+    elif "/" not in case.out and case.out != "-":
         (tmp_path / case.out).write_bytes(b"previous")
-    model = tmp_path / f"{case.model}.joblib"
-    if (models / model.name).exists():
-        model.write_bytes((models / model.name).read_bytes())
+    model = shutil.copy(models / f"{case.model}.joblib", tmp_path)
     before = {name: _content(name) for name in sorted(os.listdir())}
-    arguments = ["transform", "--model", model.name, source, case.out, *case.options]
+    arguments = ["transform", "--model", model, source, case.out, *case.options]
     done = CliRunner().invoke(command, arguments)
     if isinstance(done.exception, KafeatError):
         code, message = done.exception.exit_code, str(done.exception)

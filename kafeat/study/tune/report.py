@@ -12,16 +12,9 @@ from kafeat.pictures.tables import TableColumn
 from kafeat.study.importance import named
 from kafeat.study.report.comparisons import score_of_choice
 from kafeat.study.report.document import document, figures, importance, table, write_page
-from kafeat.study.tune.result import Tuning
+from kafeat.study.tune.result import TERMS, Tuning
 
 _MOST_LEADERS = 20
-_NAMES_OF_MAPS = (
-    "A map is named by its scaler, its metric if it has one, its kernel, and γ. A metric weighs the columns by how "
-    "much the label depends on them: a diagonal one has a weight for each column, others a matrix, and α &lt; 1 makes "
-    "the weights more equal. γ = median follows from the median distance of the rows, and a multiple above 1 makes the "
-    "kernel narrower. “fourier, supervised” has frequencies that are trained for the label, and no kernel. Scores are "
-    "means over splits, ± their standard errors. The chosen map comes first."
-)
 _NAME_OF_THE_KNEE = (
     "Without --columns, a search with a predictor takes the most columns within noise of the best score. "
     "Without a predictor the knee is taken: the fewest columns from which every doubling takes away less than 3 % of "
@@ -41,7 +34,8 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     yield f"<h1>The best map for {escape(data + label)}</h1>"
     yield f'<p class="answer">{"<br>".join(map(escape, tuning.answer()))}</p>'
     yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>"
-    yield f"<h2>Leaderboard</h2><p>{_NAMES_OF_MAPS}</p>"
+    terms = "; ".join(f"{word}: {meaning}" for word, meaning in TERMS.items())
+    yield f"<h2>Leaderboard</h2><p>{escape(terms)}. The chosen map comes first; ± is the standard error.</p>"
     leaders = tuning.table[:_MOST_LEADERS]
     yield from table([
         TableColumn("map", [row["map"] for row in leaders]),

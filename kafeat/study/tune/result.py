@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHOWN = 6
-_TERMS = {
+TERMS = {
     "γ": "how narrow the kernel is, as a multiple of what the median distance of the rows gives",
     "metric": "weights of the columns, learned from the label",
     "matern": "a kernel between laplacian, which is rough, and rbf, which is smooth",
     "supervised": "frequencies that are trained for the label",
     "trees": "outputs of boosted trees beside the map, for rows that they have not seen",
 }
+"""What words in the names of maps mean."""
 
 
 def no_data() -> FeatureMap:
@@ -228,7 +229,7 @@ class Tuning:
     @property
     def terms(self) -> list[str]:
         """What the words in the name of the chosen map mean."""
-        return [f"{word}: {meaning}" for word, meaning in _TERMS.items() if word in self.table[0]["map"]]
+        return [f"{word}: {meaning}" for word, meaning in TERMS.items() if word in self.table[0]["map"]]
 
     def to_plain(self) -> dict[str, Any]:
         """Return everything but the YAML as builtins, for JSON."""

@@ -186,7 +186,7 @@ class Search:
 
         The time of a trial grows with the rows that are learned from. None if even the smallest takes all of it.
         """
-        before = self.rungs[k - 1][1]
+        before = self.trials[-1].size  # which may have become smaller, too
         known = self._made(candidates[0], before) if candidates else None
         if known is None:
             return None

@@ -25,8 +25,8 @@ from kafeat.jobs.fit.predictor import with_class_weight
 from kafeat.jobs.fit.reread import RereadableData, rereadable
 from kafeat.jobs.fit.split_by import with_selection, with_split_by
 from kafeat.jobs.options import with_keywords
-from kafeat.maths.scoring import PROPER, SCORES, Score, ScoringName, score_for
-from kafeat.maths.task import Kind, PredictionTask, TaskKind, class_numbers, task_of
+from kafeat.maths.scoring import PROPER, SCORES, Score, score_for
+from kafeat.maths.task import Kind, PredictionTask, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.records import Table
@@ -57,34 +57,24 @@ LEAST_ROWS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Tuner:
-    """The search over the maps of `space` for the labels of `data`; `start` holds the settings beside the steps."""
+    """The search that was asked for, over the maps of `space`; `start` holds the settings beside the steps."""
 
+    asked: TuneOptions
     data: RereadableData
     label: LabelArgument
     start: Config
     budget: Budget
     space: SearchSpace
-    split: str | None
-    weight: str | None
-    task: TaskKind
-    scoring: ScoringName
-    jobs: int
-    seeds: int
-    rows: int | None
-    with_report: bool
-    boosting: bool
-    base: object = None
-    """The config to start from, as it was given."""
 
     @property
     def kind(self) -> Kind:
         """The task that was asked for, or that of the labels of all rows."""
-        return self.space.table.summary.kind if self.task == "auto" else self.task
+        return self.space.table.summary.kind if self.asked.task == "auto" else self.asked.task
 
     @property
     def taken_for(self) -> str:
         """The line that says if the label is read as numbers or classes, and why."""
-        return self.space.table.summary.taken_for(self.task, "--task {}")
+        return self.space.table.summary.taken_for(self.asked.task, "--task {}")
 
     @cached_property
     def goal(self) -> PredictionTask:
@@ -96,7 +86,7 @@ class Tuner:
             )
         try:
             goal = task_of(table.labels, self.kind)
-            score_for(self.scoring, goal.kind)
+            score_for(self.asked.scoring, goal.kind)
         except DataError as error:
             raise DataError(f"{table.place}: {error}") from None
         check_predictor(self.start, goal, table.place)
@@ -112,8 +102,8 @@ class Tuner:
     @property
     def chosen_by(self) -> Score:
         """The score that decides."""
-        if self.scoring != "auto":
-            return SCORES[self.scoring]
+        if self.asked.scoring != "auto":
+            return SCORES[self.asked.scoring]
         return SCORES["balanced_accuracy"] if self.balanced else PROPER[self.goal.kind]
 
     @property
@@ -128,7 +118,8 @@ class Tuner:
         if path is None:
             return nullcontext()
         table = self.space.table
-        of_goal = (self.goal.classes is None, self.split, self.task, self.scoring, self.seeds, self.rows)
+        asked = self.asked
+        of_goal = (self.goal.classes is None, asked.split, asked.task, asked.scoring, asked.seeds, asked.rows)
         # Text as codes: a file of some kilobytes may repeat a long label in every row.
         text = table.labels.dtype.kind == "O"
         labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
@@ -137,14 +128,14 @@ class Tuner:
         return TrialJournal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
     @property
-    def asked(self) -> dict[str, str]:
+    def said(self) -> dict[str, str]:
         """The options that decide what is chosen and are not the defaults."""
         given = {
-            "task": self.task,
-            "scoring": self.scoring,
+            "task": self.asked.task,
+            "scoring": self.asked.scoring,
             "split-by": self.start.split_by,
-            "rows": self.rows,
-            "from": self.base if isinstance(self.base, str) else None,
+            "rows": self.asked.rows,
+            "from": self.asked.base if isinstance(self.asked.base, str) else None,
         }
         return {name: str(value) for name, value in given.items() if value not in ("auto", None)}
 
@@ -153,20 +144,21 @@ class Tuner:
         """The rows that the last candidates are scored on."""
         table = self.space.table
         return AllRows(
-            data=self.data, label=self.label, split=self.split, start=self.start, groups=table.groups,
-            sampled=table.sampled, task=self.goal, scoring=self.chosen_by, jobs=self.jobs, weight=self.weight,
+            data=self.data, label=self.label, split=self.asked.split, start=self.start, groups=table.groups,
+            sampled=table.sampled, task=self.goal, scoring=self.chosen_by, jobs=self.space.jobs,
+            weight=self.asked.weight,
         )  # fmt: skip
 
     @cached_property
     def screen(self) -> Screen:
         """The errors of kernels by the exact machine."""
-        return Screen(self.space, self.goal, self.start.seed, self.jobs)
+        return Screen(self.space, self.goal, self.start.seed, self.space.jobs)
 
     @cached_property
     def scorer(self) -> Scorer:
         """The scores of candidates on splits of the sample."""
         return Scorer(
-            self.space, self.goal, self.chosen_by, seed=self.start.seed, jobs=self.jobs,
+            self.space, self.goal, self.chosen_by, seed=self.start.seed, jobs=self.space.jobs,
             on_all_rows=self.all_rows.outcome, boosted_on_all_rows=self.all_rows.boosted, balanced=self.balanced,
         )  # fmt: skip
 
@@ -174,6 +166,7 @@ class Tuner:
         """Return the search, whose trials the journal records."""
         table = self.space.table
         rows, count = len(table.labels), table.sampled.n_rows
+        every = min(self.asked.rows or count, count)
 
         def score(candidate: Candidate, size: Size, seconds: float | None) -> Outcome:
             try:
@@ -184,16 +177,14 @@ class Tuner:
 
         return Search(
             space=self.space,
-            rungs=rungs_of(
-                rows, min(self.rows or count, count), self.budget.searched, self.seeds, table.sample.keys
-            ),
+            rungs=rungs_of(rows, every, self.budget.searched, self.asked.seeds, table.sample.keys),
             run=score if record is None else record.remembering(score),
             screened=self._screened,
             scoring=self.chosen_by,
             budget=self.budget,
             most_trials=trials,
             seconds=inf if seconds is None else seconds,
-            last_fit=0.0 if self.split is None else _LAST_FIT,
+            last_fit=0.0 if self.asked.split is None else _LAST_FIT,
         )
 
     def _screened(self, like: Candidate, seconds: float) -> Sequence[Candidate]:
@@ -210,12 +201,12 @@ class Tuner:
             search.search()
             predicts = self.start.predictor is not None
             choice = first_choice(search)
-            if self.boosting:
+            if self.asked.boosting:
                 self._boost(search, choice)
-            choose(search, choice, predicts, with_curve=self.with_report)
-            if self.split is not None:
-                choice.test = endable(partial(self._test_score, choice, self.split))
-            if self.with_report:
+            choose(search, choice, predicts, with_curve=self.asked.report is not None)
+            if self.asked.split is not None:
+                choice.test = endable(partial(self._test_score, choice, self.asked.split))
+            if self.asked.report is not None:
                 best = choice.chosen
                 sampled = self._in_memory(search, best)
                 choice.losses = endable(partial(self.scorer.importance, best.candidate, sampled))
@@ -247,7 +238,9 @@ class Tuner:
 
     def _test_score(self, choice: Choice, split: str) -> TestScore:
         """Return the score of the chosen map, fitted on the training rows, on the test rows."""
-        fm = self.fit(with_predictor(self.config(choice), "ridge", self.task), self.data, intervals=False)
+        fm = self.fit(
+            with_predictor(self.config(choice), "ridge", self.asked.task), self.data, intervals=False
+        )
         return self.all_rows.test_score(fm, split)
 
     def config(self, choice: Choice) -> Config:
@@ -259,13 +252,13 @@ class Tuner:
 
     def weight_of(self, config: Config) -> str | None:
         """Return the column of weights if the config ends in a predictor, which alone knows them."""
-        return None if config.predictor is None else self.weight
+        return None if config.predictor is None else self.asked.weight
 
     def fit(self, config: Config, data: RereadableData, intervals: bool) -> FeatureMap:
         """Fit a config on the training rows, with what predicts intervals if they are asked for."""
         with data.open() as source:
             return fit_reader(
-                config, source, self.label, split=self.split, weight=self.weight_of(config), jobs=self.jobs,
+                config, source, self.label, split=self.asked.split, weight=self.weight_of(config), jobs=self.space.jobs,
                 intervals=intervals,
             )  # fmt: skip
 
@@ -289,7 +282,7 @@ class Tuner:
         best = choice.chosen
         tried = self._in_memory(search, best)
         constant = constant_score(score, self.goal, self.space.table, tried, self.start.seed)
-        said = (self.taken_for, *notes(search, choice, self.goal, self.asked, constant, config.predictor))
+        said = (self.taken_for, *notes(search, choice, self.goal, self.said, constant, config.predictor))
         text = comments(search, choice, names, constant, said, config.split_by)
         return Tuning(
             config=config,
@@ -397,11 +390,7 @@ def tune(asked: TuneOptions) -> Tuning:
         table = read_table(source, start, given, split, listener, asked.weight, counted)
         jobs = count_jobs(asked.jobs)
         space = SearchSpace(table, own, budget.searched, jobs)
-        tuner = Tuner(
-            data=source, label=given, start=start, budget=budget, space=space, split=split, weight=asked.weight,
-            task=asked.task, scoring=asked.scoring, jobs=jobs, seeds=asked.seeds, rows=asked.rows,
-            with_report=asked.report is not None, boosting=asked.boosting, base=asked.base,
-        )  # fmt: skip
+        tuner = Tuner(asked=asked, data=source, label=given, start=start, budget=budget, space=space)
         listener.inform(tuner.taken_for)
         with tuner.journal(asked.journal, asked.resume, listener) as record:
             search = tuner.search(asked.trials, seconds, record)

@@ -146,6 +146,16 @@ def test_a_trial_that_is_ended_and_a_rung_that_is_cut_are_told():
     assert search.best_score.size.held == 0.1  # the others went on
 
 
+def test_a_rung_that_became_smaller_is_what_the_next_one_is_planned_by(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("kafeat.study.tune.rungs.time.monotonic", lambda: clock[0])
+    search = searched(seconds=60.0, cost=lambda _: 3.0, rows=50_000, clock=clock)
+    made = list(dict.fromkeys(trial.size for trial in search.trials))
+    # 3 s for 4,500 rows learned from: 6 s do not fit into half of 9 s, nor 30 s for 45,000 rows.
+    assert [(size.splits, size.one_pass) for size in made] == [(2, False), (1, False), (1, True)]
+    assert 6000 < made[-1].rows < 50_000
+
+
 @pytest.mark.parametrize(
     ("rows", "ordered", "wanted"),
     [

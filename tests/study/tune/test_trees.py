@@ -37,14 +37,6 @@ def union_of(steps):
     return union["maps"]
 
 
-def test_trees_are_tried_alike_whatever_the_jobs():
-    first, second = (
-        kafeat.tune(*thresholds(300), 16, trials=10, seeds=1, rows=20, jobs=jobs) for jobs in (1, 2)
-    )
-    assert first.yaml == second.yaml
-    assert any("trees" in row["map"] for row in first.table)
-
-
 def test_thresholds_get_columns_of_trees():
     rows, labels = thresholds()
     first = kafeat.tune(rows, labels, 64, trials=10, seeds=1)

@@ -55,10 +55,12 @@ def mixed(n=300):
 
 
 def test_the_same_data_and_trials_give_the_same_file_whatever_the_jobs():
+    pytest.importorskip("lightgbm")
     first, second = quick(X, Y, trials=6), quick(X, Y, trials=6, jobs=2)
     assert first.yaml == second.yaml
     assert first.trials == 6
     assert "--trials 6" in first.yaml
+    assert any("trees" in row["map"] for row in first.table)
 
 
 def test_the_yaml_is_the_config_and_fits(tmp_path):

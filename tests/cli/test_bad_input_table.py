@@ -68,7 +68,7 @@ for name, line, said in [
      ", column 'b': expected a number, got '1,234'; --thousands , reads 1234; --decimal , reads 1.234; --on-bad-rows drop"),
     ("a space within a number", "1,1 234,3",
      ", column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop"),
-    ("nan", "1,nan,3", ", column 'b': expected a finite number, got nan; --on-bad-rows drop"),
+    ("nan", "1,nan,3", ", column 'b': expected a finite number, got nan; --on-bad-rows drop leaves such rows out, null marks them"),
     ("inf", "1,2,inf", ", column 'c': expected a finite number, got inf; --on-bad-rows drop"),
     ("an empty field", "1,,3", ", column 'b': expected a finite number, got null; --on-bad-rows drop"),
     ("NA", "1,NA,3", ", column 'b': expected a finite number, got 'NA', which is read as null; --on-bad-rows drop"),

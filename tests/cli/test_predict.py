@@ -90,29 +90,6 @@ def test_a_model_from_a_pipe_is_read_once(run, model, tmp_path, more):
     assert done.stderr == ""
 
 
-def test_a_map_cannot_predict(run, tmp_path):
-    model = tmp_path / "map.joblib"
-    kafeat.fit({"steps": ["standardize"]}, pq.read_table(DIGITS), "label").save(model)
-    done = run("predict --model", model, DIGITS, tmp_path / "out.parquet", code=2)
-    assert "predict: expected a model that ends in a predictor, got a map: add `- kind: ridge`" in done.stderr
-    assert not (tmp_path / "out.parquet").exists()
-
-
-def test_a_label_is_needed(run, config, tmp_path):
-    done = run("fit --config", config, DIGITS, tmp_path / "m.joblib", code=2)
-    assert "steps[2].kind: ridge: expected a label to predict (--label COL), got none" in done.stderr
-
-
-@pytest.mark.parametrize(("cell", "message"), [("", "got ''"), ("nan", "got nan")])
-def test_a_label_that_is_missing_in_a_row_is_refused(run, config, tmp_path, cell, message):
-    rows = ["a,b,label", *(f"{i % 7},{i % 3},{i % 2}.5" for i in range(50))]
-    rows[20] = f"1,2,{cell}"
-    (tmp_path / "in.csv").write_text("\n".join(rows) + "\n")
-    done = run("fit --config", config, tmp_path / "in.csv", tmp_path / "m.joblib", "--label", "label", code=3)
-    assert "row 20" in done.stderr
-    assert not (tmp_path / "m.joblib").exists()
-
-
 def test_a_table_of_text_and_times_ends_in_predictions(run, tmp_path):
     config = tmp_path / "mixed.yaml"
     config.write_text((ROOT / "configs/mixed.yaml").read_text() + "  - kind: ridge\n")

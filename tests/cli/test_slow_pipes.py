@@ -193,7 +193,7 @@ def test_a_reader_that_leaves_ends_a_command_at_its_next_row(folder):
         assert piped.lines(2, 60) == 2
         piped.run.stdout.close()
         piped.write(b"3,4\n")
-        assert piped.run.wait(SECONDS) == 0
+        assert (piped.run.stderr.read(), piped.run.wait(SECONDS)) == (b"", 0)
 
 
 def test_a_kept_column_is_typed_by_its_first_values(folder):

@@ -78,7 +78,6 @@ def test_a_config_is_frozen(toys):
 MAPPING, ADVICE = "expected a mapping with the key 'steps', got ", ": `kafeat config --for DATA` starts one"
 NO_CONFIG = [
     ("", f"1:1: {MAPPING}an empty file"),
-    ("# nothing\n", f"1:1: {MAPPING}an empty file"),
     ("---\n", f"2:1: {MAPPING}null{ADVICE}"),
     ("- a\n", f"1:1: {MAPPING}a list of 1{ADVICE}"),
     ("steps", f"1:1: {MAPPING}'steps'{ADVICE}"),

@@ -87,16 +87,13 @@ WITH_RUNGS = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [x, *a{i - 1}]\n" for i in 
 
 UNREADABLE = [
     ("a:\n\t- b", "2:1: expected spaces, got a tab"),
-    ("a:\t1", "1:3: expected spaces, got a tab"),
     ("a: 1\n---\nb: 2", "2:1: expected one document, got another"),
     ("a: *x", "1:4: a: expected the name of an anchor further up, got 'x'"),
     ("a: &x [*x]", "1:8: a[0]: expected the name of an anchor further up, got 'x'"),
     ('a: "\\ud800"', "1:4: expected characters of Unicode, got '\\ud800'"),
     ("a: 1\nb: \x00", "2:4: expected text, got the character '\\x00', which YAML does not allow"),
     (b"a: \xc3\xa9\nb: x\xff", "2:5: expected text in UTF-8, got the byte 0xff: save the config so, if it is one"),
-    ("a: 1".encode("utf-16"), "1:1: expected text in UTF-8, got the byte 0xff: save the config so, if it is one"),
     ("[" * 60, "1:52: expected at most 50 levels, got more"),
-    ("? " * 60, "1:103: expected at most 50 levels, got more"),
     (LADDER, "50:12: expected at most 50 levels, got more"),
     (WITH_RUNGS, "50:15: expected at most 50 levels, got more"),
     (BOMB, f"6:10: expected at most {MOST_NODES} values, aliases spelled out, got more"),

@@ -314,14 +314,11 @@ def test_missing_values_are_placed(missing: object) -> None:
 
 TIMES = [datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2)]
 OTHERS = {
-    "times with a zone": (TIMES, r"timestamp\[us, tz=UTC\]: name it in a date_parts step"),
     "times": ([at.replace(tzinfo=None) for at in TIMES], r"timestamp\[us\]: name it in a date_parts step"),
     "dates": ([time.date() for time in TIMES], r"date32\[day\]: name it in a date_parts step"),
     "texts": (["x", "y"], "text: name it in a one_hot step"),
     "durations": ([TIMES[1] - TIMES[0]] * 2, r"duration\[us\]: convert it to numbers"),
-    "mappings": ([{"a": 1}] * 2, "struct<a: int64>: convert it to numbers"),
     "lists": ([[1.0, 2.0]] * 2, ".*list<item: double>: make a column of each of its numbers"),
-    "lists of lists": ([[[1.0]]] * 2, ".*list<.*>: convert it to numbers"),
     "bytes": ([b"x"] * 2, "binary.*: convert it to numbers"),
 }
 

@@ -631,17 +631,6 @@ def test_scores_to_choose_by_are_those_of_all_labels_at_the_given_penalty():
         assert record[f"score_{which}_validation"] < 0.1
 
 
-def test_rows_to_choose_by_decide_and_the_test_score_is_told():
-    entries = [entry("a", 16, 0.9), entry("b", 64, 0.99)]
-    for summary, validation in zip(entries, (0.95, 0.80), strict=True):
-        summary["score_map_validation"] = {"mean": validation, "standard_error": 0.0}
-        summary["score_raw_validation"] = {"mean": 0.5}
-        summary["rows_validation"] = 400
-    said = recommend(list(map(summary_of, entries)))
-    assert said.startswith("take a: accuracy 0.9500 on 400 rows kept to choose by, and nothing")
-    assert said.endswith("on the 1,000 test rows, which had no part in this, 0.9000")
-
-
 @pytest.fixture(scope="module")
 def over_splits(rings):
     return kafeat.evaluate(

@@ -211,24 +211,6 @@ def test_a_pipe_is_read_once(tmp_path, table):
     assert writer.wait() == 0
 
 
-def test_stdout_of_arrow_ends_as_the_reader_does():
-    code = (
-        "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
-        "from kafeat.io.formats import FORMATS\n"
-        "from kafeat.io.storage.location import parse_location\n"
-        "from kafeat.io.writers.base import Layout\n"
-        "try:\n"
-        "    with open_writer(parse_location('-'), FORMATS['arrow'], Layout(['a'], np.dtype('f4'))) as s:\n"
-        "        for _ in range(500): s.write(np.ones((10000, 1), 'f4'), None)\n"
-        "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
-    )
-    child = Process(code=code)
-    child.stdout.close()
-    assert child.stderr.read() == b"broken"
-    child.stderr.close()
-    assert child.wait() == 3
-
-
 def test_kept_categories_are_written_as_values(tmp_path):
     schema = pa.schema([("k", pa.dictionary(pa.int32(), pa.string()))])
     writing = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": schema}

@@ -139,17 +139,6 @@ temporary_files.lock = lambda file, wait=True: os.kill(os.getpid(), signal.SIGIN
 """
 
 
-def test_a_signal_at_the_worst_moment_leaves_nothing(tmp_path):
-    code = (
-        AT_THE_WORST_MOMENT
-        + "from kafeat.io.storage.atomic import write_bytes; from kafeat.io.storage.location import parse_location; "
-        "write_bytes(parse_location('out'), b'new')"
-    )
-    done = apart(code=code, cwd=tmp_path)
-    assert b"KeyboardInterrupt" in done.stderr
-    assert names(tmp_path) == []
-
-
 def test_a_signal_at_the_worst_moment_of_a_command_leaves_nothing(tmp_path):
     code = AT_THE_WORST_MOMENT + "from kafeat.__main__ import main; main()"
     config, data = ROOT / "configs/projection.yaml", ROOT / "sample_data/digits.parquet"
@@ -265,21 +254,6 @@ def test_what_the_machine_refuses(tmp_path):
     with pytest.raises(SystemRefusedError, match="/dev/full: No space left"):
         write_bytes(parse_location("/dev/full"), b"x")
     write_bytes(parse_location(tmp_path / ("n" * 250)), b"x")
-
-
-def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
-    code = (
-        "import resource, signal, sys\n"
-        "from kafeat.io.storage.atomic import write_bytes\n"
-        "from kafeat.io.storage.location import parse_location\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "try: write_bytes(parse_location(sys.argv[1]), bytes(5000))\n"
-        "except Exception as e: print(type(e).__name__, e)"
-    )
-    done = apart(str(tmp_path / "out"), code=code)
-    assert done.stdout.decode().strip() == f"SystemRefusedError {tmp_path / 'out'}: File too large"
-    assert names(tmp_path) == []
 
 
 def test_the_name_of_an_open_file_is_refused(tmp_path):

@@ -71,11 +71,6 @@ def test_labels_that_are_refused(label, error, message):
             run()
 
 
-def test_a_label_that_is_the_split_is_refused():
-    with pytest.raises(UsageError, match="split: expected another column than the label, got y2"):
-        kafeat.fit({"steps": [STEPS["auto"]]}, TABLE, label=["y 1", "y2"], split="y2")
-
-
 def test_evaluate_averages_the_scores_of_the_labels():
     """The score of a label beside a multiple of it is its own, and pure noise beside it takes away half or more."""
     config, y = {"steps": [STEPS["auto"]]}, TABLE["y 1"].to_numpy()

@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from scipy.stats import binomtest
 
 import kafeat
-from kafeat.cli.transform import transform
 from kafeat.contract.tile import SparseRows
 from kafeat.errors import GateError, UsageError
 from kafeat.io.storage.location import parse_location
@@ -127,23 +125,11 @@ def test_parts_are_tested_alone_and_again(fm, tmp_path, monkeypatch):
     assert parse_location("out").join("a.npy").entry() is not None
 
 
-def test_the_command_writes_it_down(fm, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    fm.save("m.joblib")
-    np.save("in.npy", OTHERS)
-    arguments = [
-        "transform",
-        "--model",
-        "m.joblib",
-        "in.npy",
-        "o.npy",
-        "--stats",
-        "s.json",
-        "--drift-test",
-        "1e-3",
-    ]
-    assert CliRunner().invoke(transform, arguments[1:]).exit_code == 0
-    stats = json.loads(Path("s.json").read_text())["drift_test"]
+def test_the_command_writes_it_down(fm, tmp_path, run):
+    fm.save(tmp_path / "m.joblib")
+    np.save(tmp_path / "in.npy", OTHERS)
+    run("transform --model m.joblib in.npy o.npy --stats s.json --drift-test 1e-3", cwd=tmp_path)
+    stats = json.loads((tmp_path / "s.json").read_text())["drift_test"]
     assert stats == {"p_value": pytest.approx(outcome(fm, OTHERS, tmp_path).p_value), **{
         name: pytest.approx(getattr(outcome(fm, OTHERS, tmp_path), name)) for name in ("distance", "usual")
     }}  # fmt: skip

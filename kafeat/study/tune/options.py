@@ -88,7 +88,7 @@ class TuneOptions:
     only: str | Sequence[str] = option((), ONLY)
     rows: int | None = option(
         None,
-        "Number of rows of the last stage of the search (default: all).",
+        "Number of rows of the last rung of the search (default: all).",
         metavar="N",
         least=20,
         rare=True,

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -152,6 +152,14 @@ def _few_interval_folds(request: pytest.FixtureRequest) -> Iterator[None]:
         if "interval" not in request.path.name:
             patch.setattr(intervals, "_FOLDS_FROM", {0: (2, 1)})
         yield
+
+
+@pytest.fixture
+def pyplot() -> Iterator[Any]:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    yield pyplot
+    pyplot.close("all")
 
 
 class Done(NamedTuple):

@@ -85,12 +85,6 @@ def test_a_variable_that_sets_nothing_is_told(in_process, run, name, meant):
     assert in_process("kinds", **{name: ""}).stderr == ""
 
 
-@pytest.mark.parametrize("command", ["transform", "predict", "verify"])
-def test_a_command_that_needs_a_model_asks_for_it(run, command):
-    done = run(command, "in.csv", "out.csv", code=2)
-    assert done.stderr.splitlines()[-1] == "Error: Missing option '--model'. `kafeat fit` makes a model."
-
-
 def test_a_misspelt_variable_is_told_beside_the_error_that_it_causes_and_not_with_quiet(in_process):
     done = in_process("transform", "in.csv", "out.csv", KAFEAT_MODLE="map.joblib")
     assert done.stderr.endswith(

@@ -17,7 +17,6 @@ from kafeat.io.columns.selection import choose
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.table import cut
 from tests.io.tables import every_format, open_reader, read
-from tests.zygote import apart
 
 SMALL = st.tuples(st.integers(1, 20), st.integers(1, 4))
 
@@ -75,21 +74,6 @@ def test_arrow_types(text):
     assert read(reader_of(table.slice(1))).ravel().tolist() == [-3.3, 7]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"\xef\xbb\xbfa,b\r\n1,2\r\n3,4\r\n",
-        b"a,b\n\n1,2\n\n3,4",
-        b'"a",b\n"1",2\n3,"4"\n',
-        b"a,b\n 1 ,+2\n3\t, 4\n",
-    ],
-    ids=["BOM and CRLF", "empty lines", "quotes", "blanks"],
-)
-def test_spellings_of_csv(tmp_path, text):
-    (tmp_path / "a.csv").write_bytes(text)
-    assert read(tmp_path / "a.csv").tolist() == [[1, 2], [3, 4]]
-
-
 def test_csv_bools_delimiters_and_headers(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"true;2\nFALSE;4\n")
     with open_reader(tmp_path / "a.csv", delimiter=";", no_header=True) as source:
@@ -133,12 +117,6 @@ def test_packed_text_may_come_in_pieces(tmp_path, packed, name):
     assert read(tmp_path / name).tolist() == [[1, 2], [3, 4], [5, 6]]
 
 
-@pytest.mark.parametrize("text", [b"a,b\n", b"a,b"])
-def test_header_alone_is_no_rows(tmp_path, text):
-    (tmp_path / "a.csv").write_bytes(text)
-    assert read(tmp_path / "a.csv").shape == (0, 2)
-
-
 def test_quoted_newlines_across_blocks(tmp_path):
     rows = 60_000
     text = "note,x\n" + "".join(f'"line, one\n\nof ""{i}""",{i}\n' for i in range(rows))
@@ -170,23 +148,6 @@ def test_digest_of_memory_depends_on_content_only():
     assert reader_of(table).digest() == reader_of(pieces).digest() != reader_of(table.slice(1)).digest()
     X = np.arange(6.0).reshape(2, 3)
     assert reader_of(X).digest() == reader_of(np.asfortranarray(X)).digest() != reader_of(X.T).digest()
-
-
-def test_stdin_is_read_once_and_hashed():
-    code = (
-        "import numpy as np; from kafeat.io.options import InputOptions\n"
-        "from kafeat.io.storage.location import parse_location\n"
-        "from kafeat.io.columns.selection import choose\n"
-        "s = InputOptions().open_file(parse_location('-')); c = choose(s, None, [], ())\n"
-        "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
-        "try: next(s.chunks(c, [], 100))\n"
-        "except Exception as e: print(e)"
-    )
-    text = b"a\n" + b"".join(b"%d\n" % i for i in range(300_000))
-    done = apart(code=code, input=text)
-    first, last = done.stdout.decode().splitlines()
-    assert first == f"{float(sum(range(300_000)))} {hashlib.sha256(text).hexdigest()}"
-    assert last == "<stdin>: expected a file, which can be read again, got a pipe; save it to a file first"
 
 
 def test_parquet_does_not_load_csv():

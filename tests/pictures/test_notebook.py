@@ -59,14 +59,6 @@ def test_names_of_strangers_are_text(tmp_path):
     assert "2 of 2 rows of <b>x.parquet" in cells.texts
 
 
-@pytest.fixture
-def pyplot():
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    pyplot.switch_backend("Agg")
-    yield pyplot
-    pyplot.close("all")
-
-
 @pytest.fixture(scope="module")
 def exact():
     """A map that is its kernel: the linear one on standardized columns."""

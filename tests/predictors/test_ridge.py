@@ -185,11 +185,6 @@ def test_test_rows_of_a_split_are_not_learned_from(X, y):
     assert models[0].provenance.rows_learned == 750
 
 
-def test_more_features_than_rows(X, y):
-    fm = fitted(X[:40], y[:40])
-    assert np.isfinite(fm.predict(X)).all()
-
-
 def test_constant_features_predict_the_mean(y):
     for penalty in ("auto", 0.0, 1.0):
         steps = [{"kind": "standardize"}, {"kind": "ridge", "penalty": penalty}]

@@ -9,7 +9,6 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler
 import kafeat
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
-from kafeat.errors import DataError
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import ADDITIVE, spectral_kernel
 from kafeat.samplers.homogeneous import Homogeneous
@@ -98,15 +97,6 @@ def test_scaling_both_scales_the_kernel(features) -> None:
         one, scaled = (features(step, X * s) for s in (1.0, 7.0))
         # angles jL log x of at most 10, so 10 × a few eps relative to Σ(xy)^{γ/2}
         np.testing.assert_allclose(scaled @ scaled.T, 7.0**homogeneity * (one @ one.T), rtol=100 * EPS)
-
-
-def test_negative_values_are_refused_by_place() -> None:
-    X = np.ones((300, 3))
-    fm = kafeat.fit({"steps": [{"kind": "homogeneous"}]}, X)
-    X[290, 2] = -0.5
-    message = r"row 291 \(index 290\), column 'c2': expected a value of at least 0, got -0.5"
-    with pytest.raises(DataError, match=message):
-        fm.transform(X)
 
 
 def test_signed_mode_is_odd(features) -> None:

@@ -248,7 +248,6 @@ def test_projections_tell_their_distortion(rings):
         ({"label": "a"}, DataError, "label 'a': expected a column that is no feature"),
         ({"label": "y", "split": "y"}, UsageError, "another column than the label"),
         ({"split": "y"}, DataError, "expected train or test"),
-        ({"label": "nothing"}, DataError, "nothing"),
         ({"sweep": ["n_components=2,4"]}, UsageError, "got a model, which is fitted already"),
         ({"seeds": 3}, UsageError, "got a model, which is fitted already"),
         ({"label": "y", "learner": "tree"}, UsageError, "expected one of ridge"),

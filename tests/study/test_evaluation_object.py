@@ -29,14 +29,6 @@ def found(table):
     )
 
 
-@pytest.fixture
-def pyplot():
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    pyplot.switch_backend("Agg")
-    yield pyplot
-    pyplot.close("all")
-
-
 class Rows(HTMLParser):
     """The cells of each row of a table."""
 

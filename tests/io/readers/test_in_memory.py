@@ -1,7 +1,7 @@
 """Rows and labels in memory: whatever the types of the parameters admit is read as the same numbers."""
 
 from array import array
-from collections import UserList, deque
+from collections import UserList
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,6 @@ ROWS = {
     "list": lambda: X.tolist(),
     "tuple of arrays": lambda: tuple(X),
     "UserList": lambda: UserList(X.tolist()),
-    "deque": lambda: deque(X.tolist()),
     "memoryview": lambda: memoryview(X),
     "masked, without a masked entry": lambda: np.ma.array(X),
     "__array__": lambda: ArrayOnly(X),
@@ -67,13 +66,11 @@ ROWS = {
     "a slice of structs": lambda: pa.concat_arrays([STRUCTS[:2], STRUCTS])[2:],
     "chunks of structs": lambda: pa.chunked_array([STRUCTS[:7], STRUCTS[7:]]),
     "lists": lambda: LISTS,
-    "chunks of lists": lambda: pa.chunked_array([LISTS[:7], LISTS[7:]]),
     "lists of any length": lambda: LISTS.cast(pa.list_(pa.float64())),
     "__arrow_c_array__ of structs": lambda: ArrowArrayOnly(STRUCTS),
     "__arrow_c_array__ of lists": lambda: ArrowArrayOnly(LISTS),
     "__arrow_c_array__ of a batch": lambda: ArrowArrayOnly(TABLE.to_batches()[0]),
     "__arrow_c_stream__ of a table": lambda: ArrowStreamOnly(TABLE),
-    "__arrow_c_stream__ of structs": lambda: ArrowStreamOnly(pa.chunked_array([STRUCTS])),
     "__arrow_c_stream__, read once": lambda: TABLE.to_reader(),
     "tensor of Arrow": lambda: pa.Tensor.from_numpy(X),
     "sparse": lambda: csr_array(X),
@@ -165,7 +162,6 @@ REFUSED = {
     "None": (None, UsageError, "expected an array or a table, got NoneType"),
     "a dict": ({"c0": [1.0]}, UsageError, "expected an array or a table, got dict"),
     "a generator": ((x for x in X), UsageError, "expected an array or a table, got generator"),
-    "a number": (3.0, UsageError, "expected an array or a table, got float"),
     "a tensor with a gradient": (NeedsGradient(), UsageError, "NumPy cannot read: Can't call numpy"),
     "one dimension": (pa.array([1.0]), DataError, r"two dimensions \(rows, features\), got shape \(1,\)"),
     "an array of one dimension": (np.ones(3), DataError, "expected two dimensions"),

@@ -393,13 +393,6 @@ def test_a_map_that_changes_while_it_is_used_is_refused(model, data, tmp_path):
     assert "every machine has to see the same file, and it must not change" in outcome.failure.error
 
 
-def test_the_command_lists_what_failed(run, model, data, tmp_path):
-    Path(data, "year=2023/b.parquet").write_bytes(b"PAR1 and no more")
-    told = run("transform --model", model, data, tmp_path / "out", code=3).stderr.splitlines()
-    assert "year=2023/b.parquet: expected a sound Parquet file" in told[0]
-    assert "got 1 that failed and 2 that are done; mend the inputs and run again with --resume" in told[-1]
-
-
 def test_the_command_says_what_was_removed_and_what_is_strange(in_process, model, data, tmp_path):
     out = str(tmp_path / "out")
     for i in range(4):
@@ -484,6 +477,7 @@ def test_failed_parts_and_what_they_had_before_are_told(in_process, run, model, 
     ]
     assert failed[0]["message"].startswith("in/a.csv: expected the column")
     assert last["message"].startswith("out: expected every part to be done, got 3 that failed and 1 that")
+    assert "mend the inputs and run again with --resume" in last["message"]
     again = in_process(*command, cwd=tmp_path).stderr.splitlines()
     assert [line.partition(": ")[0] for line in again] == ["kafeat"] * 4
 

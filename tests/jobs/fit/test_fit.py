@@ -30,7 +30,6 @@ def said(in_process):
 @pytest.mark.parametrize(
     ("text", "options", "expected"),
     [
-        ("a,label\n1,2\n2,3\n", (), ""),
         ("a,y\n1,2\n2,3\n", ("--label", "y"), ""),
         (
             "a,target\n1,2\n2,3\n", (),
@@ -58,7 +57,6 @@ WIDE = ",".join(f"c{i:02}" for i in range(40))
     ("head", "config", "options", "expected"),
     [
         ("a,b", "", (), "2 features: a, b"),
-        ("a,b,c", "", ("--label", "c"), "2 features: a, b; left out: c (--label)"),
         (
             "a,b,part,name,when", "columns: {exclude: [b]}", ("--split", "part"),
             "1 feature: a; left out: b (columns.exclude), part (--split), name, when (text)",
@@ -112,20 +110,6 @@ def test_python_warns(tmp_path):
         kafeat.evaluate(data=table, config=[config, {**config, "seed": 1}], seeds=2)
     assert [one.filename for one in warned] == [__file__]  # once, however many maps are fitted
     kafeat.fit(config, table, label="target")
-
-
-def test_evaluate_says_it_of_recipes(in_process, tmp_path):
-    (tmp_path / "c.yaml").write_text(
-        "steps: [{kind: standardize}, {kind: fourier, n_components: 4, frequencies: iid}]\n"
-    )
-    (tmp_path / "x.csv").write_text("a,b,target\n" + "1,2,0\n2,3,1\n3,5,1\n" * 4)
-    command = ["evaluate", "--config", "c.yaml", "x.csv", "--rows", "4", "--sweep", "n_components=2,4"]
-    done = in_process(*command, cwd=tmp_path)
-    assert done.stderr.splitlines() == [
-        "x.csv: 3 features: a, b, target",
-        "note: x.csv: 'target' is taken for a feature: is it the label (--label), or no feature (columns.exclude)?",
-    ]
-    assert in_process(*command, "-q", cwd=tmp_path).stderr == ""
 
 
 def test_a_row_in_the_place_of_names(said, tmp_path):

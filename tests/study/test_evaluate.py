@@ -441,7 +441,6 @@ def test_what_the_features_lose_shows_on_the_rows_of_the_exact_machine(wave):
         (["n_components=8", "steps[0].n_components=16"], r"steps\[0\].n_components: expected a parameter to"),
         (["kind=nystroem"], "kind: expected a parameter, got the kind: give a --config for each kind"),
         (["gamma={validate: [0.1]}"], "expected numbers, true, false or words, got a list or a mapping"),
-        (["steps[0].nope=1"], r"expected a parameter of steps\[0\] \(fourier\) of map 1, one of .*gamma"),
     ],
 )
 def test_sweeps_that_would_do_something_else(rings, sweep, message):

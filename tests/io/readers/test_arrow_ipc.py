@@ -1,8 +1,6 @@
 """Arrow IPC: files and streams, pipes, and what is not sound."""
 
 import io
-import os
-import subprocess
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError
 from kafeat.io.options import OutputOptions
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.storage.location import parse_location
@@ -197,18 +195,6 @@ def test_flipped_bytes_are_read_or_refused_but_never_a_crash(tmp_path, table, st
                     chunk.passthrough.to_pylist()
         except DataError:
             pass
-
-
-def test_a_pipe_is_read_once(tmp_path, table):
-    os.mkfifo(tmp_path / "x.arrow")
-    writer = subprocess.Popen(["bash", "-c", "cat > x.arrow"], cwd=tmp_path, stdin=subprocess.PIPE)
-    writer.stdin.write(packed(table, False))
-    writer.stdin.close()
-    with open_reader(tmp_path / "x.arrow") as source:
-        assert read(source).shape == (50, 3)
-        with pytest.raises(UsageError, match="expected a file, which can be read again, got a pipe"):
-            read(source)
-    assert writer.wait() == 0
 
 
 def test_kept_categories_are_written_as_values(tmp_path):

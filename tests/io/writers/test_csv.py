@@ -74,8 +74,10 @@ def test_what_csv_cannot_hold_is_refused_by_name(tmp_path, kind):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("packing", ["gzip", "zstd"])
-def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
+@pytest.mark.parametrize(
+    ("format", "packing"), [("csv", ""), ("csv", "gzip"), ("csv", "zstd"), ("arrow", "")]
+)
+def test_a_stream_whose_reader_leaves_says_nothing(format, packing):
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
         "from kafeat.io.formats import FORMATS\n"
@@ -83,12 +85,12 @@ def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
         "from kafeat.io.writers.base import Layout\n"
         "X = np.random.default_rng(0).normal(size=(20000, 4)).astype('f4')\n"
         "try:\n"
-        "    layout = Layout(list('abcd'), X.dtype, compression=sys.argv[1])\n"
-        "    with open_writer(parse_location('-'), FORMATS['csv'], layout) as s:\n"
+        "    layout = Layout(list('abcd'), X.dtype, compression=sys.argv[2] or None)\n"
+        "    with open_writer(parse_location('-'), FORMATS[sys.argv[1]], layout) as s:\n"
         "        for _ in range(50): s.write(X, None)\n"
         "except BrokenPipeError: sys.exit(3)\n"
     )
-    child = Process(packing, code=code)
+    child = Process(format, packing, code=code)
     child.stdout.read(10)
     child.stdout.close()
     assert child.stderr.read() == b""

@@ -14,7 +14,6 @@ from kafeat.io.writers import parquet as parquet_sink
 from tests.io.tables import read
 from tests.io.writers.opening import open_writer
 from tests.sizes import sampled
-from tests.zygote import Process, apart
 
 NAMES = ["f0", "f1", "f2"]
 KINDS = [
@@ -103,12 +102,6 @@ def test_kept_columns_come_first(tmp_path, name):
         assert text.startswith('id,note,f0,f1,f2\n000,"say ""a, b""\nor",')
 
 
-def test_plain_text_is_kept_without_quotes(tmp_path):
-    kept = pa.table({"id": ["007", "", "a b"]})
-    save(tmp_path / "out.csv", np.zeros((3, 3), "float32"), kept=kept)
-    assert (tmp_path / "out.csv").read_text() == "id,f0,f1,f2\n007,0,0,0\n,0,0,0\na b,0,0,0\n"
-
-
 def test_parquet_notes_and_row_groups(tmp_path):
     path = tmp_path / "out.parquet"
     names = [f"f{i}" for i in range(1024)]
@@ -186,32 +179,6 @@ def test_devices(format):
         open_writer("/dev/full", format, names=NAMES, dtype=X.dtype, rows=len(big)) as sink,
     ):
         sink.write(big, None)
-
-
-@pytest.mark.parametrize("format", ["csv", "arrow"])
-def test_stdout_and_broken_pipes(format):
-    code = (
-        "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
-        "from kafeat.io.formats import FORMATS\n"
-        "from kafeat.io.storage.location import parse_location\n"
-        "from kafeat.io.writers.base import Layout\n"
-        "try:\n"
-        "    with open_writer(parse_location('-'), FORMATS[sys.argv[2]], Layout(['a'], np.dtype('f4'))) as s:\n"
-        "        for _ in range(int(sys.argv[1])): s.write(np.ones((10000, 1), 'f4'), None)\n"
-        "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
-    )
-    if format == "csv":
-        assert apart("1", format, code=code).stdout == b"a\n" + b"1\n" * 10_000
-    child = Process("500", format, code=code)
-    child.stdout.close()
-    assert child.stderr.read() == b"broken"
-    child.stderr.close()
-    assert child.wait() == 3
-    with (
-        pytest.raises(UsageError, match="CSV, Arrow, JSON lines or LIBSVM on standard output, got npy"),
-        open_writer("-", "npy", names=NAMES, dtype=np.dtype("f4")),
-    ):
-        pass
 
 
 def test_packed_csv_has_no_clock_in_it(tmp_path):

@@ -263,6 +263,8 @@ def test_no_page_is_of_a_kind_that_is_gone():
 
 @pytest.fixture(scope="module")
 def made():
+    if version("click") < "8.2":
+        pytest.skip("the reference is made with a click that shows the types of arguments")
     # in a process of its own: click remembers the help option of a command that a test has called by itself
     program = (
         f"import json, runpy; of = runpy.run_path({str(DOCS / 'make_reference.py')!r}); "

@@ -150,13 +150,12 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
+        if ctx.resilient_parsing or self.get_command(ctx, args[0]) is not None:
             return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from kafeat.contract.describe import nearest
+        from kafeat.contract.describe import nearest
 
-            hint = nearest(args[0], COMMANDS)
-            raise click.UsageError(error.message.rstrip(".") + hint, ctx) if hint else error from None
+        # click 8.1 shows the help for what begins like an option, such as a path, and succeeds
+        raise click.UsageError(f"No such command {args[0]!r}{nearest(args[0], COMMANDS) or '.'}", ctx)
 
 
 def _tell_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:

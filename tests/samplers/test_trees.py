@@ -229,6 +229,7 @@ def test_few_groups_are_told() -> None:
 def best_r2(X: Floats, y: Array) -> float:
     """Return R² of the mean label of equal rows: no function of the row has more."""
     _, places = np.unique(X, axis=0, return_inverse=True)
+    places = places.reshape(-1)  # NumPy 2.0 returns a column
     means = np.bincount(places, y) / np.bincount(places)
     return 1.0 - float(((y - means[places]) ** 2).mean() / y.var())
 

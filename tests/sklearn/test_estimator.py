@@ -314,10 +314,10 @@ def test_missing_values_are_placed(missing: object) -> None:
 
 TIMES = [datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2)]
 OTHERS = {
-    "times": ([at.replace(tzinfo=None) for at in TIMES], r"timestamp\[us\]: name it in a date_parts step"),
+    "times": ([at.replace(tzinfo=None) for at in TIMES], r"timestamp\[[un]s\]: name it in a date_parts step"),
     "dates": ([time.date() for time in TIMES], r"date32\[day\]: name it in a date_parts step"),
     "texts": (["x", "y"], "text: name it in a one_hot step"),
-    "durations": ([TIMES[1] - TIMES[0]] * 2, r"duration\[us\]: convert it to numbers"),
+    "durations": ([TIMES[1] - TIMES[0]] * 2, r"duration\[[un]s\]: convert it to numbers"),
     "lists": ([[1.0, 2.0]] * 2, ".*list<item: double>: make a column of each of its numbers"),
     "bytes": ([b"x"] * 2, "binary.*: convert it to numbers"),
 }

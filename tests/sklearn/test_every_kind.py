@@ -1,5 +1,6 @@
 """FeatureMap with a step of every kind: scikit-learn's checks, negative values, and sparse rows."""
 
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ def kind_of(step: dict[str, Any]) -> str:
     return str(step["kind"])
 
 
+# It subtracts a mean from whole numbers, which NumPy refuses.
+FAILED = {"check_positive_only_tag_during_fit": "scikit-learn 1.6"} if version("scikit-learn") < "1.7" else {}
+
+
 # one of the checks calls `fit` and then `partial_fit`; some have few rows
 @pytest.mark.filterwarnings("ignore:partial_fit", "ignore:nystroem. expected at least")
 @pytest.mark.usefixtures("one_limit")
@@ -39,7 +44,7 @@ def kind_of(step: dict[str, Any]) -> str:
     ids=kind_of,
 )
 def test_checks_of_scikit_learn(step: dict[str, Any]) -> None:
-    check_estimator(FeatureMap([step]), on_skip=None)
+    check_estimator(FeatureMap([step]), on_skip=None, expected_failed_checks=FAILED)
 
 
 def test_steps_that_refuse_negative_values_say_so() -> None:

@@ -30,7 +30,7 @@ def label_of(column: pa.Array) -> Array:
     [
         (pa.array([True, False, True]), [True, False, True]),
         (pa.array([1, 2, 3], pa.uint64()), [1, 2, 3]),
-        (pa.array([1.5, 2.0, 3.0], pa.float16()), [1.5, 2.0, 3.0]),
+        (pa.array(np.array([1.5, 2.0, 3.0], np.float16)), [1.5, 2.0, 3.0]),
         (pa.array([Decimal("1.5"), Decimal("2.5"), Decimal("0.1")]), [1.5, 2.5, 0.1]),
         (pa.array(["a", "b", "a"]).cast(pa.string_view()), ["a", "b", "a"]),
         (coded(pa.array(["a", "b", None]), [0, 1, 0]), ["a", "b", "a"]),

@@ -82,7 +82,11 @@ class _Number(click.IntRange):
         return super().convert(value, param, ctx)
 
 
-class _Choice(click.Choice[str]):
+# click 8.1 has a Choice of texts alone
+_TextChoice = click.Choice[str] if TYPE_CHECKING else click.Choice
+
+
+class _Choice(_TextChoice):
     """One of the values of an option, which are known when they are asked for."""
 
     def __init__(self, says: Option) -> None:

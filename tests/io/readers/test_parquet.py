@@ -23,7 +23,9 @@ ENDS = [2**63 - 1, -(2**63) + 1, 0, 1, -1]
 """Nanoseconds, the first two at the ends of their range."""
 PARTS = {"kind": "date_parts", "columns": ["t"], "parts": ["year", "days"]}
 TIMES = {"dtype": "float64", "columns": {"include": ["t", "x"]}, "steps": [PARTS, "impute"]}
-OLD_ARROW = pytest.mark.skipif(int(pa.__version__.split(".")[0]) < 21, reason="this pyarrow refuses such times")
+OLD_ARROW = pytest.mark.skipif(
+    int(pa.__version__.split(".")[0]) < 21, reason="this pyarrow refuses such times"
+)
 PLAIN = {"columns": {"include": ["x"]}, "steps": [{"kind": "standardize"}]}
 
 

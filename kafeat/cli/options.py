@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import MISSING, Field
 from functools import partial, wraps
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -82,8 +82,10 @@ class _Number(click.IntRange):
         return super().convert(value, param, ctx)
 
 
-# click 8.1 has a Choice of texts alone
-_TextChoice = click.Choice[str] if TYPE_CHECKING else click.Choice
+if TYPE_CHECKING:
+    _TextChoice = click.Choice[str]
+else:
+    _TextChoice = click.Choice  # that of click 8.1 has no parameter
 
 
 class _Choice(_TextChoice):

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.errors import DataError
+from kafeat.errors import DataError, SystemRefusedError
 from kafeat.io.options import OutputOptions
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.storage.location import parse_location
@@ -193,7 +193,7 @@ def test_flipped_bytes_are_read_or_refused_but_never_a_crash(tmp_path, table, st
             with open_reader(path) as source:
                 for chunk in source.chunks(NO_FEATURES, ["id", "v"], 16):
                     chunk.passthrough.to_pylist()
-        except DataError:
+        except (DataError, SystemRefusedError):  # pyarrow 20 asks the system for bytes before the first
             pass
 
 

@@ -177,15 +177,6 @@ def test_parts_lower_than_a_chunk_are_refused(model, data, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_text_is_cut_here_only(model, tmp_path):
-    pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
-    with pytest.raises(UsageError, match="expected Parquet or NPY for --engine processes, got text"):
-        transform_parts(
-            model, tmp_path / "big.csv", tmp_path / "out", rows_per_file=256, engine=Engine("processes")
-        )
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_bad_part_does_not_end_the_others(model, data, tmp_path):
     bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
     pq.write_table(bad, f"{data}/year=2023/b.parquet")

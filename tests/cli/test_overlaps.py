@@ -39,7 +39,10 @@ GIVEN = {
     "inspect": {"model": "m.joblib"},
     "config": {"files": "c.yaml", "data": "x.parquet"},
     "demo": {"folder": "new"},
-    "tune": {"data": "x.parquet", "config": "new.yaml", "base": "c.yaml", "json": "r.json", "report": "pages"},
+    "tune": {
+        "data": "x.parquet", "config": "new.yaml", "base": "c.yaml", "json": "r.json", "report": "pages",
+        "model": "new.joblib",
+    },
 }  # fmt: skip
 GIVEN["predict"] = GIVEN["transform"]
 """A value for every file and folder of every command."""

@@ -330,7 +330,7 @@ def test_classes_of_64_bits_keep_their_type():
 
 
 HOSTILE_INTERVALS = [
-    ("weights", np.zeros((4, 1)), r"\.weights: expected float64 numbers of"),
+    ("weights", np.zeros((4, 1)), r"\.weights: expected the shape \(3, 1\)"),
     ("floor", np.zeros(1), r"\.floor: expected numbers above 0"),
     ("unit", np.zeros(1), r"\.unit: expected numbers above 0"),
 ]
@@ -345,5 +345,5 @@ def test_intervals_of_numbers_that_no_fit_gives_are_refused(name, value, told):
     with pytest.raises(ArtifactError, match=f"intervals{told}"):
         serialize.build(FeatureMap, content, "a")
     del content["predictor"]["intervals"]["floor"]
-    with pytest.raises(ArtifactError, match="expected scores, error, unit, weights, intercept, floor"):
+    with pytest.raises(ArtifactError, match=r"intervals: expected \['error', 'floor', "):
         serialize.build(FeatureMap, content, "a")

@@ -85,7 +85,7 @@ class TuneOptions:
     class_weight: ClassWeight | None = option(None, CLASS_WEIGHT)
     split_by: str | None = option(None, SPLIT_BY)
     exclude: str | Sequence[str] = option((), EXCLUDE)
-    only: str | Sequence[str] = option((), ONLY)
+    only: str | Sequence[str] = option((), ONLY, rare=True)
     rows: int | None = option(
         None,
         "Number of rows of the last rung of the search (default: all).",
@@ -107,6 +107,7 @@ class TuneOptions:
         "Score gradient boosting with its defaults on the rows of the chosen map (default). Needs the extra "
         "kafeat[evaluate].",
         python="True scores gradient boosting on the rows of the chosen map.", names=("--boosting/--no-boosting",),
+        rare=True,
     )  # fmt: skip
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
     reading: InputOptions | None = None

@@ -188,6 +188,20 @@ class Asked:
             bare=bool(self.units),
         )  # fmt: skip
 
+    def over(self, recorded: Dialect) -> Dialect | None:
+        """Return the recorded dialect of numbers with what was asked for in it; None if the two contradict.
+
+        A recorded unit stays where another one was asked for, which is then that of other columns.
+        """
+        mark = recorded.decimal
+        if self.decimal not in (None, mark) or self.thousands == mark:
+            return None
+        other = bool(recorded.units) and not set(recorded.units) & set(self.units)
+        return replace(
+            recorded, thousands=self.thousands or recorded.thousands,
+            units=recorded.units if other else self.units, bare=recorded.bare or bool(self.units and not other),
+        )  # fmt: skip
+
     @property
     def plain(self) -> bool:
         """True if a column of numbers is as it was asked for."""

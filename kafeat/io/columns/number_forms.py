@@ -157,8 +157,9 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
         word.core
     ):  # any option has the form of the file found anew, with its brackets
         marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
+    minus = "-" if re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0]) else ""
     return "".join(
-        f"; {' '.join(filter(None, [option, unit]))} reads {read}" for read, option in marks.items()
+        f"; {' '.join(filter(None, [option, unit]))} reads {minus}{read}" for read, option in marks.items()
     )
 
 

@@ -300,8 +300,12 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         if asked.nulls is not None:
             dialect = replace(dialect, nulls=asked.nulls)
         if (asked.decimal or asked.thousands or asked.units) and table.untyped:
-            # Where the column is not clear, the rows that are not as asked are refused one by one.
-            told = asked.numbers if field.problem else field.dialect
+            # Few rows may not show what the model knows of its own.
+            told = asked.over(dialect) if dialect.dressed or dialect.decimal == "," else None
+            if (
+                told is None
+            ):  # where the column is not clear, the rows that are not as asked are refused one by one
+                told = asked.numbers if field.problem else field.dialect
             dialect = replace(told, nulls=dialect.nulls, dates=dialect.dates, timezone=dialect.timezone)
         if asked.dates and column.times:
             dialect = replace(dialect, dates=date_form(table, field))

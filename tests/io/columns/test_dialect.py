@@ -239,6 +239,20 @@ def test_a_number_without_the_unit_is_refused_with_the_remedy(tmp_path: Path) ->
     assert features(fitted(NUMBERS, both, unit=["%"]), both) == [[5.0, 1.0], [7.0, 2.0], [9.0, 2.0]]
 
 
+@pytest.mark.parametrize(
+    "asked", [{}, {"unit": ["€"]}, {"unit": ["kg"]}, {"thousands": "."}, {"decimal": ","}]
+)
+def test_an_option_leaves_what_the_model_knows_of_other_marks(
+    tmp_path: Path, asked: dict[str, object]
+) -> None:
+    path = written(tmp_path, "n;m\n500 €;0,5\n1.000 €;1,5\n2.500 €;2,5\n10.000 €;3,5\n")
+    few = written(tmp_path, "n;m\n-1.000 €;1,5\n2.500 €;2,5\n", "few.csv")
+    assert features(fitted(NUMBERS, path), few, **asked) == [[-1000.0, 1.5], [2500.0, 2.5]]
+    bare = written(tmp_path, "n;m\n-1.000;1,5\n", "bare.csv")
+    with pytest.raises(DataError, match=r"got '-1\.000'; --unit '€' reads -1000"):
+        features(fitted(NUMBERS, path), bare)
+
+
 @pytest.mark.parametrize("values", [["Zone 1", "Zone 2"], ["1.5k", "2k"], ["12 Main St", "7 Main St"]])
 def test_text_that_looks_like_numbers_is_never_a_category_in_silence(
     tmp_path: Path, values: list[str]

@@ -86,10 +86,11 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
             return None
     own = tuple(unit for unit in asked.units if shares[unit])  # others are of other columns
     unit = "" if own else shares.most_common(1)[0][0]
-    taken = [word for word in words if word.unit in (unit, *own) and _is_number(word.core)]
+    same = (unit, *own, *(one for one in sorted(shares) if _is_plural(one, unit) or _is_plural(unit, one)))
+    taken = [word for word in words if word.unit in same and _is_number(word.core)]
     count = sum(counts[word.text] for word in taken)
     few = 2 * count <= len(values)
-    other = next((word for word in words if word.known and word.unit not in ("", unit, *own)), None)
+    other = next((word for word in words if word.known and word.unit not in ("", *same)), None)
     if taken and other is not None and (own or (unit and taken[0].known)):
         both = f"{taken[0].text[:40]!r} and {other.text[:40]!r}"
         if few and not own:
@@ -106,10 +107,15 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         note = f"values such as {taken[0].text[:40]!r} are no numbers{but}; --unit {quote(unit)} reads them as numbers"
         return NumberForm(asked.dialect, note=note)
     form = _marks(taken, asked, bool(unit))
-    units = own or ((unit,) if unit else ())
+    units = tuple(filter(None, same))
     bare = bool(own) or (not units and any(MINUS in word.text for word in taken))
     dialect = replace(form.dialect, units=units, bare=bare, brackets=any(word.brackets for word in taken))
     return form._replace(dialect=dialect)
+
+
+def _is_plural(unit: str, of: str) -> bool:
+    """Return true for days of day and Tage of Tag."""
+    return len(of) > 2 and unit.startswith(of) and unit.removeprefix(of) in ("s", "e", "n", "en")
 
 
 def _is_number(core: str) -> bool:

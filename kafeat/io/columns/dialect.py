@@ -188,10 +188,11 @@ class Asked:
             bare=bool(self.units),
         )  # fmt: skip
 
-    def over(self, recorded: Dialect) -> Dialect | None:
+    def over(self, recorded: Dialect, found: Dialect) -> Dialect | None:
         """Return the recorded dialect of numbers with what was asked for in it; None if the two contradict.
 
-        A recorded unit stays where another one was asked for, which is then that of other columns.
+        A recorded unit stays where another one was asked for, which is then that of other columns. Brackets are never
+        asked for, so those that were `found` in the column are read.
         """
         mark = recorded.decimal
         if self.decimal not in (None, mark) or self.thousands == mark:
@@ -200,6 +201,7 @@ class Asked:
         return replace(
             recorded, thousands=self.thousands or recorded.thousands,
             units=recorded.units if other else self.units, bare=recorded.bare or bool(self.units and not other),
+            brackets=recorded.brackets or found.brackets,
         )  # fmt: skip
 
     @property

@@ -76,9 +76,9 @@ class Table:
     asked: Asked = NOTHING_ASKED
     """The parts of the dialect that the user gave."""
     misread: str = ""
-    """What is wrong with the encoding of the first bytes; names and values may be other ones."""
+    """The problem if the first bytes do not fit the encoding: names and values may then be wrong."""
     odd_rows: str = ""
-    """What is odd about some rows."""
+    """A sentence about rows with another number of fields, or another oddity."""
 
     @property
     def width(self) -> int:

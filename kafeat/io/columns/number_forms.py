@@ -114,7 +114,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
 
 
 def _is_plural(unit: str, of: str) -> bool:
-    """Return true for days of day and Tage of Tag."""
+    """Return true for days of day, and for the plurals of German in -e, -n and -en."""
     return len(of) > 2 and unit.startswith(of) and unit.removeprefix(of) in ("s", "e", "n", "en")
 
 
@@ -161,9 +161,10 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
             marks.setdefault(form.plain_digits(word.core), option)
     if dialect.number.fullmatch(
         word.core
-    ):  # any option has the form of the file found anew, with its brackets
+    ):  # any option makes kafeat look at the column, and so find its brackets
         marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
-    minus = "-" if re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0]) else ""
+    below = word.brackets or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
+    minus = "-" if below else ""
     return "".join(
         f"; {' '.join(filter(None, [option, unit]))} reads {minus}{read}" for read, option in marks.items()
     )

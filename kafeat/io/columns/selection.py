@@ -301,7 +301,8 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
             dialect = replace(dialect, nulls=asked.nulls)
         if (asked.decimal or asked.thousands or asked.units) and table.untyped:
             # Few rows may not show what the model knows of its own.
-            told = asked.over(dialect) if dialect.dressed or dialect.decimal == "," else None
+            knows = dialect.dressed or dialect.decimal == ","
+            told = asked.over(dialect, field.dialect) if knows else None
             if (
                 told is None
             ):  # where the column is not clear, the rows that are not as asked are refused one by one

@@ -249,6 +249,10 @@ def test_an_option_leaves_what_the_model_knows_of_other_marks(
     path = written(tmp_path, "n;m\n500 €;0,5\n1.000 €;1,5\n2.500 €;2,5\n10.000 €;3,5\n")
     few = written(tmp_path, "n;m\n-1.000 €;1,5\n2.500 €;2,5\n", "few.csv")
     assert features(fitted(NUMBERS, path), few, **asked) == [[-1000.0, 1.5], [2500.0, 2.5]]
+    debt = written(tmp_path, "n;m\n(1.000 €);1,5\n", "debt.csv")
+    with pytest.raises(DataError, match=r"got '\(1\.000 €\)'; --decimal , reads -1000"):
+        features(fitted(NUMBERS, path), debt)
+    assert features(fitted(NUMBERS, path), debt, decimal=",") == [[-1000.0, 1.5]]
     bare = written(tmp_path, "n;m\n-1.000;1,5\n", "bare.csv")
     with pytest.raises(DataError, match=r"got '-1\.000'; --unit '€' reads -1000"):
         features(fitted(NUMBERS, path), bare)

@@ -1,4 +1,4 @@
-"""What other code has to know of a recipe, in four groups. A step of several chains merges those of its steps."""
+"""Traits: the properties of a recipe that other code reads, in four groups. A union merges those of its steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafeat.types import Array
 
 @dataclass(frozen=True)
 class ColumnTraits:
-    """What a step does to columns, and how it has them read: by name or pattern.
+    """Traits about columns: how a step changes them, and which it reads as categories, times or texts.
 
     Attributes:
         apart: True if output column j depends on input column j alone, so that a later error can name the column.
@@ -43,7 +43,7 @@ class ColumnTraits:
 
 @dataclass(frozen=True)
 class LabelTraits:
-    """What `fit` learns from a label.
+    """Traits about the label: whether `fit` needs or uses one, and which rows it learns from.
 
     Attributes:
         needs: The parameters that make `fit` need a label, by their place in the step, and what it is for.
@@ -62,6 +62,11 @@ class LabelTraits:
         """True if `fit` learns from a label, or needs one."""
         return self.uses or bool(self.needs)
 
+    @property
+    def own(self) -> bool:
+        """True if the outputs for rows of the fit depend on their own labels, unlike those of cross-fitted columns."""
+        return self.taken and not self.crossed
+
     def needing(self, needs: Mapping[str, str]) -> Self:
         """Return the traits with further needs."""
         return replace(self, needs={**self.needs, **needs})
@@ -79,7 +84,7 @@ class LabelTraits:
 
 @dataclass(frozen=True)
 class NumberTraits:
-    """Which numbers a step takes.
+    """Traits about numbers: which values a step accepts, and whether the spreads of columns matter.
 
     Attributes:
         missing: The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none.
@@ -116,7 +121,7 @@ def takes_missing(chain: Iterable[Traits]) -> bool:
 
 @dataclass(frozen=True)
 class ExactTraits:
-    """What the exact kernel of a step is.
+    """Traits about the exact kernel of a step.
 
     Attributes:
         needs_coordinates: True if `exact` needs coordinates, as dot products of the inputs do not determine it.

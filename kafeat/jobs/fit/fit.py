@@ -174,8 +174,7 @@ def fit_reader(
         return fm
     own = any(knows_own_labels(fitted.state) for fitted in fm.chain.steps)
     # Rows whose own labels a step has learned from are no longer rows that the model has not seen.
-    labels = [fitted.step.traits.label for fitted in fm.chain.steps]
-    seen = own or any(one.taken and not one.crossed for one in labels)
+    seen = own or any(fitted.step.traits.label.own for fitted in fm.chain.steps)
     job = PredictorJob(data, summary, Folds.by(sampled.keys), jobs, listener)
     refit, scores = Refit(fm, sampled, job), list[tuple[float, ...]]()
     if own:

@@ -29,6 +29,12 @@ _FOLDS_FROM = {0: (8, 8), 1_000: (5, 2), 5_000: (5, 1)}
 _ENOUGH_ROWS = 5_000
 
 
+def random_folds(rows: int) -> tuple[int, int]:
+    """Return into how many folds so many rows are divided for intervals, and how many of these are fitted."""
+    folds, fitted = _FOLDS_FROM[max(start for start in _FOLDS_FROM if start <= rows)]
+    return max(folds, rows // _ENOUGH_ROWS), fitted
+
+
 @dataclass(frozen=True)
 class Refit:
     """A model and its data, to fit models like it on parts of them: the folds, or `more` parts of random rows."""
@@ -56,20 +62,13 @@ class Refit:
     @cached_property
     def folds(self) -> Folds:
         """The parts of the rows: the folds that the penalty is chosen by, or more."""
-        return Folds(random=self._random_folds[0]) if self.at_random else self.job.folds
-
-    @property
-    def _random_folds(self) -> tuple[int, int]:
-        """The number of folds of random rows, and of those that are fitted."""
-        rows = self.job.summary.rows
-        folds, fitted = _FOLDS_FROM[max(start for start in _FOLDS_FROM if start <= rows)]
-        return max(folds, rows // _ENOUGH_ROWS), fitted
+        return Folds(random=random_folds(self.job.summary.rows)[0]) if self.at_random else self.job.folds
 
     @cached_property
     def cuts(self) -> list[Cut]:
         """The cuts that are fitted."""
         every = self.folds.cuts
-        return every[: self._random_folds[1]] if self.at_random else every
+        return every[: random_folds(self.job.summary.rows)[1]] if self.at_random else every
 
     @cached_property
     def held_out(self) -> TrainingData:

@@ -23,7 +23,7 @@ from kafeat.study.recommendation import COMMON
 from kafeat.study.tune.choice import Choice, of_rows
 from kafeat.study.tune.input import ID, TunedTable
 from kafeat.study.tune.rungs import Search
-from kafeat.study.tune.space import FIXED
+from kafeat.study.tune.space import FIXED, RAW
 from kafeat.study.tune.trials import Size
 from kafeat.types import Array, Floats
 
@@ -59,6 +59,7 @@ def notes(
             )
     elif no_better:
         yield no_better
+    yield from _better_without_a_map(search, choice)
     if "split-by" not in asked:
         yield from _not_at_random(table, goal.targets(table.labels))
     for reason in dict.fromkeys(left_out.values()):
@@ -94,6 +95,21 @@ def notes(
         yield f"Trials that take too long for the time were left out; a search without a limit: {again}"
     else:
         yield f"The same search again: {again}"
+
+
+def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
+    """Say if raw columns, more than the budget has, scored better than the chosen map on the same rows."""
+    made = {(one.candidate, one.size): one for one in search.trials if one.outcome.failure is None}
+    for trial in made.values():
+        chosen = made.get((choice.chosen.candidate, trial.size))
+        if trial.candidate != RAW or search.budget.allows(trial) or chosen is None:
+            continue
+        if trial.outcome.score > chosen.outcome.score:
+            yield (
+                f"The {trial.outcome.columns:,} raw columns scored {search.stated(trial)}, and the chosen map "
+                f"{search.stated(chosen)} on the same rows. They are more columns than you asked for, so they were not "
+                "chosen; a linear model on them needs no map."
+            )
 
 
 def _again(search: Search, asked: Mapping[str, str], predictor: Predictor | None) -> str:

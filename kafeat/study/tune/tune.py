@@ -18,6 +18,7 @@ from kafeat.contract.threads import endable
 from kafeat.errors import DataError
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import fit_reader
+from kafeat.jobs.fit.intervals import random_folds
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.looks import with_columns
 from kafeat.jobs.fit.messages import SILENT, Listener
@@ -264,10 +265,10 @@ class Tuner:
 
     def _fit_seconds(self, config: Config, best: Trial) -> float:
         """Return about the seconds of a fit, with the refits for intervals, from those of the trial."""
-        each = best.outcome.seconds / best.size.splits
-        again = any(step.traits.label.taken for step in config.map_steps)
-        fits = 1 if config.predictor is None else _FITS_WITH_STEPS if again else _FITS_FOR_INTERVALS
-        return fits * each * max(1.0, self.space.table.sampled.n_rows / best.size.rows)
+        each, rows = best.outcome.seconds / best.size.splits, self.space.table.sampled.n_rows
+        again = any(step.traits.label.own for step in config.map_steps)
+        refits = 0 if config.predictor is None else random_folds(rows)[1] if again else _OF_INTERVALS
+        return (1 + refits) * each * max(1.0, rows / best.size.rows)
 
     def result(
         self,
@@ -311,8 +312,8 @@ class Tuner:
         )
 
 
-# Fits of a model with intervals, without and with steps that learn from the label, as multiples of one without.
-_FITS_FOR_INTERVALS, _FITS_WITH_STEPS = 2, 9
+# Time for intervals without refits, as a multiple of that of a fit.
+_OF_INTERVALS = 1
 # Time of the fit whose test rows are scored, as a multiple of that of a trial of the last rung.
 _LAST_FIT = 1.5
 

@@ -122,3 +122,11 @@ def test_the_config_has_the_columns_that_were_recommended():
     assert "R² over columns, of the chosen map:" in tuning.yaml
     assert "--max-bytes-per-row 512 --seeds 2 --trials 2" in tuning.yaml
     assert tuning.fit().n_components == tuning.columns
+
+
+@pytest.mark.parametrize(("width", "told"), [(40, True), (6, False)])
+def test_raw_columns_that_are_too_many_and_score_better_are_named(width, told):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, width))
+    found = kafeat.tune(X, X @ rng.normal(size=width), columns=8, trials=3).notes
+    assert any(f"The {width} raw columns scored 1.0000" in note for note in found) is told

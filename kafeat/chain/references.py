@@ -1,4 +1,4 @@
-"""What a chain of some kinds is compared with beside its exact kernel: closed forms, and kernel PCA."""
+"""References for chains of some kinds, in addition to the exact kernel: closed forms, and kernel PCA."""
 
 from __future__ import annotations
 

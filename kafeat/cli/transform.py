@@ -109,7 +109,7 @@ _SAID_OF = {
     "removed": ("was removed, as its input is gone", "were removed, as their inputs are gone"),
     "unknown_files": ("is not a part, but is read with them", "are not parts, but are read with them"),
 }
-"""What is said of a file, and of several, in each list of files of a result."""
+"""For each list of files in a result, the words for one file and for several."""
 
 
 def _warn(target: Location, names: tuple[str, ...], what: str) -> None:

@@ -177,7 +177,7 @@ class Config(BaseModel):
 
     @property
     def read(self) -> ColumnTraits:
-        """How columns are read for the steps: as categories, times or texts, by name or pattern."""
+        """The columns that the steps read as categories, times or texts, by name or pattern."""
         return ColumnTraits.merged([step.traits.columns for step in self.steps])
 
     @property

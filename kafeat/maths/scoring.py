@@ -243,8 +243,6 @@ else:
     ScoringName = Literal[("auto", *SCORES)]
 PROPER: dict[Kind, Score] = {"classification": SCORES["log_loss"], "regression": SCORES["r2"]}
 """The scores to choose a map by if none is asked for: accuracy prefers constants where one class is common."""
-SQUARED_ERROR = Score("squared_error", None, _mse, is_error=True)
-"""The mean squared error of the targets, of classes too: a proper score that needs no probabilities."""
 
 
 def scores_of(kind: Kind) -> list[Score]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from kafeat.errors import DataError
 from kafeat.maths.lapack import top_eigenvectors
 from kafeat.maths.nystroem.kernel import CLEARLY
 from kafeat.types import Floats
-
-Bool = npt.NDArray[np.bool_]
 
 # Rows of the sample that the directions are looked at on.
 _ROWS = 6_000

@@ -36,18 +36,21 @@ help:
 # is first imported: to compile all of them here takes a minute. An old pip, as Python brings it, looks at every file of
 # an index for longer than a new one takes for all.
 SOURCES := pyproject.toml hatch_build.py $(wildcard kafeat/compiled/*.[ch])
+# $(call group,NAME): install a dependency group of pyproject.toml, which an old pip cannot read.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+group = $(BIN)/python .ci/group.py $(1) > $(VENV)/$(1).txt && $(PIP) -r $(VENV)/$(1).txt
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafeat needs Python >= 3.11: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '$(1)'
+	-$(PIP) --no-compile --upgrade pip
+	$(if $(1),$(call group,$(1)) --no-compile --editable .,$(PIP) --no-compile --editable .)
 	@touch $@
 endef
 $(VENV)/.installed: $(SOURCES)
-	$(call install,.[dev])
+	$(call install,dev)
 # The demo needs none of the sixty packages for development.
 $(VENV)/.demo: $(SOURCES)
-	$(call install,.)
+	$(call install,)
 
 demo: $(or $(wildcard $(VENV)/.installed),$(VENV)/.demo)
 	@mkdir -p $(DEMO)
@@ -83,8 +86,8 @@ test-numpy: $(VENV)/.installed
 	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow"
 
 test-engines: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark]'
-	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade 'dask[dataframe]' distributed 'pyspark[sql]'
+	$(PIP) --editable '.[dask,spark]'
+	$(PIP) --upgrade 'dask[dataframe]' distributed 'pyspark[sql]'
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/engines
 
 # The suite of `make test`, measured; commands in processes of their own count too. TESTS="tests/io" measures these alone.
@@ -125,11 +128,12 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/circles.py
+	$(BIN)/python .ci/tics.py
 	$(BIN)/codespell
 
 docs: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(call group,docs)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "made: build/site/index.html"
 
 reference: $(VENV)/.installed
@@ -139,12 +143,12 @@ pictures: $(VENV)/.installed
 	$(BIN)/python docs/make_pictures.py
 
 bench: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(call group,bench)
 	$(BIN)/python benchmarks/bench.py
 
 # Smaller inputs, three rounds, and the maps that are used most.
 bench-quick: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(call group,bench)
 	$(BIN)/python benchmarks/bench.py --quick --only "start-up|whole job|d = 54|scaling"
 
 # What the code of BASE and the working tree write, compared: ONLY='^formats/' runs some of the cases.
@@ -165,7 +169,7 @@ sanitize: $(VENV)/.installed
 
 FUZZ_SECONDS ?= 60
 fuzz: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	$(call group,fuzz)
 	$(BIN)/python benchmarks/fuzz.py --seconds $(FUZZ_SECONDS)
 
 FUZZ_FILES ?= 20000

@@ -6,6 +6,7 @@ Without a C compiler, or where it fails, the wheel holds Python alone and NumPy 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,7 @@ def build() -> bool:
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+    from hatchling.metadata.plugin.interface import MetadataHookInterface
 except ImportError:  # `python hatch_build.py` where there is no hatchling
     pass
 else:
@@ -56,6 +58,19 @@ else:
                 build_data["artifacts"].append("kafeat/compiled/kernels.so")
                 build_data["pure_python"] = False
                 build_data["tag"] = f"py3-none-{platform}"
+
+    class Readme(MetadataHookInterface):
+        """README.md without links to files, which a page of a package index could not follow."""
+
+        def update(self, metadata: dict[str, Any]) -> None:
+            text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+            address, version = metadata["urls"]["Repository"], metadata["version"]
+            text = re.sub(
+                r"(!?)\[[^]]*\]\((?!https?:|#)",
+                lambda link: f"{link[0]}{address}/{'raw' if link[1] else 'blob'}/v{version}/",
+                text,
+            )
+            metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
 if __name__ == "__main__":

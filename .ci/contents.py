@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -53,6 +54,8 @@ def main() -> None:
     for line in ("License-Expression: BSD-3-Clause", "License-File: LICENSE", "Requires-Python: >=3.11"):
         if f"\n{line}\n" not in metadata:
             mistakes.append(f"{wheel}: METADATA: expected {line!r}, got no such line")
+    for link in re.findall(r"\]\((?!https://|#)[^)]*\)", metadata):
+        mistakes.append(f"{wheel}: METADATA: expected addresses in the links of README.md, got {link}")
     if mistakes:
         raise SystemExit("\n".join(mistakes))
     print(f"sdist: {len(members)} files, as in the repository; wheel: {len(files)}, kafeat and nothing else")

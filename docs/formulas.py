@@ -1,6 +1,6 @@
-"""A hook of MkDocs: formulas in TeX become MathML while the site is built, so that nothing is fetched to show them.
+"""An extension of Python-Markdown: formulas in TeX become MathML, so that a page fetches nothing to show them.
 
-`pymdownx.arithmatex` marks what stands between dollar signs. Lines do not break within an option such as `--keep`.
+`pymdownx.arithmatex` marks the text between dollar signs. An option such as `--keep` stays on one line.
 """
 
 from __future__ import annotations
@@ -9,15 +9,28 @@ import re
 from html import unescape
 
 from latex2mathml.converter import convert
+from markdown import Extension, Markdown
+from markdown.postprocessors import Postprocessor
 
 MARKED = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', flags=re.S)
 CODE = re.compile(r"(?<!</span>)<code>[^<]*</code>")
 OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 
-def on_page_content(html: str, **_: object) -> str:
-    """Replace every marked formula, and keep options in text on one line."""
-    return CODE.sub(_kept_whole, MARKED.sub(_set, html))
+class Formulas(Extension):
+    """`makeExtension`, which Markdown looks for by the name of the module."""
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Markdown's name
+        """Run after all others, when the page is whole."""
+        md.postprocessors.register(_Formulas(md), "formulas", -1)
+
+
+makeExtension = Formulas  # noqa: N816 - Markdown's name
+
+
+class _Formulas(Postprocessor):
+    def run(self, text: str) -> str:
+        return CODE.sub(_kept_whole, MARKED.sub(_set, text))
 
 
 def _kept_whole(code: re.Match[str]) -> str:
@@ -25,7 +38,7 @@ def _kept_whole(code: re.Match[str]) -> str:
 
 
 def _set(marked: re.Match[str]) -> str:
-    """Return the MathML of a formula; a block has a line of its own, and scrolls where it is too wide."""
+    """Return the MathML of a formula. A block has its own line, and scrolls if it is too wide."""
     tex, block = unescape(marked[2]).strip(), marked[1] == "div"
     made = convert(tex, display="block" if block else "inline")
     if "\\" in made or "&amp;" in made or ">&<" in made:

@@ -13,7 +13,8 @@ from ruamel.yaml import YAML
 import kafeat
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 
 
 def test_the_citation_agrees_with_the_project():
@@ -28,9 +29,11 @@ def test_the_citation_agrees_with_the_project():
 
 
 def test_every_requirement_has_a_lower_bound_that_can_be_tested():
-    extras = [bound for extra in PROJECT["optional-dependencies"].values() for bound in extra]
-    for requirement in [*PROJECT["dependencies"], *extras]:
-        assert re.fullmatch(r"[\w.-]+(\[\w+\])?>=\d[\w.]*", requirement), requirement
+    extras = dict(PROJECT["optional-dependencies"])
+    assert extras.pop("all") == [f"kafeat[{','.join(sorted(extras))}]"]
+    groups = [*extras.values(), *PYPROJECT["dependency-groups"].values()]
+    for requirement in [*PROJECT["dependencies"], *(bound for group in groups for bound in group)]:
+        assert re.fullmatch(r"[\w.-]+(\[\w+\])?>=\d[\w.]*(,<2)?", requirement), requirement
 
 
 def test_types_are_shipped():

@@ -40,10 +40,7 @@ def endable(work: Callable[[], R], seconds: float | None = None) -> R:
 
     def run() -> None:
         _ended.set(ended)
-        try:
-            future.set_result(work())
-        except BaseException as error:  # raised by the thread that waits, if it still does
-            future.set_exception(error)
+        settle(future, work)
 
     try:
         _start(run, "kafeat-work")
@@ -58,6 +55,14 @@ def endable(work: Callable[[], R], seconds: float | None = None) -> R:
     except BaseException:
         ended.set()
         raise
+
+
+def settle(future: Future[R], work: Callable[[], R]) -> None:
+    """Do the work, and give its result or its error to the future, whose waiting thread raises it."""
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 def check() -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from kafeat.contract.threads import settle
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.runtime.engine import Engine, Pool, Stop
 from kafeat.runtime.environment import count_jobs
@@ -59,7 +60,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
     def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
         # Dask's own executor loses results whose worker dies after the work and before they arrive.
         remote, local = client.submit(work, item, pure=False), Future[Any]()
-        remote.add_done_callback(lambda _: gathering.submit(_settle, local, remote.result))
+        remote.add_done_callback(lambda _: gathering.submit(settle, local, remote.result))
         return local
 
     def check() -> None:
@@ -103,13 +104,6 @@ def _wait_for_workers(client: distributed.Client, address: str | None) -> None:
         raise SystemRefusedError(
             f"{address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker {address}"
         ) from error
-
-
-def _settle(future: Future[Any], result: Callable[[], Any]) -> None:
-    try:
-        future.set_result(result())
-    except BaseException as error:
-        future.set_exception(error)
 
 
 _ENGINES: dict[str, Callable[[Engine], AbstractContextManager[Pool]]] = {

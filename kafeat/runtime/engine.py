@@ -157,10 +157,8 @@ def run_all(
         died[number] += 1
         if died[number] > ATTEMPTS:
             yield lost(items[number], f"{type(error).__name__}: {first_line(error)[:_LONGEST]}")
-        elif died[number] == ATTEMPTS:
-            left.append(number)
-        else:
-            left.appendleft(number)
+        else:  # the last attempt comes after all other items
+            left.insert(len(left) if died[number] == ATTEMPTS else 0, number)
 
 
 def _next_of(ended: SimpleQueue[Future[R]], pool: Pool) -> Future[R]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from typing import Any
 
+from kafeat.contract.threads import settle
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import ObjectUri, file_system, unreachable
@@ -50,33 +52,26 @@ class _Sender:
 
     def __init__(self, fs: Any, local_file: str, path: str, may_stand: Callable[[], None]) -> None:
         self._fs, self._local_file, self._path, self._may_stand = fs, local_file, path, may_stand
-        # Not a join: after an interrupted join, Python 3.11 takes the thread for ended.
-        self._stop, self._ended = threading.Event(), threading.Event()
-        self._error: BaseException | None = None
+        self._stop, self._sent = threading.Event(), Future[None]()
         self._in_parts = self._done = False
-        self._thread = threading.Thread(target=self._send, name="kafeat-upload", daemon=True)
 
     def run(self) -> None:
         """Send the whole file, or raise the error of the thread."""
-        self._thread.start()
-        self._ended.wait()
-        if self._error is not None:
-            raise self._error
+        # Not a join: after an interrupted join, Python 3.11 takes the thread for ended.
+        threading.Thread(
+            target=settle, args=(self._sent, self._send), name="kafeat-upload", daemon=True
+        ).start()
+        self._sent.result()
 
     def give_up(self) -> bool:
         """Stop the thread, with a limited wait. Return true if it leaves an unfinished upload."""
         self._stop.set()
-        self._ended.wait(_GRACE_SECONDS)
+        wait([self._sent], _GRACE_SECONDS)
         return self._in_parts and not self._done
 
     def _send(self) -> None:
-        try:
-            with LocalPath(self._local_file).open() as file:
-                self._copy(file)
-        except BaseException as error:
-            self._error = error
-        finally:
-            self._ended.set()
+        with LocalPath(self._local_file).open() as file:
+            self._copy(file)
 
     def _copy(self, file: Any) -> None:
         stream = self._fs.open_output_stream(self._path, compression=None)

@@ -16,7 +16,6 @@ from itertools import chain, islice
 
 from kafeat.errors import KafeatError, without_secrets
 from kafeat.io.data_set import Part
-from kafeat.io.formats import format_of
 from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.atomic import Guard, check_place
 from kafeat.io.storage.base import Entry, Location
@@ -26,7 +25,7 @@ from kafeat.jobs.dataset.parts import name_of_part
 from kafeat.jobs.dataset.plan import DatasetPlan
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.result import TransformResult, rejects_name
-from kafeat.jobs.transform.transform import OpenTransform, transform_file
+from kafeat.jobs.transform.transform import OpenTransform, TransformJob, transform_file
 from kafeat.runtime.engine import Pool, Stop, run_all
 from kafeat.runtime.environment import count_jobs, machine, versions
 
@@ -37,18 +36,20 @@ _CHECK_SECONDS = 5.0
 class PartTask:
     """Everything that a worker needs to transform a part. It holds names and no data, so it is cheap to send.
 
-    `previous` is the record of the part in the previous run, if there is one. `request` is that of all parts.
+    `folder` is that of all parts, as are the rejects of the job. `previous` is the record of the part in the previous
+    run, if there is one.
     """
 
     part: Part
-    request: DatasetRequest
+    folder: Location
+    job: TransformJob
     stop: Stop
     previous: PartRecord | None = None
 
     @property
     def target(self) -> Location:
         """Location of the output."""
-        return self.request.target.join(self.part.name)
+        return self.folder.join(self.part.name)
 
 
 @dataclass(frozen=True)
@@ -129,25 +130,22 @@ def liveness_check(guard: Guard, stop: Stop) -> Callable[[int], None]:
 
 
 def _outcome(task: PartTask) -> Outcome:
-    part, request, rules = task.part, task.request, task.request.rules
+    part, job, rejects, guard = task.part, task.job, task.job.rules.rejects, task.job.writing.guard
     if task.previous is not None:
         kept = _if_unchanged(task, task.previous)
         if kept is not None:
             return Outcome(kept, None, {}, made=False)
         # The old output goes first: if this part fails, no outdated one must be left.
-        with request.writing.guard():
-            remove_part(task.previous, request.target, rules.rejects)
-    if rules.rejects is not None:
-        rules = replace(rules, rejects=rules.rejects.join(rejects_name(part.name)))
+        with guard():
+            remove_part(task.previous, task.folder, rejects)
+    if rejects is not None:
+        rejects = rejects.join(rejects_name(part.name))
+        job = replace(job, rules=replace(job.rules, rejects=rejects))
     done = transform_file(
-        replace(request.job, rules=rules),
-        part,
-        task.target,
-        announce=lambda _rows: liveness_check(request.writing.guard, task.stop),
-        hashed=True,
+        job, part, task.target, announce=lambda _rows: liveness_check(guard, task.stop), hashed=True
     )
-    rejects = None if rules.rejects is None else rules.rejects.entry()
-    return Outcome(record_of(part, done, rejects), None, this_environment())
+    written = None if rejects is None else rejects.entry()
+    return Outcome(record_of(part, done, written), None, this_environment())
 
 
 def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
@@ -187,23 +185,16 @@ def _tasks(request: DatasetRequest, plan: DatasetPlan, parts: list[Part], stop: 
     def place(there: Location) -> Location:
         return there if threads else there.absolute()  # workers may run in another folder
 
-    request = replace(
-        request,
-        target=place(request.target),
-        rules=replace(request.rules, rejects=None if rejects is None else place(rejects)),
-        engine=replace(request.engine, jobs=jobs),
-    )
+    rules = replace(request.rules, rejects=None if rejects is None else place(rejects))
+    job = replace(request.job, rules=rules, jobs=jobs)
 
-    def asked(part: Part) -> DatasetRequest:
+    def task(part: Part) -> PartTask:
         overwrite = plan.previous.may_replace(part.name)
-        return replace(request, writing=replace(request.writing, overwrite=overwrite, sweep=False))
+        own = replace(job, writing=replace(job.writing, overwrite=overwrite, sweep=False))
+        there = replace(part, location=place(part.location))
+        return PartTask(there, place(request.target), own, stop, plan.to_check.get(part.name))
 
-    return [
-        PartTask(
-            replace(part, location=place(part.location)), asked(part), stop, plan.to_check.get(part.name)
-        )
-        for part in parts
-    ]
+    return [task(part) for part in parts]
 
 
 def _worker_lost(task: PartTask, why: str) -> Outcome:
@@ -220,10 +211,10 @@ def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]
     if plan.up_to_date:
         return
     part = Part.of(request.source)
-    with request.reading.open(part, fitted=request.map.columns.file_dialect) as opened:
-        format = format_of(LocalPath(name_of_part(request, 0, 0)))
+    with request.job.opened(part) as opened:
         writing = replace(request.writing, overwrite=True, sweep=False)
-        stream = OpenTransform(replace(request.job, writing=writing), opened, format)
+        first = LocalPath(name_of_part(request, 0, 0))
+        stream = OpenTransform(replace(request.job, writing=writing), opened, first)
         height = (request.rows_per_file or 0) // request.map.chunk_rows
         for number, (start, chunks) in enumerate(_cut(stream.chunks(), height)):
             part = replace(part, name=name_of_part(request, number, 0))

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from kafeat.errors import KafeatError, UsageError
 from kafeat.io.data_set import Part, renamed, stem
-from kafeat.io.formats import FORMATS, format_of, format_of_part, spelled
+from kafeat.io.formats import FORMATS, format_of_part, spelled
 from kafeat.io.storage.base import StandardStream
-from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.transform import OpenTransform
 
@@ -50,7 +49,7 @@ def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
 
 def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
     """Return why the request cannot be met for a part; None if it can be, or if the file cannot be read."""
-    format = format_of(LocalPath(part.name), request.writing.output_format)
+    target = request.target.join(part.name)
     try:
         opened = request.reading.open_file(part, fitted=request.map.columns.file_dialect)
     except UsageError as error:
@@ -59,7 +58,7 @@ def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
         return None  # a damaged file does not end the run
     with opened:
         try:
-            OpenTransform(request.job, opened, format).check(request.target.join(part.name))
+            OpenTransform(request.job, opened, target).check(target)
         except KafeatError as error:
             return error
     return None
@@ -87,7 +86,7 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
     whole = Part.of(source)
     if not whole.stamp:
         return None
-    with request.reading.open(whole, fitted=request.map.columns.file_dialect) as opened:
+    with request.job.opened(whole) as opened:
         if opened.rows is None or not opened.seekable:
             return None
         height = rows - rows % chunk_rows

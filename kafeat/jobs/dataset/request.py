@@ -98,12 +98,13 @@ class DatasetRequest:
     @property
     def map(self) -> FeatureMap:
         """The map, which need not be one that can be saved."""
-        return self.model if isinstance(self.model, FeatureMap) else self.shared_map.map
+        return self.job.fm
 
     @property
     def job(self) -> TransformJob:
         """The work on one file."""
-        return TransformJob(self.map, self.reading, self.writing, self.rules, self.engine.jobs)
+        model = self.model if isinstance(self.model, FeatureMap) else self.shared_map
+        return TransformJob(model, self.reading, self.writing, self.rules, self.engine.jobs)
 
     @property
     def cautions(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import IO
@@ -25,6 +25,7 @@ from kafeat.jobs.transform.options import STRICT, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.result import Rejects, TransformResult
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.shared import SharedMap
 from kafeat.runtime.run import RowPolicy
 
 Progress = Callable[[int], None]
@@ -35,13 +36,28 @@ _DROP, _NULL = "; --on-bad-rows drop leaves such rows out", ", null marks them"
 
 @dataclass(frozen=True)
 class TransformJob:
-    """A map, how its input is read and its output is written, and rules for bad rows and drift."""
+    """A map, how its input is read and its output is written, and rules for bad rows and drift.
 
-    fm: FeatureMap
+    It can be sent to other processes if its model can.
+    """
+
+    model: FeatureMap | SharedMap
     reading: InputOptions = InputOptions()
     writing: OutputOptions = OutputOptions()
     rules: RowOptions = STRICT
     jobs: int | None = None
+
+    @property
+    def fm(self) -> FeatureMap:
+        """The map."""
+        return self.model if isinstance(self.model, FeatureMap) else self.model.map
+
+    @contextmanager
+    def opened(self, source: Location | Part, seen: Sequence[str] | None = None) -> Iterator[Reader]:
+        """Open an input, of a part its rows; text is read as that of the fit was, where nothing else is said."""
+        with self.reading.open(source, seen=seen, fitted=self.fm.columns.file_dialect) as opened:
+            only = source.only if isinstance(source, Part) else None
+            yield opened if only is None else opened.select_rows(*only)
 
 
 def transform_file(
@@ -61,13 +77,10 @@ def transform_file(
     format = format_of(target, job.writing.output_format)
     started = time.perf_counter()
     job.rules.check(job.fm)
-    part = source if isinstance(source, Part) else None
     seen = _columns_to_see(job, source, target, format) if isinstance(source, Location) else None
-    with job.reading.open(source, seen=seen, fitted=job.fm.columns.file_dialect) as opened:
-        first = None if part is None or part.only is None else part.only[0]
-        if part is not None and part.only is not None:
-            opened = opened.select_rows(*part.only)
-        stream = OpenTransform(job, opened, format)
+    first = source.only[0] if isinstance(source, Part) and source.only is not None else None
+    with job.opened(source, seen) as opened:
+        stream = OpenTransform(job, opened, target)
         progress = announce(opened.rows) if announce else None
         done = stream.write_chunks(stream.chunks(), target, opened.rows, progress, first, hashed=hashed)
     done.seconds = time.perf_counter() - started
@@ -93,12 +106,13 @@ def _columns_to_see(
 
 
 class OpenTransform:
-    """A transform of an open input to one output, or to several, one after the other."""
+    """A transform of an open input to one output, or to several of its format, one after the other."""
 
-    def __init__(self, job: TransformJob, opened: Reader, format: Format) -> None:
-        self._fm, self._opened, self._format = job.fm, opened, format
-        self._writing, self._rules, self._jobs = job.writing, job.rules, job.jobs
+    def __init__(self, job: TransformJob, opened: Reader, target: Location) -> None:
         writing = job.writing
+        format = format_of(target, writing.output_format)
+        self._fm, self._opened, self._format = job.fm, opened, format
+        self._writing, self._rules, self._jobs = writing, job.rules, job.jobs
         every = [field.name for field in opened.fields]
         keep = every if writing.keep is None else as_spelled(opened, writing.keep)
         self._columns = match(opened, job.fm.columns, () if writing.keep is None else keep, "--keep")

@@ -15,7 +15,7 @@ from kafeat.io.storage.owner import NAME, Owner, Token, owning
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
-from kafeat.jobs.dataset.request import DatasetRequest
+from kafeat.jobs.transform.transform import TransformJob
 from kafeat.model.shared import shared
 from kafeat.runtime.backends import _threads
 from kafeat.runtime.engine import Engine, Stop
@@ -72,9 +72,8 @@ def late(known: bool = False) -> tuple[PartTask, bytes]:
     guard = Token(Owner.new().run, (parse_location(os.path.abspath("out")),)).publishing
     (part, *_) = list_parts(parse_location("in")).parts
     record = made.parts[0].model_copy(update={"input": made.parts[1].input}) if known else None
-    places = shared("map0.joblib"), part.location, parse_location("out")
-    request = DatasetRequest(*places, writing=OutputOptions(guard=guard), engine=Engine(jobs=1))
-    task = PartTask(part, request, Stop(), record)
+    job = TransformJob(shared("map0.joblib"), writing=OutputOptions(guard=guard), jobs=1)
+    task = PartTask(part, parse_location("out"), job, Stop(), record)
     return task, Path("out/p0.npy").read_bytes()
 
 
@@ -101,13 +100,13 @@ def test_a_part_of_a_run_that_is_gone_ends_early(monkeypatch):
     monkeypatch.setattr(part_module, "_CHECK_SECONDS", 0.0)
     task, _ = late()
     looks: list[int] = []
-    real = task.request.writing.guard
+    real = task.job.writing.guard
 
     def guard() -> object:
         looks.append(1)
         return real()
 
-    object.__setattr__(task.request.writing, "guard", guard)
+    object.__setattr__(task.job.writing, "guard", guard)
     assert refused(kafeat_part(task))
     assert looks == [1]  # of the first of three chunks, and not when the part would get its name
 

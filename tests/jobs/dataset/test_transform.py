@@ -18,7 +18,7 @@ from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.manifest import PartFailure
-from kafeat.jobs.dataset.request import DatasetRequest
+from kafeat.jobs.transform.transform import TransformJob
 from kafeat.model.shared import SharedMap
 from kafeat.runtime.engine import Engine, Stop
 from tests.jobs.files import transform_file, transform_parts
@@ -376,8 +376,8 @@ def test_a_map_that_changes_while_it_is_used_is_refused(model, data, tmp_path):
 
     (part, *_) = list_parts(parse_location(data)).parts
     travelling = SharedMap("0" * 64, parse_location(model))
-    request = DatasetRequest(travelling, part.location, parse_location(tmp_path))
-    outcome = kafeat_part(PartTask(part, request, Stop()))
+    task = PartTask(part, parse_location(tmp_path), TransformJob(travelling), Stop())
+    outcome = kafeat_part(task)
     assert outcome.failure is not None
     assert "every machine has to see the same file, and it must not change" in outcome.failure.error
 

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
+from kafeat.jobs.fit.map_on_data import Inputs
 from kafeat.maths.task import PredictionTask
-from kafeat.study.learners import Inputs, Split, Truth
+from kafeat.study.learners import Split, Truth
 from kafeat.types import Floats
 
 # Work is counted in trees × columns × rows. A tree costs as much as so many more of both. A core does 2e8 a second.

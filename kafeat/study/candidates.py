@@ -27,7 +27,7 @@ from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import columns_of, read_sample
 from kafeat.jobs.fit.held_out import among, learned_map
 from kafeat.jobs.fit.labels import LabelSummary
-from kafeat.jobs.fit.map_on_data import KernelMatrix
+from kafeat.jobs.fit.map_on_data import KernelMatrix, timed
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import PredictorJob
 from kafeat.jobs.fit.reread import RereadableData
@@ -37,7 +37,6 @@ from kafeat.maths.row_sample import row_hashes
 from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.study.costs import timed
 from kafeat.study.learners import Learner
 from kafeat.study.request import EvaluationRequest, NamedRecipe
 from kafeat.types import Floats, Mask

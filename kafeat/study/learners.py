@@ -6,14 +6,16 @@ Test rows and folds are chosen by the hash of the row number.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from kafeat.contract.folds import Folded, Folds, RowKeys
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import UsageError
+from kafeat.jobs.fit.map_on_data import Inputs, timed
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.ridge import KernelRidge, NormalEquations
 from kafeat.maths.row_sample import Hashes, row_hashes
@@ -62,9 +64,7 @@ class Truth:
 
     def predicted(self, model: Predict, inputs: Inputs, rows: Mask) -> Tested:
         """Return what a model predicts of these rows, beside what is known of them."""
-        parts = [(numbers, model(Z.astype(np.float64))) for numbers, Z in inputs.blocks(rows)]
-        numbers, predicted = zip(*parts, strict=True)
-        return self.tested(np.concatenate(numbers), np.concatenate(predicted))
+        return self.tested(*inputs.joined(rows, lambda Z: model(Z.astype(np.float64))))
 
     def answers(self, rows: Array) -> Array:
         """Return the class numbers (r,) of these rows, or their scaled numbers, of the first label."""
@@ -198,42 +198,6 @@ def unit_scaling_of(blocks: Iterable[Floats], standardize: bool) -> Scaling:
     return Scaling(scaling.mean, np.where(varies, largest * float(np.linalg.norm(shares)), np.inf))
 
 
-Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
-"""Yield the rows in a mask (n,) in blocks: their numbers (r,) and their values (r, width)."""
-
-
-@dataclass
-class Inputs:
-    """A table that can be read repeatedly: raw columns, or features of a map."""
-
-    width: int
-    blocks: Blocks
-    standardize: bool = False
-    """True for raw columns, which have units; features have none."""
-
-    def matrix(self, rows: Mask, most_bytes: int, scaling: Scaling = NO_SCALING) -> tuple[Array, Floats]:
-        """Return the numbers and scaled values (r, width) of the rows, for learners that need them all in memory."""
-        n = int(rows.sum())
-        if n * self.width * 4 > most_bytes:
-            raise UsageError(
-                f"learner: expected at most {most_bytes >> 30} GiB of training rows in memory, got {n:,} rows of "
-                f"{self.width:,} numbers; ridge reads rows in blocks"
-            )
-        out = np.empty((n, self.width), dtype=np.float32)
-        numbers = np.empty(n, dtype=np.intp)
-        at = 0
-        for block_rows, block in self.blocks(rows):
-            with np.errstate(over="ignore"):
-                out[at : at + len(block)] = scaling(block)
-            numbers[at : at + len(block)] = block_rows
-            at += len(block)
-        if not np.isfinite(out).all():
-            raise DataError(
-                "learner: expected features that float32 can hold, got larger ones: scale the input"
-            )
-        return numbers, out
-
-
 Predict = Callable[[Floats], Floats]
 """Predict (n, k) from inputs, or from kernel values with the training rows."""
 
@@ -260,6 +224,24 @@ class Training(Protocol):
         """Learn once, with this penalty."""
 
 
+class Trained(NamedTuple):
+    """A model, the seconds to learn it once, and those to choose its penalty."""
+
+    model: Any
+    learn_seconds: float
+    search_seconds: float = 0.0
+
+
+def train(
+    prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float] = lambda: 0.0
+) -> Trained:
+    """Learn with a penalty, or search for one; `apart` counts the seconds of work that is no part of learning."""
+    training, prepared = timed(prepare, apart)
+    chosen, search = (penalty, 0.0) if penalty is not None else timed(training.search, apart)
+    model, learned = timed(partial(training.model, chosen), apart)
+    return Trained(model, prepared + learned, search)
+
+
 class Learner(ABC):
     """A learner whose penalty is given, or chosen by cross-validation over the folds."""
 
@@ -268,27 +250,24 @@ class Learner(ABC):
     """True if predictions are probabilities of the classes."""
 
     @abstractmethod
-    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
+    def on_rows(self, inputs: Inputs, rows: Mask, truth: Truth) -> Training:
         """Prepare a linear model of the inputs."""
 
     @abstractmethod
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
         """Prepare a kernel machine with the kernel K (n, n) of the training rows with these numbers (n,)."""
 
-    def linear(self, inputs: Inputs, train: Mask, truth: Truth, penalty: float | None = None) -> Model:
+    def linear(self, inputs: Inputs, rows: Mask, truth: Truth, penalty: float | None = None) -> Trained:
         """Fit a linear model of the inputs; without a penalty, search for one."""
-        training = self.on_rows(inputs, train, truth)
-        return training.model(training.search() if penalty is None else penalty)
+        return train(partial(self.on_rows, inputs, rows, truth), penalty, lambda: inputs.seconds)
 
     def learn(
         self, Z: Floats, labels: Array, folded: Folded, task: PredictionTask, penalty: float | None = None
-    ) -> Model:
+    ) -> Predict:
         """Learn from features Z (n, D) with labels (n,), which are in folds."""
-        inputs, every = (
-            Inputs(Z.shape[1], lambda rows: iter([(np.flatnonzero(rows), Z[rows])])),
-            np.ones(len(Z), bool),
-        )
-        return self.linear(inputs, every, Truth(task, labels, folded), penalty)
+        every, truth = np.ones(len(Z), bool), Truth(task, labels, folded)
+        model: Predict = self.linear(Inputs.of(Z), every, truth, penalty).model
+        return model
 
 
 class Ridge(Learner):
@@ -299,15 +278,15 @@ class Ridge(Learner):
     def __init__(self, jobs: int = 1) -> None:
         self._jobs = jobs
 
-    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
+    def on_rows(self, inputs: Inputs, rows: Mask, truth: Truth) -> Training:
         equations = None
-        for rows, Z in inputs.blocks(train):
-            Y = truth.task.targets(truth.labels[rows])
+        for numbers, Z in inputs.blocks(rows):
+            Y = truth.task.targets(truth.labels[numbers])
             if equations is None:
                 equations = NormalEquations(
                     inputs.width, Y.shape[1], self._jobs, inputs.standardize, truth.folds.folds
                 )
-            equations.add(Z, Y, truth.folds.parts[rows])
+            equations.add(Z, Y, truth.folds.parts[numbers])
         if equations is None:
             raise UsageError("label: expected rows to train on, got none")
         return equations

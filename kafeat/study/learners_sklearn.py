@@ -16,11 +16,11 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.contract.folds import Folded
 from kafeat.errors import DataError, UsageError, first_line
+from kafeat.jobs.fit.map_on_data import Inputs
 from kafeat.maths.logistic import LogisticMachine
 from kafeat.maths.task import PredictionTask
 from kafeat.study.learners import (
     NO_SCALING,
-    Inputs,
     Learner,
     Model,
     Scaling,
@@ -139,6 +139,25 @@ class HeldRows:
         return FittedLearner(estimator, self.task, self.scaling, penalty, converged)
 
 
+def held(inputs: Inputs, rows: Mask, scaling: Scaling, most_bytes: int = _MOST_BYTES) -> tuple[Array, Floats]:
+    """Return the numbers and the scaled values (r, width) of rows, for learners that need them all in memory."""
+    n = int(rows.sum())
+    if n * inputs.width * 4 > most_bytes:
+        raise UsageError(
+            f"learner: expected at most {most_bytes >> 30} GiB of training rows in memory, got {n:,} rows of "
+            f"{inputs.width:,} numbers; ridge reads rows in blocks"
+        )
+    out, numbers, at = np.empty((n, inputs.width), np.float32), np.empty(n, np.intp), 0
+    for of_block, block in inputs.blocks(rows):
+        here, at = slice(at, at + len(block)), at + len(block)
+        with np.errstate(over="ignore"):
+            out[here] = scaling(block)
+        numbers[here] = of_block
+    if not np.isfinite(out).all():
+        raise DataError("learner: expected features that float32 can hold, got larger ones: scale the input")
+    return numbers, out
+
+
 class LinearMachine(Learner):
     """A linear estimator that holds its rows, and its exact counterpart."""
 
@@ -146,16 +165,16 @@ class LinearMachine(Learner):
         self.name, self._make, self._exact = name, make, exact
         self.probabilities = name == "logistic"
 
-    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
+    def on_rows(self, inputs: Inputs, rows: Mask, truth: Truth) -> Training:
         online = self.name == "sgd"
         scaling = NO_SCALING
         if online:
-            scaling = unit_scaling_of((Z for _, Z in inputs.blocks(train)), inputs.standardize)
+            scaling = unit_scaling_of((Z for _, Z in inputs.blocks(rows)), inputs.standardize)
         elif inputs.standardize:
-            scaling = scaling_of(Z for _, Z in inputs.blocks(train))
-        rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
+            scaling = scaling_of(Z for _, Z in inputs.blocks(rows))
+        numbers, Z = held(inputs, rows, scaling)
         return HeldRows(
-            self._make, truth.task, Z, truth.answers(rows), truth.folds.select(rows),
+            self._make, truth.task, Z, truth.answers(numbers), truth.folds.select(numbers),
             scaling=scaling, costs=_COSTS_OF_SGD if online else COSTS,
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ from kafeat.chain.references import closed_form, components, kernel_before_pca
 from kafeat.contract.tile import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.labels import LabelSummary, check_split, parse_test_rows, plain_names, spell_value
-from kafeat.jobs.fit.map_on_data import MapOnData
+from kafeat.jobs.fit.map_on_data import MapOnData, timed
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.reread import RereadableData
 from kafeat.maths.kernel_error import distortion, kernel_error, kernel_pca
@@ -22,7 +22,6 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import MapFigures, ModelFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
-from kafeat.study.costs import timed
 from kafeat.study.importance import Losses, named, places_of, rows_to_shuffle, score_losses
 from kafeat.study.learners import Learner, Split, Tested, Truth, equivalent_learner, split
 from kafeat.study.machines import Compared, Machines, learner_of
@@ -212,7 +211,7 @@ class Evaluator:
         if not most:
             return None
         rows, X = subject.select_rows(self._rows.some(self._rows.test, most))
-        labels, learned = machines.truth.labels[rows], of.features.model
+        labels, learned = machines.truth.labels[rows], of.features.trained.model
 
         def predict(X: InputRows) -> Floats:
             return model.predict(X) if model else learned(subject.transform(X).astype(np.float64))
@@ -275,7 +274,7 @@ class Evaluator:
         """Return the scores and the costs of the learner on all its inputs, and of boosting."""
         scoring, labels, train = machines.scoring, machines.truth.labels, self._rows.train
         # A model was fitted before, at no cost here.
-        fit_seconds, penalty = fit.seconds or 0.0, of.features.model.penalty
+        fit_seconds, penalty = fit.seconds or 0.0, of.features.trained.model.penalty
         tested = {
             "constant": scoring.of_constant(labels[train], labels[self._rows.test]),
             "raw": of.raw.entries(),

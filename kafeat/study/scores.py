@@ -95,18 +95,22 @@ class Scoring:
 
         `score` is the one that decides, `training_score` that of the `known` rows.
         """
-        judged, uncertainty = (
-            {score: self._judged(score, tested) for score in self._scores},
-            self.uncertainty(tested),
-        )
+        judged = {score: self._judged(score, tested) for score in self._scores}
         return {
-            "score": self.score(tested),
-            **({} if uncertainty is None else {"score_uncertainty": uncertainty}),
+            **self.deciding(tested),
             **({} if known is None else {"training_score": self.score(known)}),
             **{
                 score.name: None if one is None else score.figure(self.task, one, tested.labels)
                 for score, one in judged.items()
             },
+        }
+
+    def deciding(self, tested: Tested) -> dict[str, float | None]:
+        """Return the score that decides, and its uncertainty where it has no formula."""
+        uncertainty = self.uncertainty(tested)
+        return {
+            "score": self.score(tested),
+            **({} if uncertainty is None else {"score_uncertainty": uncertainty}),
         }
 
     def of_constant(self, known: Array, labels: Array) -> dict[str, float]:

@@ -5,10 +5,12 @@ import pytest
 
 from kafeat.contract.folds import RANDOM, Folded, RowKeys
 from kafeat.errors import UsageError
+from kafeat.jobs.fit.map_on_data import Inputs
 from kafeat.jobs.fit.search import learn_ridge
 from kafeat.maths.scoring import score_for
 from kafeat.maths.task import task_of
-from kafeat.study.learners import Inputs, Truth, split, unit_scaling_of
+from kafeat.study.learners import NO_SCALING, Truth, split, train, unit_scaling_of
+from kafeat.study.learners_sklearn import held as held_rows
 from kafeat.study.machines import LEARNERS, learner_of
 
 
@@ -21,7 +23,7 @@ def inputs(Z, height=37, standardize=False):
             if len(found):
                 yield found, Z[found]
 
-    return Inputs(Z.shape[1], blocks, standardize)
+    return Inputs(Z.shape[1], blocks, standardize=standardize)
 
 
 def usual(task, predicted, labels):
@@ -33,9 +35,12 @@ def score(model, inputs, test, truth):
     return usual(truth.task, tested.predicted, tested.labels)
 
 
+def model_of(learner, *known):
+    return learner.linear(*known).model
+
+
 def exact_machine(learner, K, rows, truth, penalty=None):
-    training = learner.on_kernel(K, rows, truth)
-    return training.model(training.search() if penalty is None else penalty)
+    return train(lambda: learner.on_kernel(K, rows, truth), penalty).model
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +60,7 @@ def test_a_quadric_is_learned_from_its_features_and_not_from_raw_columns(ring, n
     found = {}
     for which, columns in (("raw", X), ("map", Z)):
         table = inputs(columns, standardize=which == "raw")
-        model = learner.linear(table, ~held.test, truth)
+        model = model_of(learner, table, ~held.test, truth)
         found[which] = score(model, table, held.test, truth)
         assert 0 <= model.nonzero <= columns.shape[1]
     # A line cannot follow a circle, a quadric can: the share of the larger class, 0.61, against nearly all.
@@ -79,7 +84,7 @@ def test_a_line_is_learned(name):
     learner = learner_of(name, tau=0.01)
     # 1,600 stochastic steps do not get as near as a solver.
     least = 0.99 if name == "sgd" else 0.999
-    assert score(learner.linear(table, ~held.test, truth), table, held.test, truth) > least
+    assert score(model_of(learner, table, ~held.test, truth), table, held.test, truth) > least
     rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
     K = X @ X.T
     exact = exact_machine(learner, K[np.ix_(rows, rows)], rows, truth)
@@ -91,7 +96,7 @@ def test_learners_of_classes_refuse_a_number(name):
     y = np.linspace(0.1, 1, 50)
     truth = Truth(task_of(y), y, Folded(np.arange(50) % 3, RANDOM))
     with pytest.raises(UsageError, match=f"learner {name}: expected classes, got a number"):
-        learner_of(name).linear(inputs(np.eye(50)), np.ones(50, bool), truth)
+        model_of(learner_of(name), inputs(np.eye(50)), np.ones(50, bool), truth)
 
 
 def test_l1_uses_fewer_features():
@@ -100,20 +105,20 @@ def test_l1_uses_fewer_features():
     labels = (Z[:, 3] > 0).astype(int)
     held = split(500, 0)
     truth, table = Truth(task_of(labels), labels, held.folds), inputs(Z)
-    sparse = learner_of("linear_svc_l1").linear(table, ~held.test, truth)
-    assert sparse.nonzero < learner_of("linear_svc").linear(table, ~held.test, truth).nonzero == 40
+    sparse = model_of(learner_of("linear_svc_l1"), table, ~held.test, truth)
+    assert sparse.nonzero < model_of(learner_of("linear_svc"), table, ~held.test, truth).nonzero == 40
 
 
 def test_sgd_averages_and_neither_the_scale_nor_the_order_of_the_rows_matters(ring):
     _X, Z, held, truth = ring
     learner = learner_of("sgd")
-    model = learner.linear(inputs(Z), ~held.test, truth, 1e-4)
+    model = model_of(learner, inputs(Z), ~held.test, truth, 1e-4)
     assert model.estimator.average
-    moved = learner.linear(inputs(1e4 * Z + 1e3), ~held.test, truth, 1e-4)
+    moved = model_of(learner, inputs(1e4 * Z + 1e3), ~held.test, truth, 1e-4)
     np.testing.assert_allclose(moved(1e4 * Z + 1e3), model(Z), rtol=1e-3, atol=1e-3)  # float32 holds the rows
     order = np.argsort(truth.labels, kind="stable")  # as in a file that is sorted by its label
     sorted_truth = Truth(truth.task, truth.labels[order], truth.folds.select(order))
-    sorted_model = learner.linear(inputs(Z[order]), ~held.test[order], sorted_truth, 1e-4)
+    sorted_model = model_of(learner, inputs(Z[order]), ~held.test[order], sorted_truth, 1e-4)
     right = usual(truth.task, sorted_model(Z[held.test]), truth.labels[held.test])
     # Each is right about at least 0.9 of 120 rows; chance moves that by less than four standard errors, 0.11.
     assert abs(right - usual(truth.task, model(Z[held.test]), truth.labels[held.test])) < 0.11
@@ -137,7 +142,7 @@ def test_tau_acts_for_classes_as_the_cost_divided_by_one_minus_tau(ring):
     K = (Z @ Z.T)[np.ix_(rows, rows)]
     dual, hinge = learner_of("dual_l1", tau=0.6), learner_of("linear_svc_hinge")
     for learn in (
-        lambda learner, penalty: learner.linear(inputs(Z), ~held.test, truth, penalty)(Z),
+        lambda learner, penalty: model_of(learner, inputs(Z), ~held.test, truth, penalty)(Z),
         lambda learner, penalty: exact_machine(learner, K, rows, truth, penalty)(K),
     ):
         np.testing.assert_array_equal(learn(dual, 1.0), learn(hinge, 0.4))
@@ -159,7 +164,7 @@ def test_the_ridge_of_a_fit_is_that_of_an_evaluation(ring):
 def test_too_many_rows_for_memory_are_refused():
     table = Inputs(10**6, lambda rows: iter(()))
     with pytest.raises(UsageError, match="expected at most 1 GiB of training rows in memory, got 1,000 rows"):
-        table.matrix(np.ones(1000, bool), 1 << 30)
+        held_rows(table, np.ones(1000, bool), NO_SCALING, 1 << 30)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -168,7 +173,7 @@ def test_a_given_penalty_is_used_and_the_penalty_of_the_search_gives_its_model_a
     learner, table, rows = learner_of(name), inputs(Z), np.flatnonzero(~held.test)
     K = (Z @ Z.T)[np.ix_(rows, rows)]
     for fit, tests in (
-        (lambda penalty=None: learner.linear(table, ~held.test, truth, penalty), Z[held.test]),
+        (lambda penalty=None: model_of(learner, table, ~held.test, truth, penalty), Z[held.test]),
         (
             lambda penalty=None: exact_machine(learner, K, rows, truth, penalty),
             (Z @ Z.T)[np.ix_(held.test, rows)],
@@ -187,7 +192,7 @@ def test_the_hinge_is_that_of_the_kernel_machine(ring):
     Z = Z - Z.mean(axis=0)
     rows = np.flatnonzero(~held.test)
     learner = learner_of("linear_svc_hinge")
-    linear = learner.linear(inputs(Z), ~held.test, truth, 1.0).estimator
+    linear = model_of(learner, inputs(Z), ~held.test, truth, 1.0).estimator
     exact = exact_machine(learner, (Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 1.0).estimator
     slopes, same = linear.coef_[0], exact.dual_coef_[0] @ Z[rows[exact.support_]]
     # Both solvers stop at 1e-3, and liblinear penalizes the intercept: the slopes differ by less than two hundredths.
@@ -201,7 +206,7 @@ def test_the_exact_machine_of_logistic_is_kernel_logistic_regression(ring):
     _X, Z, held, truth = ring
     rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
     learner = learner_of("logistic")
-    linear = learner.linear(inputs(Z), ~held.test, truth, 0.5)(Z[tests])
+    linear = model_of(learner, inputs(Z), ~held.test, truth, 0.5)(Z[tests])
     K = Z @ Z.T
     exact = exact_machine(learner, K[np.ix_(rows, rows)], rows, truth, 0.5)(K[np.ix_(tests, rows)])
     theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=10_000).fit(Z[rows], truth.labels[rows])
@@ -216,7 +221,7 @@ def test_classes_of_no_training_row_come_last(name):
     labels = np.repeat(["a", "b", "c", "z"], 30)
     Z = np.eye(4)[np.repeat(np.arange(4), 30)] + 0.1 * rng.standard_normal((120, 4))
     truth, train = Truth(task_of(labels), labels, Folded(np.arange(120) % 3, RANDOM)), labels != "b"
-    predicted = learner_of(name).linear(inputs(Z), train, truth, 0.01)(Z)
+    predicted = model_of(learner_of(name), inputs(Z), train, truth, 0.01)(Z)
     assert predicted.shape == (120, 4)
     assert (predicted.argmax(axis=1)[train] == truth.task.numbers(labels)[train]).mean() > 0.9
     assert (predicted[:, 1] == predicted.min(axis=1)).all()

@@ -13,7 +13,6 @@ from kafeat.chain.tiles import LEAST_ROWS, MOST_ROWS
 from kafeat.contract.tile import SparseRows, TextRows
 from kafeat.jobs.fit.map_on_data import MapOnData
 from kafeat.jobs.fit.reread import rereadable
-from kafeat.study.inputs import features_of
 from kafeat.study.scores import score_predictions
 from tests.samplers.test_text import sentences
 
@@ -119,7 +118,7 @@ def test_sparse_rows_give_the_bytes_of_transform_and_predict(tmp_path, monkeypat
         numbers, made = subject.predictions(fm, every)
         np.testing.assert_array_equal(numbers, np.arange(n))
         np.testing.assert_array_equal(made, predicted)
-        np.testing.assert_array_equal(np.concatenate([Z for _, Z in features_of(subject).blocks(every)]), Z)
+        np.testing.assert_array_equal(subject.features().joined(every)[1], Z)
         some = np.array([1, 5, n - 1])
         numbers, X = subject.select_rows(np.isin(np.arange(n), some))
     np.testing.assert_array_equal(numbers, some)

@@ -1,10 +1,15 @@
-"""A map on data that are read as often as needed: columns, features, exact kernels and predictions of some rows."""
+"""A map on data that are read as often as needed: columns, features, exact kernels and predictions of some rows.
+
+What is read and made is no part of learning, so its seconds are counted here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -35,6 +40,71 @@ class KernelMatrix:
         """Return the kernel of the rows numbered in X (k, 1) with `rows` (m,): (k, m)."""
         block: Floats = self.values[np.ix_(X[:, 0].astype(np.int64), rows)]
         return block
+
+
+T = TypeVar("T")
+
+
+def timed(work: Callable[[], T], apart: Callable[[], float] = lambda: 0.0) -> tuple[T, float]:
+    """Do the work once; return its result and its seconds, without those that `apart` counts meanwhile."""
+    before, started = apart(), time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - started - (apart() - before)
+
+
+class Inputs:
+    """Inputs of a learner that are read repeatedly: raw columns, which have units (`standardize`), or features.
+
+    `read` yields the rows in a mask (n,) in pieces, with their numbers (r,), and `make` makes (r, width) of a piece.
+
+    Attributes:
+        reading: All seconds of reading so far.
+        making: All seconds of making so far.
+        last_making: Those of the last pass over rows.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        read: Callable[[Mask], Iterator[tuple[Array, Any]]],
+        make: Callable[[Any], Floats] = np.asarray,
+        standardize: bool = False,
+    ) -> None:
+        self.width, self.standardize, self._read, self._make = width, standardize, read, make
+        self.reading = self.making = self.last_making = 0.0
+
+    @classmethod
+    def of(cls, Z: Floats) -> Self:
+        """Return inputs (n, width) in memory."""
+        return cls(Z.shape[1], lambda rows: iter([(np.flatnonzero(rows), Z[rows])]))
+
+    @property
+    def seconds(self) -> float:
+        """All seconds of reading and making so far."""
+        return self.reading + self.making
+
+    def blocks(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
+        """Yield the rows in a mask (n,) in blocks: their numbers (r,) and their values (r, width)."""
+        pieces, before = self._read(rows), self.making
+        while True:
+            piece, seconds = timed(partial(next, pieces, None))
+            self.reading += seconds
+            if piece is None:
+                self.last_making = self.making - before
+                return
+            Z, seconds = timed(partial(self._make, piece[1]))
+            self.making += seconds
+            yield piece[0], Z
+
+    def joined(self, rows: Mask, then: Callable[[Floats], Floats] = np.asarray) -> tuple[Array, Floats]:
+        """Return the numbers of these rows, and what `then` makes of the values of each block."""
+        parts = [(numbers, then(Z)) for numbers, Z in self.blocks(rows)]
+        numbers, made = zip(*parts, strict=True)
+        return np.concatenate(numbers), np.concatenate(made)
+
+    def without(self, columns: Array) -> Inputs:
+        """Return these inputs without some of their columns."""
+        return Inputs(self.width - len(columns), self.blocks, partial(np.delete, obj=columns, axis=1))
 
 
 _NO_ROWS = np.empty(0, dtype=np.intp)
@@ -105,12 +175,16 @@ class MapOnData:
             rows = DecodedChunk(self._data.name, 0, len(rows), self.map.columns, rows)
         return fill_chunk(program, rows, self.map.chunk_rows, self._jobs, dtype)
 
-    def raw(self, rows: Chunk) -> Floats:
+    def raw(self) -> Inputs:
         """Return the columns that the map reads: missing numbers filled, and categories coded, as it does."""
-        dtype = self.map.input_dtype
+        dtype, width = self.map.input_dtype, self.raw_width
         # One tile, as the chain cuts tiles of its own.
-        program = Program(dtype, self.raw_width, dtype, self.map.chunk_rows, lambda: _NumbersLoop(self))
-        return self._made(program, rows, dtype)
+        program = Program(dtype, width, dtype, self.map.chunk_rows, lambda: _NumbersLoop(self))
+        return Inputs(width, self.chunks, partial(self._made, program, dtype=dtype), standardize=True)
+
+    def features(self) -> Inputs:
+        """Return the features of the map."""
+        return Inputs(self.map.n_components, self.chunks, self.transform)
 
     @property
     def raw_width(self) -> int:
@@ -129,8 +203,8 @@ class MapOnData:
         Behind numbers are the ends of the intervals of these levels.
         """
         program = fm.program("predictions", levels=levels)
-        parts = [(numbers, self._made(program, some, program.dtype)) for numbers, some in self.chunks(rows)]
-        return np.concatenate([numbers for numbers, _ in parts]), np.concatenate([part for _, part in parts])
+        make = partial(self._made, program, dtype=program.dtype)
+        return Inputs(program.width, self.chunks, make).joined(rows)
 
     def predict(self, fm: FeatureMap, X: InputRows) -> Floats:
         """Return what `fm`, this map with a predictor, predicts of rows (n, d), (n, k)."""
@@ -152,6 +226,15 @@ class MapOnData:
     def exact_kernel(self, X: InputRows, Y: InputRows | None = None) -> Floats:
         """Return the exact kernel (n, m) of rows, of X (n, d) with itself if there is no Y (m, d)."""
         return self.map.chain.exact(X, X if Y is None else Y, np.dtype(self.map.dtype))
+
+    def kernel_with(self, Y: InputRows, most: int) -> Inputs:
+        """Return the exact kernel of rows with Y (m, d), of at most so many rows at once."""
+
+        def read(rows: Mask) -> Iterator[tuple[Array, InputRows]]:
+            numbers, X = self.select_rows(rows)
+            return ((numbers[i : i + most], X[i : i + most]) for i in range(0, len(X), most))
+
+        return Inputs(len(Y), read, partial(self.exact_kernel, Y=Y))
 
 
 class _NumbersLoop:

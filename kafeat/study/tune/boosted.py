@@ -6,8 +6,9 @@ import numpy as np
 
 from kafeat.contract.folds import Folded
 from kafeat.errors import DataError
+from kafeat.jobs.fit.map_on_data import Inputs
 from kafeat.maths.task import PredictionTask
-from kafeat.study.learners import Inputs, Truth, split
+from kafeat.study.learners import Truth, split
 from kafeat.types import Array, Floats
 
 MOST_BOOSTED = 100_000
@@ -23,9 +24,8 @@ def boosted(task: PredictionTask, Z: Floats, labels: Array, held: Floats) -> Flo
         from kafeat.study.boosting import boost
     except ImportError as error:
         raise DataError(f"{error}; pip install 'kafeat[evaluate]'") from None
-    inputs = Inputs(Z.shape[1], lambda rows: iter([(np.flatnonzero(rows), Z[rows])]))
     nothing = np.zeros(len(Z), dtype=bool)
-    model = boost(inputs, split(len(Z), 0, nothing), Truth(task, labels, Folded.of(None, len(Z))))
+    model = boost(Inputs.of(Z), split(len(Z), 0, nothing), Truth(task, labels, Folded.of(None, len(Z))))
     if isinstance(model, str):
         raise DataError(model)
     return model(held)

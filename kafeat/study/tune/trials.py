@@ -18,11 +18,11 @@ from kafeat.contract.folds import cuts_by
 from kafeat.contract.threads import share_work
 from kafeat.errors import DataError
 from kafeat.jobs.fit.looks import Recipe
+from kafeat.jobs.fit.map_on_data import timed
 from kafeat.jobs.fit.search import SampleSplit, learn_ridge
 from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
 from kafeat.maths.scoring import PROPER, SCORES, Score, constant_predictions
 from kafeat.maths.task import PredictionTask
-from kafeat.study.costs import timed
 from kafeat.study.importance import HeldOut, Losses, places_of, rows_to_shuffle, score_losses
 from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores

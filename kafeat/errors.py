@@ -5,6 +5,7 @@ A message reads `place: name: expected ..., got ...`, and names the remedy where
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -19,6 +20,8 @@ class KafeatError(Exception):
     """A problem that the user can solve; commands show it without a traceback."""
 
     exit_code: ClassVar[int] = 1
+    retry: bool = False
+    """True if the same command may succeed later: a network, a disk or a lock is in its way."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(visible(without_secrets(message)))
@@ -97,6 +100,10 @@ class SystemRefusedError(KafeatError):
 
     exit_code = 5
 
+    def __init__(self, message: str = "", *, retry: bool = False) -> None:
+        super().__init__(message)
+        self.retry = retry
+
 
 class GateError(KafeatError):
     """A quality gate was not met."""
@@ -107,12 +114,12 @@ class GateError(KafeatError):
 class PartsError(KafeatError):
     """Some parts of a data set failed; the message has a line for each, and the exit code is the largest.
 
-    Each of `failed` has a name, an error and an exit code.
+    Each of `failed` has a name, an error, an exit code, and `retry`.
     """
 
     def __init__(self, place: str, done: int, failed: Sequence[Any]) -> None:
         self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]  # of the class elsewhere
-        self.failed = tuple(failed)
+        self.failed, self.retry = tuple(failed), any(failure.retry for failure in failed)
         self.summary = without_secrets(
             f"{place}: expected every part to be done, got {len(failed):,} that failed and {done:,} that are done; "
             "mend the inputs and run again with --resume"
@@ -128,6 +135,18 @@ class KafeatWarning(UserWarning):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(visible(without_secrets(message)))
+
+
+_PASSING = {
+    errno.EAGAIN, errno.EBUSY, errno.ECONNABORTED, errno.ECONNREFUSED, errno.ECONNRESET, errno.EDQUOT, errno.EHOSTDOWN,
+    errno.EHOSTUNREACH, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENETDOWN, errno.ENETUNREACH, errno.ENFILE,
+    errno.ENOLCK, errno.ENOMEM, errno.ENOSPC, errno.ESTALE, errno.ETIMEDOUT,
+}  # fmt: skip
+
+
+def may_pass(error: OSError) -> bool:
+    """Return true for an error of the system that may be gone later: of a disk, a network, or too many files."""
+    return error.errno in _PASSING
 
 
 def without_secrets(text: str) -> str:

@@ -77,7 +77,7 @@ def test_a_night_and_the_next(folder):
     for night in (1, 2):
         done = run(script, folder)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")  # silent: cron sends no mail
-        assert [line["level"] for line in log(folder)] == ["info"] * 2 * night
+        assert [line["event"] for line in log(folder)] == ["start", "done", "done"] * night
         expected = kafeat.load(folder / "map.joblib").transform(pq.read_table(folder / "incoming.parquet"))
         # rows and columns may differ in the last bit
         np.testing.assert_allclose(features(folder), expected, rtol=0, atol=8 * np.finfo(np.float32).eps)

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from kafeat.cli import log
-from kafeat.cli.overlaps import refuse_overlaps_of
+from kafeat.cli.overlaps import names_of, refuse_overlaps_of
 
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
@@ -90,9 +90,13 @@ def _checked(command: click.Command) -> Callable[..., Any]:
 
     @wraps(run)
     def checked(**values: Any) -> Any:
+        log.settings.work = log.Work(*names_of(command, values), jobs=values.get("jobs"))
+        log.hear_libraries()
         warn_of_unknown_variables(click.get_current_context().find_root().command)
         refuse_overlaps_of(command, values)
-        return run(**values)
+        code = run(**values)
+        log.end(code or 0)
+        return code
 
     return checked
 

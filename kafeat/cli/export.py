@@ -56,4 +56,4 @@ def export(model: str, out: str, opset: int, check: bool, overwrite: bool, fsync
         else f"{agreement.rows:,} rows differ by at most {agreement.largest:.1e}, "
         f"rounding explains {agreement.allowed:.1e}"
     )
-    log.summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}")
+    log.summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}", bytes=done.bytes)

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
+import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from kafeat.errors import PartsError, visible, visible_json, without_secrets
+from kafeat._version import __version__
+from kafeat.errors import PartsError, counted, visible, visible_json, without_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,14 +29,34 @@ if TYPE_CHECKING:
     from kafeat.jobs.fit.messages import Listener
 
 
+@dataclass(frozen=True)
+class Work:
+    """The command that runs: the files that it reads and writes, as given, its threads, and when it began."""
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    jobs: int | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The first file that it reads, and the first that it writes, where there are such."""
+        both = (("input", self.reads), ("output", self.writes))
+        return {name: without_secrets(files[0]) for name, files in both if files}
+
+
 @dataclass
 class Settings:
     """The options of the running command that say what is written to stderr; they bear the names of the options."""
 
     log_format: str = "text"
-    """"json": lines are JSON objects with `time` (UTC), `level` and `message`."""
+    """"json": lines are JSON objects with `time` (UTC), `level`, `event` and `message`."""
     quiet: bool = False
     verbose: bool = False
+    work: Work = field(default_factory=Work)
+    summary: str = "done"
+    """The message of the last line in JSON, with these `figures`."""
+    figures: Mapping[str, object] = field(default_factory=dict)
 
 
 settings = Settings()
@@ -49,9 +72,23 @@ def live() -> bool:
     return not (settings.quiet or as_json()) and sys.stderr.isatty()
 
 
-def say(message: str, **more: object) -> None:
+def say(message: str, event: str = "info", **more: object) -> None:
     """Write an informational line, which has these keys in JSON."""
-    _put("info", without_secrets(message), **more)
+    _put(event, without_secrets(message), **more)
+
+
+def start(more: Mapping[str, object]) -> None:
+    """Tell what runs, where and on what, with a number of rows or parts if it is known."""
+    from socket import gethostname
+
+    from kafeat.runtime.environment import count_jobs
+
+    command = without_secrets(shlex.join(["kafeat", *sys.argv[1:]]))
+    host, process, threads = gethostname(), os.getpid(), count_jobs(settings.work.jobs)
+    say(
+        f"start: {command}; kafeat {__version__}, {counted(threads, 'thread')}, process {process} on {host}", "start",
+        version=__version__, command=command, **settings.work.files, **more, threads=threads, host=host, pid=process,
+    )  # fmt: skip
 
 
 def show(text: str) -> None:
@@ -65,9 +102,13 @@ def warn(message: str) -> None:
     _put("warning", message if as_json() else f"note: {message}")
 
 
-def summarize(line: str) -> None:
-    """Write the summary of a command on a terminal or with -v, but not in cron jobs; -v adds versions and machine."""
-    if settings.verbose or as_json() or sys.stderr.isatty():
+def summarize(line: str, **figures: object) -> None:
+    """Write the summary of a command on a terminal or with -v, but not in cron jobs; -v adds versions and machine.
+
+    In JSON it is the last line, with the figures.
+    """
+    settings.summary, settings.figures = line, figures
+    if not as_json() and (settings.verbose or sys.stderr.isatty()):
         say(line)
     if settings.verbose:
         from kafeat.runtime.environment import describe
@@ -83,11 +124,27 @@ def listener() -> Listener:
     return Listener(inform=say, warn=warn)
 
 
-def error(message: str, code: int) -> int:
-    """Write the lines of an error that ends the command with this exit code, and return it."""
+def end(code: int) -> None:
+    """Tell in JSON that the command has ended, with this exit code; in text its output tells that."""
+    if as_json() and not code:
+        output = {name: file for name, file in settings.work.files.items() if name == "output"}
+        _put("done", without_secrets(settings.summary), **output, **settings.figures, exit_code=0, **_taken())
+    elif as_json():
+        error(settings.summary, code, retry=True)
+
+
+def _taken() -> dict[str, float]:
+    return {"seconds": round(time.monotonic() - settings.work.began, 3)}
+
+
+def error(message: str, code: int, retry: bool = False) -> int:
+    """Write the lines of an error that ends the command with this exit code, and return it.
+
+    With `retry`, the same command may succeed later.
+    """
     message = without_secrets(message)
     if as_json():
-        _put("error", message, exit_code=code)
+        _put(_event_of(code), message, exit_code=code, retry=retry, **_taken())
         return code
     colours = wants_color(sys.stderr)
     name = click.style("kafeat:", fg="red", bold=True) if colours else "kafeat:"
@@ -98,9 +155,17 @@ def error(message: str, code: int) -> int:
 
 def failed_parts(parts: PartsError) -> int:
     """Write which parts failed, as JSON in a line for each of them and one for all, and return the exit code."""
+    if as_json():
+        say(settings.summary)
     for one in parts.failed if as_json() else ():
-        _put("error", without_secrets(one.error), part=one.name, exit_code=one.exit_code)
-    return error(parts.summary if as_json() else str(parts), parts.exit_code)
+        event = _event_of(one.exit_code)
+        _put(event, without_secrets(one.error), part=one.name, exit_code=one.exit_code, retry=one.retry)
+    return error(parts.summary if as_json() else str(parts), parts.exit_code, parts.retry)
+
+
+def _event_of(code: int) -> str:
+    """Return what an exit code tells: kafeat refused to go on, or it failed or was ended from outside."""
+    return "refused" if 2 <= code <= 6 else "failed"
 
 
 def usage(mistake: click.ClickException) -> None:
@@ -126,13 +191,30 @@ def fault(traceback: str) -> None:
         _write(visible(without_secrets(traceback.rstrip("\n"))))
 
 
-def _put(level: str, message: str, **more: object) -> None:
+_LEVELS = {"warning": "warning", "refused": "error", "failed": "error"}
+
+
+class _OfLibraries(logging.Handler):
+    """Warnings and errors of libraries, as lines of this log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        warn(f"{record.name}: {record.getMessage()}")
+
+
+def hear_libraries() -> None:
+    """Write what libraries log, and their warnings, as lines of this log."""
+    logging.basicConfig(handlers=[_OfLibraries(logging.WARNING)])
+    logging.captureWarnings(True)
+
+
+def _put(event: str, message: str, **more: object) -> None:
+    level = _LEVELS.get(event, "info")
     if settings.quiet and level != "error":
         return
     if as_json():
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        event = {"time": now, "level": level, "message": message, **more}
-        _write(visible_json(json.dumps(event, ensure_ascii=False)))
+        line = {"time": now, "level": level, "event": event, "message": message, **more}
+        _write(visible_json(json.dumps(line, ensure_ascii=False)))
     else:
         _write(visible(message))
 

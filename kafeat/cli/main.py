@@ -23,7 +23,7 @@ import click
 from kafeat._version import __version__
 from kafeat.cli import log
 from kafeat.cli.command import Context, color_option, completed, name_variable, warn_of_unknown_variables
-from kafeat.errors import KafeatError, PartsError
+from kafeat.errors import KafeatError, PartsError, may_pass
 from kafeat.io.storage.temporary_files import remove_ours, uploads_to_call_off
 
 
@@ -73,7 +73,7 @@ def _watch(pipe: int) -> None:
     remove_ours()
     if log.live():
         sys.stderr.write(_SHOW_CURSOR)
-    log.error(NAMES[number], code)
+    log.error(NAMES[number], code, retry=True)
     os._exit(code)
 
 
@@ -240,11 +240,11 @@ def _run() -> int:
     except PartsError as error:
         return log.failed_parts(error)
     except KafeatError as error:
-        return log.error(str(error), error.exit_code)
+        return log.error(str(error), error.exit_code, error.retry)
     except (Interrupted, KeyboardInterrupt, click.Abort) as error:
-        return log.error(_noted("interrupted", error), 130)
+        return log.error(_noted("interrupted", error), 130, retry=True)
     except Terminated as error:
-        return log.error(_noted("terminated", error), 143)
+        return log.error(_noted("terminated", error), 143, retry=True)
     except SystemExit:
         # With standalone_mode off, click and rich exit in two cases: the reader of a pipe closed it, or a shell asked
         # for completions.
@@ -252,7 +252,7 @@ def _run() -> int:
     except MemoryError as error:
         return log.error(f"out of memory ({error}): lower chunk_rows, n_components or --jobs", 5)
     except OSError as error:
-        return log.error(f"{error.filename or 'system'}: {error.strerror or error}", 5)
+        return log.error(f"{error.filename or 'system'}: {error.strerror or error}", 5, may_pass(error))
     except Exception:  # a bug: the user can only report it, with the traceback
         log.fault(traceback.format_exc())
         return 1

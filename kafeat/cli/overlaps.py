@@ -112,6 +112,13 @@ def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[
                 yield name, parameter.type, place
 
 
+def names_of(command: click.Command, values: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tables that a command reads, and the files that it writes, its arguments first."""
+    files = sorted(_files(command, values), key=lambda file: file[0].startswith("-"))
+    reads = tuple(given for _, kind, given in files if kind.use == "data")
+    return reads, tuple(given for _, kind, given in files if kind.written)
+
+
 def _rows_of(config: str) -> tuple[Location, ...]:
     """Return the files of rows that a config names. The command itself reports one that cannot be read."""
     from kafeat.config import load_config

@@ -1,4 +1,4 @@
-"""Progress on stderr if it is a terminal; that of a search is a live table. Each update checks for missed signals."""
+"""Progress on stderr: on a terminal a bar, or a live table of a search; else lines. Updates check for signals."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafeat.cli import log
+from kafeat.cli.alive import Alive
 from kafeat.cli.main import check
 from kafeat.errors import visible
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class Announcer:
     """Show the progress of a command: rows or parts done, or only the name of the phase."""
 
-    def __init__(self, what: str, bar: Progress | None) -> None:
+    def __init__(self, what: str, bar: Progress | Alive | None) -> None:
         self._what, self._bar = what, bar
         self._task: TaskID | None = None
 
@@ -54,13 +55,16 @@ class Announcer:
 @contextmanager
 def progress(what: str, unit: str = "rows") -> Iterator[Announcer]:
     """Yield an announcer that shows progress under the name `what`, counted in `unit`."""
-    if not log.live():
+    if log.settings.quiet:
         yield Announcer(what, None)
-        return
-    from kafeat.cli.bar import bar as new_bar
+    elif log.live():
+        from kafeat.cli.bar import bar as new_bar
 
-    with new_bar(unit) as bar:
-        yield Announcer(what, bar)
+        with new_bar(unit) as bar:
+            yield Announcer(what, bar)
+    else:
+        with Alive(unit) as lines:
+            yield Announcer(what, lines)
 
 
 Show = Callable[["Search", "Trial"], None]
@@ -72,7 +76,9 @@ _SHOWN = 5
 def watching(seconds: float | None, trials: int | None) -> Iterator[Show]:
     """Yield a function that shows the search after each trial."""
     if not log.live():
-        yield partial(_line, seconds)
+        with progress("search") as announce:
+            announce.phase("search")
+            yield partial(_line, seconds)
         return
     from rich.live import Live
 
@@ -95,7 +101,7 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
     best, outcome = search.best_score, trial.outcome
     failed = outcome.failure is not None
     log.say(
-        "chosen map" if trial.later else "trial", rung=trial.rung, number=trial.number,
+        "chosen map" if trial.later else "trial", "progress", rung=trial.rung, number=trial.number,
         map=str(trial.candidate), rows=trial.size.rows, columns=trial.columns,
         scoring=search.scoring.name,
         score=None if failed else outcome.score, seconds=round(outcome.seconds, 3), failure=outcome.failure,

@@ -60,4 +60,5 @@ def verify(
     hashes = f"; {', '.join(result.hashes)} have the hashes of {stats}" if result.hashes else ""
     log.summarize(
         f"{target}: {result.rows:,} rows, {result.rows_compared:,} of them made again: {bits}{hashes}",
+        rows=result.rows,
     )

@@ -67,7 +67,8 @@ def _dask(engine: Engine) -> Iterator[Pool]:
         if client.status != "running":
             raise SystemRefusedError(
                 f"{engine.address}: expected the Dask scheduler to stay, got a lost connection; what is done stays "
-                "done: run again with --resume"
+                "done: run again with --resume",
+                retry=True,
             )
 
     try:
@@ -87,13 +88,18 @@ def _dask_client(address: str | None) -> distributed.Client:
         raise UsageError(
             f"--engine dask: expected its packages, got: {error}; pip install 'kafeat[dask]'"
         ) from error
-    # Its warnings are about faults that are handled here.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client", "tornado", "tornado.application"):
+        # They have handlers of their own, which write to stderr; and the log of the command hears what they hand on.
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+        logger.setLevel(logging.CRITICAL)  # their warnings are about faults that are handled here
     try:
         return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise SystemRefusedError(
-            f"{address}: expected a Dask scheduler, got: {error or 'no answer'}"
+            f"{address}: expected a Dask scheduler, got: {error or 'no answer'}",
+            retry=not isinstance(error, ValueError),
         ) from error
 
 
@@ -102,7 +108,8 @@ def _wait_for_workers(client: distributed.Client, address: str | None) -> None:
         client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
     except TimeoutError as error:
         raise SystemRefusedError(
-            f"{address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker {address}"
+            f"{address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker {address}",
+            retry=True,
         ) from error
 
 

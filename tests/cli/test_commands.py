@@ -366,8 +366,8 @@ def lines_of(errors):
 
 def test_log_lines_are_json_objects(run, folder, tmp_path):
     good = f"transform --model map.joblib sample_data/digits.npy {tmp_path}/o.npy --log-format json"
-    (said,) = lines_of(run(good, cwd=folder).stderr)
-    assert said["level"] == "info"
+    start, said = lines_of(run(good, cwd=folder).stderr)
+    assert (start["level"], said["level"]) == ("info", "info")
     assert "1,797 rows x 512 features" in said["message"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["time"])
     assert lines_of(run(f"{good} --quiet", cwd=folder).stderr) == []

@@ -1,11 +1,21 @@
-"""Messages on stderr: hints, and a stream that takes nothing."""
+"""Messages on stderr: hints, signs of life, lines in JSON, and a stream that takes nothing."""
 
+import errno
+import json
 import os
+import pickle
+import re
+import time
 from pathlib import Path
 
 import pytest
 
 import kafeat
+from kafeat.cli import log
+from kafeat.cli.progress import progress
+from kafeat.io.storage.files import refused
+from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.owner import owning
 from tests.zygote import apart
 
 FULL = Path("/dev/full")
@@ -55,3 +65,96 @@ def test_commands_that_were_meant(run, word, meant):
     done = run(word, code=2)
     assert f"No such command '{word}'" in done.stderr
     assert (f"; did you mean '{meant}'?" in done.stderr) if meant else ("did you mean" not in done.stderr)
+
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/json.md").read_text()
+ALWAYS = {"time", "level", "event", "message"}
+
+
+def documented() -> dict[str, set[str]]:
+    """The keys of each event of a line, by the page."""
+    section = PAGE.split("\n## Lines on stderr\n")[1].split("\n## ")[0]
+    words = re.findall(r"^- ((?:`\w+`, )*`\w+`): (.*)$", section, re.M)
+    found = {
+        name: set(re.findall(r"`(\w+)`", keys)) for names, keys in words for name in re.findall(r"\w+", names)
+    }
+    trial = re.search(r"each trial is a line on stderr with (.*?)\.", PAGE, re.S)
+    found["progress"] |= set(re.findall(r"`(\w+)`", trial[1] if trial else ""))
+    return found
+
+
+def lines_of(stderr: str) -> list[dict[str, object]]:
+    """The lines, whose keys are those of the page."""
+    lines, keys = list(map(json.loads, stderr.splitlines())), documented()
+    for line in lines:
+        assert line.keys() >= ALWAYS
+        assert line.keys() - ALWAYS <= keys[line["event"]]
+    return lines
+
+
+def test_every_json_line_has_the_keys_of_its_event(in_process, folder):
+    (folder / "in").mkdir()
+    (folder / "in/good.csv").write_text("a,b\n1,2\n,3\n")
+    (folder / "in/poor.csv").write_text("c,b\n1,2\n")
+
+    def told(words: str) -> tuple[int, list[dict[str, object]]]:
+        done = in_process(*words.split(), "--log-format", "json", cwd=folder)
+        lines = lines_of(done.stderr)
+        ending = "refused" if done.returncode else "done"
+        assert (lines[-1]["exit_code"], lines[-1]["event"]) == (done.returncode, ending)
+        return done.returncode, lines
+
+    _, (start, *_, end) = told("transform --model m.joblib x.csv o.csv -v")
+    assert (start["event"], start["input"], start["pid"]) == ("start", "x.csv", os.getpid())
+    assert (end["output"], end["rows"], end["bytes"]) == ("o.csv", 3, (folder / "o.csv").stat().st_size)
+    assert told("transform --model m.joblib none.csv o.csv")[1][-1]["retry"] is False
+    code, lines = told("transform --model m.joblib in out --on-bad-rows drop")
+    assert (code, [line["event"] for line in lines]) == (
+        3,
+        ["start", "warning", "info", "refused", "refused"],
+    )
+    assert lines[-2]["part"] == "poor.csv"
+    with owning(parse_location(folder / "out")):
+        assert told("transform --model m.joblib in out --overwrite")[1][-1]["retry"] is True
+
+
+@pytest.mark.parametrize(
+    ("problem", "retry"),
+    [(errno.ENOSPC, True), (errno.EIO, True), (errno.ENOENT, False), (errno.EACCES, False)],
+)
+def test_a_disk_may_be_free_later_but_a_missing_file_stays_missing(problem, retry):
+    assert pickle.loads(pickle.dumps(refused("x", OSError(problem, "")))).retry is retry
+
+
+@pytest.mark.parametrize(("form", "least"), [("json", 1), ("text", 0)])
+def test_a_line_a_minute_tells_that_a_command_is_alive(monkeypatch, capfd, form, least):
+    monkeypatch.setattr(log, "settings", log.Settings(log_format=form))
+    for minute, lines in ((60.0, least), (0.01, 3)):
+        monkeypatch.setattr("kafeat.cli.alive._SECONDS", minute)
+        with progress("transform") as announce:
+            announce(1000)(250)
+            time.sleep(0.3 if minute < 1.0 else 0.0)
+        written = capfd.readouterr().err.splitlines()
+        assert len(written) >= lines
+        assert len(written) == lines or minute < 1.0
+    if form == "json":
+        last = lines_of("\n".join(written))[-1]
+        assert (last["event"], last["rows"], last["total"]) == ("progress", 250, 1000)
+        assert last["left"] == pytest.approx(750 / last["rows_per_second"], rel=0.01)
+    else:
+        assert written[0].startswith("start: kafeat ")
+        assert re.fullmatch(r"transform: 250 of 1,000 rows, [\d,.]+ rows/s, \d:\d\d:\d\d left", written[-1])
+
+
+def test_what_libraries_say_is_a_line_of_the_log():
+    code = """
+import logging, warnings
+from kafeat.cli import log
+log.settings.log_format = "json"
+log.hear_libraries()
+logging.getLogger("boto").warning("slow %s", "down")
+warnings.warn("old")
+"""
+    said = [line["message"] for line in lines_of(apart(code=code).stderr.decode())]
+    assert said[0] == "boto: slow down"
+    assert "UserWarning: old" in said[1]

@@ -230,7 +230,8 @@ def require_space(location: Location, n_bytes: int) -> None:
         where = "on its disk" if spool is None else f"in {spool}, where it is written first (TMPDIR)"
         raise SystemRefusedError(
             f"{location}: expected room for {spell_bytes(n_bytes)}, got {spell_bytes(free)} free {where}; "
-            "--output-dtype float16 halves the bytes"
+            "--output-dtype float16 halves the bytes",
+            retry=True,
         )
 
 

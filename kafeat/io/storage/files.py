@@ -11,7 +11,7 @@ import time
 from contextlib import nullcontext
 from typing import Any, Literal
 
-from kafeat.errors import SystemRefusedError
+from kafeat.errors import SystemRefusedError, may_pass
 
 try:
     import fcntl
@@ -34,7 +34,8 @@ class ReadOnce(str):
 
 def refused(location: object, error: OSError) -> SystemRefusedError:
     """Convert an error of the operating system, with the location as the user spelled it."""
-    return SystemRefusedError(f"{location}: {os.strerror(error.errno) if error.errno else error}")
+    problem = os.strerror(error.errno) if error.errno else error
+    return SystemRefusedError(f"{location}: {problem}", retry=may_pass(error))
 
 
 def standard_stream(number: Literal[0, 1]) -> io.FileIO:

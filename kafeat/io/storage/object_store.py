@@ -319,9 +319,14 @@ def unreachable(name: object, error: BaseException) -> SystemRefusedError:
         )
     if "NETWORK_CONNECTION" in text or "UNAVAILABLE" in text.upper():
         return SystemRefusedError(
-            f"{name}: no connection ({text}); look at the network, and at endpoint_override or AWS_ENDPOINT_URL"
+            f"{name}: no connection ({text}); look at the network, and at endpoint_override or AWS_ENDPOINT_URL",
+            retry=True,
         )
-    return SystemRefusedError(f"{name}: {text}")
+    return SystemRefusedError(f"{name}: {text}", retry=re.search(_PASSING, text) is not None)
+
+
+_PASSING = r"SLOW_DOWN|INTERNAL_FAILURE|REQUEST_TIMEOUT|THROTTL|HTTP status (?:429|5\d\d)"
+"""In errors of a store that may be gone later."""
 
 
 def _is_denied(text: str) -> bool:

@@ -104,7 +104,8 @@ def check(folder: Location, owner: Owner | None, run: str) -> None:
     if owner is None or owner.run != run:
         got = f"no owner: {NAME} is gone" if owner is None else _spelled(owner)
         raise SystemRefusedError(
-            f"{folder}: expected this run to own the folder, got {got}; let one run at a time write there"
+            f"{folder}: expected this run to own the folder, got {got}; let one run at a time write there",
+            retry=True,
         )
 
 
@@ -112,7 +113,8 @@ def taken(folder: Location, owner: Owner | None) -> SystemRefusedError:
     """Return the error for a folder in which another run is at work."""
     return SystemRefusedError(
         f"{folder}: expected a folder that no run writes to, got one of {_spelled(owner)}; wait until it has "
-        "ended, or end it"
+        "ended, or end it",
+        retry=True,
     )
 
 

@@ -43,7 +43,7 @@ def upload(local_file: str, location: ObjectUri, may_stand: Callable[[], None]) 
         if isinstance(error, OSError):
             refusal = unreachable(location, error)
             more = f"; {_LEFT}" if left else ""
-            raise SystemRefusedError(f"{refusal}{more}") from error
+            raise SystemRefusedError(f"{refusal}{more}", retry=refusal.retry) from error
         raise
 
 

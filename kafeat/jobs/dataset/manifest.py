@@ -68,11 +68,12 @@ class PartRecord(_Entry):
 
 
 class PartFailure(_Entry):
-    """A part that could not be written, and the exit code of its error."""
+    """A part that could not be written, the exit code of its error, and true if it may succeed later."""
 
     name: str
     error: str
     exit_code: int
+    retry: bool = False
 
 
 class Manifest(_Entry):

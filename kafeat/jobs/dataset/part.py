@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, islice
 
-from kafeat.errors import KafeatError, without_secrets
+from kafeat.errors import KafeatError, SystemRefusedError, may_pass
 from kafeat.io.data_set import Part
 from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.atomic import Guard, check_place
@@ -69,22 +69,23 @@ def kafeat_part(task: PartTask) -> Outcome:
         with task.stop.watching():
             return _outcome(task)
     except KafeatError as error:
-        message, code = str(error), error.exit_code
+        refusal = error
     except MemoryError:
-        message = (
+        refusal = SystemRefusedError(
             f"{place}: out of memory: lower chunk_rows, n_components, or the parts that are made at once"
         )
-        code = 5
     except OSError as error:
-        message, code = without_secrets(f"{error.filename or place}: {error.strerror or error}"), 5
+        problem = f"{error.filename or place}: {error.strerror or error}"
+        refusal = SystemRefusedError(problem, retry=may_pass(error))
     except Exception:  # a bug must not end the other parts
-        message, code = without_secrets(traceback.format_exc()), 1
-    return failure_outcome(task.part.name, message, code)
+        refusal = KafeatError(traceback.format_exc())
+    return failure_outcome(task.part.name, refusal)
 
 
-def failure_outcome(name: str, error: str, exit_code: int) -> Outcome:
+def failure_outcome(name: str, error: KafeatError) -> Outcome:
     """Return the outcome of a part that could not be written."""
-    return Outcome(None, PartFailure(name=name, error=error, exit_code=exit_code), {})
+    failure = PartFailure(name=name, error=str(error), exit_code=error.exit_code, retry=error.retry)
+    return Outcome(None, failure, {})
 
 
 def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -> PartRecord:
@@ -198,12 +199,11 @@ def _tasks(request: DatasetRequest, plan: DatasetPlan, parts: list[Part], stop: 
 
 
 def _worker_lost(task: PartTask, why: str) -> Outcome:
-    return failure_outcome(
-        task.part.name,
+    problem = (
         f"{task.part.location}: expected a worker to finish, got none that did ({why}); is there memory enough, "
-        "and the same kafeat?",
-        5,
+        "and the same kafeat?"
     )
+    return failure_outcome(task.part.name, SystemRefusedError(problem, retry=True))
 
 
 def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]:
@@ -238,7 +238,7 @@ def _text_part(
         done = stream.write_chunks(chunks, place, None, None, start, hashed=True)
     except KafeatError as error:
         deque(chunks, maxlen=0)  # skip the other rows of the part; broken text ends here
-        return failure_outcome(part.name, str(error), error.exit_code)
+        return failure_outcome(part.name, error)
     done.seconds = time.perf_counter() - started
     part = replace(part, only=(start, start + done.rows_read))
     return Outcome(record_of(part, done), None, this_environment())

@@ -457,8 +457,9 @@ def test_failed_parts_and_what_they_had_before_are_told(in_process, run, model, 
     for name in "abe":
         (tmp_path / f"in/{name}.csv").write_text("x\n")
     done = in_process(*command, "--log-format", "json", cwd=tmp_path)
-    summary, warning, *failed, last = map(json.loads, done.stderr.splitlines())
-    assert (done.returncode, summary["level"], warning["level"]) == (3, "info", "warning")
+    start, warning, summary, *failed, last = map(json.loads, done.stderr.splitlines())
+    assert (done.returncode, start["level"], warning["level"]) == (3, "info", "warning")
+    assert summary["message"].startswith("out: 1 part (1 of them kept), 5 rows x ")
     removed = "out: 2 files of an earlier run were removed, as their parts failed: a.csv, b.csv"
     assert warning["message"] == removed
     assert [(one["level"], one["part"], one["exit_code"]) for one in failed] == [

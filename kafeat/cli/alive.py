@@ -1,0 +1,78 @@
+"""Signs of life of a command whose stderr is no terminal: a line about its start, and one a minute.
+
+In text, a command that takes less than a minute writes neither, so that a job of cron sends no mail about it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from typing import Any, Self
+
+from kafeat.cli import log
+
+_SECONDS = 60.0
+
+
+class Alive:
+    """Lines in the place of a bar of rich, with the methods of it that show what is done."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self._what, self._counted = "", False
+        self._total: int | None = None
+        self._done, self._since, self._told = 0, time.monotonic(), False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._tell, name="kafeat-alive", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def add_task(self, what: str, *, total: int | None, counted: bool) -> Any:
+        """Note what the command does from now on; the first time, tell that it has begun."""
+        self._what, self._total, self._counted = what, total, counted
+        self._done, self._since = 0, time.monotonic()
+        if log.as_json() or log.settings.verbose:
+            self._start()
+        return 0
+
+    def remove_task(self, _task: Any) -> None:
+        """Forget what the command did; the next task takes its place."""
+
+    def advance(self, _task: Any, done: int) -> None:
+        """Note that so many more rows or parts are done."""
+        self._done += done
+
+    def _start(self) -> None:
+        if not self._told:
+            self._told = True
+            log.start({} if self._total is None else {self._unit: self._total})
+
+    def _tell(self) -> None:
+        while not self._ended.wait(_SECONDS):
+            self._start()
+            seconds = time.monotonic() - self._since
+            if self._counted:
+                self._tell_count(self._done, self._total, seconds)
+            else:
+                log.say(
+                    f"{self._what}, for {timedelta(seconds=round(seconds))}", "progress",
+                    phase=self._what, seconds=round(seconds, 3),
+                )  # fmt: skip
+
+    def _tell_count(self, done: int, total: int | None, seconds: float) -> None:
+        unit, rate = self._unit, done / seconds
+        left = None if total is None or not done else max(0.0, (total - done) / rate)
+        of = "" if total is None else f" of {total:,}"
+        more = "" if left is None else f", {timedelta(seconds=round(left))} left"
+        log.say(
+            f"{self._what}: {done:,}{of} {unit}, {rate:,.{0 if rate > 10 else 1}f} {unit}/s{more}", "progress",
+            phase=self._what, seconds=round(seconds, 3), total=total,
+            left=None if left is None else round(left, 3), **{unit: done, f"{unit}_per_second": round(rate, 3)},
+        )  # fmt: skip

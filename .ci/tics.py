@@ -16,17 +16,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIMITS = {  # at most so many in pages, and in help
-    r"\btakes?\b[^.]{0,40}\bfor\b": (8, 1),
-    r"\b(is|are) no\b": (18, 8),
-    r", too\b": (8, 7),
-    r"\b(beside|behind)\b": (25, 4),
-    r"\b(of|at) the fit\b": (30, 7),
-    r"(^|[.!?] )Of (a|more|at most|many)\b": (4, 1),
+    r"\btakes?\b[^.]{0,40}\bfor\b": (6, 1),
+    r"\b(is|are) no\b": (14, 8),
+    r", too\b": (6, 7),
+    r"\b(beside|behind)\b": (16, 4),
+    r"\b(of|at) the fit\b": (19, 7),
+    r"(^|[.!?] )Of (a|more|at most|many)\b": (2, 1),
     r"\b(anew|hardly|the former)\b": (3, 2),
-    r", as (it|they|the|a|this)\b": (13, 2),
+    r", as (it|they|the|a|this)\b": (9, 2),
 }
 YOU = r"\b[Yy]ou(rs?|rself)?\b"
-LEAST_YOU = 79
+LEAST_YOU = 105
 CODE = re.compile(r"^```.*?^```|^    .*?$|`[^`\n]*`|\$\$.*?\$\$", flags=re.M | re.S)
 
 

@@ -27,7 +27,7 @@ _PIECES_AT_ONCE = 4
 # Wait this long for parts in flight. On a lost network, pyarrow gives up after half a minute.
 _GRACE_SECONDS = 15.0
 
-_LEFT = "parts that were uploaded may remain until a lifecycle rule of the bucket removes them: see docs/locations.md"
+_LEFT = "parts that were uploaded may remain until a lifecycle rule of the bucket removes them: see docs/scaling.md"
 
 
 def upload(local_file: str, location: ObjectUri, may_stand: Callable[[], None]) -> None:

@@ -6,7 +6,9 @@ a score of rows between those that were learned from says little about the rows 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -158,6 +160,12 @@ def cuts_by(keys: RowKeys, n: int) -> list[tuple[Mask, Mask]]:
     """Return masks of the rows to learn from and of those held out, for about `n` cuts by the keys."""
     folds = Folds.by(keys, n)
     return Folded(folds.parts(keys.values), folds).cuts
+
+
+def turns(n: int, places: Sequence[int]) -> list[tuple[Mask, Mask]]:
+    """Return masks as `cuts_by` does, which hold out the rows of n between each two places."""
+    rows = np.arange(n)
+    return [(~held, held) for held in ((a <= rows) & (rows < b) for a, b in pairwise(places))]
 
 
 def uneven_folds(counts: Array) -> str | None:

@@ -20,13 +20,11 @@ import numpy as np
 
 from kafeat.config import Config, load_config
 from kafeat.contract.describe import nearest
-from kafeat.contract.folds import RANDOM
 from kafeat.contract.tile import dense
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
 from kafeat.io.storage.location import location_of
-from kafeat.jobs.fit.fit import columns_of, read_sample
+from kafeat.jobs.fit.fit import columns_of, read_job
 from kafeat.jobs.fit.held_out import among, learned_map
-from kafeat.jobs.fit.labels import LabelSummary
 from kafeat.jobs.fit.map_on_data import KernelMatrix, timed
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import PredictorJob
@@ -39,7 +37,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.study.learners import Learner
 from kafeat.study.request import EvaluationRequest, NamedRecipe
-from kafeat.types import Floats, Mask
+from kafeat.types import Array, Floats, Mask
 
 _PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
 
@@ -195,13 +193,11 @@ class ComparedMap:
         with data.open() as source:
             every = TrainingData(source, request.labels, request.split, weight=request.weight)
             rows = every.of_rows(among(~held_out))
-            summary = LabelSummary() if self.config.learn_all_rows else None
-            sampled = read_sample(self.config, rows, listener, summary)
+            sampled, job = read_job(self.config, rows, request.jobs, listener)
             scorer = partial(learner.learn, penalty=request.penalty) if learner else learn_ridge
-            job = PredictorJob(rows, summary or LabelSummary(), RANDOM, request.jobs, listener)
             learn = partial(learned_map, sampled, job, final=False, learner=scorer, task=request.task)
             (fm, job), seconds = timed(learn)
-            return Fit(fm, seconds, None if self.config.predictor is None or summary is None else job)
+            return Fit(fm, seconds, None if self.config.predictor is None else job)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Mask) -> int | None:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""
@@ -299,8 +295,11 @@ def _read(data: RereadableData, request: EvaluationRequest, config: Config) -> F
 
 def _numbered(data: RereadableData, request: EvaluationRequest, n: int) -> RereadableData:
     """Return the numbers of rows, the labels and the split as data."""
-    split = [] if request.split is None else [request.split]
-    _, columns = data.label_columns({"--label": request.labels, "--split": split})
+    known, columns = data.rows_known(request.labels, request.split), dict[str, Array]()
+    if known.labels is not None:
+        columns |= zip(request.labels, known.labels.reshape(n, -1).T, strict=True)
+    if request.split is not None:
+        columns[request.split] = np.where(known.test, "test", "train").astype(object)
     return data.of_columns({_ROW: np.arange(n, dtype=np.float64), **columns})
 
 

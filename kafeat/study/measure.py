@@ -12,7 +12,7 @@ import numpy as np
 from kafeat.chain.references import closed_form, components, kernel_before_pca
 from kafeat.contract.tile import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
-from kafeat.jobs.fit.labels import LabelSummary, check_split, parse_test_rows, plain_names, spell_value
+from kafeat.jobs.fit.labels import LabelSummary, check_split, plain_names
 from kafeat.jobs.fit.map_on_data import MapOnData, timed
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.reread import RereadableData
@@ -28,7 +28,7 @@ from kafeat.study.machines import Compared, Machines, learner_of
 from kafeat.study.records import Entries, Record, Scored
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.study.scores import ScoredModel, score_model, test_rows_seen, with_predictor
-from kafeat.types import Array, Floats, Mask
+from kafeat.types import Floats, Mask
 
 # The part of the training rows that several maps are chosen on, and the least number of training rows for this.
 _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
@@ -51,16 +51,18 @@ def choose_rows(
 ) -> list[Split]:
     """Read the labels and return the rows of every split, the first by the seed of the recipes."""
     check_split(request.split, request.labels)
-    n, labels, parts = data.labelled(request.labels, request.split)
+    base = candidates[0].config
+    known = data.rows_known(request.labels, request.split, base)
+    n, labels, keys = known.n, known.labels, known.keys
     if n < _LEAST_ROWS:
         with data.open() as source:
             raise DataError(
                 f"{source.location}: expected at least {_LEAST_ROWS} rows to evaluate on, got {n}"
             )
-    test = None if request.split is None else _test_rows(request.split, parts)
-    base = candidates[0].config.seed
-    keys = data.keys(candidates[0].config)
-    divided = [split(n, base + i, test, keys) for i in range(splits)]
+    if request.split is not None:
+        _check_test_rows(request.split, known.test)
+    test = None if request.split is None else known.test
+    divided = [split(n, base.seed + i, test, keys) for i in range(splits)]
     if labels is None:
         return divided
     kind, summary = _task_asked(request, candidates), LabelSummary()
@@ -109,19 +111,13 @@ def check_labels(chosen: Split, truth: Truth, label: str) -> None:
         )
 
 
-def _test_rows(name: str, values: Array) -> Mask:
-    """Parse a column of train and test; return true for test rows."""
-    test, odd = parse_test_rows(values)
-    if odd is not None:
-        raise DataError(
-            f"split {quoted(name)}: expected train or test in every row, got {spell_value(values[odd])}"
-        )
+def _check_test_rows(name: str, test: Mask) -> None:
+    """Refuse a column of train and test with hardly a row of either."""
     if test.sum() < 2 or (~test).sum() < 2:
         raise DataError(
             f"split {quoted(name)}: expected at least two rows of each kind, got {(~test).sum()} train and "
             f"{test.sum()} test"
         )
-    return test
 
 
 def request_learner(request: EvaluationRequest) -> Learner | None:

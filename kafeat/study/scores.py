@@ -383,7 +383,8 @@ def _scored(fm: FeatureMap, name: str, data: RereadableData, request: Evaluation
     names = request.labels or tuple(data.columns_named(own.names))
     if not names:
         raise UsageError("--all-rows: expected --label, as the model was fitted on labels without a name")
-    n, labels, _ = data.labelled(names)
+    known = data.rows_known(names)
+    n, labels = known.n, known.labels
     if labels is None or not n:
         raise DataError(f"{data.name}: expected rows to score, got none")
     task = data.task_of(labels, "regression" if own.classes is None else "classification", task_to_score)
@@ -401,8 +402,8 @@ def _scored(fm: FeatureMap, name: str, data: RereadableData, request: Evaluation
         )
     model = {**scored.entries, "test_rows_seen": test_rows_seen(fm, data, every)}
     rule = ModelScoring.of(task, own)
-    known = rule.named(labels)
-    constant = {"score": deciding.of_constant(rule.task, known, known)}
+    named = rule.named(labels)
+    constant = {"score": deciding.of_constant(rule.task, named, named)}
     about = {
         "map": name, "label": plain_names(names), "task": task.kind, "rows_test": n, "scoring": deciding.name,
     }  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafeat.config import Config, load_config
 from kafeat.config.load import Source
-from kafeat.contract.folds import Folds
+from kafeat.contract.folds import RANDOM
 from kafeat.contract.step import knows_own_labels
 from kafeat.contract.traits import takes_missing
 from kafeat.errors import KafeatWarning, UsageError, counted
@@ -23,6 +23,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.labelled import LabelledReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import location_of
+from kafeat.jobs.fit.held_out import learned_map
 from kafeat.jobs.fit.intervals import Refit
 from kafeat.jobs.fit.labels import (
     LabelArgument,
@@ -48,7 +49,6 @@ from kafeat.jobs.fit.predictor import (
     check_rereadable,
     check_weight,
     fit_predictor,
-    row_streams,
     with_class_weight,
     with_intervals,
 )
@@ -56,7 +56,6 @@ from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy, refuse_shared, with_selection, with_split_by
 from kafeat.jobs.options import ClassWeight, FitOptions, with_keywords
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.environment import count_jobs
 
 
 @with_keywords(FitOptions)
@@ -163,26 +162,30 @@ def fit_reader(
         source = labelled(source, label_names(label))
     data = TrainingData(source, label, split, weight=weight)
     check_weight(config, weight, (*label_names(label), split))
-    summary = LabelSummary() if config.learn_all_rows else None
-    sampled = read_sample(config, data, listener, summary)
-    if summary is not None and config.predictor is not None:
-        listener.inform(summary.taken_for(config.predictor.task, "`task: {}` of the predictor"))
+    sampled, job = read_job(config, data, jobs, listener)
+    if config.predictor is not None:
+        listener.inform(job.summary.taken_for(config.predictor.task, "`task: {}` of the predictor"))
     again = intervals or any(step.traits.label.taken for step in config.map_steps)
-    streams, final = row_streams(config, data, listener), config.predictor is None or not again
-    fm = sampled.learn(listener, final=final, all_rows=streams, jobs=count_jobs(jobs))
-    if summary is None or config.predictor is None:
+    fm, job = learned_map(sampled, job, with_mean=True, final=config.predictor is None or not again)
+    if config.predictor is None:
         return fm
     own = any(knows_own_labels(fitted.state) for fitted in fm.chain.steps)
     # Rows whose own labels a step has learned from are no longer rows that the model has not seen.
     seen = own or any(fitted.step.traits.label.own for fitted in fm.chain.steps)
-    job = PredictorJob(data, summary, Folds.by(sampled.keys), jobs, listener)
-    refit, scores = Refit(fm, sampled, job), list[tuple[float, ...]]()
-    if own:
-        scores = refit.scores()
-    fm = fit_predictor(fm, job, intervals and not seen, scores)
+    refit = Refit(fm, sampled, job)
+    fm = fit_predictor(fm, job, intervals and not seen, refit.scores() if own else ())
     if not intervals or not seen:
         return fm
     return with_intervals(fm, replace(refit, fm=fm, more=True).intervals, source.location, listener)
+
+
+def read_job(
+    config: Config, data: TrainingData, jobs: int | None, listener: Listener
+) -> tuple[SampledFit, PredictorJob]:
+    """Read the sample for a map, and the labels of all rows for steps that learn from these; return both."""
+    summary = LabelSummary() if config.learn_all_rows else None
+    sampled = read_sample(config, data, listener, summary)
+    return sampled, PredictorJob(data, summary or LabelSummary(), RANDOM, jobs, listener)
 
 
 def labelled(source: Reader, labels: LabelNames) -> Reader:

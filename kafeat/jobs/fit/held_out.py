@@ -58,10 +58,12 @@ def map_of_rows(
     return learned_map(sampled, replace(job, data=job.data.of_rows(learned), listener=SILENT))
 
 
-def learned_map(sampled: SampledFit, job: PredictorJob, **how: Any) -> tuple[FeatureMap, PredictorJob]:
+def learned_map(
+    sampled: SampledFit, job: PredictorJob, *, with_mean: bool = False, **how: Any
+) -> tuple[FeatureMap, PredictorJob]:
     """Fit a map on a sample of the rows of a job; return it, and the job with folds of the rows."""
-    streams = row_streams(sampled.config, job.data)
-    fm = sampled.learn(job.listener, with_mean=False, all_rows=streams, jobs=count_jobs(job.jobs), **how)
+    streams, jobs = row_streams(sampled.config, job.data, job.listener), count_jobs(job.jobs)
+    fm = sampled.learn(job.listener, with_mean=with_mean, all_rows=streams, jobs=jobs, **how)
     return fm, replace(job, folds=Folds.by(sampled.keys))
 
 

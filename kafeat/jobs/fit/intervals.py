@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -107,21 +108,26 @@ class Refit:
         targets, folds = self.task.targets(rows.labels), rows.parts(self.job.folds, self.seed)
         return TrainingRows(rows.results, targets, folds, counts, counts), rows.parts(self.folds, self.seed)
 
+    def _without_each(self, why: str) -> Iterator[tuple[Cut, RowRule, SampledFit]]:
+        """Yield the cuts with rows of the sample to learn from, which with all that was chosen for the model."""
+        for cut in self.cuts:
+            self.job.listener.phase(why.format(cut.held + 1, self.folds.count))
+            rule = RowRule.of_cut(cut, self.folds, self.seed)
+            learned = self.learned(rule)
+            if learned is not None:
+                yield cut, rule, learned
+
     def scores(self) -> list[tuple[float, ...]]:
         """Return scores of the penalties on each part, by maps and predictors that have not seen it."""
         step, scores = self.fm.config.predictor, list[tuple[float, ...]]()
-        for cut in () if step is None or len(step.multiples) < 2 else self.cuts:
-            self.job.listener.phase(
-                f"fitting without part {cut.held + 1} of {self.folds.count} to choose a penalty"
-            )
-            rule = RowRule.of_cut(cut, self.folds, self.seed)
-            learned = self.learned(rule)
-            if learned is not None and not self.sampled.of_rows(rule.scored).chosen.empty:
+        if step is None or len(step.multiples) < 2:
+            return scores
+        for cut, rule, learned in self._without_each("fitting without part {} of {} to choose a penalty"):
+            if not self.sampled.of_rows(rule.scored).chosen.empty:
                 fm, _ = map_of_rows(learned, self.job, rule.learned)
                 rows = self.job.data.of_rows(rows_in([*cut.train, cut.held], self.folds, self.seed))
-                own = replace(
-                    self.job, data=rows, folds=replace(self.job.folds, held=cut.held), listener=SILENT
-                )
+                folds = replace(self.job.folds, held=cut.held)
+                own = replace(self.job, data=rows, folds=folds, listener=SILENT)
                 scores.append(learn_predictor(fm, own)[1].scores)
         return scores
 
@@ -129,11 +135,9 @@ class Refit:
         """Return intervals from errors of rows that neither steps nor predictor had seen; None without any."""
         task, (rows, parts) = self.task, self.scored()
         outputs = np.full(rows.targets.shape, np.nan)
-        for cut in self.cuts:
-            self.job.listener.phase(f"fitting without the rows of fold {cut.held + 1} of {self.folds.count}")
-            rule, own = RowRule.of_cut(cut, self.folds, self.seed), parts == cut.held
-            learned = self.learned(rule)
-            if learned is not None and own.any():
+        for cut, rule, learned in self._without_each("fitting without the rows of fold {} of {}"):
+            own = parts == cut.held
+            if own.any():
                 _, made = predicted(learned, self.job, rule)
                 outputs[own] = made.results if task.classes is not None else task.targets(made.results)
         outputs[rows.counts == 0.0] = np.nan

@@ -239,29 +239,21 @@ def plain_labels(labels: Array) -> Array:
 
 
 def read_test_rows(chunk: Chunk, name: str) -> Mask:
-    """Return true for the test rows of a chunk, by a column of train and test."""
+    """Return true for the test rows of a chunk, by a column of train and test; case is ignored."""
     values = read_label(chunk, name, "split")
-    test, odd = parse_test_rows(values)
-    if odd is not None:
-        raise DataError(
-            f"{chunk.location}: {spell_row(chunk.row_number(odd))}, split {quoted(name)}: expected train or test, got "
-            f"{spell_value(values[odd])}"
-        )
-    return test
-
-
-def parse_test_rows(values: Array) -> tuple[Mask, int | None]:
-    """Return true for each test row, and the first row that is neither test nor train; case is ignored."""
     words, numbers = class_numbers(values)
-    lower = [str(word).lower() for word in words]
-    test: Mask = np.array([word == "test" for word in lower], dtype=bool)[numbers]
-    valid = np.array([word in ("train", "test") for word in lower], dtype=bool)[numbers]
-    return test, None if valid.all() else int(np.argmin(valid))
-
-
-def spell_value(value: object) -> str:
-    """Return a value of a column of train and test as text, for messages."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    lower = np.array([str(word).lower() for word in words], dtype=object)
+    odd = ~np.isin(lower, ["train", "test"])[numbers]
+    if odd.any():
+        row = int(odd.argmax())
+        value = values[row]
+        got = repr(value.item() if isinstance(value, np.generic) else value)
+        raise DataError(
+            f"{chunk.location}: {spell_row(chunk.row_number(row))}, split {quoted(name)}: expected train or test, got "
+            f"{got}"
+        )
+    test: Mask = (lower == "test")[numbers]
+    return test
 
 
 def check_split(split: str | None, labels: Sequence[str]) -> None:

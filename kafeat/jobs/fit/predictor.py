@@ -87,7 +87,7 @@ def _chosen(
     not_features = [name for name in keep if split_by != SplitBy(True, name)]
     matched = match(data.source, columns, not_features)
     for chunk in data.source.coding(keep).chunks(matched, keep, config.chunk_rows):
-        keys = None if key_reader is None else key_reader.keys(chunk).values
+        keys = None if key_reader is None else key_reader.keys(chunk)
         taken = data.train_rows(chunk, keys)
         own, weights = labels.read(chunk)[taken], data.weights(chunk, taken)
         about.append(

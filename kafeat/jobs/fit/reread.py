@@ -8,7 +8,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,18 +21,30 @@ from kafeat.io.columns.dialect import Dialect
 from kafeat.io.columns.fields import require
 from kafeat.io.formats import format_of_stream
 from kafeat.io.options import InputOptions
-from kafeat.io.readers.base import Reader
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.memory import reader_of, table_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import labelled
-from kafeat.jobs.fit.labels import LabelNames, Labels, joint_labels, parse_test_rows
+from kafeat.jobs.fit.labels import LabelNames, LabelReader, read_test_rows
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.jobs.fit.split_by import KeyReader, SplitBy
 from kafeat.maths.task import PredictionTask, TaskKind, joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.types import Array, Mask
+
+_NONE: Mask = np.empty(0, dtype=bool)
+
+
+class RowsKnown(NamedTuple):
+    """The number of rows; and joint labels (n,) or (n, k), test rows (n,), and groups or times, if asked for."""
+
+    n: int
+    labels: Array | None = None
+    test: Mask = _NONE
+    keys: RowKeys | None = None
 
 
 @dataclass(frozen=True)
@@ -89,47 +102,40 @@ class RereadableData:
     def test_rows_of(self, split: str) -> Mask:
         """Return true for the test rows of a column of train and test that a model file names."""
         [column] = self.columns_named([split])
-        return parse_test_rows(self.label_columns({"split": [column]})[1][column])[0]
+        return self.rows_known((), column).test
 
     def made(self, fm: FeatureMap) -> bool:
         """Return true if the map was fitted on these data."""
         with self.open() as source:
             return source.digest() in {origin.sha256 for origin in fm.provenance.sources}
 
-    def labelled(self, labels: LabelNames, split: str | None = None) -> tuple[int, Array | None, Array]:
-        """Return the number of rows, their joint labels (n,) or (n, k), and the values of the column of the split."""
-        n, columns = self.label_columns({"--label": labels, "--split": [] if split is None else [split]})
-        joint = joint_labels({name: columns[name] for name in labels}, self.name) if labels else None
-        return n, joint, np.empty(0) if split is None else columns[split]
-
-    def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
-        """Return the number of rows, and whole columns of labels; the keys are options, for messages."""
-        names = [name for requested in options.values() for name in requested]
-        labels = {name: Labels(name) for name in names}
-        parts: dict[str, list[Array]] = {name: [] for name in names}
-        rows = 0
+    def rows_known(
+        self, labels: LabelNames, split: str | None = None, config: Config | None = None
+    ) -> RowsKnown:
+        """Return what columns say of all rows; `config` names groups or times by which rows are held out."""
+        split_by = None if config is None else SplitBy.of(config)
+        reads = dict[str, Callable[[Chunk], Array]]()
         with self.open() as source:
-            for option, requested in options.items():
-                require(source, requested, option)
+            if labels:
+                require(source, labels, "--label")
+                reads["labels"] = LabelReader(labels).read
+            if split is not None:
+                require(source, [split], "--split")
+                reads["test"] = partial(read_test_rows, name=split)
+            if config and split_by:
+                reads["keys"] = KeyReader(split_by, source, config.seed).keys
+            names = TrainingData(source, labels, split).roles(split_by)
             if not names and source.rows is not None:
-                return source.rows, {}
+                return RowsKnown(source.rows)
+            rows, found = 0, {name: [_NONE] for name in reads}
             nothing = Columns((), source.positional, None)
             for chunk in source.coding(names).chunks(nothing, names, _ROWS):
                 rows += chunk.rows
-                for name in labels:
-                    parts[name].append(labels[name].read(chunk))
-        return rows, {name: joined(part) if part else np.empty(0) for name, part in parts.items()}
-
-    def keys(self, config: Config) -> RowKeys | None:
-        """Return the groups or times of all rows by which the config holds rows out; None if it does not."""
-        split_by = SplitBy.of(config)
-        if split_by is None:
-            return None
-        with self.open() as source:
-            reader, nothing = KeyReader(split_by, source, config.seed), Columns((), source.positional, None)
-            chunks = source.coding([split_by.column]).chunks(nothing, [split_by.column], _ROWS)
-            parts = [reader.keys(chunk).values for chunk in chunks]
-        return RowKeys(np.concatenate([np.empty(0), *parts]), split_by.ordered)
+                for name, read in reads.items():
+                    found[name].append(read(chunk))
+        known = {name: joined(parts) for name, parts in found.items()}
+        keys = RowKeys(known.pop("keys"), split_by.ordered) if split_by else None
+        return RowsKnown(rows, keys=keys, **known)
 
     def task_of(
         self, labels: Array, kind: TaskKind, make: Callable[[Array, TaskKind], PredictionTask]

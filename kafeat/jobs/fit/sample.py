@@ -187,7 +187,7 @@ class SampledFit:
         )
         chunks = source.chunks(columns, keep, height) if blocks is None else blocks
         for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
-            keys = None if key_reader is None else key_reader.keys(chunk).values
+            keys = None if key_reader is None else key_reader.keys(chunk)
             train = self._trained_on(data, columns, chunk, X, keys)
             offsets = self.chosen.choose(first + chunk.start, chunk.rows)
             offsets = offsets if isinstance(train, slice) else offsets[train[offsets]]

@@ -26,7 +26,7 @@ import numpy as np
 from kafeat.chain.chain import Chain, FitCache
 from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
-from kafeat.contract.folds import Folded, cuts_by
+from kafeat.contract.folds import Folded, cuts_by, turns
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.contract.tile import contiguous
 from kafeat.errors import DataError, InvalidValueError, UsageError
@@ -199,33 +199,23 @@ class SampleSplit:
         return learn(Z, self.train.labels, Folded.of(self.train.sample.keys, len(self.train)), task)
 
 
-def train_and_test(sample: Sample, rng: np.random.Generator, most_rows: int) -> SampleSplit:
-    """Return three quarters of the rows to fit on, and the rest."""
-    order = _shuffled(sample, rng, most_rows)
-    held = min(len(order) // 4, _MOST_HELD_OUT)
-    keys = sample.keys
-    test = np.arange(len(order)) < held if keys is None else keys.select(order).last(held, rng)
-    return SampleSplit.of(sample, order[~test], order[test])
-
-
-def folds_of(sample: Sample, rng: np.random.Generator, n_folds: int, most_rows: int) -> list[SampleSplit]:
-    """Return a split for each fold, whose rows are scored on."""
-    order = _shuffled(sample, rng, most_rows)
-    if sample.keys is None:
-        shares = np.array_split(order, n_folds)
-        return [
-            SampleSplit.of(sample, np.concatenate(shares[:i] + shares[i + 1 :]), shares[i])
-            for i in range(n_folds)
-        ]
-    cuts = cuts_by(sample.keys.select(order).shuffled(rng), n_folds)
-    return [SampleSplit.of(sample, order[train], order[test]) for train, test in cuts]
-
-
-def _shuffled(sample: Sample, rng: np.random.Generator, most_rows: int) -> Array:
+def splits_of(
+    sample: Sample, rng: np.random.Generator, most_rows: int, n_folds: int | None = None
+) -> list[SampleSplit]:
+    """Return a split for each fold, whose rows are scored on; without folds, one that scores on a quarter."""
     order = rng.permutation(len(sample.X))[:most_rows]
-    if len(order) < _LEAST_ROWS:
-        raise DataError(f"expected at least {_LEAST_ROWS} rows to choose parameters on, got {len(order)}")
-    return order
+    n, keys = len(order), None if sample.keys is None else sample.keys.select(order)
+    if n < _LEAST_ROWS:
+        raise DataError(f"expected at least {_LEAST_ROWS} rows to choose parameters on, got {n}")
+    if n_folds is None:
+        count = min(n // 4, _MOST_HELD_OUT)
+        held = None if keys is None else keys.last(count, rng)
+        cuts = turns(n, (0, count)) if held is None else [(~held, held)]
+    elif keys is None:
+        cuts = turns(n, np.cumsum([0, *map(len, np.array_split(order, n_folds))]).tolist())
+    else:
+        cuts = cuts_by(keys.shuffled(rng), n_folds)
+    return [SampleSplit.of(sample, order[train], order[test]) for train, test in cuts]
 
 
 @contextmanager
@@ -334,8 +324,8 @@ def settle(
             )
 
     recipes = [step.recipe() for step in steps]
-    split = train_and_test(sample, rng, options.rows)
-    folds = [split] if options.folds is None else folds_of(sample, rng, options.folds, options.rows)
+    [split] = splits_of(sample, rng, options.rows)
+    folds = [split] if options.folds is None else splits_of(sample, rng, options.rows, options.folds)
     records = []
     # Values first, as the width that a map needs depends on them.
     if any(open_searches(recipes, "validate")):

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kafeat.config import Config
-from kafeat.contract.folds import RowKeys
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.fields import fields_of, require
 from kafeat.io.columns.selection import date_form
@@ -18,7 +17,7 @@ from kafeat.io.columns.times import column_seconds, spell_time_problem
 from kafeat.io.columns.values import bits_or_text
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.maths.row_sample import mixed
-from kafeat.types import Array
+from kafeat.types import Array, Floats
 
 
 class SplitBy(NamedTuple):
@@ -81,15 +80,15 @@ class KeyReader:
         self._dialect = replace(source.asked.dialect, dates=dates)
         self._known: dict[str | None, int] = {}
 
-    def keys(self, chunk: Chunk) -> RowKeys:
-        """Return the keys of the rows of a chunk."""
+    def keys(self, chunk: Chunk) -> Floats:
+        """Return the keys (rows,) of the rows of a chunk."""
         if chunk.passthrough is None:
             raise KeyError(self._column)
         column = chunk.passthrough.column(self._column)
         if not self._ordered:
             bits = bits_or_text(column)
             bits = self._of_text(bits) if bits.dtype.kind == "O" else bits
-            return RowKeys(mixed(self._seed, bits) / 2.0**64, False)
+            return mixed(self._seed, bits) / 2.0**64
         times = column_seconds(column, self._dialect)
         if np.isnan(times).any():
             row = int(np.isnan(times).argmax())
@@ -98,7 +97,7 @@ class KeyReader:
                 f"{chunk.location}: {spell_row(chunk.row_number(row))}, column {quoted(self._column)}: {problem}; "
                 "split_by needs a time in each row"
             )
-        return RowKeys(times, True)
+        return times
 
     def _of_text(self, words: Array) -> Array:
         known = self._known

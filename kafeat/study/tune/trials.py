@@ -14,7 +14,7 @@ from pydantic import Field, FiniteFloat
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache
-from kafeat.contract.folds import cuts_by
+from kafeat.contract.folds import cuts_by, turns
 from kafeat.contract.threads import share_work
 from kafeat.errors import DataError
 from kafeat.jobs.fit.looks import Recipe
@@ -385,9 +385,9 @@ def _rows_of_split(table: TunedTable, size: Size, number: int, seed: int) -> tup
     rng = np.random.default_rng([seed, 5, shuffling])
     order, sample = rng.permutation(len(table.labels))[: size.rows], table.sample
     if sample.keys is None:
-        test = np.arange(len(order)) // (len(order) // size.parts) == part
-        return order[~test], order[test]
-    cuts = cuts_by(sample.keys.select(order).shuffled(rng), size.parts)
+        cuts = turns(len(order), [k * (len(order) // size.parts) for k in (part, part + 1)])
+    else:
+        cuts = cuts_by(sample.keys.select(order).shuffled(rng), size.parts)
     train, tested = (order[mask] for mask in cuts[-1 - part % len(cuts)])
     return train, tested
 

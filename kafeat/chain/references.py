@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafeat.chain.chain import Chain, exact_inputs
-from kafeat.contract.kernel_inputs import Gram
+from kafeat.contract.kernel_inputs import Gram, around_mean
 from kafeat.contract.tile import InputRows
 from kafeat.types import Floats
 
@@ -38,15 +38,11 @@ def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
     if chain.steps[-1].step.kind != "pca":
         return None
     inputs = Chain(chain.steps[:-1]).exact_pair(exact_inputs(X, X))
-    if not isinstance(inputs, Gram):
-        return None
-    K, means = inputs.dots, inputs.dots.mean(axis=0)
-    centred: Floats = K - means - means[:, None] + means.mean()
-    return centred
+    return around_mean(inputs.dots)[0] if isinstance(inputs, Gram) else None
 
 
 def components(chain: Chain, Z: Floats) -> Floats:
     """Return components Z (n, r) of pca centred on these rows, and in the units of the kernel where pca whitens."""
     scaled = Z * chain.steps[-1].state["scale"]
-    centred: Floats = scaled - scaled.mean(axis=0)
-    return centred
+    around: Floats = scaled - scaled.mean(axis=0)
+    return around

@@ -110,3 +110,9 @@ class Gram:
 
 
 KernelInputs = Coordinates | Gram
+
+
+def around_mean(K: Floats) -> tuple[Floats, Floats]:
+    """Return the dot products (n, n) of images about their mean, and the means (n,) of the columns of K."""
+    means = K.mean(axis=0)
+    return K - means - means[:, None] + means.mean(), means

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafeat.contract.kernel_inputs import around_mean
 from kafeat.maths.ridge import PENALTIES
 from kafeat.types import Array, Floats
 
@@ -44,8 +45,8 @@ def errors_of_others(K: Floats, Y: Floats, across: Floats, held: Floats) -> Floa
 
 def _decomposed(K: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the eigenvalues and eigenvectors of the centred matrix, and the means of its columns."""
-    means = K.mean(axis=0)
-    values, vectors = np.linalg.eigh(K - means - means[:, None] + means.mean())
+    around, means = around_mean(K)
+    values, vectors = np.linalg.eigh(around)
     least = len(K) * np.finfo(np.float64).eps * max(float(values[-1]), np.finfo(np.float64).tiny)
     return np.where(values > least, values, 0.0), vectors, means
 

@@ -17,10 +17,10 @@ import numpy as np
 from kafeat.contract.folds import RowKeys
 from kafeat.maths.bandwidth import resolve_gamma
 from kafeat.maths.fourier.learning import waves
+from kafeat.maths.held_out_ridge import HeldOutRidge, clearly_better, fit_held_out_ridge, hold_out
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.kernels.shift_invariant import RbfKernel
-from kafeat.maths.ridge import HeldOutRidge, clearly_better, fit_held_out_ridge, hold_out
 from kafeat.types import Array, Floats
 
 # With fewer rows, the identity stays.

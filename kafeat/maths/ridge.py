@@ -4,8 +4,6 @@ The model is min_W ‖Y − 1t − ZW‖² + λ‖W‖², with no penalty on the
 W = (ZᵀZ + λ)⁻¹ZᵀY. The penalty is chosen by cross-validation over folds. Each fold has normal equations of its own, and
 the error on a fold follows from its sums, so rows are read once and not held: memory is O(D²) for any number of rows.
 With a kernel matrix K in the place of ZᵀZ, the coefficients α of the training rows are (K + λ)⁻¹Y, both centred.
-Steps that learn from a label compare choices by ridge on a few thousand rows in memory, on rows that neither was
-fitted on.
 
 Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1 and 7.10.
 """
@@ -20,18 +18,14 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from kafeat.contract.folds import RANDOM, Folded, Folds, RowKeys
+from kafeat.contract.folds import RANDOM, Folded, Folds
+from kafeat.contract.kernel_inputs import around_mean
 from kafeat.contract.memory import blocks, require_memory
 from kafeat.contract.threads import share_work
 from kafeat.errors import DataError
 from kafeat.maths import lapack
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
-
-HELD_OUT_PENALTIES = 10.0 ** np.arange(-9.0, 1.5, 0.5)
-"""Penalties relative to the mean eigenvalue of the centred Gram matrix."""
-
-_HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
@@ -50,66 +44,6 @@ class LinearModel:
     def nonzero(self) -> int:
         """Return the number of inputs with a nonzero coefficient."""
         return int((self.w != 0.0).any(axis=1).sum())
-
-
-@dataclass(frozen=True)
-class HeldOutRidge(LinearModel):
-    """A model with the squared error of every held-out row, (n_held,)."""
-
-    errors: Floats
-
-    def residuals(self, Z: Floats, Y: Floats) -> Floats:
-        """Return the squared error of every row of features Z (n, D) with targets Y (n, k), (n,)."""
-        return ((self(Z) - Y) ** 2).sum(axis=1)
-
-    @property
-    def error(self) -> float:
-        """Return the mean squared error on the held-out rows."""
-        return float(self.errors.mean())
-
-
-def fit_held_out_ridge(
-    Z: Floats, Y: Floats, held_Z: Floats, held_Y: Floats, least_penalty: float = 0.0
-) -> HeldOutRidge:
-    """Fit Y (n, k) on features Z (n, D), and choose the penalty, at least the one given, on held-out rows.
-
-    One eigendecomposition of the smaller of ZᵀZ and ZZᵀ gives every penalty: Hastie, Tibshirani & Friedman 2009,
-    section 3.4.1 and 12.3.7.
-    """
-    middle, level = Z.mean(axis=0), Y.mean(axis=0)
-    A, B = Z - middle, Y - level
-    del Z
-    wide = A.shape[1] > len(A)
-    values, vectors = np.linalg.eigh(A @ A.T if wide else A.T @ A)
-    values = np.maximum(values, 0.0)
-    unit = float(values.mean()) or 1.0
-    turned = vectors.T @ (B if wide else A.T @ B)
-    back = A.T @ vectors if wide else vectors
-    del A  # as large as the features
-    held = (held_Z - middle) @ back
-    residual = held_Y - level
-    penalties = HELD_OUT_PENALTIES[least_penalty <= HELD_OUT_PENALTIES] * unit
-    errors = [((held @ (turned / (values + p)[:, None]) - residual) ** 2).sum(axis=1) for p in penalties]
-    best = int(np.argmin([e.mean() for e in errors]))
-    weights = back @ (turned / (values + penalties[best])[:, None])
-    return HeldOutRidge(weights, level - middle @ weights, float(penalties[best]), errors[best])
-
-
-def hold_out(n: int, rng: np.random.Generator, most: int, keys: RowKeys | None = None) -> tuple[Array, Array]:
-    """Draw at most `most` of n rows, and return the numbers of those to fit on and of about a fifth to hold out."""
-    order = rng.permutation(n)[:most]
-    n_held = int(len(order) * _HELD_OUT)
-    if keys is None or not n_held:
-        return order[n_held:], order[:n_held]
-    held = keys.select(order).last(n_held, rng)
-    return order[~held], order[held]
-
-
-def clearly_better(errors: Floats, others: Floats) -> bool:
-    """Return true if errors of the same rows are lower by more than two standard errors of the mean difference."""
-    gain = others - errors
-    noise = float(gain.std()) / float(np.sqrt(len(gain)))
-    return float(gain.mean()) > 2.0 * noise
 
 
 T = TypeVar("T")
@@ -227,10 +161,9 @@ class _System:
     @classmethod
     def of_kernel(cls, K: Floats, Y: Floats) -> Self:
         """Return the equations of a kernel matrix K (n, n), which are centred once for all penalties."""
-        means, level = K.mean(axis=0), Y.mean(axis=0)
-        centred = K - means - means[:, None] + means.mean()
+        (A, means), level = around_mean(K), Y.mean(axis=0)
         largest = float(np.abs(K).max(initial=0.0))
-        return cls(centred, Y - level, len(K), largest, means, level, np.ones(1))
+        return cls(A, Y - level, len(K), largest, means, level, np.ones(1))
 
     @property
     def rounding(self) -> float:
@@ -374,7 +307,11 @@ class NormalEquations:
         """
         if self.folds.edges is None:
             return self._alone(multiple, Z, Y, np.ones(len(Z)) if weights is None else weights)
-        out = np.full(Y.shape, np.nan)
+        return self.without_part(multiple, Z, parts)
+
+    def without_part(self, multiple: float, Z: Floats, parts: Array) -> Floats:
+        """Return what models with this penalty predict of rows Z (n, D) without their part, (n, k); NaN without any."""
+        out = np.full((len(Z), len(self._parts[0].y)), np.nan)
         for cut in self.cuts:
             rows = parts == cut.held
             if rows.any() and self._of(cut.train).n:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import pickle  # for the codes of its operations only
-import struct
 import sys
 from collections.abc import Callable
 from enum import Enum
+from pickletools import genops
 from typing import Any, NoReturn
 
 import numpy as np
@@ -77,22 +76,22 @@ class _Reader:
     """The state of the interpreter: a stack of values, stacks set aside by marks, and memoized values."""
 
     def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
+        self._file = io.BytesIO(data)
         self._stack: list[Any] = []
         self._outer: list[list[Any]] = []
         self._memo: list[Any] = []
 
     def content(self) -> Any:
         """Run the operations up to the end."""
-        while (code := self._take(1)) != pickle.STOP:
-            if code not in _OPERATIONS:
-                _refuse(f"the operation {code!r}")
-            operation, argument = _OPERATIONS[code]
-            operation(self, argument)
+        for code, argument, _ in genops(self._file):  # reads what follows the code, and stops at the end
+            if code.name not in _OPERATIONS:
+                _refuse(f"the operation {code.name}")
+            operation, usual = _OPERATIONS[code.name]
+            operation(self, usual if argument is None else argument)
             if len(self._stack) + len(self._outer) > _MOST_ON_STACK:
                 _refuse("more at once than a model has")
         (content,) = self._last(1)
-        if self._stack or self._outer or self._at < len(self._data):
+        if self._stack or self._outer or self._file.read(1):
             _refuse("more than one thing")
         return content
 
@@ -101,15 +100,6 @@ class _Reader:
         """The version that wrote the file, if it was read so far: the text that follows `kafeat`."""
         texts = iter([text for text in self._memo if type(text) is str])
         return next(texts, None) if "kafeat" in texts else None
-
-    def _take(self, size: int) -> bytes:
-        start, self._at = self._at, self._at + size
-        if self._at > len(self._data):
-            _refuse(f"a claim of {size} bytes where {len(self._data) - start} are left")
-        return self._data[start : self._at]
-
-    def _number(self, form: str) -> Any:
-        return struct.unpack(form, self._take(struct.calcsize(form)))[0]
 
     def _last(self, count: int | None) -> list[Any]:
         """Pop the last `count` values of the stack, or all since the mark."""
@@ -123,25 +113,12 @@ class _Reader:
         del self._stack[at:]
         return entries
 
-    def skip(self, size: int) -> None:
-        """Skip the version of pickle, or the length of a frame."""
-        self._take(size)
+    def skip(self, _: int) -> None:
+        """Do nothing for the version of pickle, the length of a frame, or the end."""
 
-    def constant(self, value: Any) -> None:
-        """Push None, true or false."""
+    def push(self, value: Any) -> None:
+        """Push None, true, false, a number or a text."""
         self._stack.append(value)
-
-    def number(self, form: str) -> None:
-        """Push a number of fixed length."""
-        self._stack.append(self._number(form))
-
-    def long(self, _: None) -> None:
-        """Push a whole number of up to 255 bytes."""
-        self._stack.append(int.from_bytes(self._take(self._number("<B")), "little", signed=True))
-
-    def text(self, form: str) -> None:
-        """Push a text that follows its length."""
-        self._stack.append(self._take(self._number(form)).decode("utf-8", "surrogatepass"))
 
     def new(self, kind: Callable[[], Any]) -> None:
         """Push an empty list or dict."""
@@ -158,9 +135,8 @@ class _Reader:
         self._stack.append(last)
         self._memo.append(last)
 
-    def mention(self, form: str) -> None:
+    def mention(self, number: int) -> None:
         """Push the memoized value with this number."""
-        number = self._number(form)
         if number >= len(self._memo):
             _refuse("a mention of what is not there")
         self._stack.append(self._memo[number])
@@ -235,8 +211,8 @@ class _Reader:
             _refuse("an array that is not a plain one")
         if type(shape) is not tuple or len(shape) > 4 or any(type(n) is not int or n < 0 for n in shape):
             _refuse("an array without a shape")
-        self._take(self._number("<B"))  # padding
-        numbers = np.frombuffer(self._take(math.prod(shape) * dtype.itemsize), dtype=dtype)
+        self._file.read(self._file.read(1)[0])  # padding
+        numbers = np.frombuffer(self._file.read(math.prod(shape) * dtype.itemsize), dtype)
         return numbers.reshape(shape, order="F" if order == "F" else "C").copy()
 
 
@@ -252,14 +228,13 @@ def _refuse(got: str) -> NoReturn:
     raise UnreadablePickleError(f"expected builtins and numeric arrays, got {got}")
 
 
-_BY_NAME: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {
-    "PROTO": (_Reader.skip, 1), "FRAME": (_Reader.skip, 8),
-    "NONE": (_Reader.constant, None), "NEWTRUE": (_Reader.constant, True), "NEWFALSE": (_Reader.constant, False),
-    "BININT": (_Reader.number, "<i"), "BININT1": (_Reader.number, "<B"), "BININT2": (_Reader.number, "<H"),
-    "BINFLOAT": (_Reader.number, ">d"), "LONG1": (_Reader.long, None),
-    "SHORT_BINUNICODE": (_Reader.text, "<B"), "BINUNICODE": (_Reader.text, "<I"),
+_OPERATIONS: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {
+    **dict.fromkeys(("PROTO", "FRAME", "STOP"), (_Reader.skip, None)),
+    **dict.fromkeys(("BININT", "BININT1", "BININT2", "BINFLOAT", "LONG1"), (_Reader.push, None)),
+    **dict.fromkeys(("SHORT_BINUNICODE", "BINUNICODE"), (_Reader.push, None)),
+    "NONE": (_Reader.push, None), "NEWTRUE": (_Reader.push, True), "NEWFALSE": (_Reader.push, False),
     "MARK": (_Reader.mark, None), "MEMOIZE": (_Reader.memoize, None),
-    "BINGET": (_Reader.mention, "<B"), "LONG_BINGET": (_Reader.mention, "<I"),
+    "BINGET": (_Reader.mention, None), "LONG_BINGET": (_Reader.mention, None),
     "EMPTY_TUPLE": (_Reader.tuple_of, 0), "TUPLE1": (_Reader.tuple_of, 1), "TUPLE2": (_Reader.tuple_of, 2),
     "TUPLE3": (_Reader.tuple_of, 3), "TUPLE": (_Reader.tuple_of, None),
     "EMPTY_LIST": (_Reader.new, list), "APPEND": (_Reader.extend, 1), "APPENDS": (_Reader.extend, None),
@@ -267,7 +242,7 @@ _BY_NAME: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {
     "STACK_GLOBAL": (_Reader.name, None), "NEWOBJ": (_Reader.wrapper, None), "REDUCE": (_Reader.dtype, None),
     "BUILD": (_Reader.build, None),
 }  # fmt: skip
-_OPERATIONS = {getattr(pickle, name): operation for name, operation in _BY_NAME.items()}
+"""What each operation does, with what follows its code, or else with this; those of other operations are refused."""
 
 
 def dumps(content: dict[str, Any]) -> bytes:

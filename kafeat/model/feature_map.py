@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -21,11 +19,11 @@ from kafeat.errors import KafeatWarning, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
-from kafeat.io.storage.location import write_file
 from kafeat.maths.intervals import Intervals
 from kafeat.model import serialize
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
+from kafeat.model.saved import SavedMap
 from kafeat.pictures import notebook
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.runtime.run import fill, run
@@ -33,7 +31,7 @@ from kafeat.types import Array, DType, Floats, TableLike
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class FeatureMap:
+class FeatureMap(SavedMap):
     """A map z from rows of numbers to rows of features, with z(x)·z(y) ≈ k(x, y).
 
     `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed. Two are equal if their files would be,
@@ -85,7 +83,6 @@ class FeatureMap:
     predictor: FittedPredictor | None = None
     format: int = serialize.FORMAT
 
-    dumps = serialize.dumps
     _repr_html_ = notebook.table
     plot_kernel = notebook.plot_kernel
     plot_distances = notebook.plot_distances
@@ -93,18 +90,6 @@ class FeatureMap:
     def __repr__(self) -> str:
         kinds = " -> ".join(step.kind for step in self.config.steps)
         return f"FeatureMap({kinds}: {len(self.columns.inputs)} inputs, {self.n_components} features, {self.dtype})"
-
-    def __eq__(self, other: object) -> bool:
-        return self._content == other._content if isinstance(other, FeatureMap) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._content)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Every later version reads the bytes, wherever its classes are. A function has none.
-        if self._unsaved:
-            return type(self), tuple(getattr(self, one.name) for one in fields(self))
-        return serialize.loads, (type(self), self.dumps(), "<pickle>")
 
     @property
     def input_dtype(self) -> np.dtype[Any]:
@@ -169,23 +154,6 @@ class FeatureMap:
                 "fit it again (without --no-intervals; in Python: intervals=True)"
             )
         return intervals
-
-    @cached_property
-    def digest(self) -> str | None:
-        """SHA-256 of the saved file in hex, as `sha256sum` prints it.
-
-        None for a map that cannot be saved, as its kernel is a Python function.
-        """
-        return None if self._unsaved else str(self._content)
-
-    @cached_property
-    def _content(self) -> object:
-        """What only equal maps share."""
-        return object() if self._unsaved else hashlib.sha256(self.dumps()).hexdigest()
-
-    @property
-    def _unsaved(self) -> bool:
-        return any(fitted.step.traits.unsaved for fitted in self.chain.steps)
 
     def transform(
         self,
@@ -469,37 +437,3 @@ class FeatureMap:
         """Return the results of a program of this map for rows X, in `out` if that is given."""
         source, columns = self.source(X)
         return fill(program, source, columns, self.chunk_rows, jobs, out)
-
-    def save(self, path: str | os.PathLike[str], overwrite: bool = True, *, fsync: bool = True) -> None:
-        """Write the model file, completely or not at all. Loading it runs no code.
-
-        Parameters
-        ----------
-        path : str or path
-            Path or URI of the file.
-        overwrite : bool, default True
-            True replaces an existing file, False refuses to.
-        fsync : bool, default True
-            True returns only when the file is on the disk.
-
-        Raises
-        ------
-        kafeat.errors.ArtifactError
-            The map cannot be read back from its bytes. No file is written or replaced.
-        kafeat.errors.UsageError
-            The file exists and `overwrite` is false, or the map cannot be saved.
-        kafeat.errors.SystemRefusedError
-            The file cannot be written.
-
-        Examples
-        --------
-        >>> import kafeat, os, tempfile
-        >>> fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, [[1.0], [2.0]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     fm.save(os.path.join(folder, "map.joblib"))
-        ...     kafeat.load(os.path.join(folder, "map.joblib"))
-        FeatureMap(standardize: 1 inputs, 1 features, float32)
-        """
-        data, place = self.dumps(), f"{os.fspath(path)} (read back before it is put in place)"
-        serialize.loads(type(self), data, place)
-        write_file(path, data, overwrite, fsync=fsync)

@@ -67,29 +67,6 @@ def _first(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-def dumps(self: object) -> bytes:
-    """Return the bytes of the model file; the same fit gives the same bytes.
-
-    Returns
-    -------
-    bytes
-        The file that `save` writes.
-
-    Raises
-    ------
-    kafeat.errors.UsageError
-        The map cannot be saved, as its kernel is a Python function.
-
-    Examples
-    --------
-    >>> import kafeat
-    >>> config = {"steps": [{"kind": "standardize"}]}
-    >>> kafeat.fit(config, [[1.0], [2.0]]).dumps() == kafeat.fit(config, [[1.0], [2.0]]).dumps()
-    True
-    """
-    return artifact.dumps(_write_content(vars(self)))
-
-
 def loads(make: Callable[..., M], data: bytes, place: str) -> M:
     """Return the map that `make` builds of a model file, and check all of it; `place` names the file in messages."""
     return build(make, artifact.loads(data, place), place)
@@ -105,7 +82,7 @@ def build(make: Callable[..., M], content: Mapping[str, Any], place: str) -> M:
     return made
 
 
-def _write_content(fields: Mapping[str, Any]) -> dict[str, Any]:
+def content_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of the model file of a `FeatureMap` with these fields, as builtins and arrays."""
     chain, version = fields["chain"], fields["format"]
     seen, mean, predictor = (fields[name] for name in ("column_ranges", "feature_mean", "predictor"))

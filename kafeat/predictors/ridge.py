@@ -51,7 +51,8 @@ class _Learning(Learning):
         state, held_out = self._state(ridge, model), partial(_held_out, ridge, chosen, kept)
         if self._targets.classes:
             scored = _scored(ridge, chosen, kept)
-            calibration = _calibration(scored)
+            classes = scored.rows.targets.argmax(axis=1)
+            calibration = fit_calibration(scored.outputs, classes, scored.rows.weights)
             held_out = partial(_probabilities, scored, calibration)
             state["temperature"] = np.array(calibration.temperature)
             # softmax(s/T + a) = softmax((s + T a)/T): the biases of the classes are a part of the intercept.
@@ -78,23 +79,12 @@ def _held_out(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> He
 
 def _scored(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> HeldOut:
     """Return the scores of the classes for rows by models that were fitted without their part."""
-    places, scores = [], []
-    for cut in ridge.cuts:
-        rows = np.flatnonzero(kept.parts == cut.held)
-        if len(rows) and np.isin(kept.parts, cut.train).any():
-            model = ridge.model_of(multiple, cut.train)
-            scores.append(model(kept.features[rows].astype(np.float64)))
-            places.append(rows)
-    if not places:
+    scores = ridge.without_part(multiple, kept.features, kept.parts)
+    order = np.argsort(kept.parts, kind="stable")
+    known = order[~np.isnan(scores[order]).any(axis=1)]
+    if not len(known):
         raise ridge.folds.one_part
-    return HeldOut(kept.select(np.concatenate(places)), np.concatenate(scores))
-
-
-def _calibration(scored: HeldOut) -> Calibration:
-    """Return the calibration for scores of rows by models that were fitted without them."""
-    rows = scored.rows
-    weights = np.ones(len(rows.targets)) if rows.weights is None else rows.weights
-    return fit_calibration(scored.outputs, rows.targets.argmax(axis=1), weights)
+    return HeldOut(kept.select(known), scores[known])
 
 
 def _probabilities(scored: HeldOut, calibration: Calibration) -> HeldOut:

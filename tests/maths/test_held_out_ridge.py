@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from kafeat.maths.ridge import HELD_OUT_PENALTIES, clearly_better, fit_held_out_ridge, hold_out
+from kafeat.maths.held_out_ridge import HELD_OUT_PENALTIES, clearly_better, fit_held_out_ridge, hold_out
 
 
 @pytest.mark.parametrize("width", [5, 120])

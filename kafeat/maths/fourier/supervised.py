@@ -26,7 +26,7 @@ from kafeat.maths.fourier.learning import (
     pull_in,
     waves,
 )
-from kafeat.maths.ridge import HeldOutRidge, clearly_better, fit_held_out_ridge, hold_out
+from kafeat.maths.held_out_ridge import HeldOutRidge, clearly_better, fit_held_out_ridge, hold_out
 from kafeat.maths.task import kind_to_learn, task_of
 from kafeat.types import Array, Floats
 

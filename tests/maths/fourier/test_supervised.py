@@ -6,9 +6,9 @@ import pytest
 from kafeat.maths.fourier import supervised
 from kafeat.maths.fourier.learning import gradients, waves
 from kafeat.maths.fourier.supervised import fit_for_label
+from kafeat.maths.held_out_ridge import fit_held_out_ridge
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.shift_invariant import RbfKernel
-from kafeat.maths.ridge import fit_held_out_ridge
 
 pytestmark = pytest.mark.usefixtures("one_limit")
 

@@ -44,6 +44,15 @@ def halves() -> Array:
     return together[together < 65520.0]
 
 
+@pytest.mark.parametrize("source", ["float32", "float64", "int16"])
+def test_numbers_in_the_other_byte_order_are_the_same(source: str) -> None:
+    X = numbers(source)
+    swapped, made = X.astype(X.dtype.newbyteorder()), np.empty(X.shape)
+    assert cast_finite(swapped, made)
+    np.testing.assert_array_equal(made, X)
+    assert all_finite(np.array([1.0, np.nan], ">f8")) == all_finite(np.array([1.0, np.nan]))
+
+
 @pytest.mark.parametrize("target", FLOATS)
 @pytest.mark.parametrize("source", TYPES)
 @pytest.mark.parametrize("order", ["rows", "columns", "steps", "backwards"])

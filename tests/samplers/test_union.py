@@ -146,6 +146,22 @@ def test_the_place_of_a_cast_is_checked():
     assert FittedStep.checked(step, state, 4).bind(single).reads(single) == single
 
 
+@pytest.mark.parametrize("columns", [np.array(1), np.empty(0, np.int64), np.array([[1]])])
+def test_columns_of_a_map_that_are_no_list_of_them_are_refused(columns):
+    fm = fit([{"columns": ["b"], "steps": [{"kind": "standardize"}]}], table()[1])
+    state = {**fm.chain.steps[0].state, "0.columns": columns}
+    with pytest.raises(ValueError, match=r"state\.0\.columns: expected the positions of columns"):
+        FittedStep.checked(fm.chain.steps[0].step, state, 4)
+
+
+def test_the_numbers_of_scalers_side_by_side_are_all_of_their_outputs():
+    """Both maps see the same columns, so the second one would be left out if it made features."""
+    X = np.array([[1.0, np.nan], [3.0, 4.0], [np.nan, 8.0]])
+    filled = [{"kind": "impute", "strategy": strategy} for strategy in ("mean", "constant")]
+    fm = fit([{"steps": [one]} for one in filled], X)
+    np.testing.assert_array_equal(fm.chain.numbers(X), fm.transform(X))
+
+
 def test_the_mixed_table_is_what_a_column_transformer_makes():
     """The chains of configs/mixed.yaml before its last step, against scikit-learn and pandas."""
     plain = load_config(ROOT / "configs/mixed.yaml").to_plain()

@@ -7,6 +7,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError, UsageError
+from kafeat.io.options import InputOptions
 from tests.jobs.files import verify_file
 
 N = 120
@@ -131,6 +132,10 @@ def test_numbers_without_names_are_counted(folder, tmp_path):
     np.save(out, np.zeros((N, 2)))
     with pytest.raises(GateError, match=f"{expected[:-9]}2 columns$"):
         verify(folder, "num", out)
+    text = tmp_path / "text.csv"  # without names, only features may have passthrough columns before them
+    text.write_text("1,2\n" * N)
+    with pytest.raises(GateError, match=f"{expected[:-9]}2 columns"):
+        verify(folder, "num", text, reading_output=InputOptions(no_header=True))
 
 
 def test_one_feature_has_a_name_too(folder, tmp_path):

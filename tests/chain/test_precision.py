@@ -57,7 +57,7 @@ def recipe(kind: str) -> dict:
     if kind in ("product", "union"):
         return {"kind": kind, "maps": [{"steps": [FOURIER]}, {"steps": [PCA]}]}
     width = {"n_components": 32} if "n_components" in step_class(kind).model_fields else {}
-    return {"kind": kind, **width}
+    return {"kind": kind, **width, **({"n_trees": 40} if kind == "trees" else {})}
 
 
 @pytest.mark.sampled

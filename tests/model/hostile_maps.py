@@ -94,7 +94,16 @@ _VALUES = (0, 1, -1, 2**31, -(2**63), 0.5, 1e-300, 1e30, 1e300, -1e300, np.nan, 
 
 
 def of_array(array: np.ndarray) -> Iterator[np.ndarray]:
-    """The array with other kinds of numbers, other values and other shapes."""
+    """The array with other kinds of numbers, other values and other shapes, each once."""
+    known = {(array.dtype, array.shape, array.tobytes())}
+    for changed in _of_array(array):
+        content = changed.dtype, changed.shape, changed.tobytes()
+        if content not in known:
+            known.add(content)
+            yield changed
+
+
+def _of_array(array: np.ndarray) -> Iterator[np.ndarray]:
     with np.errstate(all="ignore"):
         yield from map(array.astype, _KINDS)
         for value in _VALUES:  # whole numbers that have no such value get another

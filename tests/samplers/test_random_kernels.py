@@ -28,7 +28,7 @@ Kernel = Callable[[Step, np.ndarray], np.ndarray]
 X = normal_rows(6, 5)
 X *= 1.5 / np.linalg.norm(X, axis=1, keepdims=True)
 # The standard error of a mean over S seeds of D outputs is that of S·D: wide maps are drawn faster than many.
-SEEDS, WIDTH = 80, 256
+SEEDS, WIDTH = 40, 512
 
 
 def polynomial(step: Step, X: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -29,8 +29,8 @@ def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
 
 
 def test_it_fits_the_config_that_tune_chooses() -> None:
-    tuned = TunedFeatureMap(16, trials=5).fit(X, Y)
-    plain = kafeat.tune(X, Y, 16, trials=5, jobs=1)
+    tuned = TunedFeatureMap(16, trials=3).fit(X, Y)
+    plain = kafeat.tune(X, Y, 16, trials=3, jobs=1)
     assert tuned.config_ == plain.config.to_plain()
     assert tuned.transform(X).tobytes() == plain.fit().transform(X).tobytes()
     assert list(tuned.tuning_.table.to_pandas()["score"]) == [row["score"] for row in plain.table]
@@ -56,8 +56,9 @@ def test_a_data_frame_with_text_and_gaps_in_a_pipeline() -> None:
     labels = Y + 3.0 * (town == "a")
     model = make_pipeline(TunedFeatureMap(32, trials=3, n_jobs=2), Ridge(1e-3))
     # Without the text R² is at most var(Y)/(var(Y) + 9/4) < 0.2.
-    assert cross_val_score(model, frame, labels, cv=2).min() > 0.5
-    fitted = model.fit(frame, labels)[0]
+    of_folds = cross_validate(model, frame, labels, cv=2, return_estimator=True)
+    assert of_folds["test_score"].min() > 0.5
+    fitted = of_folds["estimator"][0][0]
     assert "one_hot" in [step["kind"] for step in fitted.config_["steps"]]
     assert list(fitted.feature_names_in_) == ["x", "gaps", "town"]
 

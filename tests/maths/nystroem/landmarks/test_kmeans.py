@@ -119,7 +119,7 @@ def test_the_gradient_is_that_of_the_error() -> None:
 def test_better_than_kmeans_on_rows_it_has_not_seen(dtype: str) -> None:
     rng = np.random.default_rng(0)
     mix = rng.standard_normal((3, 8))
-    X, new = ((rng.standard_normal((n, 3)) @ mix + 5).astype(dtype) for n in (1500, 400))
+    X, new = ((rng.standard_normal((n, 3)) @ mix + 5).astype(dtype) for n in (700, 300))
     error = {}
     for select in (kmeans, learned):
         L = select(view(X, 0.05), 30, np.random.default_rng(0))

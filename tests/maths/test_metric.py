@@ -8,11 +8,9 @@ from kafeat.maths.fourier.learning import waves
 from kafeat.maths.metric import learn_metric, mean_gradient_product, mean_squared_gradients
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _few_frequencies():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metric, "_FREQUENCIES", 96)
-        yield
+@pytest.fixture(autouse=True)
+def _few_frequencies(monkeypatch):
+    monkeypatch.setattr(metric, "_FREQUENCIES", 96)
 
 
 def test_the_product_is_that_of_finite_differences():

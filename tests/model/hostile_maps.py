@@ -95,12 +95,8 @@ _VALUES = (0, 1, -1, 2**31, -(2**63), 0.5, 1e-300, 1e30, 1e300, -1e300, np.nan, 
 
 def of_array(array: np.ndarray) -> Iterator[np.ndarray]:
     """The array with other kinds of numbers, other values and other shapes, each once."""
-    known = {(array.dtype, array.shape, array.tobytes())}
-    for changed in _of_array(array):
-        content = changed.dtype, changed.shape, changed.tobytes()
-        if content not in known:
-            known.add(content)
-            yield changed
+    _, *changed = {(one.dtype, one.shape, one.tobytes()): one for one in (array, *_of_array(array))}.values()
+    yield from changed
 
 
 def _of_array(array: np.ndarray) -> Iterator[np.ndarray]:

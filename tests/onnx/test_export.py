@@ -312,7 +312,7 @@ def test_indicators_of_missing_numbers() -> None:
 
 @pytest.mark.parametrize("cyclic", [False, True])
 def test_parts_of_times_are_those_of_the_calendar(cyclic: bool) -> None:
-    """Days of a whole cycle of leap years around the change of a rule, their first and last moments, and the first years.
+    """Days of a whole cycle of leap years, their first and last moments, and the first years.
 
     The first moments are of every day where parts are not cyclic. Otherwise every seventh day is enough.
     """

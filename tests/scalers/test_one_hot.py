@@ -285,15 +285,6 @@ def test_a_category_of_rows_outside_of_the_sample_is_rare() -> None:
     np.testing.assert_array_equal(Z.sum(axis=1), 1.0)
 
 
-def test_columns_by_pattern(adult: pa.Table) -> None:
-    columns = ["workclass", "sex"], ["w*", "se?"]
-    by_name, by_pattern = (kafeat.fit(config(columns=names), adult, label="income") for names in columns)
-    assert by_pattern.columns == by_name.columns
-    assert by_pattern.transform(adult).tobytes() == by_name.transform(adult).tobytes()
-    with pytest.raises(DataError, match=r"one_hot: expected columns that match 'x\*', got none"):
-        kafeat.fit(config(columns=["x*"]), adult)
-
-
 def test_codes_are_plain_numbers_to_no_other_step(adult: pa.Table) -> None:
     """A map of all columns beside one that codes would take the order of categories for a size."""
     of_sex = [{"kind": "one_hot", "columns": ["sex"]}]

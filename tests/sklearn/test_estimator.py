@@ -6,12 +6,14 @@ import re
 import warnings
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
@@ -58,11 +60,12 @@ ASKED += [("float64", "float32", "float32"), ("float32", "float64", "float64")]
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
+@pytest.mark.parametrize("library", ["numpy", "sparse", "pandas", "polars"])
 @pytest.mark.parametrize(("dtype", "asked", "got"), ASKED)
 def test_float32_is_kept_unless_asked(library, dtype, asked, got, digits):
     X = digits[:50].astype(dtype)
-    table = X if library == "numpy" else frame(library, X)
+    made = {"numpy": np.asarray, "sparse": csr_array}.get(library, partial(frame, library))
+    table = made(X)
     fitted = FeatureMap(PROJECTION, dtype=asked).fit(table)
     assert fitted.feature_map_.dtype == got
     assert fitted.transform(table).dtype == got

@@ -78,13 +78,6 @@ def test_sparse_rows_give_the_features_of_dense_ones(step: dict[str, Any]) -> No
     np.testing.assert_allclose(parts.transform(X), expected, rtol=0, atol=tolerance)
 
 
-def test_sparse_rows_of_float32_give_float32() -> None:
-    X = sparse.random_array((60, 40), density=0.1, rng=np.random.default_rng(0), format="csr")
-    step = {"kind": "projection", "n_components": 4}
-    assert FeatureMap(step).fit(X.astype(np.float32)).feature_map_.dtype == "float32"
-    assert FeatureMap(step).fit(X).feature_map_.dtype == "float64"
-
-
 @pytest.mark.parametrize("kind", OF_COLUMNS)
 def test_steps_that_read_columns_take_no_sparse_rows(kind: str) -> None:
     step = next(step for step in STEPS if step["kind"] == kind)

@@ -14,7 +14,7 @@ from kafeat.sklearn import FeatureMap, TunedFeatureMap
 MODULES = [
     "kafeat.config.model", "kafeat.study.evaluation", "kafeat.jobs.dataset.api", "kafeat.study.evaluate",
     "kafeat.study.tune.tune", "kafeat.jobs.fit.fit", "kafeat.model.feature_map",
-    "kafeat.pictures.notebook", "kafeat.model.load", "kafeat.model.serialize",
+    "kafeat.pictures.notebook", "kafeat.model.load", "kafeat.model.saved",
 ]  # fmt: skip
 METHODS = [
     kafeat.FeatureMap.transform, kafeat.FeatureMap.exact_kernel, kafeat.FeatureMap.matrix, kafeat.FeatureMap.save,

@@ -422,10 +422,9 @@ def cell(errors):
 
 
 def short(table):
-    """Return the table without deviations, with the tables at the largest number of columns alone."""
-    head, line, *rows = re.sub(r" ± [\d.]+", "", table).splitlines()
-    widest = max(int(row.split("|")[2]) for row in rows)
-    return "\n".join([head, line, *(row for row in rows if f"| {widest} |" in row or "**" in row)])
+    """Return the shares over all tables."""
+    head, line, *rows = table.splitlines()
+    return "\n".join([head, line, *(row for row in rows if "**" in row)])
 
 
 def write_page(page, table):

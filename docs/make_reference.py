@@ -212,8 +212,8 @@ def config() -> str:
 
 VARIABLES = """`kafeat fit` also reads `--label` from the environment variable `KAFEAT_FIT_LABEL`, or else from
 `KAFEAT_LABEL`, and so for other options ([more](../shell.md#environment-variables)). All commands have the same
-[exit codes](../shell.md#exit-codes). `--help` has examples. An option that several commands have is explained at the
-first of them."""
+[exit codes](../shell.md#exit-codes). `--help` has examples. An option, or a whole group such as
+*Input*, that several commands have is explained at the first of them."""
 
 
 def cli() -> str:
@@ -236,16 +236,25 @@ def described(
     usage = " ".join(command.collect_usage_pieces(context))
     yield f"```text\n{context.command_path} {usage}\n```"
     yield from blocks(command.help or "")
-    records, elsewhere = [], dict[str, list[str]]()
+    groups: dict[str, list[click.Option]] = {"Options": []}
     for option in command.get_params(context):
-        record = option.get_help_record(context) if isinstance(option, click.Option) else None
-        if record and record in known:
-            elsewhere.setdefault(known[record], []).append(f"`{max(option.opts, key=len)}`")
-        elif record:
-            known[record] = context.command_path
-            records.append(f"- `{record[0]}`: {prose(' '.join(record[1].split()))}")
-    if records:
-        yield "\n".join(records)
+        if isinstance(option, click.Option) and option.get_help_record(context):
+            groups.setdefault(getattr(option, "group", "Options"), []).append(option)
+    elsewhere = dict[str, list[str]]()
+    for title, options in groups.items():
+        records = {option: option.get_help_record(context) for option in options}
+        new = [option for option in options if records[option] not in known]
+        if new:
+            lines = "\n".join(
+                f"- `{records[one][0]}`: {prose(' '.join(records[one][1].split()))}" for one in new
+            )
+            yield lines if title == "Options" else f"**{title}**\n\n{lines}"
+        places = {known[records[option]] for option in options if option not in new}
+        whole = not new and len(places) == 1 and len(options) > 1 and title != "Options"
+        for option in [options[0]] if whole else [one for one in options if one not in new]:
+            name = f"*{title}*" if whole else f"`{max(option.opts, key=len)}`"
+            elsewhere.setdefault(known[records[option]], []).append(name)
+        known |= {records[option]: context.command_path for option in new}
     for path, names in elsewhere.items():
         if path != "kafeat":
             yield f"As in [{path}](#{path.replace(' ', '-')}): {', '.join(names)}."

@@ -22,6 +22,8 @@ class KafeatError(Exception):
     exit_code: ClassVar[int] = 1
     retry: bool = False
     """True if the same command may succeed later: a network, a disk or a lock is in its way."""
+    result: Any = None
+    """What was done until then, where rules refuse the result: its statistics are written all the same."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(visible(without_secrets(message)))

@@ -9,7 +9,6 @@ import io
 import json
 import logging
 import os
-import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -79,15 +78,12 @@ def say(message: str, event: str = "info", **more: object) -> None:
 
 def start(more: Mapping[str, object]) -> None:
     """Tell what runs, where and on what, with a number of rows or parts if it is known."""
-    from socket import gethostname
+    from kafeat.runtime.environment import count_jobs, process
 
-    from kafeat.runtime.environment import count_jobs
-
-    command = without_secrets(shlex.join(["kafeat", *sys.argv[1:]]))
-    host, process, threads = gethostname(), os.getpid(), count_jobs(settings.work.jobs)
+    own, threads = process(), count_jobs(settings.work.jobs)
     say(
-        f"start: {command}; kafeat {__version__}, {counted(threads, 'thread')}, process {process} on {host}", "start",
-        version=__version__, command=command, **settings.work.files, **more, threads=threads, host=host, pid=process,
+        f"start: {own['command_line']}; kafeat {__version__}, {counted(threads, 'thread')}, process {own['pid']} on "
+        f"{own['host']}", "start", kafeat=__version__, **settings.work.files, **more, threads=threads, **own,
     )  # fmt: skip
 
 

@@ -30,9 +30,13 @@ from kafeat.io.storage.temporary_files import remove_ours, uploads_to_call_off
 class Terminated(BaseException):
     """SIGTERM."""
 
+    exit_code = 143
+
 
 class Interrupted(BaseException):
     """SIGINT. Not a `KeyboardInterrupt`, for which click writes an empty line first."""
+
+    exit_code = 130
 
 
 NAMES = {int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 import os
 import platform
+import shlex
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
-from kafeat.errors import UsageError
+from kafeat.errors import UsageError, without_secrets
 
 NAMES = ("kafeat", "numpy", "scipy", "pyarrow", "joblib")
 
@@ -36,6 +40,25 @@ def machine() -> dict[str, str]:
         "python": platform.python_version(),
         "blas": "; ".join(blas) or "unknown",
     }
+
+
+def process() -> dict[str, Any]:
+    """Return what people need to find this process: its command line without secrets, host, number and user."""
+    from getpass import getuser
+    from socket import gethostname
+
+    try:
+        user = getuser()
+    except (ImportError, KeyError, OSError):  # a container may run as a user without a name
+        user = str(os.getuid())
+    own = Path(sys.argv[0])
+    command = shlex.join([own.parent.name if own.name == "__main__.py" else own.name, *sys.argv[1:]])
+    return {"command_line": without_secrets(command), "host": gethostname(), "pid": os.getpid(), "user": user}
+
+
+def now() -> str:
+    """Return the time of day in UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def describe() -> list[str]:

@@ -129,6 +129,7 @@ def test_a_disk_may_be_free_later_but_a_missing_file_stays_missing(problem, retr
 @pytest.mark.parametrize(("form", "least"), [("json", 1), ("text", 0)])
 def test_a_line_a_minute_tells_that_a_command_is_alive(monkeypatch, capfd, form, least):
     monkeypatch.setattr(log, "settings", log.Settings(log_format=form))
+    monkeypatch.setattr("sys.argv", ["/bin/kafeat", "transform", "s3://key:secret@bucket/x.csv"])
     for minute, lines in ((60.0, least), (0.01, 3)):
         monkeypatch.setattr("kafeat.cli.alive._SECONDS", minute)
         with progress("transform") as announce:
@@ -142,7 +143,7 @@ def test_a_line_a_minute_tells_that_a_command_is_alive(monkeypatch, capfd, form,
         assert (last["event"], last["rows"], last["total"]) == ("progress", 250, 1000)
         assert last["left"] == pytest.approx(750 / last["rows_per_second"], rel=0.01)
     else:
-        assert written[0].startswith("start: kafeat ")
+        assert written[0].startswith("start: kafeat transform s3://bucket/x.csv; kafeat ")
         assert re.fullmatch(r"transform: 250 of 1,000 rows, [\d,.]+ rows/s, \d:\d\d:\d\d left", written[-1])
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from kafeat._version import __version__
 from kafeat.chain.blas import one_blas_thread
-from kafeat.errors import KafeatWarning, PartsError, UsageError
+from kafeat.errors import KafeatError, KafeatWarning, PartsError, UsageError
 from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location, making
@@ -33,7 +33,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from
 from kafeat.runtime.backends import start_engine
 from kafeat.runtime.engine import Pool
-from kafeat.runtime.environment import count_jobs, machine, versions
+from kafeat.runtime.environment import count_jobs, machine, now, process, versions
 
 Outcomes = Callable[[Pool], Generator[Outcome]]
 
@@ -71,7 +71,7 @@ def _run(request: DatasetRequest, plan: DatasetPlan, outcomes: Outcomes, announc
             done = f"{len(journal.done):,} of {len(plan.parts):,} parts are done"
             error.add_note(f"{done}: --resume goes on with the others")
         _sweep(request.folders)
-        journal.leave(new=not plan.previous.entries and request.engine.ends_workers)
+        journal.leave(error, new=not plan.previous.entries and request.engine.ends_workers)
         raise
     _sweep(request.folders)
     seconds = time.perf_counter() - began
@@ -116,36 +116,54 @@ def run(
 ) -> TransformResult | DatasetResult:
     """Transform one file to one file, or the parts of a data set to a folder, and write the statistics."""
     done: TransformResult | DatasetResult
+    refusal, start, began = None, now(), time.perf_counter()
     if not over_parts:
         request.refuse_overlaps()
     # The file is opened before the work begins, so that a path that cannot be written to is reported at once.
     with nullcontext() if request.stats is None else beside(request.stats, request.writing.fsync) as file:
-        if over_parts:
-            done = transform_parts(request, announce)
-        else:
-            done = transform_file(
-                request.job,
-                request.source,
-                request.target,
-                announce=announce,
-                hashed=request.stats is not None,
-            )
+        try:
+            if over_parts:
+                done = transform_parts(request, announce)
+            else:
+                hashed = request.stats is not None
+                done = transform_file(
+                    request.job, request.source, request.target, announce=announce, hashed=hashed
+                )
+        except KafeatError as error:
+            if error.result is None:
+                raise
+            error.result.seconds = time.perf_counter() - began
+            refusal, done = error, error.result
         if file is not None:
-            json.dump(stats(request, done), file, indent=2, ensure_ascii=False)
+            json.dump(stats(request, done, start, refusal), file, indent=2, ensure_ascii=False)
             file.write("\n")
+    if refusal is not None:
+        raise refusal
     return done
 
 
-def stats(request: DatasetRequest, done: TransformResult | DatasetResult) -> dict[str, Any]:
+def stats(
+    request: DatasetRequest,
+    done: TransformResult | DatasetResult,
+    start: str,
+    refusal: KafeatError | None = None,
+) -> dict[str, Any]:
     """Return rows, bytes, seconds, hashes, drift and versions as builtins. Pipes have no bytes and no hash.
 
-    Of parts these are sums; the manifest lists every part.
+    Of parts these are sums; the manifest lists every part. `refusal` is the error of an output that was not kept.
     """
     details = _of_file(request, done) if isinstance(done, TransformResult) else _of_parts(done)
-    model = request.model
+    model, failed = request.model, done.failed if isinstance(done, DatasetResult) else ()
+    state = "refused" if refusal is not None else "incomplete" if failed else "complete"
     return {
         "kafeat": __version__,
         "command": "predict" if done.what == "predictions" else "transform",
+        "state": state,
+        "exit_code": refusal.exit_code if refusal else max((one.exit_code for one in failed), default=0),
+        "error": None if refusal is None else str(refusal),
+        "start": start,
+        "end": now(),
+        **process(),
         "model": {
             "path": str(model) if isinstance(model, Location) else None,
             **details.pop("model"),

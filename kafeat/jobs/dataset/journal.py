@@ -13,6 +13,7 @@ from kafeat.io.storage.base import Location
 from kafeat.jobs.dataset.manifest import Drift, Manifest, PartFailure, PartRecord
 from kafeat.jobs.dataset.part import Outcome
 from kafeat.jobs.transform.outputs import Outputs
+from kafeat.runtime.environment import now
 
 # Writing the manifest takes at most a twentieth of the time of a run.
 _SHARE = 20.0
@@ -99,26 +100,29 @@ class Journal:
     def write(self, **more: object) -> None:
         """Write the manifest, with these fields changed. The first call marks the beginning of the run."""
         started = time.monotonic()
-        manifest = self._manifest.with_parts(
-            self._records.values(), self._failures.values(), machines=self._environments, **more
-        )
+        more = {"machines": self._environments, "renewed": now(), **more}
+        manifest = self._manifest.with_parts(self._records.values(), self._failures.values(), **more)
         manifest.write(self._folder, self._guard)
         ended = time.monotonic()
         self._next = ended + max(_SECONDS, _SHARE * (ended - started))
 
-    def leave(self, new: bool) -> None:
-        """Save the state of a run that ends early. A `new` folder that is still empty keeps no manifest."""
+    def leave(self, error: BaseException, new: bool) -> None:
+        """Save the state of a run that this error ends early. A `new` folder that is still empty keeps no manifest."""
         if self._next == math.inf:
             return
         if new and not self._failures and all(is_hidden(entry.name) for entry in self._folder.listed()):
             with self._guard():
                 self._folder.join(MANIFEST).remove()
         else:
-            self.write()
+            code = getattr(error, "exit_code", 1 if isinstance(error, Exception) else 130)
+            state = "interrupted" if code > 128 else "refused" if code > 1 else "failed"
+            self.write(state=state, exit_code=code, end=now())
 
     def end(self, seconds: float) -> None:
         """Write the final manifest."""
-        self.write(state="incomplete" if self._failures else "complete", seconds=round(seconds, 3))
+        code = max((failure.exit_code for failure in self._failures.values()), default=0)
+        state = "incomplete" if self._failures else "complete"
+        self.write(state=state, exit_code=code, end=now(), seconds=round(seconds, 3))
 
     def result(self, kept: int, outputs: Outputs, seconds: float, **files: tuple[str, ...]) -> DatasetResult:
         """Sum up the parts; `files` are lists that are known elsewhere."""

@@ -77,7 +77,7 @@ class PartFailure(_Entry):
 
 
 class Manifest(_Entry):
-    """The state of a run. `settings` holds all options that the bytes of the parts depend on.
+    """The state of a run, and where it runs since when. `settings` holds all options that the bytes depend on.
 
     `unknown_files` are files that lay in the folder when the run began and that no run had written; the key is
     `foreign`.
@@ -85,7 +85,15 @@ class Manifest(_Entry):
 
     kafeat: str = __version__
     format: Literal[1] = 1
-    state: Literal["running", "complete", "incomplete"] = "running"
+    state: Literal["running", "complete", "incomplete", "interrupted", "refused", "failed"] = "running"
+    exit_code: int | None = None
+    start: str | None = None
+    renewed: str | None = None
+    end: str | None = None
+    command_line: str | None = None
+    host: str | None = None
+    pid: int | None = None
+    user: str | None = None
     input: str
     map: str
     settings: Mapping[str, Any]

@@ -17,6 +17,7 @@ from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, re
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.result import rejects_name
+from kafeat.runtime.environment import now, process
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class PreviousRun:
         old = frozenset(before.unknown_files)
         return (
             others & old
-            if before.state == "running"
+            if before.state not in ("complete", "incomplete")
             else others - ({one.name for one in before.failed} - old)
         )
 
@@ -197,6 +198,8 @@ class DatasetPlan:
             settings=_settings(request),
             engine=request.engine.name,
             foreign=sorted(previous.unknown_files),
+            start=now(),
+            **process(),
         )
         if parts is None:
             to_check = dict[str, PartRecord]()

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from kafeat.errors import DataError, GateError, counted, quoted
+from kafeat.errors import DataError, GateError, KafeatError, counted, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.atomic import AtomicFile
 from kafeat.jobs.transform.options import RowOptions
@@ -91,11 +91,21 @@ class TransformResult:
         return self._fm.feature_mean.test(self._total / (self.scale or 1.0), self.rows_read - self.bad_rows)
 
     def check(self, place: str, first: int | None) -> None:
-        """Raise an error if the rules forbid so many bad rows or such drift; `first` is the first row of a part."""
+        """Raise an error with this result if the rules forbid so many bad rows or such drift.
+
+        `first` is the first row of a part.
+        """
         if first is not None:
             place = f"{place}: rows {first + 1:,} to {first + self.rows_read:,}"
-        self._check_bad_rows(place)
-        self._check_ranges(place)
+        try:
+            self._check_bad_rows(place)
+            self._check_ranges(place)
+            self._check_mean(place)
+        except KafeatError as refusal:
+            refusal.result = self
+            raise
+
+    def _check_mean(self, place: str) -> None:
         least, test = self._rules.drift_test, self.drift_test
         if least is not None and test is not None and test.p_value < least:
             raise GateError(

@@ -150,24 +150,22 @@ class OpenTransform:
         column_ranges = self._fm.column_ranges if result.watches_drift else None
         advice = _DROP if self._format.sparse else _DROP + _NULL
         policy = RowPolicy(self._rules.on_bad_rows != "error", column_ranges, result.tests_mean, advice)
-        with (
-            self._open_writer(target, rows, first or 0, hashed) as writer,
-            self._open_rejects() as rejects_file,
-        ):
-            rejects = None if rejects_file is None else Rejects(rejects_file, self._columns, self._keep)
-            for done in self._outputs.run(chunks, writer, self._jobs, policy):
-                try:
-                    self._outputs.write(done, writer)
-                except InvalidValueError as refused:
-                    raise done.chunk.located(refused) from refused
-                result.add(done)
-                if rejects is not None:
-                    rejects.add(done)
-                if progress is not None:
-                    progress(done.chunk.rows)
-            result.check(self._opened.location, first)
-            result.input_sha256 = self._opened.digest() if hashed and first is None else None
-            self._opened.check_unchanged()
+        with self._open_writer(target, rows, first or 0, hashed) as writer:
+            with self._open_rejects() as rejects_file:
+                rejects = None if rejects_file is None else Rejects(rejects_file, self._columns, self._keep)
+                for done in self._outputs.run(chunks, writer, self._jobs, policy):
+                    try:
+                        self._outputs.write(done, writer)
+                    except InvalidValueError as refused:
+                        raise done.chunk.located(refused) from refused
+                    result.add(done)
+                    if rejects is not None:
+                        rejects.add(done)
+                    if progress is not None:
+                        progress(done.chunk.rows)
+                result.input_sha256 = self._opened.digest() if hashed and first is None else None
+                self._opened.check_unchanged()
+            result.check(self._opened.location, first)  # whatever it says, the bad rows are listed
             writer.finish()
         result.written = writer.file
         return result

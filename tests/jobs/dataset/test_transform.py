@@ -1,5 +1,6 @@
 """A data set of many files through a map: each part as it would be by itself, done or not there."""
 
+import getpass
 import json
 import os
 import signal
@@ -419,11 +420,15 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number, model, tmp_path):
     run.send_signal(number)
     told = run.communicate(timeout=60)[1]
     assert run.returncode in (128 + number, -number)
-    if number != signal.SIGKILL:
+    if number == signal.SIGKILL:
+        assert (manifest(out)["state"], manifest(out)["end"]) == ("running", None)
+    else:
         what = "interrupted" if number == signal.SIGINT else "terminated"
         done = len(manifest(out)["parts"])  # type: ignore[arg-type]
         assert told == f"kafeat: {what}; {done} of 40 parts are done: --resume goes on with the others\n"
-        assert manifest(out)["state"] == "running"
+        end = {"state": "interrupted", "exit_code": 128 + number, "pid": run.pid, "user": getpass.getuser()}
+        assert manifest(out).items() >= end.items()
+        assert manifest(out)["start"] <= manifest(out)["renewed"] == manifest(out)["end"]
         assert not list(out.glob(".*"))
         assert manifest(out)["parts"]
     assert transform_parts(model, data, out, resume=True).unknown_files == ()

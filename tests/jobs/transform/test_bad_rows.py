@@ -1,6 +1,8 @@
 """Rows that cannot be transformed: left out, or null; and nobody else's bytes move."""
 
 import csv
+import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -306,15 +308,21 @@ def test_no_other_limit_of_bad_rows_is_read(text):
 
 
 @pytest.mark.parametrize("rule", ["drop", "null"])
-def test_more_bad_rows_than_allowed_write_nothing(fm, source, tmp_path, rule):
+def test_more_bad_rows_than_allowed_write_no_output_but_what_they_were(fm, source, tmp_path, rule):
     (tmp_path / "out.npy").write_bytes(b"previous")
     before = sorted(path.name for path in tmp_path.iterdir())
-    options = {"model": fm, "on_bad_rows": rule, "rejects": tmp_path / "rejects.csv"}
+    kept = {"rejects": tmp_path / "rejects.csv", "stats": tmp_path / "s.json"}
+    options = {"model": fm, "on_bad_rows": rule, **kept}
     told = rf"at most {len(BAD) - 1} bad rows .*, got {len(BAD)} of 700; the .* row 1 "
     with pytest.raises(DataError, match=told):
         kafeat.transform(source, tmp_path / "out.npy", max_bad_rows=len(BAD) - 1, **options)
     assert (tmp_path / "out.npy").read_bytes() == b"previous"
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "rejects.csv", "s.json"])
+    assert len(kept["rejects"].read_text().splitlines()) == 1 + len(BAD)
+    known = json.loads(kept["stats"].read_text())
+    assert (known["state"], known["exit_code"], known["bad_rows"]["count"]) == ("refused", 3, len(BAD))
+    assert len(known["drift"]["columns"]) == 3
+    assert re.search(told, known["error"])
     done = kafeat.transform(source, tmp_path / "out.npy", max_bad_rows=len(BAD), **options)
     assert done.bad_rows == len(BAD)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kafeat.errors import DataError, counted
-from kafeat.io.columns.fields import require
+from kafeat.errors import counted
 from kafeat.io.options import InputOptions
-from kafeat.io.readers.base import Reader
-from kafeat.jobs.fit.looks import LOOK, Encoding, Groups, Look, groups_of, with_columns
+from kafeat.jobs.fit.looks import LOOK, Encoding, Groups, Look, with_columns
+from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.reread import rereadable
+from kafeat.study.tune.input import read_table
 from kafeat.study.tune.notes import commented
 from kafeat.study.tune.space import load_start
 
@@ -25,19 +25,17 @@ _DONE = {
 
 
 def config_for(data: Any, labels: Sequence[str], reading: InputOptions | None = None) -> str:
-    """Return the YAML of a config for a table, with a comment on each column; `labels` are no features."""
-    with rereadable(data, reading) as source, source.open() as first:
-        require(first, labels, "--label")
-        table = first.settled()
+    """Return the YAML of a config for a table, with a comment on each column; `labels` are no features.
+
+    The columns are read as `tune` reads them, so what it refuses is refused, and what it says is in the comments.
+    """
+    said: list[str] = []
+    with rereadable(data, reading, tuple(labels) or None) as source:
+        tell, start = Listener(warn=said.append), load_start({})[0]
+        table = read_table(source, start, tuple(labels), None, tell, counted=False, every=True)
         base = load_start({"columns": {"exclude": list(labels)}})[0]
-        groups = groups_of(table, base, labels, every=True)
-        if not groups.rows:
-            raise DataError(f"{table.location}: expected at least one row, got none")
-        empty = [one.name for one in groups.looks if one.reading == "numbers" and one.distinct == 0]
-        groups = groups.without(empty, "no values")
-        encoding: Encoding = "target" if labels else "one_hot"
-        config = with_columns(base, groups, _steps(groups, encoding))
-        return commented(config, list(_comments(table, groups, labels)))
+        config = with_columns(base, table.groups, _steps(table.groups, "target" if labels else "one_hot"))
+        return commented(config, [*_comments(table.place, table.groups, labels), *said])
 
 
 def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
@@ -53,10 +51,10 @@ def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
     return groups.beside_texts(chain, each, labelled=encoding == "target")
 
 
-def _comments(table: Reader, groups: Groups, labels: Sequence[str]) -> Iterator[str]:
+def _comments(place: str, groups: Groups, labels: Sequence[str]) -> Iterator[str]:
     """Yield what each column is, and how to go on."""
     of_rows = f"its first {LOOK:,} rows" if groups.rows >= LOOK else f"its {counted(groups.rows, 'row')}"
-    yield f"A config to start from for {table.location}, by {of_rows}."
+    yield f"A config to start from for {place}, by {of_rows}."
     yield "`kafeat tune` searches for a better one for a label."
     for look in groups.looks:
         yield f"  {look.name}: {_described(look, bool(labels))}"
@@ -71,5 +69,4 @@ def _described(look: Look, labelled: bool) -> str:
     figures += [f"such as {look.example}"] if look.example else []
     reading = "categories" if look.reading == "many" and not labelled else look.reading
     done = f"left out: {look.reason}" if reading is None else _DONE[reading]
-    done += f"; it {look.reason}" if reading is not None and look.reason else ""
     return f"{', '.join(figures)} -> {done}"

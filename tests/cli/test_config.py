@@ -172,7 +172,7 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, tm
 def test_a_config_for_no_rows_is_refused(run, tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n")
     done = run("config --for x.csv", cwd=tmp_path, code=3)
-    assert "x.csv: expected at least one row, got none" in done.stderr
+    assert "x.csv: expected at least one row to fit on, got none" in done.stderr
 
 
 def test_a_config_for_few_rows_of_lists_and_of_words_fits(run, tmp_path):

@@ -219,3 +219,58 @@ def test_where_no_column_is_left_the_reasons_are_said(tuned):
         "got none (t: looks like times of day, such as '00:00': write them as hours, such as 13.5, " in lines
     )
     assert "id: 60 different values in 60 rows, few words: names of rows)" in lines
+
+
+WORDS = {
+    "a code among numbers": (["0A", *HALVES[1:]], "(--null-values 0A) reads it", "rows: a (0A: 1)"),
+    "a marker among units": (
+        [f"{one} °C" if i % 9 else "-999" for i, one in enumerate(HALVES)],
+        "got '-999'; (--null-values -999) reads it as missing",
+        "with units: a (°C); missing in the first rows: a (-999: 7)",
+    ),
+    "money by the month": (
+        [f"${100 + i * i % 37}/mo" for i in range(N)], "no numbers; (--unit '\\$' --unit /mo) reads 100 of it",
+        "a ($, /mo)",
+    ),
+    "thousands of money": ([f"$0.{10 + i}M" for i in range(N)], "(--unit '\\$' --unit M) reads 0.10 of it", "a ($, M)"),
+    "a name of a zone": ([f"2020-01-{10 + i % 9} 01:00 UTC" for i in range(N)], None, "as times: a (hours as written"),
+}  # fmt: skip
+
+
+FOR = ["config", "--for", "mine.csv", "--label", "y"]
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_a_starting_config_and_tune_say_the_same_and_the_remedy_works(tuned, in_process, tmp_path, case):
+    values, told, said = WORDS[case]
+    text, remedy = "a;b;y\n" + rows(values, HALVES, Y), []
+    stops = told is not None and "no numbers" not in told and "$" not in told
+    if told is not None:
+        lines = tuned(text, "y", code=3) if stops else tuned(text, "y")[0]
+        remedy = shlex.split(re.search(told, lines)[1])
+        start = in_process(*FOR, cwd=tmp_path)
+        found = " ".join((start.stdout + start.stderr).replace("\n#", " ").split())
+        assert start.returncode == (3 if stops else 0)
+        assert re.search(told, found), found
+    assert said in tuned(text, "y", *remedy)[0]
+    start = in_process(*FOR, *remedy, cwd=tmp_path)
+    assert re.search("a: .* -> (kept as numbers|date_parts)", start.stdout), start
+
+
+def test_units_of_several_scales_or_of_no_column_are_said(tuned):
+    mixed = [f"{100 + i} kg" if i % 2 else f"{i}.5 t" for i in range(N)]
+    words, faults = (
+        "a;b;y\n" + rows(mixed, HALVES, Y),
+        "a;b;y\n" + rows(mixed[:40] + mixed[1:2] * 20, ["?!", *HALVES[1:]], Y),
+    )
+    assert "values such as '0.5 t' and '101 kg' have several units" in tuned(words, "y")[0]
+    lines = tuned(words, "y", "--unit", "kg", "--unit", "t", "--unit", "g/l")[0]
+    assert "'a': '0.5 t' and '101 kg' are numbers of one scale, as --unit names both" in lines
+    assert "--unit g/l: no numbers in the first rows have it, in none of a, b, y" in lines
+    told = tuned(faults, "y", code=3).splitlines()
+    assert ["expected one unit" in line for line in told] == [True, False]
+    assert "'b': expected a number, got '?!'; --null-values '?!' reads it" in told[1]
+    told = tuned("a;b;y\n" + rows(["x!", *HALVES[1:]], [HALVES[0], "?!", *HALVES[2:]], Y), "y", code=3)
+    assert [
+        name in told for name in ("'a': expected a number, got 'x!'", "'b': expected a number, got '?!'")
+    ] == [True] * 2

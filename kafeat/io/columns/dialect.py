@@ -74,8 +74,8 @@ class Dialect:
 
     `nulls` are the words for what is missing. `decimal` is a point or a comma. `dates` is the form of times in text,
     as `strftime` has it, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits.
-    One of the `units` stands beside each number; with `bare` beside some, and a minus may be U+2212. With `brackets`,
-    (5) is −5. `delimiter` and `encoding` are those of the file.
+    One of the `units` stands beside each number; with `bare` beside some, or one before and one behind it, and a minus
+    may be U+2212. With `brackets`, (5) is −5. `delimiter` and `encoding` are those of the file.
     """
 
     nulls: tuple[str, ...] = NULLS
@@ -134,6 +134,7 @@ class Dialect:
         unit = f"(?:{'|'.join(map(re.escape, self.units))})"
         signed = rf"(?:{sign}{gap}{unit}|{unit}{gap}{sign})"
         beside = [rf"{signed}{gap}{number}", rf"{sign}{gap}{number}{gap}{unit}"] if self.units else []
+        beside += [rf"{signed}{gap}{number}{gap}{unit}"] if self.bare and len(self.units) > 1 else []
         alone = [rf"{sign}{gap}{number}"] if self.bare or not self.units else []
         within = "|".join([*beside, *alone])
         return rf"^(?:{within}|\({gap}(?:{within}){gap}\))$" if self.brackets else f"^(?:{within})$"

@@ -51,108 +51,146 @@ TOTALS = re.compile(r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:su
 
 
 class NumberForm(NamedTuple):
-    """The dialect of the numbers of a column; if it is not clear, the problem and a value that shows it.
+    """The dialect of the numbers of a column, or None if it remains text; the problem of one that is not clear.
 
-    `note` is about a column that remains text.
+    `shown` is a value that shows the problem, and `note` is what to say of the column.
     """
 
-    dialect: Dialect
+    dialect: Dialect | None
     problem: str = ""
     shown: str = ""
     note: str = ""
 
 
 class _Word(NamedTuple):
-    """A value that holds one number, its digits and marks, and what stands before or after these."""
+    """A value that holds one number, its digits and marks, and what stands before and after these, if anything."""
 
     text: str
     core: str
-    unit: str
+    units: tuple[str, ...]
     known: bool
-    """The unit is one that can be nothing else."""
+    """The unit is one that can be nothing else, or is asked for."""
     brackets: bool
+
+    @property
+    def of_amount(self) -> bool:
+        """True if it is an amount of something: it has a known unit, or is money with more behind it."""
+        return self.known or len(self.units) > 1
 
 
 def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     """Return how a column writes its numbers, or None if most values are no numbers in any form."""
     counts = Counter(value.strip()[:_LONGEST] for value in values)
-    words, shares = list[_Word](), Counter[str]()
+    words, shares = list[_Word](), Counter[tuple[str, ...]]()
     for texts in ([*counts][:_SOME], [*counts]):  # the first are enough for most columns of other text
         words = [word for word in (_word(text, asked.units) for text in texts) if word is not None]
         shares.clear()
         for word in words:
-            shares[word.unit] += counts[word.text]
-        if 2 * max(shares.values(), default=0) <= sum(counts[text] for text in texts):
+            shares[word.units] += counts[word.text]
+        amounts = sum(counts[word.text] for word in words if word.units and word.of_amount)
+        if 2 * max([*shares.values(), amounts]) <= sum(counts[text] for text in texts):
             return None
-    own = tuple(unit for unit in asked.units if shares[unit])  # others are of other columns
-    unit = "" if own else shares.most_common(1)[0][0]
-    same = (unit, *own, *(one for one in sorted(shares) if _is_plural(one, unit) or _is_plural(unit, one)))
-    taken = [word for word in words if word.unit in same and _is_number(word.core)]
+    own = [
+        units for units in shares if units and set(units) <= set(asked.units)
+    ]  # others are of other columns
+    unit = () if own else shares.most_common(1)[0][0]
+    same = [unit, *own, *(one for one in sorted(shares) if _is_plural(one, unit) or _is_plural(unit, one))]
+    taken = [word for word in words if word.units in same and _is_number(word.core)]
     count = sum(counts[word.text] for word in taken)
     few = 2 * count <= len(values)
-    other = next((word for word in words if word.known and word.unit not in ("", *same)), None)
-    if taken and other is not None and (own or (unit and taken[0].known)):
+    other = next((word for word in words if word.of_amount and word.units and word.units not in same), None)
+    if taken and other is not None and (own or (unit and taken[0].of_amount)):
         both = f"{taken[0].text[:40]!r} and {other.text[:40]!r}"
         if few and not own:
-            note = f"values such as {both} have several units: in one they are numbers"
-            return NumberForm(asked.dialect, note=note)
+            return NumberForm(None, note=f"values such as {both} have several units: in one they are numbers")
         return NumberForm(asked.dialect, f"expected one unit, got {both}: write all in one", other.text)
     if few:
         return None
     if unit and not all(word.known for word in taken):
         others = counts.keys() - {word.text for word in taken}
-        if count < _NEARLY_ALL * len(values) or any(word.core[0] == "0" != word.core for word in taken):
+        if count < _NEARLY_ALL * len(values) or any(re.match("0[0-9]", word.core) for word in taken):
             return None
         but = f", {min(others)[:40]!r} is not" if others else ""
-        note = f"values such as {taken[0].text[:40]!r} are no numbers{but}; --unit {quote(unit)} reads them as numbers"
-        return NumberForm(asked.dialect, note=note)
+        text, core = taken[0].text[:40], taken[0].core
+        return NumberForm(
+            None, note=f"values such as {text!r} are no numbers{but}; {_options(unit)} reads {core} of it"
+        )
     form = _marks(taken, asked, bool(unit))
-    units = tuple(filter(None, same))
+    units = tuple(dict.fromkeys(part for one in same for part in one))
     bare = bool(own) or (not units and any(MINUS in word.text for word in taken))
-    dialect = replace(form.dialect, units=units, bare=bare, brackets=any(word.brackets for word in taken))
-    return form._replace(dialect=dialect)
+    dialect = replace(
+        form.dialect or asked.dialect, units=units, bare=bare, brackets=any(w.brackets for w in taken)
+    )
+    return form._replace(dialect=dialect, note=_of_one_scale(own, taken))
 
 
-def _is_plural(unit: str, of: str) -> bool:
+def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str:
+    """Return what is said of numbers of which several units are asked for."""
+    first = next((word for word in taken if word.units in own), None)
+    other = (
+        next((word for word in taken if word.units in own and not {*word.units} & {*first.units}), None)
+        if first
+        else None
+    )
+    if first is None or other is None:
+        return ""
+    return (
+        f"{first.text[:40]!r} and {other.text[:40]!r} are numbers of one scale, as --unit names both: write all in one "
+        "unit if these differ"
+    )
+
+
+def _options(units: Sequence[str]) -> str:
+    return " ".join(f"--unit {quote(unit)}" for unit in units)
+
+
+def _is_plural(units: tuple[str, ...], of: tuple[str, ...]) -> bool:
     """Return true for days of day, and for the plurals of German in -e, -n and -en."""
-    return len(of) > 2 and unit.startswith(of) and unit.removeprefix(of) in ("s", "e", "n", "en")
+    unit, one = "".join(units), "".join(of)
+    return len(one) > 2 and unit.startswith(one) and unit.removeprefix(one) in ("s", "e", "n", "en")
 
 
 def _is_number(core: str) -> bool:
     return _NUMBER.fullmatch(core) is not None
 
 
-def _word(text: str, units: Sequence[str]) -> _Word | None:
-    """Return a value in parts, or None if it is not one number, alone or with one text beside it."""
+def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
+    """Return a value in parts, or None if it is not one number, alone or with text beside it."""
     match = _PARTED.fullmatch(text) if len(text) < _LONGEST else None
     if match is None or (match[1] is None) != (match[6] is None) or re.fullmatch(CODE, match[4]):
         return None
     before, inner, core, after = match[2], match[3], match[4], match[5].strip()
-    if (before and after) or (inner and not before) or len(before + after) > _LONGEST_UNIT:
+    if (inner and not before) or len(before + after) > _LONGEST_UNIT:
         return None
-    known = before + after in units or _is_unit(before, after)
+    units = tuple(filter(None, (before, after)))
+    asked, first = {*units} <= {*asked_units}, _is_unit(before, "")
+    if before and after and not (asked or first):
+        return None
+    known = asked or (first if before and not after else not before and _is_unit("", after))
     name = before and (
         inner or " " in before or text[match.start(4) - 1] not in BLANKS
     )  # B-02, A1, Main Street 5
-    return None if name and not known else _Word(text, core, before + after, known, match[1] is not None)
+    return None if name and not (known or first) else _Word(text, core, units, known, match[1] is not None)
 
 
 def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
     """Return how to read a value that is no number in a dialect, in a column that may have missing ones."""
     word = _word(text, dialect.units)
-    if word is None or not _is_number(word.core) or word.unit in ("e", "E"):
+    null = (
+        f"; --null-values {quote(text[:40])} reads it as missing, and is repeated for other words" * may_miss
+    )
+    if word is None or not _is_number(word.core) or re.fullmatch("[0-9.,]+[A-Ze]", text):  # 0A
         if re.search(rf"[0-9][-{MINUS}]$", text):
             return "; write the minus before the number"
         if TOTALS.fullmatch(text):
             return "; sed '$d' FILE > NEW.csv leaves out a last line of totals"
         begun = re.match(r"[+-]?[0-9]+(?= *[-–:=)] +[^\W\d])", text)  # 5 - very good
-        null = f"; --null-values {quote(text[:40])} reads it as missing, and is repeated for other words"
-        return (f"; write {begun[0]} if it is that number" if begun else "") + (null if may_miss else "")
-    units = [word.unit] if word.unit and word.unit not in dialect.units else []
+        return (f"; write {begun[0]} if it is that number" if begun else "") + null
+    units = [unit for unit in word.units if unit not in dialect.units]
     if units and dialect.units and word.known:
         return f"; others are in {dialect.units[0]}: write all in one unit"
-    units = list(dialect.units[:1]) if dialect.units and not (word.unit or dialect.bare) else units
-    unit = "".join(f"--unit {quote(one)}" for one in units)
+    absent = bool(dialect.units) and not (word.units or dialect.bare)
+    unit = _options(dialect.units[:1] if absent else units)
     marks = dict[str, str]()
     for form in sorted(_FORMS, key=lambda form: not form.thousands):
         grouped = form.thousands and re.search(form.separators, word.core)
@@ -165,7 +203,8 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
         marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
     below = word.brackets or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
-    return "".join(
+    marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""  # -999
+    return marker + "".join(
         f"; {' '.join(filter(None, [option, unit]))} reads {minus}{read}" for read, option in marks.items()
     )
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 from kafeat.contract.coding import Coding
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.contract.ngrams import BUCKETS
+from kafeat.contract.step import DOUBLE
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
 from kafeat.io.columns.fields import fields_of, is_harmful, refuse_slips, require
+from kafeat.io.columns.numbers import first_no_number, spell_problem
 from kafeat.io.columns.times import MOSTLY, Guess, guess_dates
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def choose(
         )
     forms = {field.name: times_of(table, field) for field in fields if field.name in timed}
     unread = [field for field in fields if field.name not in special]
-    refuse_unclear(table, [*unread, *fields_of(table, labels)], forms)
+    refuse_unclear(table, [*unread, *fields_of(table, labels)], forms, missing)
     features = tuple(
         Column(field.name, BUCKETS, text=True, dialect=table.asked.dialect)
         if field.name in texts
@@ -184,10 +186,20 @@ def date_form(table: Table, field: Field) -> str:
     return guess.form
 
 
-def refuse_unclear(table: Table, numbers: Iterable[Field], times: Mapping[str, Guess]) -> None:
-    """Refuse all columns of numbers and times that can be read in several ways, in one error."""
-    problems = {field.name: field.problem for field in numbers if field.kind == "number" and field.problem}
+def refuse_unclear(
+    table: Table, numbers: Iterable[Field], times: Mapping[str, Guess], may_miss: bool = False
+) -> None:
+    """Refuse all columns of numbers and times that can be read in several ways, in one error.
+
+    It tells the other words in the first rows, too, which readers would refuse next, of columns that `may_miss` values.
+    """
+    numbers = [field for field in numbers if field.kind == "number"]
+    problems = {field.name: field.problem for field in numbers if field.problem}
     problems |= {name: guess.problem for name, guess in times.items() if guess.problem}
+    for field in numbers if problems and table.untyped else ():
+        word = "" if field.problem else first_no_number(table.first_texts(field.name), field.dialect)
+        if word:
+            problems[field.name] = spell_problem(word, None, 0, DOUBLE, field.dialect, may_miss)
     if problems:
         raise table.refusals({one.name: problems[one.name] for one in table.fields if one.name in problems})
 

@@ -32,7 +32,7 @@ _PARTS = {
     "b": r"(?P<name>[a-z]{3,9})\.?", "B": r"(?P<name>[a-z]{3,9})\.?", "a": r"[a-z]{1,20}\.?", "A": r"[a-z]{1,20}\.?",
     "H": r"(?P<hour>\d{1,2})", "I": r"(?P<hour>\d{1,2})", "M": r"(?P<minute>\d\d)", "S": r"(?P<second>\d\d)",
     "f": r"(?P<fraction>\d{1,40})", "p": r"(?P<half>[ap])\.?m\.?", "%": "%",
-    "z": r"(?:(?P<utc>Z)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?)",
+    "z": r"(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?)",
 }  # fmt: skip
 """Patterns of the letters behind a % of a date format. None is without an end: a model file names them in any order."""
 # A time of day behind a date, with all that Arrow's own parser accepts, and more.
@@ -142,7 +142,7 @@ def _text_to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
 
 def has_offset(text: str) -> bool:
     """Return true for a time with an offset from UTC at its end."""
-    return re.search(r":\d\d.{0,40}(?:Z|[+-]\d\d(?::?\d\d)?)$", text.strip(), re.ASCII) is not None
+    return re.search(r":\d\d.{0,40}(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$", text.strip(), re.ASCII) is not None
 
 
 @lru_cache(maxsize=64)
@@ -241,6 +241,8 @@ _UNREAD = {
     "as hours, such as 13.5, or after a date",
     rf"\d{{1,2}}[-. /]+{_MONTH}[-., /]+(?:19|20)?\d\d|{_MONTH}[-. /]+(?:\d{{1,2}},? )?(?:19|20)\d\d": "looks like "
     "times, got {word}: write the months as numbers or in English",
+    r"(?=.{0,30}\b(?:19|20)\d\d\b)(?=.{0,30}\b\d\d?:\d\d).{12,50}": "looks like times, got {word}: write them as "
+    "2024-02-29 12:30, or with an offset such as +01:00 in the place of the name of a zone",
 }
 """Patterns of times that are not read, and what is said of a column of them."""
 _SOME, LEAST_TIMES = 100, 0.9

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -33,6 +34,10 @@ def wrong_count(location: str, promised: int, got: int) -> DataError:
         f"{location}: expected {promised:,} rows, as the file says, got {'more' if got > promised else f'{got:,}'}: "
         "it is damaged, or was cut while it was read"
     )
+
+
+_MOST_TOLD, _MOST_LOOKED_AT = 8, 1000
+"""Columns whose invalid values one error tells, and rows in which it looks for them."""
 
 
 @dataclass(eq=False)
@@ -89,12 +94,19 @@ class Chunk(ABC):
         return dense(self.numbers(dtype))
 
     def numbers(self, dtype: np.dtype[Any], of_missing: str = "") -> InputRows:
-        """Return the features, sparse if the reader is. `of_missing` is advice to add to errors of missing values."""
+        """Return the features, sparse if the reader is; refuse the first invalid value of each column of the chunk.
+
+        `of_missing` is advice to add to errors of missing values.
+        """
         X, sound = self.decode(dtype)
         if not sound:
-            invalid = next(self.invalid_values(X))
-            advice = of_missing if invalid.missing else ""
-            raise DataError(f"{self.located(invalid)}{advice}")
+            first: dict[int | str | None, InvalidValueError] = {}
+            for invalid in islice(self.invalid_values(X), _MOST_LOOKED_AT):
+                first.setdefault(invalid.column, invalid)
+            told = [*first.values()][:_MOST_TOLD]
+            raise DataError(
+                "\n".join(f"{self.located(one)}{of_missing if one.missing else ''}" for one in told)
+            )
         return X
 
     @abstractmethod

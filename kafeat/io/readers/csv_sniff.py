@@ -191,10 +191,10 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     spelled = [text for text in texts if not isinstance(text, JsonNumber)]
     stems = bool(words) and _have_stems(texts)
     form = guess_numbers(spelled, asked) if (words or (spelled and not asked.plain)) and not stems else None
-    if form is not None and not form.note:
+    if form is not None and form.dialect is not None:
         row = next((row for row in filled if values[row].strip() == form.shown), 0)
         problem = form.problem and f"{spell_row(row)}: {form.problem}"
-        number = replace(number, dialect=form.dialect, problem=problem)
+        number = replace(number, dialect=form.dialect, problem=problem, note=form.note)
         return _odd(number, texts, to_doubles(pa.array(texts, pa.string()), form.dialect))
     if not words or (2 * len(words) < len(filled) and not stems):
         return _odd(number, texts, numbers)

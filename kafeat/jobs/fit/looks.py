@@ -166,9 +166,10 @@ class Groups:
         out = (replace(one, reading=None, reason=reason) if one.name in names else one for one in self.looks)
         return Groups(tuple(out))
 
-    def reading_steps(self) -> list[Recipe]:
+    def reading_steps(self, encoding: Encoding) -> list[Recipe]:
         """Return the steps that read each column as what it is, and accept missing values."""
-        return [*([text(self.texts, 1, labelled=False)] if self.texts else []), *self.in_line(gaps=True)]
+        words = [text(self.texts, 1, labelled=False)] if self.texts else []
+        return [*words, *self.in_line(True, encoding)]
 
     def in_line(self, gaps: bool, encoding: Encoding = "target") -> list[Recipe]:
         """Return the steps that make numbers of all columns but words; missing ones are filled if there are `gaps`."""
@@ -229,7 +230,8 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
         reading: {look.name for look in looks if look.reading == reading} for reading in ("numbers", "times")
     }
     numbers = [field for field in source.fields if field.name in {*read["numbers"], *not_features}]
-    refuse_unclear(source, numbers, {name: guess for name, guess in guesses.items() if name in read["times"]})
+    times = {name: guess for name, guess in guesses.items() if name in read["times"]}
+    refuse_unclear(source, numbers, times, may_miss=True)
     if all(look.reading is None for look in looks):
         why = "; ".join(f"{look.name}: {look.reason}" for look in looks[:_MOST_REASONS])
         raise DataError(
@@ -265,6 +267,7 @@ def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Loo
         return Look(field.name, known, n, missing, len(words), **plain, example=example)
     counts = np.bincount(numbers)
     reading, reason = _reading(words.tolist(), counts, len(values), guess or Guess("", 0.0))
+    reason = field.note if reading is None and field.note else reason
     example = _example(present, reading, source, guess)
     few, many = (share * n for share in _IDS)
     repeats = reading not in ("times", "texts") and n >= _LEAST_ROWS and few <= len(counts) <= many

@@ -148,6 +148,7 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
     if source.odd_rows:
         yield f"{source.location}: {source.odd_rows}"
     yield from _codes(source, columns)
+    yield from _absent_units(source)
     marked = [field for field in source.fields if field.markers and field.name in columns.names]
     if marked:
         which = ", ".join(f"{quoted(field.name)} ({', '.join(field.markers)})" for field in marked[:8])
@@ -191,9 +192,19 @@ def _codes(source: Reader, columns: Columns) -> Iterator[str]:
         which = ", ".join(f"{quoted(field.name)} ({field.code})" for field in codes[:3])
         yield (
             f"{source.location}: {which}{', …' if len(codes) > 3 else ''}: zeros at the beginning are lost, as "
-            f"{'this column is' if len(codes) == 1 else 'these columns are'} read as numbers: if they are codes, name "
-            "them in one_hot, or leave them out (columns.exclude)"
+            f"{'this column is' if len(codes) == 1 else 'these columns are'} read as numbers: if they are codes, "
+            f"--exclude {quote(','.join(field.name for field in codes))} leaves them out, and one_hot in a config "
+            "takes them as categories"
         )
+
+
+def _absent_units(source: Reader) -> Iterator[str]:
+    """Yield a warning of units that are asked for, and that no column of numbers has."""
+    numbers = [field.name for field in source.fields if field.kind == "number"] if source.untyped else []
+    for unit in source.asked.units if source.untyped else ():
+        if not any(unit in text for name in numbers for text in source.first_texts(name)):
+            columns = listed([field.name for field in source.fields])
+            yield f"{source.location}: --unit {quote(unit)}: no numbers in the first rows have it, in none of {columns}"
 
 
 def _spelled(columns: Columns) -> list[str]:

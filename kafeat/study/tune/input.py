@@ -14,7 +14,7 @@ from kafeat.contract.tile import TextRows
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import listed, require
 from kafeat.jobs.fit.fit import read_sample
-from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, label_names
+from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, has_label, label_names
 from kafeat.jobs.fit.looks import MIN_FREQUENCY, Groups, groups_of, with_columns
 from kafeat.jobs.fit.messages import Listener, Say
 from kafeat.jobs.fit.reread import RereadableData
@@ -40,7 +40,8 @@ _ONE_UNIT = 100.0
 class TunedTable:
     """A table to tune for, with a sample of its training rows and their labels.
 
-    `sampled` is the fit that has read the sample, for maps that are fitted on it and go on to all rows.
+    `sampled` is the fit that has read the sample, for maps that are fitted on it and go on to all rows. Without a
+    label, `labels` are empty.
     """
 
     sampled: SampledFit
@@ -107,8 +108,12 @@ def read_table(
     listener: Listener,
     weight: str | None = None,
     counted: bool = True,
+    every: bool = False,
 ) -> TunedTable:
-    """Read the columns and a sample of the training rows; the labels of all rows are `counted` if these are needed."""
+    """Read the columns and a sample of the training rows; the labels of all rows are `counted` if these are needed.
+
+    With `every`, columns of numbers are looked at, too.
+    """
     names = label_names(label)
     check_split(split, names)
     with data.open() as source:
@@ -125,7 +130,7 @@ def read_table(
             of_split += [] if split_by.ordered else [split_by.column]
         # A fit of a map knows no weights, so its config has to leave them out.
         of_split += [] if base.predictor is None else weights
-        groups = groups_of(source.settled(), base, [*names, *of_split])
+        groups = groups_of(source.settled(), base, [*names, *of_split], every)
         for column, why in groups.doubts.items():
             listener.warn(f"{source.location}: column {quoted(column)}: {why}")
     if base.predictor is None:
@@ -165,7 +170,8 @@ def _sampled(
     weight: str | None,
     counted: bool,
 ) -> TunedTable:
-    config = with_columns(base, groups, groups.reading_steps())
+    labelled = has_label(label)
+    config = with_columns(base, groups, groups.reading_steps("target" if labelled else "one_hot"))
     with data.open() as source:
         sampled = read_sample(
             config,
@@ -175,10 +181,8 @@ def _sampled(
             groups.left_out,
         )
     _, sample = sampled.sample(final=False)
-    if sample.label is None:
-        raise TypeError("rows without labels")
     alone = replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
-    return TunedTable(sampled, alone, sample.label, groups)
+    return TunedTable(sampled, alone, np.empty(0) if sample.label is None else sample.label, groups)
 
 
 def _unfit(table: TunedTable, base: Config) -> dict[str, list[str]]:

@@ -73,7 +73,7 @@ def outcome(path: Path, columns: Columns, height: int) -> list[list[float]] | st
             found = read(source, "float64", height, match(source, columns, ()))
             return [["nan" if math.isnan(x) else x for x in row] for row in found.tolist()]
     except DataError as error:
-        return str(error).partition(": ")[2]
+        return "\n".join(line.partition(": ")[2] for line in str(error).splitlines())
 
 
 @given(

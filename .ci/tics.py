@@ -17,16 +17,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIMITS = {  # at most so many in pages, and in help
     r"\btakes?\b[^.]{0,40}\bfor\b": (6, 1),
-    r"\b(is|are) no\b": (14, 8),
-    r", too\b": (6, 7),
-    r"\b(beside|behind)\b": (16, 4),
-    r"\b(of|at) the fit\b": (19, 7),
-    r"(^|[.!?] )Of (a|more|at most|many)\b": (2, 1),
+    r"\b(is|are) no\b": (12, 8),
+    r", too\b": (3, 7),
+    r"\b(beside|behind)\b": (10, 4),
+    r"\b(of|at) the fit\b": (15, 7),
+    r"(^|[.!?] )Of (a|more|at most|many)\b": (1, 0),
     r"\b(anew|hardly|the former)\b": (3, 2),
-    r", as (it|they|the|a|this)\b": (9, 2),
+    r", as (it|they|the|a|this)\b": (7, 2),
 }
 YOU = r"\b[Yy]ou(rs?|rself)?\b"
-LEAST_YOU = 105
+LEAST_YOU = 110
 CODE = re.compile(r"^```.*?^```|^    .*?$|`[^`\n]*`|\$\$.*?\$\$", flags=re.M | re.S)
 
 

@@ -103,12 +103,15 @@ def keys(fields: dict[str, FieldInfo]) -> str:
     """A list of keys: what each means and may be, and its default."""
     entries = []
     for name, field in fields.items():
-        values = accepted(name, field).removeprefix("a whole number from ")
-        values = prose(values).replace(CHOSEN_BY_ERROR, f", or [target\\_error]({CHOSEN})")
+        values = prose(accepted(name, field).removeprefix("a whole number from "))
+        values = values.replace(CHOSEN_BY_ERROR, f", or [target\\_error]({CHOSEN})")
         value = "Required." if field.is_required() else f"Default: `{default(field)}`."
-        entries.append(
-            f"- `{name}`: {prose(field.description or '')}. {values[0].upper()}{values[1:]}. {value}"
-        )
+        meaning = prose(field.description or "")
+        if values.startswith("one of "):
+            meaning += f" ({values.removeprefix('one of ')})"
+        elif values != "true or false":
+            meaning += f". {values[0].upper()}{values[1:]}"
+        entries.append(f"- `{name}`: {meaning}. {value}")
     return "\n".join(entries)
 
 

@@ -360,23 +360,6 @@ def test_inspect_shortens_long_names(run, tmp_path):
     assert f"columns: '{'y' * 60}'..., short" in lines
 
 
-def lines_of(errors):
-    return [json.loads(line) for line in errors.splitlines()]
-
-
-def test_log_lines_are_json_objects(run, folder, tmp_path):
-    good = f"transform --model map.joblib sample_data/digits.npy {tmp_path}/o.npy --log-format json"
-    start, said = lines_of(run(good, cwd=folder).stderr)
-    assert (start["level"], said["level"]) == ("info", "info")
-    assert "1,797 rows x 512 features" in said["message"]
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["time"])
-    assert lines_of(run(f"{good} --quiet", cwd=folder).stderr) == []
-    bad = "transform --model map.joblib no.npy o.npy --log-format json"
-    (said,) = lines_of(run(bad, cwd=folder, code=5).stderr)
-    assert (said["level"], said["exit_code"]) == ("error", 5)
-    assert said["message"] == "no.npy: No such file or directory"
-
-
 def test_stats(run, folder, tmp_path):
     made = tmp_path / "o.parquet"
     command = ["transform", "--model", "map.joblib", "sample_data/digits.csv", made]

@@ -107,7 +107,11 @@ def test_every_json_line_has_the_keys_of_its_event(in_process, folder):
     _, (start, *_, end) = told("transform --model m.joblib x.csv o.csv -v")
     assert (start["event"], start["input"], start["pid"]) == ("start", "x.csv", os.getpid())
     assert (end["output"], end["rows"], end["bytes"]) == ("o.csv", 3, (folder / "o.csv").stat().st_size)
-    assert told("transform --model m.joblib none.csv o.csv")[1][-1]["retry"] is False
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(end["time"]))
+    words = ("transform", "--model", "m.joblib", "x.csv", "o.csv", "-q", "--log-format", "json")
+    assert in_process(*words, cwd=folder).stderr == ""
+    (line,) = told("transform --model m.joblib none.csv o.csv")[1]
+    assert (line["retry"], line["message"]) == (False, "none.csv: No such file or directory")
     code, lines = told("transform --model m.joblib in out --on-bad-rows drop")
     assert (code, [line["event"] for line in lines]) == (
         3,

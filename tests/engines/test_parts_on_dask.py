@@ -20,6 +20,7 @@ from kafeat.errors import SystemRefusedError
 from kafeat.runtime.engine import Engine
 from tests.engines.work import doubled
 from tests.jobs.files import transform_parts
+from tests.zygote import Process
 
 pytest.importorskip("distributed")
 
@@ -149,22 +150,20 @@ def test_a_part_that_kills_its_workers_harms_no_other(cluster):
 def test_a_scheduler_that_is_lost_is_told_and_the_run_goes_on_later(made, tmp_path):
     data, model, here = made
     out, own = tmp_path / "out", Cluster(tmp_path)
-    killed: list[int] = []
-
-    def kill_scheduler(done: int) -> None:
-        if done and not killed:
-            killed.append(own.scheduler.pid)
-            os.kill(own.scheduler.pid, signal.SIGKILL)
-
+    words = ("--engine", "dask", "--scheduler", own.address, "--log-format", "json")
+    job = Process("transform --model", model, data, out, *words, text=True)
     try:
-        told = "expected the Dask scheduler to stay, got a lost connection"
-        with pytest.raises(SystemRefusedError, match=told):
-            transform_parts(
-                model, data, out, engine=Engine("dask", own.address), announce=lambda _parts: kill_scheduler
-            )
+        while job.poll() is None and len(list(out.glob("*.npy"))) < PARTS // 3:
+            time.sleep(0.005)
+        os.kill(own.scheduler.pid, signal.SIGKILL)
+        _, told = job.communicate(timeout=60)
     finally:
         own.close()
-    assert json.loads((out / "_kafeat.json").read_text())["state"] == "running"
+    *_, last = map(json.loads, told.splitlines())  # no line is of another form
+    assert (job.returncode, last["event"], last["exit_code"], last["retry"]) == (5, "refused", 5, True)
+    assert "expected the Dask scheduler to stay, got a lost connection" in last["message"]
+    end = json.loads((out / "_kafeat.json").read_text())
+    assert (end["state"], end["exit_code"], end["pid"]) == ("refused", 5, job.pid)
     run = transform_parts(model, data, out, resume=True)
     assert run.kept >= 1
     assert same(out, here)

@@ -184,7 +184,7 @@ def evaluate(
     from kafeat.cli.evaluate_tables import show, show_predictions
     from kafeat.cli.json_output import check_json, write_json
     from kafeat.study.evaluate import gate
-    from kafeat.study.scores import refuse_low_scores
+    from kafeat.study.models import refuse_low_scores
 
     check_json(json_file)
     _drop_idle_defaults(values, experiment)
@@ -221,7 +221,7 @@ def _named(
 
 def _score(data: str, values: Mapping[str, Any]) -> list[Record]:
     """Score the predictions of finished models on all rows."""
-    from kafeat.study.scores import score_predictions
+    from kafeat.study.models import score_predictions
 
     _refuse_others()
     if not values["model"]:

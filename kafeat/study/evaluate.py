@@ -78,26 +78,11 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     >>> result["n_components"], result["relative_frobenius"] < 0.2
     (256, True)
     """
-    data, label, sweep = asked.data, asked.label, asked.sweep
-    if data is None:
-        raise UsageError("evaluate: expected data, got none")
-    several = isinstance(label, list | tuple) and all(isinstance(name, str) for name in label)
-    _refuse_values("label", None if several else label)
-    _refuse_values("split", asked.split)
-    sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
-        read_sweep(text) for text in _as_list(sweep)
-    ]  # fmt: skip
     messages: list[str] = []
     listener = (asked.listener or Listener(warn=messages.append)).once()
     exhibits: list[MapFigures] | None = None if asked.report is None else []
-    candidates = _split_alike(
-        list_candidates(_as_list(asked.model), _as_list(asked.config), sweeps, asked.seeds), asked
-    )
-    _check_splits(asked, candidates)
-    for candidate in candidates:
-        if candidate.fitted is None:
-            check_label(candidate.config, asked.labels)
-            check_weight(candidate.config, asked.weight, (*asked.labels, asked.split))
+    candidates, data = _candidates(asked), asked.data
+    labelled = asked.labels if asked.drop_unlabelled else None
     # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
     # results, and are refused or become null.
     with (
@@ -105,19 +90,39 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
         one_blas_thread(linalg=True),
         np.errstate(over="ignore", divide="ignore", invalid="ignore"),
     ):
-        with rereadable(data, asked.reading, asked.labels if asked.drop_unlabelled else None) as rows_source:
+        with rereadable(data, asked.reading, labelled) as source:
             fitted = [one.fitted.columns.file_dialect for one in candidates if one.fitted is not None]
-            rows_source = replace(rows_source, fitted=fitted[0] if fitted else None)
-            rows_source, candidates = by_row_numbers(rows_source, asked, candidates)
-            records = _records(rows_source, asked, candidates, exhibits, listener)
+            source = replace(source, fitted=fitted[0] if fitted else None)
+            records = _records(*by_row_numbers(source, asked, candidates), asked, exhibits, listener)
         result = _report(records)
         if asked.report is not None and exhibits is not None:
             from kafeat.study.report.page import write_evaluation
 
-            write_evaluation(asked.report, rows_source.name, result, exhibits)
+            write_evaluation(asked.report, source.name, result, exhibits)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=3)
     return Evaluation(result)
+
+
+def _candidates(asked: EvaluationRequest) -> list[ComparedMap]:
+    """Return what is compared, and refuse what says that it cannot be before the data are read."""
+    if asked.data is None:
+        raise UsageError("evaluate: expected data, got none")
+    label, sweep = asked.label, asked.sweep
+    several = isinstance(label, list | tuple) and all(isinstance(name, str) for name in label)
+    _refuse_values("label", None if several else label)
+    _refuse_values("split", asked.split)
+    sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
+        read_sweep(text) for text in _as_list(sweep)
+    ]  # fmt: skip
+    listed = list_candidates(_as_list(asked.model), _as_list(asked.config), sweeps, asked.seeds)
+    candidates = _split_alike(listed, asked)
+    _check_splits(asked, candidates)
+    for candidate in candidates:
+        if candidate.fitted is None:
+            check_label(candidate.config, asked.labels)
+            check_weight(candidate.config, asked.weight, (*asked.labels, asked.split))
+    return candidates
 
 
 def _refuse_values(argument: str, column: object) -> None:
@@ -162,8 +167,8 @@ def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -
 
 def _records(
     data: RereadableData,
-    request: EvaluationRequest,
     candidates: Sequence[ComparedMap],
+    request: EvaluationRequest,
     exhibits: list[MapFigures] | None,
     listener: Listener,
 ) -> list[Record]:

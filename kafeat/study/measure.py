@@ -25,9 +25,9 @@ from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.importance import Losses, named, places_of, rows_to_shuffle, score_losses
 from kafeat.study.learners import Learner, Split, Tested, Truth, equivalent_learner, split
 from kafeat.study.machines import Compared, Machines, learner_of
+from kafeat.study.models import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.study.records import Entries, Record, Scored
 from kafeat.study.request import EvaluationRequest, Say
-from kafeat.study.scores import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.types import Floats, Mask
 
 # The part of the training rows that several maps are chosen on, and the least number of training rows for this.
@@ -59,22 +59,20 @@ def choose_rows(
             raise DataError(
                 f"{source.location}: expected at least {_LEAST_ROWS} rows to evaluate on, got {n}"
             )
+    test = None if request.split is None else known.test
     if request.split is not None:
         _check_test_rows(request.split, known.test)
-    test = None if request.split is None else known.test
     divided = [split(n, base.seed + i, test, keys) for i in range(splits)]
     if labels is None:
         return divided
     kind, summary = _task_asked(request, candidates), LabelSummary()
     summary.add(labels)
     listener.inform(summary.taken_for(kind, "--task {}"))
-    task = data.task_of(labels, kind, task_of)
-    groups = None if keys is None or keys.ordered else keys.values
+    task, groups = data.task_of(labels, kind, task_of), None if keys is None or keys.ordered else keys.values
+    truths = [Truth(task, labels, one.folds, groups) for one in divided]
     return [
-        replace(
-            one, validation=_validation_rows(one, candidates), truth=Truth(task, labels, one.folds, groups)
-        )
-        for one in divided
+        replace(one, validation=_validation_rows(one, candidates), truth=truth)
+        for one, truth in zip(divided, truths, strict=True)
     ]
 
 

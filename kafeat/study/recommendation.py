@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -49,25 +49,28 @@ def answer(report: Report) -> list[str]:
     entry = choose(summaries)
     if entry is None and len(summaries) > 1:
         return ["no map can be recommended: none has a score"]
-    entry = entry or summaries[0]
+    return [*lines, *_standing(entry or summaries[0])]
+
+
+def _standing(entry: Summary) -> Iterator[str]:
+    """Yield the score of a map, and what is better than it and what is not."""
     which = "model" if "model" in entry.scored.tested else "map"
     own = f"{spell(entry.about)}{': its own predictions' if which == 'model' else ''}"
-    said = (
-        f"{own}: {scoring_of(entry)} {spelled_score(entry, which)} on {entry.about['rows_test']:,} test rows"
-    )
     better, level, worse = _rivals(entry, which)
-    lines.append(said + (f", better than {_joined(worse)}" if worse else ""))
+    yield (
+        f"{own}: {scoring_of(entry)} {spelled_score(entry, which)} on {entry.about['rows_test']:,} test rows"
+        + (f", better than {_joined(worse)}" if worse else "")
+    )
     if better:
-        lines.append(f"{_joined(better)} {_verb(better)} better, beyond noise")
+        yield f"{_joined(better)} {_verb(better)} better, beyond noise"
     if level:
-        lines.append(f"{_joined(level)} {_verb(level)} as good, within noise")
+        yield f"{_joined(level)} {_verb(level)} as good, within noise"
     constant = entry.mean("constant")
     if scoring_of(entry).name == "accuracy" and constant is not None and constant > COMMON:
-        lines.append(
+        yield (
             f"one class has {constant:.0%} of these rows, so accuracy says little: --scoring auc compares the order of "
             "the rows, and --scoring log_loss --learner logistic the probabilities"
         )
-    return lines
 
 
 def _rivals(entry: Summary, which: str) -> tuple[list[str], list[str], list[str]]:

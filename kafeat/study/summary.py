@@ -44,33 +44,31 @@ def _summary(group: Sequence[Record]) -> Summary:
         kept = about.get("rows_validation", 0)
         validation = kept / max(about["rows_train"] - kept, 1)
 
-    def means(of: Sequence[Mapping[str, Entries]], overlap: float) -> dict[str, Entries]:
-        return {
-            which: {
-                name: estimate([one[which][name] for one in of], 0.0 if name in _MEANS else overlap)
-                for name in entries
-                if name in _MEANS or name in _OF_SCORES or name in SCORES
-            }
-            for which, entries in of[0].items()
-        }
-
     every = [record.scored for record in group]
     return Summary(
         about={key: about[key] for key in _SHARED if key in about},
-        kernel={
-            key: estimate([record.kernel.get(key) for record in group], 0.0)
-            for key, value in first.kernel.items()
-            if key != "reference"
-        },
+        kernel={key: estimate([record.kernel.get(key) for record in group], 0.0) for key in first.kernel},
         scored=Scored(
-            tested=means([one.tested for one in every], tested),
-            validation=means([one.validation for one in every], validation),
-            exact_rows=means([one.exact_rows for one in every], tested),
+            tested=_means([one.tested for one in every], tested),
+            validation=_means([one.validation for one in every], validation),
+            exact_rows=_means([one.exact_rows for one in every], tested),
         ),
         parts=_parts([record.parts for record in group]),
         seeds=len(group) // splits,
         splits=splits,
     )
+
+
+def _means(of: Sequence[Mapping[str, Entries]], overlap: float) -> dict[str, Entries]:
+    """Return the means of all figures of everything that is scored; `overlap` is that of scores."""
+    return {
+        which: {
+            name: estimate([one[which][name] for one in of], 0.0 if name in _MEANS else overlap)
+            for name in entries
+            if name in _MEANS or name in _OF_SCORES or name in SCORES
+        }
+        for which, entries in of[0].items()
+    }
 
 
 def _parts(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[Entries]:

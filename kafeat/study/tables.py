@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -51,6 +51,10 @@ class Row:
         known = self.entry.kernel.get(figure) if self.which == "map" else None
         return None if known is None else known["mean"]
 
+    def of_map(self, key: str) -> Any:
+        """Return what is known about the map; None for all that is no map."""
+        return self.entry.about.get(key) if self.which == "map" else None
+
     def same_rows(self, figure: str) -> Estimate | None:
         """Return a figure of the learner on the training rows of the exact machine alone."""
         scored = self.entry.scored
@@ -95,11 +99,9 @@ def score_table(
     summaries: Sequence[Summary], scoring: Sequence[str] = (), details: bool = False
 ) -> list[TableColumn]:
     """Return the scores of everything that was scored; `scoring` names scores beside the first, `details` takes all."""
-    rows, first = rows_of(summaries), summaries[0]
-    about, decides = first.about, scoring_of(first)
+    rows, entry = rows_of(summaries), summaries[0]
+    about, decides = entry.about, scoring_of(entry)
     named = scores_of(about["task"]) if details else _beside(rows, scoring[1:])
-    # That of the constant alone says nothing.
-    named = [one for one in named if any(row.of(one.name) is not None for row in rows[1:])]
     columns: list[Column[Row]] = [
         Column("on", lambda row: row.name),
         Column("columns", lambda row: None if row.which in ("constant", "exact") else row.width, COUNT),
@@ -107,7 +109,8 @@ def score_table(
         *(
             Column(str(score), partial(_value, figure=score.name), idle=2 if details else 0)
             for score in dict.fromkeys(named)
-            if score != decides
+            # That of the constant alone says nothing.
+            if score != decides and any(row.of(score.name) is not None for row in rows[1:])
         ),
     ]
     if about["rows_exact"] < about["rows_train"]:
@@ -115,13 +118,7 @@ def score_table(
         columns.append(
             Column(title, lambda row: _spelled(row.entry, decides, row.same_rows("score")), idle=1)
         )
-    if details:
-        columns += [
-            Column("calibration error", partial(_value, figure="calibration_error"), idle=3),
-            Column("on the training rows", partial(_value, figure="training_score"), idle=4),
-            Column("nonzero coefficients", lambda row: row.of("nonzero"), COUNT, 5),
-        ]
-    return laid(rows, columns)
+    return laid(rows, [*columns, *(_DETAILS if details else ())])
 
 
 def _beside(rows: Sequence[Row], scoring: Sequence[str]) -> list[Score]:
@@ -135,6 +132,13 @@ def _value(row: Row, figure: str) -> str | None:
     known = row.entry.scored.tested.get(row.which, {}).get(figure)
     decides = scoring_of(row.entry) if figure == "training_score" else None
     return _spelled(row.entry, decides, known)
+
+
+_DETAILS: list[Column[Row]] = [
+    Column("calibration error", partial(_value, figure="calibration_error"), idle=3),
+    Column("on the training rows", partial(_value, figure="training_score"), idle=4),
+    Column("nonzero coefficients", lambda row: row.of("nonzero"), COUNT, 5),
+]
 
 
 def _spelled(entry: Summary, score: Score | None, figure: Estimate | None) -> str | None:
@@ -188,26 +192,18 @@ _OF_MAP: list[Column[Summary]] = [
 
 def cost_table(summaries: Sequence[Summary]) -> list[TableColumn]:
     """Return what each machine costs; without a label, what each map does."""
-    about = summaries[0].about
+    about, scored = summaries[0].about, is_scored(summaries[0])
     rows = [Row("map", spell_briefly(one.about), one.about["n_components"], one) for one in summaries]
-    fewer = list[Column[Row]]()
-    if is_scored(summaries[0]):
+    if scored:
         rows = [row for row in rows_of(summaries) if row.which not in ("constant", "model")]
-        if about["rows_exact"] < about["rows_train"]:
-            same = f"total with the same {about['rows_exact']:,} rows"
-            fewer = [Column(same, _total_of_same, SECONDS)]
-
-    def of_map(key: str) -> Callable[[Row], Any]:
-        return lambda row: row.entry.about[key] if row.which == "map" else None
-
-    def made(row: Row) -> float | None:
-        return row.of("kernel_seconds" if row.which == "exact" else "transform_seconds")
-
+    fewer = [Column(f"total with the same {about['rows_exact']:,} rows", _total_of_same, SECONDS)] if (
+        scored and about["rows_exact"] < about["rows_train"]
+    ) else []  # fmt: skip
     return laid(rows, [
         Column("on", lambda row: row.name),
-        Column("columns", of_map("n_components"), COUNT),
+        Column("columns", lambda row: row.of_map("n_components"), COUNT),
         Column("fit", lambda row: row.of_kernel("fit_seconds"), SECONDS, 2),
-        Column("features (or kernel)", made, SECONDS, 2),
+        Column("features (or kernel)", lambda row: row.of("transform_seconds") or row.of("kernel_seconds"), SECONDS, 2),
         Column("learn", lambda row: row.of("learn_seconds"), SECONDS, 2),
         Column("total", lambda row: row.of("total_seconds"), SECONDS),
         *fewer,
@@ -215,7 +211,7 @@ def cost_table(summaries: Sequence[Summary]) -> list[TableColumn]:
         Column("predict", lambda row: row.of("predict_seconds"), SECONDS),
         Column("features (or kernel)", lambda row: row.of("matrix_bytes"), MEGABYTES, 6),
         Column(f"transform {about['rows']:,} rows", lambda row: row.of_kernel("transform_seconds"), SECONDS, 3),
-        Column("bytes a row", of_map("bytes_per_row"), COUNT, 4),
+        Column("bytes a row", lambda row: row.of_map("bytes_per_row"), COUNT, 4),
     ])  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.study.scores import score_predictions
+from kafeat.study.models import score_predictions
 
 metrics = pytest.importorskip("sklearn.metrics")
 MAP = {"kind": "fourier", "n_components": 16}

@@ -18,7 +18,7 @@ from kafeat.maths.calibration import reliability
 from kafeat.maths.task import task_of
 from kafeat.model.predictor import PredictedLabels
 from kafeat.study import learners
-from kafeat.study.scores import ModelScoring, drawn
+from kafeat.study.models import ModelScoring, drawn
 
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 32}]
 FEW = {"rows": 60, "exact_rows": 60, "jobs": 1}

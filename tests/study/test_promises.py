@@ -10,7 +10,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError, UsageError
-from kafeat.study.scores import refuse_low_scores, score_predictions
+from kafeat.study.models import refuse_low_scores, score_predictions
 
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}, {"kind": "ridge"}]
 

@@ -13,7 +13,7 @@ from kafeat.chain.tiles import LEAST_ROWS, MOST_ROWS
 from kafeat.contract.tile import SparseRows, TextRows
 from kafeat.jobs.fit.map_on_data import MapOnData
 from kafeat.jobs.fit.reread import rereadable
-from kafeat.study.scores import score_predictions
+from kafeat.study.models import score_predictions
 from tests.samplers.test_text import sentences
 
 N = 200

@@ -22,10 +22,10 @@ from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.jobs.fit.labels import LabelReader, LabelSummary, label_names
+from kafeat.jobs.fit.labels import LabelSummary, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.fit.sample import TrainingData, matrices
-from kafeat.jobs.fit.split_by import KeyReader, SplitBy, refuse_shared
+from kafeat.jobs.fit.sample import RowReader, TrainingData, matrices
+from kafeat.jobs.fit.split_by import SplitBy, refuse_shared
 from kafeat.jobs.options import ClassWeight
 from kafeat.maths.intervals import MOST_SCORES, Intervals, fit_intervals
 from kafeat.maths.ridge import MOST_NUMBERS
@@ -81,18 +81,15 @@ def _chosen(
     data: TrainingData, config: Config, columns: Columns, about: deque[LabelledRows]
 ) -> Iterator[Chunk]:
     """Yield the training rows of all chunks in order, and append the rest of what is known of them to `about`."""
-    labels, split_by = LabelReader(data.label), SplitBy.of(config)
-    key_reader = split_by and KeyReader(split_by, data.source, config.seed)
-    keep = data.roles(split_by)
-    not_features = [name for name in keep if split_by != SplitBy(True, name)]
+    reader = RowReader(data, config)
+    not_features = [name for name in reader.names if reader.split_by != SplitBy(True, name)]
     matched = match(data.source, columns, not_features)
-    for chunk in data.source.coding(keep).chunks(matched, keep, config.chunk_rows):
-        keys = None if key_reader is None else key_reader.keys(chunk)
-        taken = data.train_rows(chunk, keys)
-        own, weights = labels.read(chunk)[taken], data.weights(chunk, taken)
-        about.append(
-            LabelledRows(chunk.start, taken, _NONE, own, weights, None if keys is None else keys[taken])
-        )
+    for chunk in reader.source.chunks(matched, reader.names, config.chunk_rows):
+        taken, labels, weights, keys = reader.read(chunk)
+        if labels is None:
+            raise TypeError("rows without labels")
+        own = None if keys is None else keys[taken]
+        about.append(LabelledRows(chunk.start, taken, _NONE, labels[taken], weights, own))
         # A test row that the map refuses does no harm, as it is not transformed.
         yield chunk if taken.all() else chunk.selected(taken)
 

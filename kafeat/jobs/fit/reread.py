@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,21 +20,21 @@ from kafeat.io.columns.dialect import Dialect
 from kafeat.io.columns.fields import require
 from kafeat.io.formats import format_of_stream
 from kafeat.io.options import InputOptions
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of, table_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.fit import labelled
-from kafeat.jobs.fit.labels import LabelNames, LabelReader, read_test_rows
-from kafeat.jobs.fit.sample import TrainingData
-from kafeat.jobs.fit.split_by import KeyReader, SplitBy
+from kafeat.jobs.fit.labels import LabelNames
+from kafeat.jobs.fit.sample import KnownRows, RowReader, TrainingData
 from kafeat.maths.task import PredictionTask, TaskKind, joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.types import Array, Mask
 
 _NONE: Mask = np.empty(0, dtype=bool)
+_OF_NO_ROWS = KnownRows(_NONE, np.empty(0), None, np.empty(0))
 
 
 class RowsKnown(NamedTuple):
@@ -113,29 +112,18 @@ class RereadableData:
         self, labels: LabelNames, split: str | None = None, config: Config | None = None
     ) -> RowsKnown:
         """Return what columns say of all rows; `config` names groups or times by which rows are held out."""
-        split_by = None if config is None else SplitBy.of(config)
-        reads = dict[str, Callable[[Chunk], Array]]()
         with self.open() as source:
-            if labels:
-                require(source, labels, "--label")
-                reads["labels"] = LabelReader(labels).read
-            if split is not None:
-                require(source, [split], "--split")
-                reads["test"] = partial(read_test_rows, name=split)
-            if config and split_by:
-                reads["keys"] = KeyReader(split_by, source, config.seed).keys
-            names = TrainingData(source, labels, split).roles(split_by)
-            if not names and source.rows is not None:
+            require(source, labels, "--label")
+            require(source, () if split is None else (split,), "--split")
+            reader = RowReader(TrainingData(source, labels, split), config)
+            if not reader.names and source.rows is not None:
                 return RowsKnown(source.rows)
-            rows, found = 0, {name: [_NONE] for name in reads}
             nothing = Columns((), source.positional, None)
-            for chunk in source.coding(names).chunks(nothing, names, _ROWS):
-                rows += chunk.rows
-                for name, read in reads.items():
-                    found[name].append(read(chunk))
-        known = {name: joined(parts) for name, parts in found.items()}
-        keys = RowKeys(known.pop("keys"), split_by.ordered) if split_by else None
-        return RowsKnown(rows, keys=keys, **known)
+            chunks = reader.source.chunks(nothing, reader.names, _ROWS)
+            taken, of_labels, _, of_keys = zip(_OF_NO_ROWS, *map(reader.read, chunks), strict=True)
+        trained, split_by = np.concatenate(taken), reader.split_by
+        keys = RowKeys(np.concatenate(of_keys), split_by.ordered) if split_by else None
+        return RowsKnown(len(trained), joined(of_labels) if labels else None, ~trained, keys)
 
     def task_of(
         self, labels: Array, kind: TaskKind, make: Callable[[Array, TaskKind], PredictionTask]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class TrainingData:
             return rows
         return rows & self.chosen(np.arange(chunk.start, chunk.start + chunk.rows), keys)
 
-    def weights(self, chunk: Chunk, train: Mask | slice) -> Floats | None:
+    def weights(self, chunk: Chunk, train: Mask) -> Floats | None:
         """Return the weights of the rows of a chunk to fit on; refuse text, and numbers outside `_WEIGHTS`."""
         if self.weight is None:
             return None
@@ -120,6 +120,40 @@ class TrainingData:
                 f"or a number from {least:g} to {most:g}, got {got:g}"
             )
         return weights
+
+
+class KnownRows(NamedTuple):
+    """Rows of a chunk: a mask of those that take part, the weights of these, and the labels and keys of all."""
+
+    taken: Mask
+    labels: Array | None
+    weights: Floats | None
+    keys: Floats | None
+
+
+class RowReader:
+    """Reads what columns beside the features say of rows, chunk after chunk.
+
+    Attributes:
+        split_by: That of the config.
+        names: These columns, each once; `source` reads them as they are.
+    """
+
+    def __init__(self, data: TrainingData, config: Config | None, weighted: bool = True) -> None:
+        self.split_by = None if config is None else SplitBy.of(config)
+        self.names = data.roles(self.split_by, weighted)
+        self.source = data.source.coding(self.names)
+        self._data, self._weighted = data, weighted
+        self._labels = LabelReader(data.label) if has_label(data.label) else None
+        self._keys = self.split_by and config and KeyReader(self.split_by, self.source, config.seed)
+
+    def read(self, chunk: Chunk) -> KnownRows:
+        """Return what is known of the rows of a chunk."""
+        keys = self._keys.keys(chunk) if self._keys else None
+        taken = self._data.train_rows(chunk, keys)
+        labels = None if self._labels is None else self._labels.read(chunk)
+        weights = self._data.weights(chunk, taken) if self._weighted else None
+        return KnownRows(taken, labels, weights, keys)
 
 
 @dataclass
@@ -168,54 +202,40 @@ class SampledFit:
         An error leaves the fit with a part of the rows. Of a seekable data set only the blocks that hold rows of the
         sample are read.
         """
-        labelled, self.labels, self.split = has_label(data.label), label_names(data.label), data.split
-        if self.chosen.labelled not in (None, labelled):
+        self.labels, self.split = label_names(data.label), data.split
+        if self.chosen.labelled not in (None, has_label(data.label)):
             raise UsageError("label: expected labels for all batches of rows or for none, got both")
-        first, split_by = self.chosen.n_rows, SplitBy.of(self.config)
+        first = self.chosen.n_rows
         # Weights are for the predictor, and a search without one counts every row once.
         weighted = self.summary is not None and self.config.predictor is not None
-        keep = data.roles(split_by, weighted)
-        source = data.source.coding(keep)
-        labels, key_reader = (
-            LabelReader(data.label),
-            split_by and KeyReader(split_by, source, self.config.seed),
-        )
-        blocks = self._sampled_blocks(data, source, Wanted(columns, keep, self.config.chunk_rows))
+        reader = RowReader(data, self.config, weighted)
+        source, most, width = reader.source, self.config.chunk_rows, columns.numbers.n_features
+        blocks = self._sampled_blocks(data, source, Wanted(columns, reader.names, most))
         # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
-        height = min(
-            self.config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // max(1, columns.numbers.n_features))
-        )
-        chunks = source.chunks(columns, keep, height) if blocks is None else blocks
+        height = min(most, max(_LEAST_ROWS, _MOST_NUMBERS // max(1, width)))
+        chunks = source.chunks(columns, reader.names, height) if blocks is None else blocks
         for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
-            keys = None if key_reader is None else key_reader.keys(chunk)
-            train = self._trained_on(data, columns, chunk, X, keys)
+            known = reader.read(chunk)
+            self._note(data, columns, X, known)
             offsets = self.chosen.choose(first + chunk.start, chunk.rows)
-            offsets = offsets if isinstance(train, slice) else offsets[train[offsets]]
-            values = labels.read(chunk) if labelled else None
-            if values is not None and self.summary is not None:
-                self.summary.add(values[train], data.weights(chunk, train) if weighted else None)
-            self._require_memory(source.location, columns.numbers.n_features, len(offsets))
+            offsets = offsets[known.taken[offsets]]
+            self._require_memory(source.location, width, len(offsets))
             rows = contiguous(X[offsets]) if isinstance(X, TextRows) else dense(X[offsets])
-            about = {"label": values, "keys": keys}
-            own = {name: None if every is None else every[offsets] for name, every in about.items()}
-            self.chosen.add(first + chunk.start, chunk.rows, offsets, rows, **own)
+            label, keys = (None if one is None else one[offsets] for one in (known.labels, known.keys))
+            self.chosen.add(first + chunk.start, chunk.rows, offsets, rows, label=label, keys=keys)
             columns.forget(self.chosen.parts)
             listener.rows(chunk.rows)
         if blocks is not None and source.rows is not None:
             self.chosen.n_rows = source.rows
 
-    def _trained_on(
-        self, data: TrainingData, columns: Columns, chunk: Chunk, X: InputRows, keys: Floats | None
-    ) -> Mask | slice:
-        """Return the rows of a chunk to fit on, whose ranges and categories are noted."""
-        if data.all_count:
-            self.column_ranges = self.column_ranges.adding(X)
-            return slice(None)
-        train = data.train_rows(chunk, keys)
+    def _note(self, data: TrainingData, columns: Columns, X: InputRows, known: KnownRows) -> None:
+        """Note the ranges, categories and labels of the rows of a chunk to fit on."""
+        train = slice(None) if data.all_count else known.taken
         self.column_ranges = self.column_ranges.adding(X[train])
-        if data.chosen is None and not isinstance(X, SparseRows):
+        if not data.all_count and data.chosen is None and not isinstance(X, SparseRows):
             columns.use(X[train])
-        return train
+        if known.labels is not None and self.summary is not None:
+            self.summary.add(known.labels[train], known.weights)
 
     def _require_memory(self, place: str, width: int, more: int) -> None:
         """Refuse so many more rows of the sample where memory is short: the steps make as much again of them."""

@@ -26,7 +26,8 @@ from kafeat.maths.scoring import Score
 from kafeat.maths.task import PredictionTask, class_numbers
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.learners import Tested
-from kafeat.study.scores import ModelScoring, resampled_scores
+from kafeat.study.models import ModelScoring
+from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.boosted import MOST_BOOSTED, boosted
 from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, TestScore, outcome_of
 from kafeat.types import Array, Floats, Mask

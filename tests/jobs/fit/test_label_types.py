@@ -11,7 +11,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.study.scores import score_predictions
+from kafeat.study.models import score_predictions
 from tests.sizes import some
 
 N = 40

@@ -69,10 +69,15 @@ class Alive:
     def _tell_count(self, done: int, total: int | None, seconds: float) -> None:
         unit, rate = self._unit, done / seconds
         left = None if total is None or not done else max(0.0, (total - done) / rate)
-        of = "" if total is None else f" of {total:,}"
-        more = "" if left is None else f", {timedelta(seconds=round(left))} left"
         log.say(
-            f"{self._what}: {done:,}{of} {unit}, {rate:,.{0 if rate > 10 else 1}f} {unit}/s{more}", "progress",
+            f"{self._what}: {amount(done, total, unit, rate, left)}", "progress",
             phase=self._what, seconds=round(seconds, 3), total=total,
             left=None if left is None else round(left, 3), **{unit: done, f"{unit}_per_second": round(rate, 3)},
         )  # fmt: skip
+
+
+def amount(done: int, total: int | None, unit: str, speed: float | None, left: float | None) -> str:
+    """Spell how much is done of how much, how fast, and the seconds that are left, as far as they are known."""
+    of = "" if total is None else f" of {total:,}"
+    fast = "" if speed is None else f", {speed:,.{0 if speed > 10 else 1}f} {unit}/s"
+    return f"{done:,}{of} {unit}{fast}" + ("" if left is None else f", {timedelta(seconds=round(left))} left")

@@ -245,10 +245,9 @@ def _run() -> int:
         return log.failed_parts(error)
     except KafeatError as error:
         return log.error(str(error), error.exit_code, error.retry)
-    except (Interrupted, KeyboardInterrupt, click.Abort) as error:
-        return log.error(_noted("interrupted", error), 130, retry=True)
-    except Terminated as error:
-        return log.error(_noted("terminated", error), 143, retry=True)
+    except (Interrupted, Terminated, KeyboardInterrupt, click.Abort) as error:
+        code = getattr(error, "exit_code", Interrupted.exit_code)
+        return log.error(_noted(NAMES[code - 128], error), code, retry=True)
     except SystemExit:
         # With standalone_mode off, click and rich exit in two cases: the reader of a pipe closed it, or a shell asked
         # for completions.

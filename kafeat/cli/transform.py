@@ -119,13 +119,6 @@ def _warn(target: Location, names: tuple[str, ...], what: str) -> None:
     log.warn(f"{target}: {counted(len(names), 'file')} {what}: {listed}")
 
 
-def _bytes(request: DatasetRequest, done: TransformResult | DatasetResult) -> int | None:
-    """Return the size of the output, None for a stream."""
-    from kafeat.jobs.dataset.journal import DatasetResult
-
-    return done.bytes if isinstance(done, DatasetResult) else done.written.bytes or request.target.size()
-
-
 def _summarize(request: DatasetRequest, what: str, done: TransformResult | DatasetResult) -> None:
     """Write the summary, and a warning that counts the bad rows, which are lost or null in the output."""
     clipped = (
@@ -134,7 +127,7 @@ def _summarize(request: DatasetRequest, what: str, done: TransformResult | Datas
     log.summarize(
         f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{clipped}",
         rows=done.rows_read, rows_per_second=round(done.rows_read / max(done.seconds, 1e-3), 3),
-        bytes=_bytes(request, done) if log.as_json() else None,
+        bytes=done.bytes,
     )  # fmt: skip
     rule = request.rules.on_bad_rows
     if done.bad_rows:

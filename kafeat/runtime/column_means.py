@@ -92,14 +92,20 @@ class ColumnMeans:
     @classmethod
     def from_plain(cls, plain: object, columns: int, rows: int) -> Self:
         """Read the numbers of an untrusted model file; raise `ValueError` if they are invalid."""
-        if not isinstance(plain, np.ndarray) or plain.dtype != DOUBLE or plain.shape != (3, columns):
-            raise ValueError(f"feature_mean.columns: expected 3 x {columns} numbers of float64")
+        plain = doubles(plain, "feature_mean.columns", 3, columns)
         if not np.isfinite(plain).all() or (plain[[0, 2]] < 0.0).any() or (plain[0] > rows).any():
             raise ValueError(
                 "feature_mean.columns: expected finite numbers, and counts from 0 to that of the rows"
             )
         known, mean, deviation = plain
         return cls(known, mean, deviation, rows)
+
+
+def doubles(plain: object, name: str, *shape: int) -> Floats:
+    """Return an array of an untrusted model file; raise `ValueError` if it is no array of float64 of this shape."""
+    if not isinstance(plain, np.ndarray) or plain.dtype != DOUBLE or plain.shape != shape:
+        raise ValueError(f"{name}: expected {' x '.join(map(str, shape))} numbers of float64")
+    return plain
 
 
 def _squares(X: Floats, mean: Floats) -> Floats:

@@ -19,7 +19,7 @@ import numpy as np
 from kafeat.chain.tiles import run_tiles
 from kafeat.contract.step import Transform
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, numbers_of
-from kafeat.runtime.column_means import ColumnMeans
+from kafeat.runtime.column_means import ColumnMeans, doubles
 from kafeat.types import Array, Floats
 
 MOST_ROWS = 10_000
@@ -130,12 +130,10 @@ class ColumnRanges:
         """Read the dict of an untrusted model file; raise `ValueError` if it is invalid."""
         if not isinstance(plain, dict) or set(plain) != {"low", "high"}:
             raise ValueError("seen: expected low and high")
-        for name, values in plain.items():
-            if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (width,):
-                raise ValueError(f"seen.{name}: expected {width} numbers of float64")
-        if (np.isnan(plain["low"]) != np.isnan(plain["high"])).any() or (plain["low"] > plain["high"]).any():
+        low, high = (doubles(plain[name], f"seen.{name}", width) for name in ("low", "high"))
+        if (np.isnan(low) != np.isnan(high)).any() or (low > high).any():
             raise ValueError("seen: expected no low above its high")
-        return cls(plain["low"], plain["high"])
+        return cls(low, high)
 
 
 def _numbers(X: InputRows) -> Array | slice:
@@ -217,10 +215,7 @@ class FeatureMean:
         if not isinstance(plain, dict) or set(plain) - {"columns"} != {"mean", "traces", "rows"}:
             raise ValueError("feature_mean: expected mean, traces and rows")
         for name, size in (("mean", width), ("traces", 3)):
-            values = plain[name]
-            if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (size,):
-                raise ValueError(f"feature_mean.{name}: expected {size} numbers of float64")
-            if not np.isfinite(values).all():
+            if not np.isfinite(doubles(plain[name], f"feature_mean.{name}", size)).all():
                 raise ValueError(f"feature_mean.{name}: expected finite numbers")
         if (plain["traces"] < 0.0).any() or (plain["traces"][1] == 0.0) != (plain["traces"][2] == 0.0):
             raise ValueError("feature_mean.traces: expected numbers of at least 0, the last two 0 together")

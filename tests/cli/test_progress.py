@@ -28,17 +28,17 @@ def test_a_bar_tells_rows_speed_and_time_left():
     text, code = on_terminal(code=WORK.format(quiet=False, rows=10_000))
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
     assert code == 0
-    assert "10,000/10,000 rows" in text
+    assert "10,000 of 10,000 rows" in text
     # 1,250 rows every tenth of a second, and no faster; a busy machine is slower
     speeds = [int(found.replace(",", "")) for found in re.findall(r"([\d,]+) rows/s", text)]
     assert speeds
     assert 100 < max(speeds) <= 12_500
-    assert re.search(r"0:00:0\d\S* left", text)
+    assert re.search(r"0:00:0\d left", text)
 
 
 def test_a_bar_without_an_end_still_tells_the_speed():
     text, _ = on_terminal(code=WORK.format(quiet=False, rows=None), env={"NO_COLOR": "1"})
-    assert re.search(r"10,000 rows +[\d,.]+ rows/s", text)
+    assert re.search(r"10,000 rows, [\d,.]+ rows/s", text)
     assert "?" not in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
     assert "left" not in text
 
@@ -60,7 +60,7 @@ def test_a_phase_that_nothing_is_counted_in_promises_no_end():
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
     assert code == 0
     reading, _, fitting = text.partition("fitting step 2 of 3: nystroem")
-    assert re.search(r"reading rows .*100/100 rows", reading)
+    assert re.search(r"reading rows .*100 of 100 rows", reading)
     assert re.search(r" 0:00:01", fitting)
     assert "left" not in fitting
     assert "rows" not in fitting

@@ -26,7 +26,7 @@ from kafeat.io.storage.temporary_files import remove_stale, temporary_file
 class AtomicFile:
     """A local file to write to: `path` exists and is empty. `regular` is false for a pipe or a device.
 
-    `bytes`, `sha256` and `stamp` are those of the complete file, once it has its name and if they were asked for.
+    `bytes` is the size of the complete file. If they were asked for, `sha256` and `stamp` are its own, too.
     """
 
     path: str
@@ -72,8 +72,8 @@ def atomic(
         with temporary_file(target, 0o600 if remote else mode) as (temporary, file):
             output = AtomicFile(temporary)
             yield output
-            if hashed:
-                output.bytes, output.sha256 = os.path.getsize(temporary), LocalPath(temporary).digest()
+            output.bytes = os.path.getsize(temporary)
+            output.sha256 = LocalPath(temporary).digest() if hashed else None
             if isinstance(location, ObjectUri):
                 _upload(output, location, clobber, guard)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from kafeat.io.storage.location import place_of
 from kafeat.io.storage.owner import owning
 from kafeat.io.storage.temporary_files import remove_stale_below
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
-from kafeat.jobs.dataset.part import Outcome, known_parts, text_parts
+from kafeat.jobs.dataset.part import known_parts, text_parts
 from kafeat.jobs.dataset.parts import plan_parts
 from kafeat.jobs.dataset.plan import DatasetPlan
 from kafeat.jobs.dataset.request import DatasetRequest
@@ -32,10 +32,9 @@ from kafeat.jobs.transform.transform import Announce, transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from
 from kafeat.runtime.backends import start_engine
-from kafeat.runtime.engine import Pool
 from kafeat.runtime.environment import count_jobs, machine, now, process, versions
 
-Outcomes = Callable[[Pool], Generator[Outcome]]
+MakeFolder = Callable[[Location], None]
 
 
 def transform_parts(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
@@ -50,30 +49,27 @@ def transform_parts(request: DatasetRequest, announce: Announce | None = None) -
         writing = replace(request.writing, guard=token.publishing)
         request = replace(request, model=shared_map, writing=writing)
         plan = DatasetPlan.of(request, listed)
-
-        def outcomes(pool: Pool) -> Generator[Outcome]:
-            known = plan.parts is not None
-            return known_parts(request, plan, make_folder, pool) if known else text_parts(request, plan)
-
-        return _run(request, plan, outcomes, announce or (lambda _parts: lambda _done: None))
+        return _run(request, plan, make_folder, announce or (lambda _parts: lambda _done: None))
 
 
-def _run(request: DatasetRequest, plan: DatasetPlan, outcomes: Outcomes, announce: Announce) -> DatasetResult:
+def _run(
+    request: DatasetRequest, plan: DatasetPlan, make_folder: MakeFolder, announce: Announce
+) -> DatasetResult:
     """Write all parts that are not up to date."""
     outputs = outputs_of(request.map, request.writing)
     began = time.perf_counter()
     kept = list(plan.up_to_date.values())
     journal = Journal(request.target, plan.manifest, kept, request.writing.guard)
     try:
-        removed = _write_parts(request, plan, outcomes, journal, announce)
+        removed = _write_parts(request, plan, make_folder, journal, announce)
     except BaseException as error:
         if plan.parts is not None and journal.done:
             done = f"{len(journal.done):,} of {len(plan.parts):,} parts are done"
             error.add_note(f"{done}: --resume goes on with the others")
-        _sweep(request.folders)
         journal.leave(error, new=not plan.previous.entries and request.engine.ends_workers)
         raise
-    _sweep(request.folders)
+    finally:
+        _sweep(request.folders)
     seconds = time.perf_counter() - began
     journal.end(seconds)
     unknown_files = plan.previous.remaining(request.target, {*journal.done, *removed})
@@ -84,7 +80,7 @@ def _run(request: DatasetRequest, plan: DatasetPlan, outcomes: Outcomes, announc
 
 
 def _write_parts(
-    request: DatasetRequest, plan: DatasetPlan, outcomes: Outcomes, journal: Journal, announce: Announce
+    request: DatasetRequest, plan: DatasetPlan, make_folder: MakeFolder, journal: Journal, announce: Announce
 ) -> list[str]:
     """Write the parts, and return the names of the outdated ones that were removed before."""
     engine, good = request.engine, {*plan.up_to_date, *plan.to_check}
@@ -98,7 +94,10 @@ def _write_parts(
         journal.write()
         progress = announce(None if plan.parts is None else len(plan.parts))
         progress(len(plan.up_to_date))
-        with closing(outcomes(pool)) as made:
+        made = (
+            text_parts(request, plan) if plan.parts is None else known_parts(request, plan, make_folder, pool)
+        )
+        with closing(made):
             for outcome in made:
                 journal.add(outcome)
                 progress(1)
@@ -211,7 +210,7 @@ def _written(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
         **_scale(done),
         **({"keep": list(keep)} if keep else {}),
         **({"interval": list(request.writing.interval)} if request.writing.interval else {}),
-        "bytes": done.written.bytes,
+        "bytes": done.bytes,
         "sha256": done.written.sha256,
     }
 

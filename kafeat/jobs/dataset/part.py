@@ -91,14 +91,13 @@ def failure_outcome(name: str, error: KafeatError) -> Outcome:
 def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -> PartRecord:
     """Return the manifest entry of a part that is done; `rejects` is the file of its bad rows."""
     worst = max(((share, column) for column, share in (done.drift or {}).items()), default=None)
-    written = done.written
     return PartRecord(
         name=part.name,
         rows=done.rows,
         rows_read=done.rows_read,
         only=part.only,
         input=File(bytes=part.bytes, sha256=done.input_sha256, stamp=part.stamp),
-        output=File(bytes=written.bytes or 0, sha256=written.sha256, stamp=written.stamp or ""),
+        output=File(bytes=done.bytes or 0, sha256=done.written.sha256, stamp=done.written.stamp or ""),
         seconds=round(done.seconds, 4),
         clipped=done.clipped,
         bad_rows=done.bad_rows,

@@ -76,6 +76,11 @@ class TransformResult:
         return self.rows_read - (self.bad_rows if self._rules.on_bad_rows == "drop" else 0)
 
     @property
+    def bytes(self) -> int | None:
+        """Size of the output; None for a pipe or a device."""
+        return self.written.bytes
+
+    @property
     def drift(self) -> dict[str, float] | None:
         """The share of values outside of the range of the fit, for each input feature; None if not measured."""
         if not self.watches_drift:

@@ -54,20 +54,21 @@ os.register_at_fork(after_in_child=_ours.clear)
 def remove_stale(target: str) -> None:
     """Remove the stale temporary files of a target."""
     folder, stem = _stem(target)
-    pattern = re.compile(re.escape(stem) + r"\d+-[0-9a-f]{8}\.tmp")
     with suppress(OSError):  # a folder that cannot be listed is reported when it is written to
-        for name in os.listdir(folder):
-            if pattern.fullmatch(name):
-                _remove_if_stale(os.path.join(folder, name))
+        _remove_stale_of(folder, os.listdir(folder), re.escape(stem))
 
 
 def remove_stale_below(folder: Location) -> None:
     """Remove all stale temporary files below a folder."""
-    pattern = re.compile(r"\..+\.kafeat-\d+-[0-9a-f]{8}\.tmp")
     for above, _, names in os.walk(folder.path) if isinstance(folder, LocalPath) else ():
-        for name in names:
-            if pattern.fullmatch(name):
-                _remove_if_stale(os.path.join(above, name))
+        _remove_stale_of(above, names, r"\..+\.kafeat-")
+
+
+def _remove_stale_of(folder: str, names: list[str], stem: str) -> None:
+    """Remove the stale files among these names, of temporary files whose names begin with the pattern `stem`."""
+    for name in names:
+        if re.fullmatch(stem + r"\d+-[0-9a-f]{8}\.tmp", name):
+            _remove_if_stale(os.path.join(folder, name))
 
 
 def _stem(target: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 
 from kafeat.errors import KafeatError, UsageError
 from kafeat.io.data_set import Part, renamed, stem
@@ -38,13 +39,12 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
 
 def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
     """Refuse what no part can give, such as a column that none has, as some of the parts show."""
-    first = None
-    for part in parts[:: -(-len(parts) // _MOST_LOOKED_AT)]:
-        refusal = _refusal(request, part)
-        if refusal is None:
-            return
-        first = first or refusal
-    raise first or AssertionError
+    some = parts[:: -(-len(parts) // _MOST_LOOKED_AT)]
+    refusals = list(
+        takewhile(lambda refusal: refusal is not None, (_refusal(request, part) for part in some))
+    )
+    if len(refusals) == len(some) and refusals[0] is not None:
+        raise refusals[0]
 
 
 def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:

@@ -195,7 +195,7 @@ def _subset(sample: Sample, indices: Array) -> Sample:
 
 
 def of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
-    """Return the error with the column of the whole row, of which the map sees some columns."""
+    """Return the error with its column renumbered, from the columns of the map to those of the whole row."""
     column = None if refused.column is None else int(indices[refused.column])
     return InvalidValueError(refused.row, column, refused.problem)
 

@@ -206,6 +206,6 @@ def ratio_weights(X: Floats, homogeneity: float, rng: np.random.Generator) -> tu
 
 
 def widest_ratio(ratios: Floats, weights: Floats, share: float) -> float:
-    """e^ω with all but `share` of the weight at or below ω."""
+    """Return the ratio e^ω below which all but `share` of the weight lies."""
     below = np.cumsum(weights)
     return float(np.exp(ratios[np.searchsorted(below, (1.0 - share) * below[-1])]))

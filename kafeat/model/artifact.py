@@ -295,7 +295,7 @@ def _canonical(content: Any, n_bytes: int = sys.maxsize) -> Any:
         nonlocal left
         left -= value.nbytes if type(value) is np.ndarray else 1
         if left < 0 or depth > _MAX_DEPTH:
-            raise ValueError("more entries than the file holds, or deeper nested ones than any map has")
+            raise ValueError(f"expected at most {n_bytes:,} entries and {_MAX_DEPTH} levels, got more")
         kind = type(value)
         if kind is str:
             return sys.intern(value)

@@ -88,7 +88,7 @@ def _launching() -> Iterator[None]:
 
 def _begin(driver: Connection) -> None:
     os.setsid()  # signals to the group of the driver must not reach it
-    os.dup2(2, 1)  # text that a library prints is no result
+    os.dup2(2, 1)  # keep what libraries print out of stdout
     threading.Thread(target=_watch, args=(driver,), name="kafeat-watch", daemon=True).start()
 
 

@@ -62,10 +62,10 @@ class TensorSketch(PolynomialSketch):
         }
 
     def spectrum(self, state: State, n_features_in: int) -> Spectrum:
-        """The numbers that are outputs, of a transform of how many buckets.
+        """Return how many numbers of the transform become outputs, and the number of buckets.
 
-        Sketches of the first formats, of scikit-learn and those in time have as many as there are buckets, but for a
-        few outputs that stay 0 where the FFT asks for it.
+        Without `length` in the state (early formats, scikit-learn, sketches in the time domain), every bucket is an
+        output. A few of them stay 0 where the FFT is faster for a larger number of buckets.
         """
         sketched = self.n_sketched(state, n_features_in)
         if "length" in state:

@@ -65,7 +65,7 @@ class Quantile(Scaler):
             return super().bind(state, n_features_in, dtype)
         quantiles = np.ascontiguousarray(state["quantiles"].T, DOUBLE)
         levels = np.array([_mean_levels(ascending) for ascending in quantiles])
-        # The search for a number begins where its cell of the column's range does, and takes the same steps for all.
+        # Every search starts at the cell of its value, so that all searches take equally many steps.
         cells = [_cells(ascending) for ascending in quantiles]
         first, steps = (np.array([cell[i] for cell in cells], np.int32) for i in (0, 2))
         scales = np.array([scale for _, scale, _ in cells])

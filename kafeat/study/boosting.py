@@ -15,7 +15,7 @@ from kafeat.maths.task import PredictionTask
 from kafeat.study.learners import Split, Truth
 from kafeat.types import Floats
 
-# Work is counted in trees × columns × rows. A tree costs as much as so many more of both. A core does 2e8 a second.
+# Work is trees × columns × rows, with these added as the fixed cost of a tree. A core does 2e8 a second.
 _MORE_ROWS, _MORE_COLUMNS = 4_000, 20
 # More work than _MUCH has half the rounds, at twice the rate; more than _MOST has fewer rows, though not below _LEAST;
 # and more than _TOO_MUCH is left out.

@@ -269,7 +269,7 @@ def by_row_numbers(
     if other is not None:
         raise UsageError(
             f"evaluate: {other.name}: expected a recipe whose first step has `kernel: precomputed`, as "
-            f"{precomputed[0].name} has, got another: evaluate these apart, as their columns mean other things"
+            f"{precomputed[0].name} has, got another: evaluate them separately: their columns differ"
         )
     by_columns = {repr(one.config.columns): one.config for one in precomputed}
     if len(by_columns) > 1:

@@ -33,7 +33,7 @@ from kafeat.types import Array, Floats
 # Fewer rows tell too little: the draw is kept as it is.
 _LEAST_ROWS = 200
 _MOST_ROWS = 20_000
-# More classes than this are mixed into this many targets.
+# With more classes, the targets are this many random mixtures of them.
 _MOST_TARGETS = 128
 # A ridge regression takes D³ operations, so wide features get fewer rows.
 _RIDGE_BUDGET, _LEAST_RIDGE_ROWS = 1e13, 1000

@@ -58,7 +58,7 @@ class CosineFeatures:
         out[:, :m] *= self._amplitudes
 
     def _by_loop(self, angles: Floats, out: Floats) -> bool:
-        """Return False if NumPy has to compute: there is no loop, or an angle that is no number, to be refused."""
+        """Return False if NumPy has to compute: there is no compiled loop, or an angle is NaN and raises an error."""
         if self._loop is None:
             return False
         feature_major = is_feature_major(out)

@@ -99,7 +99,7 @@ class Candidate:
         return self.metric != "none", self.map == "supervised", ensembles
 
     def beside_trees_of(self, other: Candidate) -> Candidate:
-        """Return the candidate with the trees of another one, or without if that has none."""
+        """Return the candidate with the tree settings of another one, which may have no trees."""
         return replace(self, trees=other.trees, tree_columns=other.tree_columns, factor=other.factor)
 
     @property

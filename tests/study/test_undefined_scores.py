@@ -114,5 +114,5 @@ def test_r2_of_equal_numbers_is_undefined_whatever_their_mean_rounds_to():
 
     for value in (0.1, 0.3, 1e-300, 7.7):
         for n in range(1, 12):
-            Y = np.full((n, 1), value)
+            Y = np.column_stack([np.full(n, value), np.arange(n)])
             assert math.isnan(r2(Y + 0.5, Y))

@@ -27,7 +27,7 @@ from kafeat.types import TableLike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from kafeat.pictures.figure_data import MapFigures
+    from kafeat.pictures.portraits import MapFigures
 
 
 class Drawable(Protocol):
@@ -171,8 +171,9 @@ def plot_distances(self: Drawable, X: TableLike, rows: int = 1000) -> Axes:
 
 def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
     """Draw a plot in a pyplot figure, which notebooks display automatically."""
+    from kafeat.pictures import portraits
+
     with needs_matplotlib():
-        from kafeat.pictures import portraits
         from kafeat.pictures.canvas import STYLES
     figures = _figures(fm, X, rows)
     axes = new_axes(columns)
@@ -185,7 +186,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
 
 def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
     """Compute the data of the figures on the rows with the largest hashes, the last ones that a fit would use."""
-    from kafeat.pictures.figure_data import map_figures
+    from kafeat.pictures.portraits import map_figures
 
     if rows < 2:
         raise UsageError(f"rows: expected at least 2 to compare, got {rows}")

@@ -17,7 +17,7 @@ from kafeat.jobs.fit.predictor import check_weight
 from kafeat.jobs.fit.reread import RereadableData, rereadable
 from kafeat.jobs.fit.split_by import with_selection, with_split_by
 from kafeat.jobs.options import with_keywords
-from kafeat.pictures.figure_data import MapFigures
+from kafeat.pictures.portraits import MapFigures
 from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
 from kafeat.study.evaluation import Evaluation
 from kafeat.study.measure import Evaluator, choose_rows, request_learner

@@ -10,7 +10,6 @@ import numpy as np
 
 from kafeat.contract.tile import InputRows, TextRows, dense
 from kafeat.errors import DataError
-from kafeat.io.columns.columns import Columns
 from kafeat.types import Array, Floats
 
 SHUFFLES = 5
@@ -41,16 +40,6 @@ def named(losses: Losses | None) -> dict[str, dict[str, float] | None]:
         "importance": {name: loss.mean for name, loss in losses.items()},
         "importance_error": {name: loss.error for name, loss in losses.items()},
     }
-
-
-def places_of(columns: Columns) -> dict[str, slice]:
-    """Return the features of each column: all numbers of a list, and all that are made of a text, belong together.
-
-    Of a table that is one list, as those of LIBSVM are, each number is a column.
-    """
-    if len(columns.features) == 1 and not columns.features[0].text:
-        return {name: slice(j, j + 1) for j, name in enumerate(columns.names)}
-    return {one.name: place for one, place in zip(columns.features, columns.places, strict=True)}
 
 
 def rows_to_shuffle(columns: int, width: int) -> int:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 
-from kafeat.chain.references import closed_form, components, kernel_before_pca
 from kafeat.contract.tile import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.labels import LabelSummary, check_split, plain_names
-from kafeat.jobs.fit.map_on_data import MapOnData, timed
+from kafeat.jobs.fit.map_on_data import MapOnData
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.reread import RereadableData
-from kafeat.maths.kernel_error import distortion, kernel_error, kernel_pca
 from kafeat.maths.task import TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.pictures.figure_data import MapFigures, ModelFigures, map_figures, same_map
+from kafeat.pictures.portraits import MapFigures, ModelFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
-from kafeat.study.importance import Losses, named, places_of, rows_to_shuffle, score_losses
+from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
 from kafeat.study.learners import Learner, Split, Tested, Truth, equivalent_learner, split
 from kafeat.study.machines import Compared, Machines, learner_of
 from kafeat.study.models import ScoredModel, score_model, test_rows_seen, with_predictor
@@ -154,10 +150,10 @@ class Evaluator:
         )  # fmt: skip
         compared = compared_rows(rows, candidate, request.rows)
         _, X = subject.select_rows(compared)
-        measured, K, Z = _of_kernel(subject, X)
+        measured, reference, (K, Z) = subject.errors(X)
         about = {
             **_of_map(candidate, fit, subject), **self._of_rows(candidate, fit.map, compared, X),
-            "reference": measured.pop("reference"),
+            "reference": reference,
         }  # fmt: skip
         record = Record(about=about, kernel={"fit_seconds": fit.seconds, **measured})
         exhibits, figures = self._exhibits, None
@@ -200,7 +196,7 @@ class Evaluator:
         self, machines: Machines, of: Compared, subject: MapOnData, model: ScoredModel | None
     ) -> Losses | None:
         """Return what columns are worth to the predictor of the map, or else to the learner on its features."""
-        places = {} if subject.by_numbers else places_of(subject.map.columns)
+        places = {} if subject.by_numbers else subject.map.columns.named_places
         most = rows_to_shuffle(len(places), subject.map.n_components) if places else 0
         if not most:
             return None
@@ -295,30 +291,3 @@ def _of_map(candidate: ComparedMap, fit: Fit, subject: MapOnData) -> Entries:
         "n_components": fm.n_components, "n_features_in": subject.n_features_in, "columns_raw": subject.raw_width,
         "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
     }  # fmt: skip
-
-
-_OF_PCA = (
-    "the errors of kernel PCA are against the centred exact kernel of the steps before pca on the rows compared; the "
-    "exact machine learns from the computed components"
-)
-
-
-def _of_kernel(subject: MapOnData, X: InputRows) -> tuple[Entries, Floats, Floats]:
-    """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
-    chain = subject.map.chain
-    subject.map.program()  # compute derived arrays before the time is measured
-    made, transform_seconds = timed(partial(subject.transform, X))
-    Z: Floats = made.astype(np.float64)
-    K, exact_seconds = timed(partial(subject.exact_kernel, X))
-    reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(chain, X))
-    centred = kernel_before_pca(chain, X)
-    if centred is not None:
-        K, Z, reference = centred, np.asarray(components(chain, Z)), _OF_PCA
-        more |= kernel_pca(K, Z)
-    values = {
-        "transform_seconds": transform_seconds, "exact_seconds": exact_seconds,
-        "reference": reference, "kernel_mean": float(K.mean()),
-        **kernel_error(K, Z), **more,
-        **(distortion(K, Z) if chain.steps[-1].step.kind == "projection" else {}),
-    }  # fmt: skip
-    return values, K, Z

@@ -23,7 +23,7 @@ from kafeat.maths.task import Kind, PredictionTask, class_numbers, task_to_score
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor, PredictedLabels
-from kafeat.pictures.figure_data import ModelFigures
+from kafeat.pictures.portraits import ModelFigures
 from kafeat.study.candidates import Fit
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
 from kafeat.study.records import Entries, Record, Scored

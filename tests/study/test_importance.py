@@ -14,7 +14,7 @@ from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.tile import SparseRows, TextRows
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.maths.row_sample import row_hashes
-from kafeat.study.importance import Losses, places_of, rows_to_shuffle, score_losses, with_column_of
+from kafeat.study.importance import Losses, rows_to_shuffle, score_losses, with_column_of
 
 N = 1000
 
@@ -156,9 +156,9 @@ def test_all_features_of_a_column_belong_together() -> None:
     text, several = Column("review", BUCKETS, text=True), Column("x", 3)
     columns = Columns((Column("a", None), text, several), False, None)
     ends = {"a": slice(0, 1), "review": slice(1, BUCKETS + 1), "x": slice(BUCKETS + 1, BUCKETS + 4)}
-    assert places_of(columns) == ends
-    assert places_of(Columns((text,), False, None)) == {"review": slice(0, BUCKETS)}
-    assert places_of(Columns((several,), False, None)) == {f"x[{j}]": slice(j, j + 1) for j in range(3)}
+    assert columns.named_places == ends
+    assert Columns((text,), False, None).named_places == {"review": slice(0, BUCKETS)}
+    assert Columns((several,), False, None).named_places == {f"x[{j}]": slice(j, j + 1) for j in range(3)}
 
 
 def test_work_is_bounded() -> None:

@@ -94,6 +94,16 @@ class Columns:
             slice(stop - column.n_features, stop) for column, stop in zip(self.features, stops, strict=True)
         ]
 
+    @property
+    def named_places(self) -> dict[str, slice]:
+        """The features of each column: all numbers of a list, and all that are made of a text, belong together.
+
+        Of a table that is one list, as those of LIBSVM are, each number is a column.
+        """
+        if len(self.features) == 1 and not self.features[0].text:
+            return {name: slice(j, j + 1) for j, name in enumerate(self.names)}
+        return {one.name: place for one, place in zip(self.features, self.places, strict=True)}
+
     @cached_property
     def plain(self) -> bool:
         """True if every column holds numbers that are taken as they are."""

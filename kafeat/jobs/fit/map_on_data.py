@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from kafeat.chain.program import Program
+from kafeat.chain.references import closed_form, components, kernel_before_pca
 from kafeat.chain.tiles import Made
 from kafeat.contract.tile import InputRows, contiguous, dense, stacked
 from kafeat.errors import DataError, quoted
@@ -21,6 +22,7 @@ from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.memory import DecodedChunk
 from kafeat.jobs.fit.reread import RereadableData
+from kafeat.maths.kernel_error import distortion, kernel_error, kernel_pca
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.run import chosen, fill_chunk
 from kafeat.types import Array, Floats, Mask
@@ -107,6 +109,10 @@ class Inputs:
         return Inputs(self.width - len(columns), self.blocks, partial(np.delete, obj=columns, axis=1))
 
 
+_OF_PCA = (
+    "the errors of kernel PCA are against the centred exact kernel of the steps before pca on the rows compared; the "
+    "exact machine learns from the computed components"
+)
 _NO_ROWS = np.empty(0, dtype=np.intp)
 
 
@@ -235,6 +241,29 @@ class MapOnData:
             return ((numbers[i : i + most], X[i : i + most]) for i in range(0, len(X), most))
 
         return Inputs(len(Y), read, partial(self.exact_kernel, Y=Y))
+
+    def errors(self, X: InputRows) -> tuple[dict[str, Any], str | None, tuple[Floats, Floats]]:
+        """Compare the map with its exact kernel on rows X.
+
+        Return the errors and seconds; what the kernel is, if it needs a word; and the kernel (n, n) with the features.
+        """
+        chain = self.map.chain
+        self.map.program()  # compute derived arrays before the time is measured
+        made, transform_seconds = timed(partial(self.transform, X))
+        Z: Floats = made.astype(np.float64)
+        K, exact_seconds = timed(partial(self.exact_kernel, X))
+        reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(chain, X))
+        centred = kernel_before_pca(chain, X)
+        if centred is not None:
+            K, Z, reference = centred, np.asarray(components(chain, Z)), _OF_PCA
+            more |= kernel_pca(K, Z)
+        if chain.steps[-1].step.kind == "projection":
+            more |= distortion(K, Z)
+        values = {
+            "transform_seconds": transform_seconds, "exact_seconds": exact_seconds, "kernel_mean": float(K.mean()),
+            **kernel_error(K, Z), **more,
+        }  # fmt: skip
+        return values, reference, (K, Z)
 
 
 class _NumbersLoop:

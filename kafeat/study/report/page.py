@@ -7,7 +7,7 @@ from html import escape
 
 from kafeat.maths.scoring import SCORES
 from kafeat.pictures.canvas import Picture
-from kafeat.pictures.figure_data import MapFigures
+from kafeat.pictures.portraits import MapFigures
 from kafeat.pictures.tables import TableColumn
 from kafeat.study.recommendation import answer, choose
 from kafeat.study.records import Entries, Report

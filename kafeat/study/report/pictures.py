@@ -8,7 +8,7 @@ from functools import partial
 
 from kafeat.pictures import portraits
 from kafeat.pictures.canvas import Picture, drawn
-from kafeat.pictures.figure_data import MapFigures, same_map
+from kafeat.pictures.portraits import MapFigures, same_map
 from kafeat.study.recommendation import choose
 from kafeat.study.records import Summary
 from kafeat.study.report import comparisons

@@ -23,7 +23,7 @@ from kafeat.jobs.fit.search import SampleSplit, learn_ridge
 from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
 from kafeat.maths.scoring import PROPER, SCORES, Score, constant_predictions
 from kafeat.maths.task import PredictionTask
-from kafeat.study.importance import HeldOut, Losses, places_of, rows_to_shuffle, score_losses
+from kafeat.study.importance import HeldOut, Losses, rows_to_shuffle, score_losses
 from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.boosted import boosted
@@ -286,7 +286,7 @@ class Scorer:
 
     def importance(self, candidate: Candidate, size: Size) -> Losses | None:
         """Return what the score of rows held out loses without each column of the table."""
-        places = places_of(self._space.table.sampled.columns)
+        places = self._space.table.sampled.columns.named_places
         most, rng = rows_to_shuffle(len(places), size.width), np.random.default_rng([self._seed, 8])
         held_out, known = list[HeldOut](), list[Array]()
         with one_blas_thread(linalg=True):

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import kafeat.study.report.pictures
 from kafeat.pictures.canvas import STYLES
-from kafeat.pictures.figure_data import MapFigures
+from kafeat.pictures.portraits import MapFigures
 from kafeat.study.report import comparisons
 from kafeat.study.report.pictures import pictures
 from tests.study.summaries import summary_of

@@ -1,4 +1,7 @@
-"""Drawing of figures: a light and a dark version, plain axes, and no timestamps in the files."""
+"""Drawing of figures: a light and a dark version, plain axes, and no timestamps in the files.
+
+Matplotlib is imported when a figure is drawn.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+
+from kafeat.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ def drawn(
     name: str, kind: str, title: str, caption: str, draw: Callable[[Any, Style], None], columns: int = 1
 ) -> Picture:
     """Draw a picture with this many columns of axes, calling `draw(axes, style)` once for each style."""
+    from matplotlib.figure import Figure
+
     files = {}
     for style in STYLES:
         # several axes share the width of one or two, so smaller ones keep their labels readable
@@ -65,6 +73,27 @@ def drawn(
         figure.savefig(out, format=kind, dpi=110, metadata=nothing)
         files[style.name] = out.getvalue()
     return Picture(name, kind, title, caption, columns, files)
+
+
+def needed_pyplot() -> Any:
+    """Return pyplot, or name the remedy if it cannot be imported."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise UsageError(
+            f"plot: expected matplotlib, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+    return pyplot
+
+
+def new_axes(columns: int = 1) -> list[Axes]:
+    """Return the axes of a new figure of pyplot, side by side, which notebooks display."""
+    size = 4.4 * columns, 3.4
+    figure, axes = needed_pyplot().subplots(1, columns, figsize=size, layout="constrained", squeeze=False)
+    figure.set_facecolor(STYLES[0].paper)
+    for one in axes[0]:
+        plain(one, STYLES[0])
+    return list(axes[0])
 
 
 def plain(axes: Axes, style: Style) -> None:

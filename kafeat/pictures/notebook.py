@@ -6,8 +6,6 @@ random with a fixed seed, and need the extra `evaluate`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -21,7 +19,8 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.fields import shown
 from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.maths.row_sample import row_hashes
-from kafeat.pictures.tables import TableColumn, html_table
+from kafeat.pictures.canvas import STYLES, needed_pyplot, new_axes
+from kafeat.pictures.tables import LEFT, TableColumn, html_table
 from kafeat.types import TableLike
 
 if TYPE_CHECKING:
@@ -50,34 +49,6 @@ class Drawable(Protocol):
     def source(self, X: TableLike) -> tuple[Any, Any]: ...
 
 
-@contextmanager
-def needs_matplotlib() -> Iterator[None]:
-    """Name the remedy if a module in the block cannot be imported."""
-    try:
-        yield
-    except ImportError as error:
-        raise UsageError(
-            f"plot: expected matplotlib, got: {error}; pip install 'kafeat[evaluate]'"
-        ) from error
-
-
-def new_axes(columns: int = 1) -> list[Axes]:
-    """Return the axes of a new figure, side by side; matplotlib must be there."""
-    from matplotlib import pyplot
-
-    from kafeat.pictures.canvas import STYLES, plain
-
-    figure, axes = pyplot.subplots(
-        1, columns, figsize=(4.4 * columns, 3.4), layout="constrained", squeeze=False
-    )
-    figure.set_facecolor(STYLES[0].paper)
-    for one in axes[0]:
-        plain(one, STYLES[0])
-    return list(axes[0])
-
-
-LEFT = ' style="text-align:left"'
-"""The style of cells in a notebook, which aligns them to the right."""
 _MOST_NAMES = 8
 
 
@@ -173,8 +144,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
     """Draw a plot in a pyplot figure, which notebooks display automatically."""
     from kafeat.pictures import portraits
 
-    with needs_matplotlib():
-        from kafeat.pictures.canvas import STYLES
+    needed_pyplot()  # before the work
     figures = _figures(fm, X, rows)
     axes = new_axes(columns)
     getattr(portraits, portrait)(axes if columns > 1 else axes[0], STYLES[0], figures)

@@ -64,6 +64,10 @@ def laid(rows: Sequence[T], columns: Sequence[Column[T]]) -> list[TableColumn]:
     return made
 
 
+LEFT = ' style="text-align:left"'
+"""The style of cells in a notebook, which aligns them to the right."""
+
+
 def html_table(
     columns: Sequence[TableColumn],
     caption: str = "",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafeat.pictures.notebook import LEFT, needs_matplotlib, new_axes
-from kafeat.pictures.tables import html_table
+from kafeat.pictures.canvas import STYLES, new_axes
+from kafeat.pictures.tables import LEFT, html_table
 from kafeat.study.recommendation import answer
 from kafeat.study.records import Report, Summary, Table
+from kafeat.study.report import comparisons
 from kafeat.study.summary import is_scored
 from kafeat.study.tables import error_table, score_table
 
@@ -80,11 +81,7 @@ class Evaluation(dict[str, Any]):
         'columns D'
         """
         summaries = self.report.summaries
-        with needs_matplotlib():
-            from kafeat.pictures.canvas import STYLES
-            from kafeat.study.report import comparisons
-
-            (axes,) = new_axes()
+        (axes,) = new_axes()
         scored = is_scored(summaries[0])
         draw = comparisons.score_over_columns if scored else comparisons.error_over_columns
         draw(axes, STYLES[0], summaries)

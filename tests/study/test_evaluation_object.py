@@ -119,9 +119,6 @@ NEEDED = [("plot", "matplotlib", "'kafeat[evaluate]'"), ("to_pandas", "pandas", 
 @pytest.mark.parametrize(("name", "module", "remedy"), NEEDED)
 def test_without_a_library_the_remedy_is_named(found, monkeypatch, name, module, remedy):
     monkeypatch.setitem(sys.modules, module, None)
-    # as before the first picture
-    monkeypatch.delitem(sys.modules, "kafeat.study.report.comparisons", raising=False)
-    monkeypatch.delattr("kafeat.study.report.comparisons", raising=False)
     told = f"^{name}: expected {module}, got: .*pip install {re.escape(remedy)}$"
     with pytest.raises(UsageError, match=told):
         getattr(found, name)()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 
 from kafeat.maths.scoring import Score
 from kafeat.pictures.canvas import Style, cycle, legend
 from kafeat.study.records import Estimate, Summary
 from kafeat.study.summary import is_scored, scoring_of, spell_briefly, spread_of, stated_mean
 from kafeat.study.tables import rows_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def lines(summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
@@ -115,6 +116,8 @@ def _label(axes: Axes, style: Style, summaries: Sequence[Summary], title: str, *
 
 
 def _ticks(axes: Axes, widths: Iterable[int]) -> None:
+    from matplotlib.ticker import NullLocator
+
     axes.set(xlabel="columns D")
     axes.set_xticks(list(widths), [f"{width:,}" for width in widths])
     axes.xaxis.set_minor_locator(NullLocator())

@@ -8,18 +8,15 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from html import escape
-from typing import TYPE_CHECKING
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import is_remote
 from kafeat.maths.scoring import Score
+from kafeat.pictures.canvas import Picture
 from kafeat.pictures.tables import TableColumn, html_table
 from kafeat.study.importance import SHUFFLES
-
-if TYPE_CHECKING:  # needs matplotlib
-    from kafeat.pictures.canvas import Picture
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c1f24; --paper: #fff; --faint: #d8dbe0; --soft: #f3f4f6; --hue: #0b62a4; }

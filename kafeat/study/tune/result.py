@@ -16,10 +16,11 @@ from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import SCORES, Score
 from kafeat.model.feature_map import FeatureMap
-from kafeat.pictures.notebook import LEFT, needs_matplotlib, new_axes
-from kafeat.pictures.tables import TableColumn, html_table
+from kafeat.pictures.canvas import STYLES, new_axes
+from kafeat.pictures.tables import LEFT, TableColumn, html_table
 from kafeat.study.importance import Losses, named
 from kafeat.study.records import Table
+from kafeat.study.report.comparisons import score_of_choice
 from kafeat.study.tune.choice import Compared
 from kafeat.study.tune.space import RAW
 from kafeat.study.tune.trials import TestScore, Trial
@@ -175,11 +176,7 @@ class Tuning:
         >>> tuning.plot().get_xlabel()
         'columns D'
         """
-        with needs_matplotlib():
-            from kafeat.pictures.canvas import STYLES
-            from kafeat.study.report.comparisons import score_of_choice
-
-            (axes,) = new_axes()
+        (axes,) = new_axes()
         score_of_choice(axes, STYLES[0], self.curve or [self._only_point], self.scoring)
         return axes
 

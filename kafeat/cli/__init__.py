@@ -1,1 +1,1 @@
-"""The command line: one file a command. It parses arguments, calls a job and shows the result."""
+"""The command line, with one file for each command, which parses arguments, calls a job and shows the result."""

@@ -16,7 +16,7 @@ _SECONDS = 60.0
 
 
 class Alive:
-    """Lines in the place of a bar of rich, with the methods of it that show what is done."""
+    """Lines that stand in for a progress bar of rich, with those methods of it that report progress."""
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
@@ -35,7 +35,7 @@ class Alive:
         self._thread.join()
 
     def add_task(self, what: str, *, total: int | None, counted: bool) -> Any:
-        """Note what the command does from now on; the first time, tell that it has begun."""
+        """Note what the command does from now on. The first call also writes that the command has started."""
         self._what, self._total, self._counted = what, total, counted
         self._done, self._since = 0, time.monotonic()
         if log.as_json() or log.settings.verbose:
@@ -43,7 +43,7 @@ class Alive:
         return 0
 
     def remove_task(self, _task: Any) -> None:
-        """Forget what the command did; the next task takes its place."""
+        """Forget the task that has ended. The next one takes its place."""
 
     def advance(self, _task: Any, done: int) -> None:
         """Note that so many more rows or parts are done."""

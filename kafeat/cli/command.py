@@ -17,7 +17,7 @@ from kafeat.cli.overlaps import names_of, refuse_overlaps_of
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
 
-# `predict` does what `transform` does, so the variables of `transform` count for it, too.
+# `predict` does what `transform` does, so it also reads the variables of `transform`.
 _SAME_AS = {"predict": ("transform",)}
 _PREFIX = "KAFEAT_"
 _OWN = "Options"
@@ -50,7 +50,7 @@ class Context(click.Context):
 
 
 class GroupedOption(click.Option):
-    """An option with a heading of the help to stand below; a rare one is not in the help of many options."""
+    """An option with a heading in the help. If a command has many options, its short help leaves out `rare` ones."""
 
     def __init__(self, *names: Any, group: str = _OWN, rare: bool = False, **more: Any) -> None:
         super().__init__(*names, **more)
@@ -85,7 +85,7 @@ def completed(command: click.Command) -> click.Command:
 
 
 def _checked(command: click.Command) -> Callable[..., Any]:
-    """Return the callback of the command, preceded by the checks of variables and of overlapping files."""
+    """Return the command's callback, which first checks the variables and whether output files overlap with inputs."""
     run = command.callback or (lambda **_: None)
 
     @wraps(run)
@@ -119,7 +119,7 @@ def warn_of_unknown_variables(group: click.Command) -> None:
     for name in sorted(found - known):
         from kafeat.contract.describe import near
 
-        # Without the prefix, which makes all names alike.
+        # Compare without the prefix, which makes all names look alike.
         bare = sorted(one.removeprefix(_PREFIX) for one in known)
         meant = near(name.removeprefix(_PREFIX), bare, cutoff=0.75)
         hint = f"; did you mean {_PREFIX}{meant}?" if meant else ""
@@ -127,7 +127,7 @@ def warn_of_unknown_variables(group: click.Command) -> None:
 
 
 def _commands(group: click.Command) -> Iterator[click.Command]:
-    """Yield the commands of a group, which takes 20 ms to import them."""
+    """Yield the commands of a group. Importing them takes 20 ms."""
     if isinstance(group, click.Group):
         context = Context(group)
         yield from filter(None, (group.get_command(context, name) for name in group.list_commands(context)))
@@ -153,7 +153,7 @@ def long_name(option: click.Option) -> str:
     return next(name for name in option.opts if name.startswith("--"))
 
 
-# The help of a command with fewer options than these is one list; that of one with more leaves out the rare ones.
+# The help of a command with fewer options than the first is one list. With more than the second, it omits rare ones.
 _FEW, _MANY = 12, 20
 _SHOWS_ALL = "kafeat.help_all"
 
@@ -180,9 +180,9 @@ _FROM = {
 
 
 class GroupedCommand(click.Command):
-    """A command whose help lists many options in groups: its own ones first, then those that commands share.
+    """A command whose help groups its many options: first its own, then those that commands share.
 
-    If there are more than 20, `--help` leaves the rare ones to `--help-all`.
+    If there are more than 20, only `--help-all` shows the rare ones.
     """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -227,7 +227,7 @@ class GroupedCommand(click.Command):
 
 
 def _place_of(name: str, context: click.Context) -> str:
-    """Return which other commands have an option of this name, and which key of a config sets it in this one."""
+    """Return which other commands have an option of this name, and the config key that sets it for this command."""
     places = [
         f"`kafeat {one.name}`" for one in _commands(context.find_root().command) if name in _names_of(one)
     ]

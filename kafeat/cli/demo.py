@@ -23,7 +23,7 @@ Example:
 def demo(folder: str) -> None:
     """Write sample data and configs to DIR (default: the current folder), so that the examples of the docs run there.
 
-    Files of the same content are left alone, and no other file is replaced.
+    Files with the same content stay untouched, and a file with other content is never replaced.
     """
     import os
     import shlex

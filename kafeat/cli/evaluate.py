@@ -25,11 +25,11 @@ _ALLOWED = (
     "label", "split", "task", "learner", "tau", "penalty", "sweep", "seeds", "splits", "scoring", "interval", "rows",
     "exact_rows", "output_dtype", "limit", "jobs",
 )  # fmt: skip
-"""Options that an experiment may set: those that decide what is computed. None writes a file or runs code."""
+"""The options that an experiment may set: they decide what is computed. None of them writes a file or runs code."""
 
 
 class ExperimentName(FileName):
-    """The name of an experiment of the package, or the YAML file of another."""
+    """The name of an experiment of the package, or the path of a YAML file with another one."""
 
     def __init__(self) -> None:
         super().__init__("config", "the experiment")
@@ -44,7 +44,7 @@ class ExperimentName(FileName):
 
 
 def _use_options(context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    """Make the options of the experiment the defaults of the command."""
+    """Make the options of the experiment the defaults of the command, and return its name."""
     if name is None or context.resilient_parsing:
         return name
     from kafeat.config.experiment import load_experiment
@@ -55,9 +55,9 @@ def _use_options(context: click.Context, _option: click.Parameter, name: str | N
 
 
 def checked_options(context: click.Context, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options by the names that click has for them. Each is checked as on the command line.
+    """Return the options under click's names for them, each checked as on the command line.
 
-    `context` is one of `kafeat evaluate`.
+    `context` is a context of `kafeat evaluate`.
     """
     from kafeat.contract.describe import nearest
     from kafeat.errors import ConfigError
@@ -99,7 +99,7 @@ def _as_typed(value: Any, multiple: bool) -> str | list[str]:
 
 
 def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None:
-    """List the experiments of the package."""
+    """Print the experiments of the package."""
     if not asked or context.resilient_parsing:
         return
     from kafeat.config.experiment import experiment_names, load_experiment
@@ -212,7 +212,7 @@ def evaluate(
 def _named(
     data: str, experiment: str | None, models: Sequence[str], configs: Sequence[str]
 ) -> dict[str, str]:
-    """Return the table, and the experiment or the only model, by the keys of the JSON."""
+    """Return the table, and the experiment or the only model, under the keys of the JSON."""
     if experiment is not None:
         return {"experiment": experiment, "data": without_secrets(data)}
     model = {"model": without_secrets(models[0])} if len(models) == 1 and not configs else {}
@@ -258,7 +258,7 @@ def _drop_idle_defaults(values: dict[str, Any], experiment: str | None) -> None:
 def _recipes(
     configs: tuple[str, ...], experiment: str | None
 ) -> tuple[list[NamedRecipe | str], AbstractContextManager[None]]:
-    """Return the recipes of the experiment and of --config, and a context that adds to errors what data is needed."""
+    """Return the recipes of the experiment and of --config, and a context that adds to errors which data is needed."""
     if experiment is None:
         return list(configs), nullcontext()
     from kafeat.config.experiment import load_experiment
@@ -299,7 +299,7 @@ _TAKEN = (
 
 
 def _refuse_others() -> None:
-    """Refuse options that have no effect beside --all-rows."""
+    """Refuse options that have no effect together with --all-rows."""
     context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE

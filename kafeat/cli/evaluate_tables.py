@@ -1,6 +1,6 @@
-"""The tables and notes of `kafeat evaluate`, laid to fit a terminal.
+"""Print the tables and notes of `kafeat evaluate` so that they fit a terminal.
 
-Texts fold, less important columns are dropped, and numbers are never cut.
+Long texts wrap, less important columns are dropped, and numbers are never cut.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _details(report: Report) -> Iterator[str]:
 
 
 def _of_records(records: Sequence[Record], errors: bool) -> Iterator[str]:
-    """Yield what each record says about its rows and, with errors, its reference, which others do not repeat."""
+    """Yield notes about the rows of each record and, with errors, about its reference, each note only once."""
     said = set()
     for record in records:
         about, name = record.about, record.about["map"]
@@ -80,7 +80,7 @@ def _of_records(records: Sequence[Record], errors: bool) -> Iterator[str]:
             yield f"note: {about['reference']}"
 
 
-# Columns are dropped before texts fold to less than _ENOUGH; texts never fold to less than _LEAST.
+# Columns are dropped before texts wrap at less than _ENOUGH. Texts never wrap at less than _LEAST.
 _ENOUGH, _LEAST = 24, 12
 
 
@@ -89,7 +89,7 @@ def fitting(
 ) -> tuple[Table, list[str]]:
     """Return a table at most `width` cells wide (None: any width), and the heads of the dropped columns.
 
-    The table is wider if the columns that are never dropped need it. The terminal then wraps its lines.
+    The table is wider if the columns that are never dropped need more. The terminal then wraps its lines.
     """
     kept, left_out, whole = list(figures), [], _width(texts)
     widths = _widths(kept, whole, width, framed)
@@ -107,7 +107,7 @@ def fitting(
 
 
 def _widths(figures: Sequence[TableColumn], whole: int, width: int | None, framed: bool) -> list[int]:
-    """Return the width of the texts, limited by the room, and of the figures, with heads folded if necessary."""
+    """Return the widths of texts and of figures. Texts get the room that is left, and heads of figures may wrap."""
     lines = 3 * len(figures) + (4 if framed else 0)
     if width is None:
         return [whole, *map(_width, figures)]
@@ -120,17 +120,17 @@ def _widths(figures: Sequence[TableColumn], whole: int, width: int | None, frame
 
 
 def _width(column: TableColumn, folded: bool = False) -> int:
-    """Return the width of the widest cell or head; a folded head breaks between its words."""
+    """Return the width of the widest cell or head. A head that wraps breaks between its words."""
     heads = column.head.split() if folded else [column.head]
     return max(map(cell_len, [*heads, *column.cells]))
 
 
-# The width of lines in a pipe or a file.
+# The assumed width of lines in a pipe or a file.
 _ENDLESS = 100_000
 
 
 class _Printer:
-    """Prints tables and lines, and collects the heads of the columns that the terminal has no room for."""
+    """A printer of tables and lines, which collects the heads of the columns that the terminal has no room for."""
 
     def __init__(self) -> None:
         self._width = log.console().width if sys.stdout.isatty() else None
@@ -148,7 +148,7 @@ class _Printer:
 
 
 def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> None:
-    """Print the answer, the tables and the notes of an evaluation; `scoring` names scores to show beside."""
+    """Print the answer, the tables and the notes of an evaluation. `scoring` names scores to show alongside."""
     printer, entries = _Printer(), report.summaries
     labelled = is_scored(entries[0])
     for line in answer(report):
@@ -176,13 +176,13 @@ def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> 
 
 
 def _show_promises(printer: _Printer, about: Entries, model: Entries) -> None:
-    """Print coverage, score and calibration beside those of rows that were held out of the fit."""
+    """Print coverage, score and calibration next to those of the rows that were held out when fitting."""
     held = model["held_out"]
     rows = [
         (f"coverage of {one['level']:.0%}", one["level"], one["coverage"], one["p_value"])
         for one in model["coverage"]
     ]
-    # Both errors of numbers are divided by the variance of the fit, as that of these rows may be another.
+    # Both errors of numbers are divided by the variance of the training rows, because that of these rows may differ.
     name = "accuracy" if about["task"] == "classification" else "R² by the variance of the fit"
     rows.append((name, held["score"], held["score_here"], held["p_value"]))
     if "calibration_error" in held:

@@ -9,7 +9,7 @@ import click
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 
-# Columns whose share of a metric is shown, and values of a search without -v.
+# How many columns to show the share of a metric for, and how many values of a search, without -v.
 _MOST_SHOWN = 8
 
 
@@ -135,7 +135,7 @@ def _spelled(wide: int, steps: int) -> str:
 
 
 def _told(step: dict[str, Any], verbose: bool) -> list[str]:
-    """Return the names of parameters to show: without -v, what the config chose and what the fit made of rules."""
+    """Return the parameters to show: without -v, those in the config, and those that were chosen when fitting."""
     from pydantic_core import to_jsonable_python
 
     from kafeat.registry import step_class

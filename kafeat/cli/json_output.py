@@ -13,7 +13,7 @@ from kafeat.errors import visible_json
 
 
 def check_json(name: str | None) -> None:
-    """Refuse a file that cannot be written; None is no file, and `-` is stdout."""
+    """Refuse a file that cannot be written. None means that there is no file, and `-` is stdout."""
     from kafeat.io.storage.atomic import check_place
 
     if name not in (None, "-"):

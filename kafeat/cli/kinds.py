@@ -7,7 +7,7 @@ import click
 from kafeat.cli import options
 from kafeat.cli.command import GroupedCommand
 
-# The kinds that most tables need, most used first. All others follow in the order of the alphabet.
+# The kinds that most tables need, most used first. All others follow alphabetically.
 _FIRST = ("nystroem", "fourier", "homogeneous", "standardize", "quantile", "one_hot", "impute", "ridge")
 
 
@@ -22,7 +22,7 @@ Examples:
 )
 @click.argument("kind", type=options.KIND, required=False)
 def kinds(kind: str | None) -> None:
-    """List what each kind of step is for, or show one KIND: formula, and parameters with bounds and defaults."""
+    """List what each kind of step is for, or show the formula, parameters, bounds and defaults of one KIND."""
     from kafeat import registry
 
     if kind is None:
@@ -69,7 +69,7 @@ def _show(kind: str) -> None:
 
 
 def _spelled(default: object) -> str:
-    """Spell a default value; a list by its elements."""
+    """Spell a default value. For a list, spell its elements."""
     from kafeat.contract.describe import spell
 
     return ", ".join(map(str, default)) if isinstance(default, tuple) and default else spell(default)

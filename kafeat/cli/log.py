@@ -1,6 +1,6 @@
-"""Messages on stderr: text for people, or one JSON object per line for log collectors; and colours.
+"""Write messages to stderr as text, or as one JSON object per line for log collectors; and decide on colours.
 
-The option --color sets NO_COLOR or FORCE_COLOR, which rich reads, too.
+The option --color sets NO_COLOR or FORCE_COLOR, which rich also reads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """The command that runs: the files that it reads and writes, as given, its threads, and when it began."""
+    """The command that runs, with the files that it reads and writes, as given, its threads and its start time."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -39,14 +39,14 @@ class Work:
 
     @property
     def files(self) -> dict[str, str]:
-        """The first file that it reads, and the first that it writes, where there are such."""
+        """The first file that it reads and the first that it writes, if there are any."""
         both = (("input", self.reads), ("output", self.writes))
         return {name: without_secrets(files[0]) for name, files in both if files}
 
 
 @dataclass
 class Settings:
-    """The options of the running command that say what is written to stderr; they bear the names of the options."""
+    """The options of the running command that decide what is written to stderr. Fields have the options' names."""
 
     log_format: str = "text"
     """"json": lines are JSON objects with `time` (UTC), `level`, `event` and `message`."""
@@ -54,7 +54,7 @@ class Settings:
     verbose: bool = False
     work: Work = field(default_factory=Work)
     summary: str = "done"
-    """The message of the last line in JSON, with these `figures`."""
+    """The message of the last line in JSON, which also holds `figures`."""
     figures: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -72,12 +72,12 @@ def live() -> bool:
 
 
 def say(message: str, event: str = "info", **more: object) -> None:
-    """Write an informational line, which has these keys in JSON."""
+    """Write an informational line. In JSON, it has the given keys as well."""
     _put(event, without_secrets(message), **more)
 
 
 def start(more: Mapping[str, object]) -> None:
-    """Tell what runs, where and on what, with a number of rows or parts if it is known."""
+    """Write what runs, where, and on which data, with the number of rows or parts if it is known."""
     from kafeat.runtime.environment import count_jobs, process
 
     own, threads = process(), count_jobs(settings.work.jobs)
@@ -121,7 +121,7 @@ def listener() -> Listener:
 
 
 def end(code: int) -> None:
-    """Tell in JSON that the command has ended, with this exit code; in text its output tells that."""
+    """Write in JSON that the command has ended with this exit code. In text, the output shows that."""
     if as_json() and not code:
         output = {name: file for name, file in settings.work.files.items() if name == "output"}
         _put("done", without_secrets(settings.summary), **output, **settings.figures, exit_code=0, **_taken())
@@ -150,7 +150,7 @@ def error(message: str, code: int, retry: bool = False) -> int:
 
 
 def failed_parts(parts: PartsError) -> int:
-    """Write which parts failed, as JSON in a line for each of them and one for all, and return the exit code."""
+    """Write which parts failed, in JSON one line for each and one for all, and return the exit code."""
     if as_json():
         say(settings.summary)
     for one in parts.failed if as_json() else ():
@@ -160,7 +160,7 @@ def failed_parts(parts: PartsError) -> int:
 
 
 def _event_of(code: int) -> str:
-    """Return what an exit code tells: kafeat refused to go on, or it failed or was ended from outside."""
+    """Return the event for an exit code: kafeat rejected something, it failed, or it was stopped from outside."""
     return "refused" if 2 <= code <= 6 else "failed"
 
 
@@ -191,14 +191,14 @@ _LEVELS = {"warning": "warning", "refused": "error", "failed": "error"}
 
 
 class _OfLibraries(logging.Handler):
-    """Warnings and errors of libraries, as lines of this log."""
+    """A handler that writes warnings and errors of libraries as lines of this log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         warn(f"{record.name}: {record.getMessage()}")
 
 
 def hear_libraries() -> None:
-    """Write what libraries log, and their warnings, as lines of this log."""
+    """Redirect what libraries log and warn about to lines of this log."""
     logging.basicConfig(handlers=[_OfLibraries(logging.WARNING)])
     logging.captureWarnings(True)
 
@@ -225,9 +225,9 @@ COLORS = ("auto", "always", "never")
 
 
 def apply_color(arguments: Sequence[str]) -> None:
-    """Set NO_COLOR or FORCE_COLOR by --color, wherever it stands, or by KAFEAT_COLOR. The last --color counts.
+    """Set NO_COLOR or FORCE_COLOR from --color, which may stand anywhere, or from KAFEAT_COLOR. The last --color wins.
 
-    This happens before click parses the arguments, because help and usage errors have colours, too.
+    This happens before click parses the arguments, because help and usage errors also have colours.
     """
     choices = [value for option, value in pairwise(arguments) if option == "--color"]
     choices += [one.removeprefix("--color=") for one in arguments if one.startswith("--color=")]
@@ -243,7 +243,7 @@ def apply_color(arguments: Sequence[str]) -> None:
 def wants_color(stream: TextIO) -> bool:
     """Return True if this stream gets colours (https://no-color.org, https://force-color.org).
 
-    Rich decides in the same way. It is not asked, because its import would slow down help and errors.
+    Rich decides in the same way, but importing it would slow down help and errors.
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -262,7 +262,7 @@ def console(*, stderr: bool = False, **more: Any) -> Console:
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(visible(text), **options)
 
-    # File names may contain brackets, which are not markup. Without colours, there is no bold text, either.
+    # File names may contain brackets, which are not markup. Without colours, there is also no bold text.
     return Plain(
         stderr=stderr, color_system=system, markup=False, emoji=False, highlight=False, **more
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""`kafeat`: a group of commands that are imported when called. Errors and signals become exit codes here.
+"""The group `kafeat`, which imports a command when it is called, and turns errors and signals into exit codes.
 
-SIGINT and SIGTERM are exceptions, so that handlers remove half-written files.
+SIGINT and SIGTERM become exceptions, so that handlers remove half-written files.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from kafeat.io.storage.temporary_files import remove_ours, uploads_to_call_off
 
 
 class Terminated(BaseException):
-    """SIGTERM."""
+    """An exception for SIGTERM."""
 
     exit_code = 143
 
 
 class Interrupted(BaseException):
-    """SIGINT. Not a `KeyboardInterrupt`, for which click writes an empty line first."""
+    """An exception for SIGINT. It is not a `KeyboardInterrupt`, because click writes an empty line for those."""
 
     exit_code = 130
 
 
 NAMES = {int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
 _received: int | None = None
-# Seconds from a signal to the end, whatever the command does, and those for the last line where nobody reads it.
+# Seconds from a signal to the end, whatever the command does, and seconds to write the last line if nobody reads it.
 _GRACE, _LAST_LINE = 3.5, 0.5
-_CALLED_OFF = 30  # seconds that an upload has to leave nothing in its bucket
+_CALLED_OFF = 30  # seconds for an upload to clean up its bucket
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 
 
@@ -54,9 +54,9 @@ def listen() -> None:
 
 
 def watch_signals() -> None:
-    """End the process some seconds after a signal, even if the main thread is in a long call of a library by then.
+    """End the process some seconds after a signal, even if the main thread is still in a long call of a library.
 
-    Python hears a signal only between two of its own steps, but a pipe hears it at once.
+    Python runs signal handlers only between two bytecodes, but a pipe receives the signal at once.
     """
     theirs, ours = os.pipe()
     os.set_blocking(ours, False)
@@ -82,13 +82,13 @@ def _watch(pipe: int) -> None:
 
 
 def check() -> None:
-    """Raise for an earlier signal: Python drops exceptions that a signal raises inside a destructor."""
+    """Raise for an earlier signal, because Python drops exceptions that a signal raises inside a destructor."""
     if _received is not None:
         _raise(_received, None)
 
 
 def forget() -> int:
-    """Let the command go on, for some seconds, after a signal that it has handled; return the number of the signal."""
+    """Let the command go on for some seconds after a signal that it has handled. Return the number of the signal."""
     global _received
     number, _received = _received, None
     return number or signal.SIGINT
@@ -158,7 +158,7 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         from kafeat.contract.describe import nearest
 
-        # click 8.1 shows the help for what begins like an option, such as a path, and succeeds
+        # click 8.1 takes a path for an option, shows the help and succeeds
         raise click.UsageError(f"No such command {args[0]!r}{nearest(args[0], COMMANDS) or '.'}", ctx)
 
 
@@ -203,17 +203,17 @@ def main() -> NoReturn:
     listen()
     _mend_streams()
     watch_signals()
-    # Read before click parses the options, so that errors in them have this form, too.
+    # Read before click parses the options, so that errors in them are also JSON.
     json_options = {"--log-format=json", ("--log-format", "json")} & {*sys.argv, *pairwise(sys.argv)}
     if json_options or os.environ.get("KAFEAT_LOG_FORMAT") == "json":
         log.settings.log_format = "json"
     log.apply_color(sys.argv)
     code = _run()
-    with suppress(Interrupted, Terminated, OSError):  # a second signal; no room for the last line
+    with suppress(Interrupted, Terminated, OSError):  # a second signal, or no room for the last line
         remove_ours()
         sys.stderr.flush()
-    # Not sys.exit: after a signal, Arrow's threads may be in a read that needs the interpreter, and would wait for it
-    # for ever while it ends. Everything is written and closed by now.
+    # Not sys.exit: after a signal, a thread of Arrow may wait for the interpreter, which would then wait for the thread
+    # for ever. Everything is written and closed by now.
     os._exit(code)
 
 

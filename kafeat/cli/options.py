@@ -58,7 +58,7 @@ class ColumnNames(click.types.StringParamType):
 
 
 def finite(context: click.Context, option: click.Parameter, number: float | None) -> float | None:
-    """Refuse infinity, and NaN, which click accepts within any bounds."""
+    """Refuse infinity and NaN. Click accepts NaN within any bounds."""
     if number is not None and not math.isfinite(number):
         raise click.BadParameter(f"{number} is no finite number.", context, option)
     return number
@@ -68,9 +68,9 @@ _LARGEST = 1 << 53
 
 
 class _Number(click.IntRange):
-    """A whole number with bounds; the help is silent about the largest number that any option takes.
+    """A whole number with bounds. The help omits the upper bound if it is the largest number that any option accepts.
 
-    Larger ones are refused before anything is allocated for them.
+    Larger numbers are refused before memory is allocated for them.
     """
 
     def _describe_range(self) -> str:
@@ -89,7 +89,7 @@ else:
 
 
 class _Choice(_TextChoice):
-    """One of the values of an option, which are known when they are asked for."""
+    """One of the values of an option. The list of values is computed when it is needed."""
 
     def __init__(self, says: Option) -> None:
         self._says, self.case_sensitive = says, True
@@ -119,7 +119,7 @@ _USES: dict[str | None, click.ParamType[Any]] = {
 
 
 def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
-    """Return the type of an option whose field is of this kind; None leaves it to the default."""
+    """Return the type of an option whose field is of this kind. None means click's default."""
     if says.choices:
         return _Choice(says)
     match kind.removesuffix(" | None"):
@@ -135,7 +135,9 @@ def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
 def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
     names = says.names or (f"--{one.name.replace('_', '-')}",)
     required, flag = one.default is MISSING, one.type == "bool"
-    number = str(one.type).removesuffix(" | None") == "float"  # a sequence is checked by its bounds
+    number = (
+        str(one.type).removesuffix(" | None") == "float"
+    )  # the bounds of a sequence are checked elsewhere
     return option(
         one.name,
         *names,
@@ -155,7 +157,7 @@ def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
 
 
 def made_from(options: type[Any]) -> Callable[[F], F]:
-    """Add the options that the fields of a dataclass declare."""
+    """Return a decorator that adds the options declared by the fields of a dataclass."""
 
     def add(command: F) -> F:
         for one, says in reversed(declared(options)):
@@ -193,7 +195,7 @@ verbose = _message(
 
 
 def messages(command: F) -> F:
-    """Add --log-format, --quiet and --verbose, which are settings of the log."""
+    """Add --log-format, --quiet and --verbose, which set up the log."""
     return log_format(quiet(verbose(command)))
 
 

@@ -1,4 +1,4 @@
-"""The files of a command: the type of their names, and a comparison of every output with every file that is read."""
+"""The type of file names, and the check that no output of a command replaces an input or another output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FileName(click.types.StringParamType):
         return self.use in ("model", "output", "search", "pages")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        # The check of overlapping files reads a config, and then the command does.
+        # The check of overlapping files reads a config, and then the command reads it again.
         name = super().convert(value, param, ctx)
         return ReadOnce(name) if self.use == "config" and not isinstance(name, ReadOnce) else name
 
@@ -74,7 +74,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
 
 
 def _read(kind: FileName, given: str, place: Location, remote: bool) -> list[InputPlace]:
-    """Return what a file stands for that is read; a remote data set is listed only if an output is `remote`, too."""
+    """Return the places that an input file stands for. Remote data sets are listed only if an output is `remote`."""
     from kafeat.jobs.transform.overlaps import InputPlace
 
     match kind.use:
@@ -89,7 +89,7 @@ def _read(kind: FileName, given: str, place: Location, remote: bool) -> list[Inp
 
 
 def _written(name: str, kind: FileName, given: str, place: Location) -> list[OutputPlace]:
-    """Return what a file stands for that is written."""
+    """Return the places that a file to write stands for."""
     from kafeat.io.storage.local_path import LocalPath
     from kafeat.jobs.transform.overlaps import OutputPlace
 
@@ -113,14 +113,14 @@ def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def names_of(command: click.Command, values: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the tables that a command reads, and the files that it writes, its arguments first."""
+    """Return the tables that a command reads, and the files that it writes, with its arguments first."""
     files = sorted(_files(command, values), key=lambda file: file[0].startswith("-"))
     reads = tuple(given for _, kind, given in files if kind.use == "data")
     return reads, tuple(given for _, kind, given in files if kind.written)
 
 
 def _rows_of(config: str) -> tuple[Location, ...]:
-    """Return the files of rows that a config names. The command itself reports one that cannot be read."""
+    """Return the files of rows that a config names. If the config cannot be read, the command itself reports that."""
     from kafeat.config import load_config
 
     with suppress(KafeatError):
@@ -130,7 +130,7 @@ def _rows_of(config: str) -> tuple[Location, ...]:
 
 
 def journal_of(place: Location) -> str | None:
-    """Return the name of the journal of a search: it lies beside the output if that is a file of this machine."""
+    """Return the name of a search's journal, which lies next to the output if that is a local file."""
     from kafeat.io.storage.local_path import LocalPath
 
     return f"{place.path}.journal" if isinstance(place, LocalPath) and place.kind() != "other" else None

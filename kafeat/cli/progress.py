@@ -1,4 +1,4 @@
-"""Progress on stderr: on a terminal a bar, or a live table of a search; else lines. Updates check for signals."""
+"""Progress on stderr: a bar or a live table on a terminal, otherwise lines. Every update checks for signals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Announcer:
-    """Show the progress of a command: rows or parts done, or only the name of the phase."""
+    """An announcer shows the progress of a command: rows or parts done, or only the name of the phase."""
 
     def __init__(self, what: str, bar: Progress | Alive | None) -> None:
         self._what, self._bar = what, bar

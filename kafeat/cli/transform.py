@@ -63,7 +63,7 @@ def transform(
         gc.enable()
     request = DatasetRequest.of(TransformOptions(source, target, **values))
     get_source = click.get_current_context().get_parameter_source
-    # an environment variable is a default for every call, with one file or many
+    # an environment variable is a default for calls with one file or many
     idle = [name for name in ("engine", "resume") if get_source(name) is ParameterSource.COMMANDLINE]
     over_parts = request.over_parts(idle, dashes="--")
     if needs_predictor:
@@ -72,7 +72,7 @@ def transform(
 
 
 run_transform: Any = transform.callback
-"""The function of the command, before environment variables and checks are added: `predict` calls it, too."""
+"""The function of the command without environment variables and checks, which `predict` calls as well."""
 
 
 def _run(request: DatasetRequest, over_parts: bool) -> None:
@@ -109,7 +109,7 @@ _SAID_OF = {
     "removed": ("was removed, as its input is gone", "were removed, as their inputs are gone"),
     "unknown_files": ("is not a part, but is read with them", "are not parts, but are read with them"),
 }
-"""For each list of files in a result, the words for one file and for several."""
+"""The words for one file and for several, for each list of files in a result."""
 
 
 def _warn(target: Location, names: tuple[str, ...], what: str) -> None:
@@ -120,7 +120,7 @@ def _warn(target: Location, names: tuple[str, ...], what: str) -> None:
 
 
 def _summarize(request: DatasetRequest, what: str, done: TransformResult | DatasetResult) -> None:
-    """Write the summary, and a warning that counts the bad rows, which are lost or null in the output."""
+    """Write the summary, and a warning with the number of bad rows, which are missing or null in the output."""
     clipped = (
         f"; {counted(done.clipped, 'value')} beyond the range of the fit were clipped" if done.clipped else ""
     )

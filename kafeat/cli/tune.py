@@ -69,7 +69,7 @@ def tune(
     replace = _may_replace(config, json_file, model, overwrite, options["resume"])
 
     def write(result: Tuning) -> None:
-        progress.close()  # which would take what goes to standard output
+        progress.close()  # because it would capture what goes to standard output
         nonlocal signalled
         if result.interrupted:
             signalled = forget()
@@ -92,7 +92,7 @@ def tune(
 def _may_replace(
     config: str, json_file: str | None, model: str | None, overwrite: bool, resume: bool
 ) -> bool:
-    """Return true if a config may be replaced; refuse places that cannot be written to."""
+    """Return true if a config may be replaced. Refuse places that cannot be written to."""
     from kafeat.cli.json_output import check_json
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place
@@ -136,7 +136,7 @@ _MOST_NOTES = 3
 def _report(
     result: Tuning, config: str, model: str | None, report: str | None, ended: str | None, to_stderr: bool
 ) -> None:
-    """Write what was chosen, and the command to go on with."""
+    """Write what was chosen, and the command to run next."""
     from kafeat.errors import counted
 
     first, *scores = result.answer()
@@ -149,7 +149,7 @@ def _report(
             for row in result.curve
         ]
     lines += [f"terms: {'; '.join(result.terms)}"] if result.terms else []
-    notes = result.notes[1:-1]  # the first was said before the search
+    notes = result.notes[1:-1]  # the first one was shown before the search
     lines += [f"note: {note}" for note in notes[:_MOST_NOTES]]
     lines += [f"{counted(len(notes) - _MOST_NOTES, 'more note')} in {config}"] if notes[_MOST_NOTES:] else []
     if ended is not None:

@@ -14,7 +14,7 @@ from kafeat.contract.describe import Described, nearest
 from kafeat.contract.step import refuse_parameter
 from kafeat.errors import UsageError
 
-# Other text would break a table, or a terminal would obey it.
+# Other text would break a table, or control the terminal.
 _LINE = StringConstraints(strip_whitespace=True, pattern=r"^[^\p{C}]*[^\p{C}\p{Z}][^\p{C}]*$")
 _LINE_SAID = "one line of printable text, not empty"
 Text = Annotated[str, _LINE, Described(_LINE_SAID, "texts")]
@@ -22,7 +22,7 @@ Maps = Annotated[
     dict[str, Config], Field(min_length=1), Described("a mapping of names to recipes, not empty", "mappings")
 ]
 KEY = "maps"
-"""The key that the file of an experiment has, and that of a config has not."""
+"""The key by which a file of an experiment differs from a config."""
 _SUFFIXES = (".yaml", ".yml")
 
 

@@ -28,16 +28,16 @@ _OTHER = {
     "steps": ("maps", "an experiment: give it to `kafeat evaluate --experiment`"),
     "maps": ("steps", "the config of one map: give it to --config"),
 }
-"""For the required key of a file, the key of the other kind of files, and what to do with those."""
+"""For each required key of one kind of file, the key of the other kind, and the command for such files."""
 
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:
-    """Return the mistakes in `plain`, which `root` refused; they have places if it was read from `node`."""
+    """Return the mistakes in `plain`, which `root` refused. They have places if it was read from `node`."""
     first: dict[Path, Mistake] = {}
     for detail in error.errors(include_url=False):
         mistake = _mistake(detail, root, plain, node)
         first.setdefault(mistake.path, mistake)
-    # in a union, a mistake inside of a member says more than that other members do not match
+    # in a union, a mistake inside a member is more useful than a note that other members do not match
     outer = {path[:end] for path in first for end in range(len(path))}
     return [mistake for path, mistake in first.items() if path not in outer]
 
@@ -69,14 +69,14 @@ def _unknown_key(owner: DeclaredValue, key: object, node: Node | None) -> Mistak
 
 
 def _ours(ctx: Mapping[str, Any], spot: DeclaredValue, node: Node | None) -> Mistake:
-    """Return a mistake that a step or the registry has described itself."""
+    """Return a mistake that a step or the registry has already described."""
     path = (*spot.path, ctx["field"]) if "field" in ctx else spot.path
     problem = ctx.get("text") or f"expected {ctx['expected']}, got {spell(ctx['got'])}"
     return Mistake(problem, path, node.place(path) if node else None)
 
 
 class DeclaredValue(NamedTuple):
-    """A path of keys and indices with its declarations, and its value, None if there is none."""
+    """A path of keys and indices, what is declared for it, and its value, or None if there is no value."""
 
     path: Path
     declarations: tuple[Declaration, ...]
@@ -94,7 +94,7 @@ class DeclaredValue(NamedTuple):
 
 
 def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> DeclaredValue:
-    """Follow a location of pydantic down from `root` and `plain`."""
+    """Follow a location of pydantic from `root` and `plain` down to its value."""
     spot, at_union = DeclaredValue((), (Declaration(root),), plain), False
     for part in loc:
         if at_union:
@@ -141,9 +141,9 @@ def _value(value: Any, part: str | int) -> Any:
 
 
 def load_config(source: Source, root: type[Config] = Config) -> Config:
-    """Read and check a config: the path of a YAML file (`-` is standard input), its content, or a config as it is.
+    """Read and check a config: the path of a YAML file (`-` is standard input), its content, or a `Config`.
 
-    `root` is the class of the config, for those that accept other keys. The error about an invalid config lists every
+    `root` is the class of the config, for configs with other keys. The error about an invalid config lists every
     mistake, with its line and column.
     """
     if isinstance(source, Config):
@@ -161,7 +161,7 @@ def load_config(source: Source, root: type[Config] = Config) -> Config:
 
 
 def read_yaml(name: str, root: type[M], key: str) -> M:
-    """Read a YAML file, or standard input (`-`), as a `root`, of which `key` is a required key."""
+    """Read a YAML file, or standard input (`-`), as a `root`, whose required key is `key`."""
     content, top = _content(name), Place(1, 1)
     if len(content) > MOST_BYTES:
         raise _refusal(name, [Mistake(f"expected a config of at most {MOST_BYTES} bytes, got more", at=top)])
@@ -202,7 +202,7 @@ def _checked(
     node: Node | None = None,
     mistakes: Sequence[Mistake] = (),
 ) -> M:
-    """Return the model, or refuse it with all mistakes: those of the YAML reader, and its own."""
+    """Return the model, or raise an error with all mistakes of the YAML reader and of the model."""
     try:
         model = root.model_validate(plain)
     except ValidationError as error:
@@ -213,7 +213,7 @@ def _checked(
 
 
 def _refusal(name: str, mistakes: Sequence[Mistake]) -> ConfigError:
-    """Return an error with the mistakes by their place; of two for the same value, with that of the YAML reader."""
+    """Return an error with the mistakes in order. Of two for the same value, keep that of the YAML reader."""
     once: dict[object, Mistake] = {}
     for mistake in mistakes:
         once.setdefault((mistake.at, mistake.path), mistake)

@@ -31,7 +31,7 @@ FROZEN = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid", 
 
 
 def _predictor_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Refuse a predictor in a wrong place, or with a search that it does not know."""
+    """Refuse a predictor before the last step, or one with a search that it does not support."""
     for step, after in zip(steps, [*steps[1:], None], strict=True):
         if isinstance(step, Predictor):
             if after is not None:
@@ -48,13 +48,13 @@ def _refuse(expected: str, got: str) -> NoReturn:
 
 
 def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:
-    """Let steps with folds of their own have those of the groups by which rows are held out."""
+    """Let steps with folds of their own use the groups by which rows are held out."""
     way, _, column = (info.data.get("split_by") or "").partition(":")
     return tuple(grouped(step, column) for step in steps) if way == "group" else steps
 
 
 def _way_and_column(split_by: str) -> str:
-    """Refuse text that is not a way to hold out rows, and a column."""
+    """Refuse text that does not name a way to hold out rows and a column."""
     way, _, column = split_by.partition(":")
     if way not in ("group", "time") or not column:
         _refuse("group:COL or time:COL", repr(split_by))
@@ -64,7 +64,7 @@ def _way_and_column(split_by: str) -> str:
 class ColumnSelection(BaseModel):
     """The feature columns: those in `include`, or every numeric column except those in `exclude`.
 
-    A name may be a shell pattern: `x*`, `pixel_??`, `[!i]*`. If there is a column of that very name, it is that column.
+    A name may be a shell pattern: `x*`, `pixel_??`, `[!i]*`. A column with exactly this name comes first.
     """
 
     model_config = FROZEN
@@ -87,7 +87,7 @@ class ColumnSelection(BaseModel):
         return self
 
     def to_plain(self) -> dict[str, list[str]]:
-        """Return the list that is used; without any, an empty `exclude`."""
+        """Return the list in use, or an empty `exclude` if neither is given."""
         return {"include": list(self.include)} if self.include else {"exclude": list(self.exclude)}
 
 
@@ -108,7 +108,7 @@ class SearchOptions(BaseModel):
 
 
 Steps = Annotated[tuple[AnyStep, ...], AS_TUPLE, AfterValidator(_predictor_last)]
-"""A chain of steps, in which a predictor is the last one."""
+"""A chain of steps. Only the last one may be a predictor."""
 
 
 class Config(BaseModel):
@@ -172,7 +172,7 @@ class Config(BaseModel):
 
     @property
     def map_steps(self) -> tuple[Step, ...]:
-        """The steps of the map: all of them but a predictor."""
+        """The steps of the map, which are all steps except the predictor."""
         return self.steps if self.predictor is None else self.steps[:-1]
 
     @property
@@ -182,7 +182,7 @@ class Config(BaseModel):
 
     @property
     def learn_all_rows(self) -> list[Step]:
-        """The steps that learn from all rows, in a pass of their own after the sample is read."""
+        """The steps that learn from all rows, in a separate pass after the sample is read."""
         return [step for step in self.steps if step.traits.label.all_rows]
 
     @property
@@ -198,7 +198,7 @@ class Config(BaseModel):
         return bool(self.label_needs)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return a mapping of builtins with every default, equal for equal configs, that `load_config` reads."""
+        """Return builtins with every default, which `load_config` reads. Equal configs give equal mappings."""
         own = self.model_dump(mode="json", include=Config.model_fields.keys() - {"steps"})
         own["columns"] = self.columns.to_plain()
         given = {name: value for name, value in own.items() if value is not None}

@@ -28,9 +28,9 @@ SCHEMA_FILE = "kafeat.schema.json"
 MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}"
 
 _WIDTH = 100
-# The inner step of a kind that needs steps of its own.
+# The inner step to show for a kind that needs steps inside it.
 _INNER_KIND = "fourier"
-# The scaler before a kind that needs columns of similar spread.
+# The scaler to show before a kind that needs columns of similar spread.
 _EVENING = "standardize"
 
 Schema = dict[str, Any]
@@ -115,7 +115,7 @@ def _described(field: FieldInfo, accepts: str) -> list[str]:
 
 
 def _models(declaration: Declaration) -> Iterator[type[BaseModel]]:
-    """Yield the models of a value or of the entries of a list, except steps, which have comments of their own."""
+    """Yield the models in a value or in the entries of a list, except steps, which have their own comments."""
     for member in declaration.members:
         for candidate in (member.annotation, *get_args(member.annotation)):
             inner = Declaration.of(candidate).annotation
@@ -169,7 +169,7 @@ def config_schema() -> Schema:
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator without callables, which no file can hold, and without titles that repeat the keys."""
+    """A generator for pydantic that omits callables, which no file can hold, and titles that repeat the keys."""
 
     def callable_schema(self, schema: core_schema.CallableSchema) -> Schema:
         raise PydanticOmit
@@ -213,7 +213,7 @@ def _search(way: str, value: Schema) -> Schema:
 
 
 def _searched(name: str, schema: Schema) -> Schema:
-    """Add the searches to the schema of a parameter, which may be chosen from the data."""
+    """Add the searches to the schema of a parameter that may be chosen from the data."""
     about: Schema = {key: schema[key] for key in ("default", "description") if key in schema}
     plain: Schema = {key: value for key, value in schema.items() if key not in about}
     searches: list[Schema] = [{"$ref": "#/$defs/validate"}]
@@ -225,7 +225,7 @@ def _searched(name: str, schema: Schema) -> Schema:
 
 
 def _settled(schema: Any) -> Any:
-    """Replace steps by references, and spell choices in the same way for every version of pydantic."""
+    """Replace steps by references, and spell choices alike for every version of pydantic."""
     if isinstance(schema, list):
         return [_settled(one) for one in schema]
     if not isinstance(schema, dict):

@@ -1,8 +1,8 @@
 """Read YAML as plain values with their places, to which mistakes refer.
 
-The reader builds values from the events of ruamel's parser. It stops at a limit of values and levels, counts what
-aliases stand for, constructs only builtins, keeps the place of every alias, and reports equal keys with all other
-mistakes. ruamel's round-trip loader does none of these: 120 bytes of nested keys keep it busy for minutes.
+The reader builds values from the events of ruamel's parser. It limits the number of values and levels, counts each use
+of an alias, constructs only builtins, keeps the place of every alias, and reports repeated keys together with all other
+mistakes. ruamel's round-trip loader does none of this: 120 bytes of nested keys keep it busy for minutes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Node:
-    """A value and its place, and in a mapping that of its key; a mapping or list also has its nodes.
+    """A value with its place, the place of its key in a mapping, and the nodes inside a mapping or list.
 
     `size` is the number of nodes and `depth` the number of levels, with aliases expanded.
     """
@@ -171,7 +171,7 @@ class _YamlReader:
         return children
 
     def _bound(self, at: Place, depth: int, size: int) -> None:
-        """Refuse too many values or levels. Aliases count at every use, as a few lines could stand for billions."""
+        """Refuse too many values or levels. Aliases count at every use: a few lines could stand for billions."""
         self._nodes += size
         if self._nodes > MOST_NODES:
             problem = f"expected at most {MOST_NODES} values, aliases spelled out, got more"
@@ -200,7 +200,7 @@ def _place(event: Any) -> Place:
 
 
 class UnreadableConfigError(Exception):
-    """The rest of the text cannot be read."""
+    """An error after which the rest of the text cannot be read."""
 
     def __init__(self, problem: str, at: Place, path: Path = ()) -> None:
         self.mistake = Mistake(problem, path, at)
@@ -214,7 +214,7 @@ def decode(content: bytes) -> str:
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8-sig", "replace")
         got = f"the byte 0x{content[error.start]:02x}"
-        model = content.startswith(b"\x80")  # as every pickle does
+        model = content.startswith(b"\x80")  # every pickle begins so
         remedy = "this may be a model, which --model takes" if model else "save the config so, if it is one"
         problem = f"expected text in UTF-8, got {got}: {remedy}"
         raise UnreadableConfigError(problem, _end_of(before)) from None
@@ -240,7 +240,7 @@ def events(text: str) -> Iterator[Any]:
 
 
 def _syntax(error: Any, text: str) -> UnreadableConfigError:
-    """Return the message of the parser on one line; name tabs, about which it is vague."""
+    """Return the parser's message on one line. Name tabs, about which the parser is vague."""
     mark = error.problem_mark or error.context_mark
     lines = text.splitlines()
     line = lines[mark.line] if mark.line < len(lines) else ""
@@ -273,7 +273,7 @@ def resolve(text: str) -> str | bool | int | float | None:
 
 
 def _whole(match: re.Match[str]) -> int | float:
-    """Return a whole number, or beyond 64 bits a float: no count is that large, and parsing its digits is slow."""
+    """Return a whole number, or a float beyond 64 bits: no count is that large, and parsing its digits is slow."""
     if digits := match["decimal"]:
         if abs(float(digits)) >= 1e20:
             return float(digits)

@@ -1,6 +1,6 @@
-"""Refuse values of a row, and numbers of a state, that a step does not accept, and write numbers as another type.
+"""Refuse values of a row, and numbers of a state, that a step does not accept, and convert numbers to other types.
 
-Casts and scalers are one compiled pass over whole rows, where NumPy takes several.
+Casts and scalers are one compiled pass over whole rows, where NumPy needs several.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LETTERS = {"bool": "b8", "float16": "f16", "float32": "f32", "float64": "f64"} 
 }
 _FLOATS = ("f32", "f64")
 _RUNS = (ARRAY, SIZE, SIZE, SIZE, SIZE)
-"""An address, the number of runs and their length, and the steps from run to run and within one, in bytes."""
+"""The C types of an address, the number and the length of runs, and the strides between runs and within, in bytes."""
 
 
 def cast_finite(values: Array, out: Floats) -> bool:
@@ -44,8 +44,8 @@ def try_cast(values: Array, out: Floats) -> bool | None:
     Returns
     -------
     bool or None
-        True if all numbers are finite; False if one is not, and then halves in `out` are of no use; None if nothing
-        was written, because there is no loop for these types.
+        True if all numbers are finite. False if one is not, and then any float16 numbers in `out` are invalid. None if
+        nothing was written, because there is no loop for these types.
     """
     run = _cast_loop(values.dtype, out.dtype)
     if run is None or not values.flags.aligned:
@@ -64,7 +64,7 @@ def all_finite(X: Array) -> bool:
 
 
 def _runs(values: Array, out: Array) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
-    """Return the runs of `out` and the steps of both; arrays in one block of memory are one run."""
+    """Return the runs of `out` and the strides of both arrays. Arrays in one block of memory are one run."""
     flags, of_out = values.flags, out.flags
     if (flags.c_contiguous and of_out.c_contiguous) or (flags.f_contiguous and of_out.f_contiguous):
         return (1, out.size), (0, values.itemsize), (0, out.itemsize)
@@ -93,9 +93,9 @@ def _check_loop(dtype: np.dtype[Any]) -> Loop | None:
 
 
 class ScalerLoop(ScalerTransform):
-    """Rows in float64 through a compiled loop, between whose input and output go arrays in C order and numbers.
+    """A transform that passes rows in float64 through a compiled loop, with arrays in C order and numbers as arguments.
 
-    If the loop returns 1, NumPy has to compute: it raises for what float64 cannot hold.
+    If the loop returns 1, NumPy computes the rows, and raises an error for what float64 cannot hold.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class ScalerLoop(ScalerTransform):
 
 
 def remedy(dtype: np.dtype[Any]) -> str:
-    """Advice where numbers do not fit `dtype`."""
+    """Return advice for numbers that do not fit `dtype`."""
     return "scale the input" if dtype == np.float64 else "scale the input, or fit with dtype: float64"
 
 
@@ -136,15 +136,15 @@ def refuse_negative(X: Floats) -> None:
 
 
 def arrays_of(state: object, place: str) -> State:
-    """Return an untrusted state; ValueError if it is no dict of arrays."""
-    kinds = np.ndarray, np.generic  # sums and products of an array of one number are no arrays
+    """Return an untrusted state. Raise ValueError if it is not a dict of arrays."""
+    kinds = np.ndarray, np.generic  # sums and products of an array of one number are scalars
     if not isinstance(state, dict) or not all(isinstance(value, kinds) for value in state.values()):
         raise ValueError(f"{place}: expected a dict of arrays")
     return state
 
 
 def check_arrays(state: State, shapes: Shapes, place: str) -> None:
-    """ValueError unless an untrusted state has the arrays that are declared, and all their numbers are finite."""
+    """Raise ValueError unless an untrusted state has the declared arrays, and all their numbers are finite."""
     every = {name: one if isinstance(one, ArrayOf) else ArrayOf(one) for name, one in shapes.items()}
     expected = {name: one for name, one in every.items() if name in state or not one.optional}
     if set(state) != set(expected):
@@ -168,7 +168,7 @@ def count_rows(state: State, name: str) -> int:
 
 
 def refuse_infinite(features: Floats) -> None:
-    """Refuse features that overflowed in code that sets no floating-point flag, as NumPy does."""
+    """Refuse features that have overflowed in code that, unlike NumPy, sets no floating-point flag."""
     finite = np.isfinite(features)
     if not finite.all():
         row = int(np.argmin(finite.all(axis=1)))
@@ -176,12 +176,12 @@ def refuse_infinite(features: Floats) -> None:
 
 
 def beyond(value: float, dtype: np.dtype[Any], what: str = "features") -> str:
-    """Return the message for numbers that have left the range of the dtype in use."""
+    """Return the message for numbers that are outside the range of the dtype in use."""
     return f"expected {what} that {dtype} can hold, got {value:g}: {remedy(dtype)}"
 
 
 def round_to(values: Floats, out: Floats) -> tuple[int, int] | None:
-    """Write `values` (n, k), rounded to the dtype of `out`; the place of the first that it cannot hold."""
+    """Write `values` (n, k) in the dtype of `out`. Return the place of the first that it cannot hold, or None."""
     if try_cast(values, out):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -191,11 +191,11 @@ def round_to(values: Floats, out: Floats) -> tuple[int, int] | None:
 
 
 def whole_numbers(classes: Sequence[int]) -> Array:
-    """Return ascending whole numbers of 64 bits as an array; NumPy would take 1 and 2⁶³ together for floats."""
+    """Return ascending whole numbers of 64 bits as an array. NumPy would make floats of 1 and 2⁶³ together."""
     return np.array(classes, dtype=np.uint64 if classes[-1] > np.iinfo(np.int64).max else np.int64)
 
 
 def check_indices(name: str, indices: Array, size: int) -> None:
-    """ValueError unless all are whole numbers in [0, size): a wrong index would read or write elsewhere."""
+    """Raise ValueError unless all are whole numbers in [0, size): a wrong index would access other memory."""
     if indices.dtype.kind not in "iu" or (indices.size and (indices.min() < 0 or indices.max() >= size)):
         raise ValueError(f"{name}: expected whole numbers from 0 to {size - 1}")

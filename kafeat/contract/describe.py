@@ -1,6 +1,6 @@
-"""Declarations in words: what a field accepts is said once, by its annotation and its bounds.
+"""Describe declarations in words. What a field accepts is stated only once, by its annotation and its bounds.
 
-The messages about configs and `kafeat kinds` both read from here, so neither can disagree with the check.
+The messages about configs and `kafeat kinds` both read it from here, so neither can disagree with the check.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST_NUMBER = 10**40
 
 @dataclass(frozen=True)
 class Described:
-    """Metadata for `Annotated`: the words for a type whose annotation says too little."""
+    """Metadata for `Annotated`: the description of a type whose annotation is not enough."""
 
     one: str
     many: str
@@ -51,7 +51,7 @@ class Declaration(NamedTuple):
 
     @property
     def members(self) -> tuple[Declaration, ...]:
-        """The members of a union, each with the bounds set on the whole; otherwise the declaration itself."""
+        """The members of a union, each with the bounds of the whole, or the declaration itself if it is not a union."""
         if get_origin(self.annotation) not in (Union, UnionType):
             return (self,)
         inner = (Declaration.of(part, self.metadata) for part in get_args(self.annotation))
@@ -64,18 +64,18 @@ class Declaration(NamedTuple):
         return tuple(value for member in literal for value in get_args(member.annotation))
 
     def bound(self, name: str) -> Any:
-        """The bound of that name (gt, ge, lt, le, min_length, max_length), or None."""
+        """Return the bound of that name (gt, ge, lt, le, min_length, max_length), or None."""
         bounds = (getattr(entry, name, None) for entry in self.metadata)
         return next((bound for bound in bounds if bound is not None), None)
 
 
 def headline(documented: type | ModuleType) -> str:
-    """The first paragraph of a docstring, on one line."""
+    """Return the first paragraph of a docstring, on one line."""
     return " ".join((documented.__doc__ or "").split("\n\n")[0].split())
 
 
 def purpose(kind: type) -> str:
-    """The words that say what a kind is for: the docstring of its file. The docstring of its class has the formula."""
+    """Return what a kind is for, from the docstring of its file. The docstring of its class has the formula."""
     return headline(sys.modules[kind.__module__])
 
 
@@ -95,7 +95,7 @@ def describe(*declarations: Declaration) -> str:
 
 
 def one_of(choices: Iterable[object], noun: str = "") -> str:
-    """A closed choice: "one of 'iid', 'orthogonal'", or "one of the keys 'a', 'b'" for the noun "key"."""
+    """Describe a closed choice: "one of 'iid', 'orthogonal'", or "one of the keys 'a', 'b'" for the noun "key"."""
     spelled = [spell(choice) for choice in choices]
     if len(spelled) == 1:
         return f"the {noun} {spelled[0]}" if noun else spelled[0]
@@ -103,7 +103,7 @@ def one_of(choices: Iterable[object], noun: str = "") -> str:
 
 
 def nearest(name: object, names: Iterable[object]) -> str:
-    """`; did you mean 'gamma'?` where one of `names` is close to `name`, otherwise nothing."""
+    """Return `; did you mean 'gamma'?` if one of `names` is close to `name`, otherwise an empty text."""
     if not isinstance(name, str):
         return ""
     folded = {_fold(right): right for right in names if isinstance(right, str)}
@@ -112,7 +112,7 @@ def nearest(name: object, names: Iterable[object]) -> str:
 
 
 def near(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The name that was probably meant; none with another number, as x003 and x004 are two columns."""
+    """Return the name that was probably meant. Names with other numbers do not count: x003 and x004 are two columns."""
     folded = {other.casefold(): other for other in names if not _differ_in_numbers(name, other)}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
     return folded[close[0]] if close else None
@@ -136,7 +136,7 @@ def _pieces(name: str) -> tuple[list[str], list[str]]:
 
 
 def spell(value: object) -> str:
-    """A value on one line, in the spelling of YAML, and never long."""
+    """Return a value as YAML spells it, on one line and never long."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
@@ -164,7 +164,7 @@ def _either(phrases: Sequence[str]) -> str:
 
 
 def _one(declaration: Declaration) -> str:
-    """One value of a type that is no union and no choice."""
+    """Describe one value of a type that is neither a union nor a choice."""
     annotation = get_origin(declaration.annotation) or declaration.annotation
     for entry in declaration.metadata:
         if isinstance(entry, Described):

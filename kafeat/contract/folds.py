@@ -1,7 +1,7 @@
-"""Division of rows into parts that take turns as the rows held out: at random, by groups, or by time.
+"""Division of rows into parts, which are held out in turn: at random, by groups, or by time.
 
-All rows of a group are in one part. Parts by time follow each other, and the rows held out come after all others:
-a score of rows between those that were learned from says little about the rows of tomorrow, or of a new group.
+All rows of a group are in one part. Parts by time follow each other, and held-out rows come after all others: a score
+for rows between the training rows shows little about tomorrow's rows, or about a new group.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from kafeat.errors import DataError
 from kafeat.types import Array, Floats, Mask
 
 FOLDS = 3
-"""Times that rows are held out, to choose a penalty."""
+"""How often rows are held out to choose a penalty."""
 
 
 @dataclass(frozen=True)
 class RowKeys:
-    """A number (n,) for each row: that of its group, or its time if they are `ordered`."""
+    """A number (n,) for each row: its group, or its time if the keys are `ordered`."""
 
     values: Floats
     ordered: bool
@@ -32,7 +32,7 @@ class RowKeys:
         return type(self)(self.values[rows], self.ordered)
 
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """Return keys with the groups in another order; times stay."""
+        """Return keys with the groups in another order. Times stay as they are."""
         if self.ordered:
             return self
         groups, numbers = np.unique(self.values, return_inverse=True)
@@ -57,7 +57,7 @@ def one_only(ordered: bool) -> DataError:
 
 
 def _edges(values: Floats, places: list[int]) -> Floats:
-    """Return the values at these places of the sorted ones, but none of the smallest, as no row is below them."""
+    """Return the values at these places of the sorted ones, except the smallest, because no row is below it."""
     edges: Floats = np.sort(values)[np.clip(places, 0, len(values) - 1)]
     above = values[values > values.min()]
     return np.maximum(edges, above.min(initial=np.inf))
@@ -74,8 +74,8 @@ class Cut(NamedTuple):
 class Folds:
     """Parts of rows, and the cuts into parts to learn from and a part to hold out.
 
-    With `edges` a row is in the part of its key between two of them; without, a row's hash decides in which of the
-    `random` parts. With `held` there is the cut alone that holds out this part.
+    With `edges`, a row is in the part whose edges its key lies between. Without, its hash chooses one of the `random`
+    parts. With `held`, the only cut is the one that holds out this part.
     """
 
     edges: Floats | None = None
@@ -85,7 +85,7 @@ class Folds:
 
     @classmethod
     def by(cls, keys: RowKeys | None, n: int = FOLDS) -> Self:
-        """Return `n` cuts by the keys of a sample of the rows; random ones without keys."""
+        """Return folds with `n` cuts by the keys of a sample of the rows, or at random without keys."""
         if keys is None:
             return cls()
         parts = n + keys.ordered
@@ -98,7 +98,7 @@ class Folds:
         return self.random if self.edges is None else len(self.edges) + 1
 
     def parts(self, keys: Array) -> Array:
-        """Return the part of each row from its key (n,), or without edges from its hash (n,), a whole number."""
+        """Return the part of each row from its key (n,) or, without edges, from its hash (n,), a whole number."""
         if self.edges is None:
             if keys.dtype.kind not in "iu":
                 raise TypeError("random parts follow from hashes, got keys, which need edges")
@@ -106,18 +106,18 @@ class Folds:
         return np.searchsorted(self.edges, keys, side="right")
 
     def cut(self, held: int) -> Cut:
-        """Return the cut that holds out this part, to learn from all others, or if ordered from those before it."""
+        """Return the cut that holds out this part, to learn from all others or, if ordered, from earlier ones."""
         every = range(held if self.ordered else self.count)
         return Cut(tuple(part for part in every if part != held), held)
 
     @property
     def cuts(self) -> list[Cut]:
-        """The cuts: each part is held out once, but for the first if they are ordered."""
+        """The cuts. Each part is held out once, except the first if they are ordered."""
         return [self.cut(held) for held in range(self.ordered, self.count) if self.held in (None, held)]
 
     @property
     def one_part(self) -> DataError:
-        """The error for a search on rows of one part, of which none is held out."""
+        """The error for a search on rows that are all in one part, so that none can be held out."""
         if self.edges is not None:
             return one_only(self.ordered)
         return DataError(
@@ -131,14 +131,14 @@ RANDOM = Folds()
 
 @dataclass(frozen=True)
 class Folded:
-    """Rows in the parts (n,) of folds."""
+    """Rows with the part of each (n,)."""
 
     parts: Array
     folds: Folds
 
     @classmethod
     def of(cls, keys: RowKeys | None, n: int) -> Self:
-        """Return n rows in folds by their keys, or in turn without any."""
+        """Return n rows in folds by their keys, or in turn without keys."""
         folds = Folds.by(keys)
         return cls(folds.parts(np.arange(n) if keys is None else keys.values), folds)
 
@@ -148,7 +148,7 @@ class Folded:
 
     @property
     def cuts(self) -> list[tuple[Mask, Mask]]:
-        """Masks of the rows to learn from and of those held out, for each cut that has both; refuse to have none."""
+        """The masks of the rows to learn from and to hold out, for each cut that has both. There has to be one."""
         masks = [(np.isin(self.parts, cut.train), self.parts == cut.held) for cut in self.folds.cuts]
         cuts = [(train, held) for train, held in masks if train.any() and held.any()]
         if not cuts:
@@ -157,22 +157,19 @@ class Folded:
 
 
 def cuts_by(keys: RowKeys, n: int) -> list[tuple[Mask, Mask]]:
-    """Return masks of the rows to learn from and of those held out, for about `n` cuts by the keys."""
+    """Return masks of the rows to learn from and of the held-out rows, for about `n` cuts by the keys."""
     folds = Folds.by(keys, n)
     return Folded(folds.parts(keys.values), folds).cuts
 
 
 def turns(n: int, places: Sequence[int]) -> list[tuple[Mask, Mask]]:
-    """Return masks as `cuts_by` does, which hold out the rows of n between each two places."""
+    """Return masks as `cuts_by` does, for held-out rows between each place and the next."""
     rows = np.arange(n)
     return [(~held, held) for held in ((a <= rows) & (rows < b) for a, b in pairwise(places))]
 
 
 def uneven_folds(counts: Array) -> str | None:
-    """Return a sentence if a fold holds less than half or more than twice its share of the rows, or None.
-
-    `counts` are the numbers of rows of the folds.
-    """
+    """Return a sentence if a fold holds less than half or more than twice its share of the rows, otherwise None."""
     share, least, most = float(counts.mean()), int(counts.min()), int(counts.max())
     if 2 * least >= share and most <= 2 * share:
         return None

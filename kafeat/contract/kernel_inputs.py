@@ -1,8 +1,8 @@
-"""Two samples of rows as an exact kernel sees them: by coordinates, or only by their dot products.
+"""Two samples of rows as an exact kernel sees them: as coordinates, or only as their dot products.
 
-A chain hands a pair from step to step. A scaler returns new coordinates; a sampler returns the Gram matrix of
-its kernel, and what follows sees dot products in the kernel's feature space, which is all that a distance or
-a dot-product kernel needs.
+A chain passes a pair from step to step. A scaler returns new coordinates. A sampler returns the Gram matrix of its
+kernel, so that the next step sees dot products in the kernel's feature space, which is all that a distance or a
+dot-product kernel needs.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from kafeat.types import Floats
 
 
 def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"]) -> Floats:
-    """Distances (n, m) between rows x (n, d) and y (m, d), by differences."""
-    # Imported here: a transform needs no exact kernel, and SciPy would be half of its start.
+    """Return the distances (n, m) between rows x (n, d) and y (m, d), by differences."""
+    # Imported here: a transform needs no exact kernel, and SciPy would take half of its start-up time.
     from scipy.spatial.distance import cdist
 
     return cdist(x, y, metric)
 
 
-# With this many columns a matrix product is several times as fast as differences.
+# From this many columns on, a matrix product is several times as fast as differences.
 _WIDE = 32
-# Below this share of ‖x‖² + ‖y‖², a distance from a product has lost digits, and is computed by differences.
+# Below this share of ‖x‖² + ‖y‖², a distance from a product has lost digits, so it is computed by differences.
 _NEAR = 1e-3
-# Rows at once, and the share of near pairs beyond which differences alone are faster.
+# Rows at once, and the share of near pairs above which computing all by differences is faster.
 _ROWS, _MANY = 256, 0.1
 
 
 def squared_distances(x: Floats, y: Floats) -> Floats:
-    """Squared distances (n, m) between rows x (n, d) and y (m, d), without cancellation.
+    """Return the squared distances (n, m) between rows x (n, d) and y (m, d), without cancellation.
 
-    Distances of wide rows come from ‖x‖² + ‖y‖² − 2xᵀy about the mean row, with a relative error of at most about
-    d · 1e-13: pairs that are near each other, for which it would be larger, are computed by differences.
+    Distances of wide rows come from ‖x‖² + ‖y‖² − 2xᵀy about the mean row, with a relative error of at most about d ·
+    1e-13. Pairs close to each other would have a larger error, so they are computed by differences.
     """
     if x.shape[1] < _WIDE or not (len(x) and len(y)):
         return distances(x, y, "sqeuclidean")
@@ -47,7 +47,7 @@ def squared_distances(x: Floats, y: Floats) -> Floats:
 
 
 def _by_products(x: Floats, y: Floats, middle: Floats) -> Floats | None:
-    """Return squared distances from products about `middle`; None if numbers are extreme, or many pairs are near."""
+    """Return squared distances from products about `middle`, or None if numbers are extreme or many pairs are near."""
     around_x, around_y = x - middle, y - middle
     of_x, of_y = (np.einsum("ij,ij->i", rows, rows) for rows in (around_x, around_y))
     largest = max(float(of_x.max()), float(of_y.max()))

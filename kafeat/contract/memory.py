@@ -1,4 +1,4 @@
-"""Rows in blocks that are small enough, and refusals beforehand of what takes more memory than there is."""
+"""Divide rows into blocks that are small enough, and reject work that needs more memory than there is."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pathlib import Path
 from kafeat.errors import DataError
 
 _CONTROL_GROUPS, _PROCESSES = Path("/sys/fs/cgroup"), Path("/proc")
-# Smaller needs are not looked at: what is free is only known roughly.
+# Needs below this are not checked, because free memory is known only roughly.
 _LEAST_BYTES = 1 << 27
 
 
 def blocks(n: int, width: int, most: int = 1 << 20) -> list[slice]:
-    """Return slices of n rows of this width, each with at most so many numbers: small enough to be in float64."""
+    """Return slices of n rows of this width. Each has at most `most` numbers, so that it can be held in float64."""
     height = max(1, most // max(1, width))
     return [slice(start, min(n, start + height)) for start in range(0, n, height)]
 
 
 def require_memory(numbers: float, what: str, remedy: str) -> None:
-    """Refuse what needs room for so many more numbers of float64 than this process can get.
+    """Raise an error if this process cannot get memory for so many more float64 numbers.
 
-    The message is `what`, which ends with the size of the problem, what is free, and the remedy.
+    The message consists of `what`, which ends with the size of the problem, the free memory, and the remedy.
     """
     needed = 8.0 * numbers
     if needed < _LEAST_BYTES:
@@ -35,7 +35,7 @@ def require_memory(numbers: float, what: str, remedy: str) -> None:
 
 
 def free_bytes() -> float:
-    """Return the bytes that this process can still get, by the system, its container and `ulimit -v`."""
+    """Return the bytes that this process can still get from the system, its container and `ulimit -v`."""
     return max(0.0, min(_of_system(), _of_container(_CONTROL_GROUPS), _of_limit()))
 
 
@@ -51,7 +51,7 @@ def _of_system() -> float:
 
 
 def _of_container(folder: Path) -> float:
-    """Return what the control group leaves, by version 2 or else 1 of Linux's files; the cache of files can go."""
+    """Return the bytes that the control group (Linux, version 2 or 1) leaves. Its file cache counts as free."""
     for limit, used, cached in (
         ("memory.max", "memory.current", "memory.stat"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),

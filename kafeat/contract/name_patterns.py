@@ -1,6 +1,6 @@
 """Columns requested by name or by shell pattern: `x*`, `pixel_??`, `[!i]*`. An existing name is never a pattern.
 
-A step may have a field of such names, as positions in the fit sample.
+A step may have a field of such names, which become positions when it is fitted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_pattern(name: str) -> bool:
 
 
 def expand(requested: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each request with the names that it stands for, in their order: none if nothing matches."""
+    """Yield each request with the names that match it, in their order."""
     known = list(dict.fromkeys(names))
     existing = set(known)
     for request in requested:
@@ -39,7 +39,7 @@ def expand(requested: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str
 
 
 def feature_places(requested: Iterable[str], names: Sequence[str | None]) -> Iterator[tuple[str, list[int]]]:
-    """Yield each request with the positions of its features. The list column l stands for l[0], l[1], ..."""
+    """Yield each request with the positions of its features. A list column l has the features l[0], l[1], ..."""
     places = {name: j for j, name in enumerate(names) if name is not None}
     lists: dict[str, list[int]] = {}
     for name, j in places.items():

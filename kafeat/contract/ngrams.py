@@ -1,4 +1,4 @@
-"""The n-grams of texts as signed counts in buckets: a column of text is `BUCKETS` features, most of which are 0."""
+"""Count the n-grams of texts, with signs, in buckets. A column of text has `BUCKETS` features, most of them 0."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from kafeat.types import Array
 
 _BITS = 14
 BUCKETS = 1 << _BITS
-"""Number of features of a column of text."""
+"""The number of features of a column of text."""
 LENGTHS = (3, 4, 5)
-"""Lengths of the n-grams of characters."""
+"""The lengths of the n-grams, in characters."""
 
 _SPACE = 0x20
 _SPACES = [*range(0x09, 0x0E), *range(0x1C, 0x21), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)]
 _SPACES += [0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 _IS_SPACE = np.isin(np.arange(_SPACES[-1] + 2), _SPACES)
-# Characters that are counted at a time: their arrays stay in the second-level cache.
+# Characters to count at a time, so that their arrays stay in the second-level cache.
 _AT_ONCE = 1 << 15
 
 Hashes = npt.NDArray[np.uint64]
-# A hash of characters c₁ … c_n is mixed from c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴, one of a word begins elsewhere.
+# The hash of characters c₁ … c_n is mixed from c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴. That of a word starts from _WORD.
 _M, _MIX, _WORD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 def count_ngrams(texts: Sequence[str]) -> tuple[Array, Array, Array]:
-    """Return counts (float64), buckets and starts of rows: of the words of texts and the n-grams of characters.
+    """Count the words of texts and their n-grams of characters. Return counts (float64), buckets and starts of rows.
 
-    Words are what white space separates, in folded case and composed form. Their n-grams have a space before the first
-    and behind the last character. A hash gives each its bucket and its sign, and counts of a bucket are added.
+    Words are separated by white space, with case folded and characters composed. For n-grams, a space is put before and
+    after each text. A hash maps each item to a bucket and a sign, and counts in the same bucket are added.
     """
     folded = [_folded(text) for text in texts]
     counted = [_count(folded[rows], rows.start) for rows in _blocks(folded)]
@@ -46,7 +46,7 @@ def _folded(text: str) -> str:
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[slice]:
-    """Yield slices of texts with about so many characters as are counted at a time."""
+    """Yield slices of texts, each with about as many characters as are counted at a time."""
     start, size = 0, 0
     for row, text in enumerate(texts):
         size += len(text) + 1
@@ -57,7 +57,7 @@ def _blocks(texts: Sequence[str]) -> Iterator[slice]:
 
 
 def _count(texts: Sequence[str], first: int) -> tuple[Array, Array, Array]:
-    """Return the row, from `first` on, the bucket and the count of each entry that is not 0, in order."""
+    """Return the row (counted from `first`), the bucket and the count of each nonzero entry, in order."""
     hashes, rows = _hashes(texts)
     key = (rows.astype(np.uint64) << np.uint64(_BITS + 1)) | (hashes >> np.uint64(63 - _BITS))
     key.sort()
@@ -75,13 +75,13 @@ def _hashes(texts: Sequence[str]) -> tuple[Hashes, Array]:
     row_of = np.repeat(np.arange(len(texts)), [len(text) + 1 for text in texts])
     row_of = np.append(row_of, len(texts) - 1) if texts else np.zeros(len(code), np.int64)
     space = _IS_SPACE[np.minimum(code, len(_IS_SPACE) - 1)]
-    kept = ~(space & np.append(False, space[:-1]))  # one space between two words
+    kept = ~(space & np.append(False, space[:-1]))  # keep one space between two words
     space, row_of = space[kept], row_of[kept]
     letters = np.where(space, _SPACE, code[kept]).astype(np.uint64) + np.uint64(1)
     hashes, rows = _of_words(letters, space, row_of)
     polynomial, inside = letters[:-1] * _M + letters[1:], ~space[1:-1]
     for n in LENGTHS:
-        # an n-gram may begin or end with a space, and has none inside
+        # an n-gram may begin or end with a space, but has none inside
         polynomial = polynomial[:-1] * _M + letters[n - 1 :]
         inside = inside if n == LENGTHS[0] else inside[:-1] & ~space[n - 2 : -1]
         found = np.flatnonzero(inside)

@@ -20,15 +20,15 @@ from kafeat.contract.step import Sample, Step, parameter
 from kafeat.contract.traits import ExactTraits, LabelTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Mask, State
 
-# Rows that are kept to choose the temperature of probabilities on, and their numbers.
+# Rows that are kept to choose the temperature of probabilities, and the most numbers in them.
 _LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
 
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of a fit: `n` columns. Without `classes`, a number is target · unit + centre, both (n,).
+    """The targets of a fit: `n` columns. Without `classes`, a label is target · unit + centre, both (n,).
 
-    `folds` are those of the cross-validation.
+    `folds` are the folds of the cross-validation.
     """
 
     n: int
@@ -40,9 +40,9 @@ class Targets:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows of features (n, D) with targets (n, k), the part of the folds (n,) of each, and its weight (n,), or None.
+    """Rows of features (n, D) with targets (n, k), the number (n,) of the fold of each, and weights (n,) or None.
 
-    `counts` (n,) are the weights without those of the classes: how often a row is there.
+    `counts` (n,) are the weights without class weights: how often each row occurs.
     """
 
     features: Floats
@@ -59,7 +59,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows, and targets or probabilities (n, k) that models predict that have not seen a row; NaN without one."""
+    """Rows, and the targets or probabilities (n, k) from models that have not seen them; NaN where there is none."""
 
     rows: TrainingRows
     outputs: Floats
@@ -67,16 +67,16 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Learned:
-    """The result of a fit: the recipe with its choices made, the state, and scores by the penalties that were tried."""
+    """The result of a fit: the recipe with its choices made, the state, and the scores of penalties tried."""
 
     step: Predictor
     state: State
     penalties: tuple[float, ...] = ()
     scores: tuple[float, ...] = ()
     rows: int | None = None
-    """The number of rows that were learned from; None for all."""
+    """The number of training rows, or None if it is the number of all rows."""
     held_out: Callable[[], HeldOut] | None = None
-    """Predicts rows that were kept by models that have not seen them."""
+    """Predicts rows that were kept, with models that have not seen them."""
 
 
 class Learning(ABC):
@@ -88,7 +88,7 @@ class Learning(ABC):
 
     @abstractmethod
     def learned(self, kept: TrainingRows) -> Learned:
-        """Return the result; `kept` are some of the rows, drawn at random."""
+        """Return the result. `kept` are some of the rows, drawn at random."""
 
 
 class Predictor(Step):
@@ -98,7 +98,7 @@ class Predictor(Step):
         numbers=NumberTraits(spreads="ignores"), label=LabelTraits(all_rows=True)
     )
     classes_only: ClassVar[bool] = False
-    """True if it predicts classes and no numbers."""
+    """True if it predicts classes only, not numbers."""
 
     penalties: ClassVar[tuple[float, ...]]
     """The multiples that `auto` chooses from."""
@@ -129,7 +129,7 @@ class Predictor(Step):
         raise TypeError(self.traits.exact.none)
 
     def check_searches(self) -> None:
-        """Raise pydantic's error for a search other than that of numbers for the penalty."""
+        """Raise pydantic's error for any search except a search over numbers for the penalty."""
         for name, search in self._searches.items():
             values = search.get("validate", ())
             if name != "penalty" or not all(isinstance(value, int | float) for value in values):
@@ -148,12 +148,12 @@ class Predictor(Step):
         return self.model_copy(update={"penalty": chosen}).searching({})
 
     def most_kept(self, width: int) -> int:
-        """Return how many rows with features of this width to keep for the end of a fit."""
+        """Return how many rows of features of this width to keep until the end of a fit."""
         return min(_MOST_KEPT, max(_LEAST_KEPT, _MOST_KEPT_NUMBERS // width))
 
     @abstractmethod
     def begin(self, width: int, targets: Targets, jobs: int) -> Learning:
-        """Begin a fit on rows with features of this width, by `jobs` threads."""
+        """Begin a fit on rows with features of this width, with `jobs` threads."""
 
     @abstractmethod
     def predicts_classes(self, state: State) -> bool:

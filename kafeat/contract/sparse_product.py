@@ -1,4 +1,4 @@
-"""Products of rows with matrices, where either is sparse: in compiled loops, else by SciPy."""
+"""Products of rows with matrices of which one is sparse, by compiled loops or else by SciPy."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kafeat.compiled.library import ARRAY, FLAG, SIZE, address, loop, vector_byt
 from kafeat.contract.tile import SparseRows
 from kafeat.types import Array, Floats
 
-# As in the C files: rows that wait in a buffer, the gap between them, and vectors of rows that go together.
+# Rows in a buffer, the gap between them, and vectors of rows that are computed together, as in the C files.
 _ROWS, _GAP, _VECTORS = 16, 16, 2
 _CSR = (ARRAY, ARRAY, ARRAY)
 _OUT = (ARRAY, ARRAY, SIZE, SIZE)
 
 
 def csr_addresses(X: SparseRows) -> tuple[tuple[int, int, int], object]:
-    """Return the addresses of values, columns and starts, and what has to be kept while they are in use."""
+    """Return the addresses of values, columns and starts, and an object to keep while they are in use."""
     _check_columns(X)
     arrays = [np.ascontiguousarray(array, dtype=np.int64) for array in (X.columns, X.starts)]
     values = np.ascontiguousarray(X.values)
@@ -26,9 +26,9 @@ def csr_addresses(X: SparseRows) -> tuple[tuple[int, int, int], object]:
 
 
 def times_dense(X: SparseRows, matrix: Floats, out: Floats) -> bool:
-    """Write the product with a matrix (width, D; C order) into `out` (n, D); return False if a number is infinite.
+    """Write the product with a matrix (width, D; C order) into `out` (n, D). Return False if a number is infinite.
 
-    A row's bytes do not depend on its neighbours.
+    The bytes of a row do not depend on its neighbours.
     """
     run = loop("sparse_by_dense", out.dtype, *_CSR, SIZE, ARRAY, SIZE, *_OUT, result=FLAG)
     if run is None:
@@ -43,7 +43,7 @@ def times_dense(X: SparseRows, matrix: Floats, out: Floats) -> bool:
 
 
 class SparseMatrix:
-    """A sparse matrix (D, d) that rows are multiplied with: `values` in `columns`, row i of them from starts[i] on."""
+    """A sparse matrix (D, d) to multiply rows with. Row i has its `values` in `columns`, from starts[i] on."""
 
     def __init__(
         self, values: Floats, columns: Array, starts: Array, n_columns: int, dtype: np.dtype[Any]
@@ -64,7 +64,7 @@ class SparseMatrix:
         return np.empty((self.shape[1], high), dtype=self.dtype)
 
     def of_rows(self, X: Floats, out: Floats, scratch: Floats) -> bool:
-        """Write X (n, d) times the transpose into `out` (n, D); return False if a number is infinite."""
+        """Write X (n, d) times the transpose into `out` (n, D). Return False if a number is infinite."""
         if self._loop is None:
             scratch[:, : len(X)] = X.T
             out[...] = (self.csr @ scratch[:, : len(X)]).T
@@ -74,7 +74,7 @@ class SparseMatrix:
         return not self._loop(address(X), *X.shape, *matrix, address(scratch), address(out), *_steps(out))
 
     def of_sparse_rows(self, X: SparseRows, out: Floats) -> bool:
-        """Write the same for sparse rows."""
+        """Do the same for sparse rows."""
         if self._sparse_loop is None:
             _check_columns(X)
             out[...] = (X.csr @ self._transposed).toarray()
@@ -103,7 +103,7 @@ class SparseMatrix:
 
 
 def _check_columns(X: SparseRows) -> None:
-    """Refuse columns that are not there: neither C nor SciPy looks, and they would read other memory."""
+    """Refuse column numbers beyond the width. Neither C nor SciPy checks them, and they would read other memory."""
     if len(X.columns) and not 0 <= X.columns.min() <= X.columns.max() < X.width:
         raise IndexError(f"expected columns from 0 to {X.width - 1}, got others")
 
@@ -113,5 +113,5 @@ def _buffer(width: int, dtype: np.dtype[Any]) -> Floats:
 
 
 def _steps(out: Floats) -> tuple[int, int]:
-    """The steps from one row, and from one column, to the next, in numbers."""
+    """Return the strides between rows and between columns, in numbers."""
     return out.strides[0] // out.itemsize, out.strides[1] // out.itemsize

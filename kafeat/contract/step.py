@@ -43,10 +43,10 @@ DOUBLE = np.dtype(np.float64)
 
 
 class RowStream(NamedTuple):
-    """All rows to fit on, block by block, for steps that learn from more than the sample.
+    """All training rows, block by block, for steps that learn from more than the sample.
 
-    `blocks` reads them anew at each call: rows (n, d), as the steps before hand them on, and their labels. `labels` are
-    such that the task of all rows follows from them.
+    `blocks` reads them again at each call: rows (n, d), as the previous steps pass them on, and their labels. The task
+    of all rows can be found from `labels`.
     """
 
     labels: Array
@@ -61,16 +61,15 @@ class RowStream(NamedTuple):
 class Sample:
     """The rows that a step is fitted on.
 
-    `X` (n, d) are the sampled rows in float64, as the steps before hand them on; `label` (n,) is the
-    label column if there is one; `n_rows` counts the rows of the whole input. `given` holds the rows that a step
-    asked for by `given_rows`, under the same names, as the steps before hand them on. `names` are those of the
-    features, None for one that is no input column. `n_categories` says how many categories a feature is the code of,
-    0 for a plain number. Both are None after a step that does not hand its input columns on. `times` are the names of
-    the columns that were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows
-    in the input; None counts them in the sample. `keys` are the groups or times by which rows are held out; None holds
-    them out at random. `stream` reads all rows; without it, the sample is all that can be learned from. `jobs` is the
-    number of threads that may share the work, which never changes what is learned. `cache` holds what other chains
-    have learned from the same sample.
+    `X` (n, d) are the sampled rows in float64, as the previous steps pass them on. `label` (n,) is the label column if
+    there is one, and `n_rows` counts the rows of the whole input. `given` holds the rows that a step requested by
+    `given_rows`, under the same names, as the previous steps pass them on. `names` are the names of the features, None
+    for one that is not an input column. `n_categories` has the number of categories of each feature that is a code, and
+    0 for a plain number. Both are None after a step that does not keep its input columns. `times` are the names of the
+    columns that were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows in
+    the input; None counts them in the sample. `keys` are the groups or times by which rows are held out; None holds
+    them out at random. `stream` reads all rows; without it, only the sample can be learned from. `jobs` is the number
+    of threads, which never changes the result. `cache` holds fits of other chains on the same sample.
     """
 
     X: Floats
@@ -96,50 +95,50 @@ class Sample:
 
     @property
     def all_rows(self) -> RowStream:
-        """All rows to fit on; those of the sample if there is no stream."""
+        """All training rows, or those of the sample if there is no stream."""
         label = self.needed_label
         return self.stream or RowStream(label, lambda: iter([(self.X, label)]))
 
 
 class Transform(ABC):
-    """A step made ready for one dtype: derived arrays are computed once, and shared by all workers."""
+    """A step prepared for one dtype. Its derived arrays are computed once and shared by all workers."""
 
     n_features_in: int
     n_features_out: int
     takes: tuple[type, ...] = ()
-    """The forms of rows that `apply` takes besides arrays: `SparseRows`, of few entries, and `TextRows`."""
+    """The forms of rows that `apply` accepts besides arrays: `SparseRows` and `TextRows`."""
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """The dtype that rows are to come in, for features in `dtype`."""
+        """Return the dtype of the rows that it expects, for features in `dtype`."""
         return dtype
 
     @property
     def gives_sparse(self) -> bool:
-        """True if most features are 0 where most inputs are, so that `to_sparse` is worth its while."""
+        """True if most features of sparse rows are 0, so that `to_sparse` saves time."""
         return False
 
     @property
     def widest(self) -> int:
-        """The width of the widest array that a tile goes through."""
+        """The width of the widest array that a tile becomes on its way."""
         return max(self.n_features_in, self.n_features_out)
 
     def scratch(self, rows: int) -> Scratch:
-        """Buffers that one worker needs for tiles of `rows` rows."""
+        """Return the buffers that one worker needs for tiles of `rows` rows."""
         return None
 
     @abstractmethod
     def apply(self, X: Any, out: Floats, scratch: Scratch) -> Array | None:
         """Write the image of the tile `X` (rows, n_features_in; C order) into `out` (rows, n_features_out).
 
-        `out` is in C or in Fortran order. An entry that the step does not accept raises `InvalidValueError`. Of rows of
-        another form the image is the same, up to rounding; a row's result must not depend on the others of the tile.
-        Return of each row how many values were clipped, (rows,); None if never.
+        `out` is in C or in Fortran order. An entry that the step does not accept raises `InvalidValueError`. Rows in
+        another form give the same image, up to rounding. A row's result must not depend on the other rows. Return how
+        many values of each row were clipped, (rows,), or None if none ever are.
         """
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, Array | None]:
-        """Return the image of a tile X (n, n_features_in), and of each row how many values were clipped, (n,), or None.
+        """Return the image of a tile X (n, n_features_in), and how many values of each row were clipped, (n,) or None.
 
-        It is the same as by `apply`, up to rounding. A step that need not make the zeros first has a way of its own.
+        It equals that of `apply`, up to rounding. Steps that need not make the zeros first override this.
         """
         out = np.empty((len(X), self.n_features_out), X.dtype)
         clipped = self.apply(dense(X), out, self.scratch(len(X)))
@@ -155,7 +154,7 @@ def total_clipped(counts: Iterable[Array | None]) -> Array | None:
 class Step(BaseModel, ABC):
     """A recipe: validated, frozen parameters. Its `kind` is the name of its file."""
 
-    # A command uses few kinds, so schemas are built on first use.
+    # Schemas are built on first use, because a command uses few kinds.
     model_config = ConfigDict(
         defer_build=True, frozen=True, strict=True, extra="forbid", allow_inf_nan=False, validate_default=True
     )
@@ -165,7 +164,7 @@ class Step(BaseModel, ABC):
     """The traits of every recipe of the kind."""
 
     def check_parameters(self) -> None:
-        """Refuse parameters for their relation to each other, by `refuse_parameter`."""
+        """Refuse combinations of parameters, by `refuse_parameter`."""
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
@@ -174,7 +173,7 @@ class Step(BaseModel, ABC):
 
     @property
     def traits(self) -> Traits:
-        """The traits of this recipe; a kind whose traits depend on parameters replaces some here."""
+        """The traits of this recipe. Kinds whose traits depend on parameters override this."""
         searched = {
             f"{name}: validate": "to score by" for name, one in self._searches.items() if "validate" in one
         }
@@ -185,11 +184,11 @@ class Step(BaseModel, ABC):
         cls.kind = cls.__module__.rpartition(".")[2]
 
     def width_warning(self, n_features_in: int) -> str | None:
-        """Return a sentence about a width of the output that is valid for this input but may be a mistake, or None."""
+        """Return a sentence about an output width that is valid for this input but may be a mistake, or None."""
         return None
 
     def fit_warnings(self, state: State) -> Iterator[str]:
-        """Yield sentences about what was learned that is valid but may not be what was meant."""
+        """Yield sentences about learned values that are valid but may not be intended."""
         crossed = "fold_rows" in state and not knows_own_labels(state)
         uneven = uneven_folds(state["fold_rows"]) if crossed else None
         if uneven is not None:
@@ -203,29 +202,29 @@ class Step(BaseModel, ABC):
         return None
 
     def sources(self, state: State, n_features_in: int) -> Array | None:
-        """Return the number of the input that each output belongs to, or None if outputs belong to several."""
+        """Return the input that each output is computed from, or None if outputs are computed from several."""
         return np.arange(n_features_in) if self.always.columns.apart else None
 
     @property
     def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
-        """Chains that stand in the step, each with the names of the columns that it sees; None: all."""
+        """Chains inside the step, each with the names of the columns that it sees (None: all)."""
         return ()
 
     _searches: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
 
     def searching(self, searches: Mapping[str, dict[str, Any]]) -> Self:
-        """The same recipe with parameters that are yet to be chosen from the data, by name."""
+        """Return the same recipe with parameters, by name, that are yet to be chosen from the data."""
         step = self.model_copy()
         step._searches = dict(searches)
         return step
 
     @property
     def searches(self) -> bool:
-        """True if a parameter is yet to be chosen from the data; before that, the step cannot be fitted."""
+        """True if a parameter is yet to be chosen from the data. Until then, the step cannot be fitted."""
         return bool(self._searches)
 
     def settled(self, sample: Sample) -> Self:
-        """The recipe to fit and to keep, with choices that depend on the sample made."""
+        """Return the recipe to fit and keep, in which choices that depend on the sample are made."""
         return self
 
     def recipe(self, live: bool = False) -> dict[str, Any]:
@@ -242,47 +241,47 @@ class Step(BaseModel, ABC):
 
     @abstractmethod
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
-        """The name and the shape of every array that a state of this recipe has, and its dtype if it holds no floats.
+        """Return the name, the shape and, unless it holds floats, the dtype of every array in a state.
 
-        Sizes that come from the data may be read off `state`; everything else must follow from the recipe
-        and from `n_features_in`, so that a state that disagrees with them is refused.
+        Sizes that come from the data may be read from `state`. Everything else must follow from the recipe and from
+        `n_features_in`, so that a state that disagrees with them is refused.
         """
 
     def check_state(self, state: State, n_features_in: int) -> None:
-        """Raise ValueError for values that no fit gives, where using them would do harm: indices, for example."""
+        """Raise ValueError for values that no fit produces, if using them would do harm, such as wrong indices."""
         if "gamma" in state and not state["gamma"] > 0.0:
             raise ValueError(f"state.gamma: expected a number above 0, got {float(state['gamma']):g}")
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
-        """The width of the output, told without computing anything: `n_components`, or as many as came in."""
+        """Return the width of the output without computing it: `n_components`, or the number of inputs."""
         return getattr(self, "n_components", n_features_in)
 
     @abstractmethod
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        """The transform in `dtype`."""
+        """Return the transform in `dtype`."""
 
     @abstractmethod
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        """The truth that the transform stands for: new coordinates (a scaler) or the kernel (a sampler)."""
+        """Return what the transform approximates: new coordinates (a scaler) or the kernel (a sampler)."""
 
 
 def knows_own_labels(state: State) -> bool:
-    """True if the outputs for rows of the fit depend on their own labels: only others are held out."""
+    """Return True if outputs for training rows depend on their own labels, so that only other rows are held out."""
     return any(value.any() for name, value in state.items() if name.rpartition(".")[2] == "own")
 
 
 class InTwos(Step):
-    """A step whose outputs come in twos, as cosine and sine do, where a parameter says so."""
+    """A step that can make its outputs in pairs, such as cosine and sine, if a parameter says so."""
 
     twos: ClassVar[tuple[str, object, str]]
-    """The parameter, its value with which they do, and how a message says so."""
+    """The parameter, its value that makes pairs, and the words for this in messages."""
 
     if TYPE_CHECKING:
-        n_components: int  # which each kind declares, in an order of its own
+        n_components: int  # declared by each kind, in its own order of parameters
 
     @property
     def n_drawn(self) -> int:
-        """The number of draws that the outputs are made of: half of them where they come in twos."""
+        """The number of draws that the outputs are made from: half of the outputs if they are pairs."""
         in_twos = getattr(self, self.twos[0]) == self.twos[1]
         return self.n_components // 2 if in_twos else self.n_components
 
@@ -295,13 +294,13 @@ class InTwos(Step):
 
 
 def _build_nested(recipe: object, info: ValidationInfo) -> Step:
-    # Handed down by whoever builds the outer step: the registry of kinds stands above the kinds.
+    # Passed on by the code that builds the outer step, because this module cannot import the registry of kinds.
     build: Callable[[object], Step] = (info.context or {})["build_step"]
     return build(recipe)
 
 
 def dump_step(step: Step, info: SerializationInfo) -> dict[str, Any]:
-    """The recipe of a step that stands in another model: live unless builtins are asked for."""
+    """Return the recipe of a step inside another model: live, unless builtins are requested."""
     return step.recipe(live=info.mode != "json")
 
 
@@ -329,7 +328,7 @@ class Scaler(Step):
 
     @abstractmethod
     def scale(self, state: State, X: Floats) -> Floats:
-        """The image of `X` (n, d), in its own precision."""
+        """Return the image of `X` (n, d), in the dtype of `X`."""
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return ScalerTransform(self, state, n_features_in, dtype)
@@ -341,7 +340,7 @@ class Scaler(Step):
 
 
 class ScalerTransform(Transform):
-    """A scaler as a transform, its state cast to the map's dtype."""
+    """A scaler as a transform, with its state cast to the map's dtype."""
 
     def __init__(self, scaler: Scaler, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in, self.n_features_out = n_features, scaler.n_features_out(state, n_features)
@@ -352,7 +351,7 @@ class ScalerTransform(Transform):
 
     @cached_property
     def gives_sparse(self) -> bool:
-        # outputs belong to one input each, and those of a row of zeros are 0
+        # each output depends on one input, and those of a row of zeros are 0
         if self._scaler.sources(self._state, self.n_features_in) is None:
             return False
         return not self._scaler.scale(self._state, np.zeros((1, self.n_features_in))).any()
@@ -362,37 +361,37 @@ class ScalerTransform(Transform):
 
 
 def refuse_parameter(name: str, expected: str, got: object) -> NoReturn:
-    """Refuse a parameter for its relation to another one: call it from `check_parameters`."""
+    """Refuse a parameter that contradicts another one. Call it from `check_parameters`."""
     raise PydanticCustomError(
         "parameter", "expected {expected}, got {got}", {"field": name, "expected": expected, "got": got}
     )
 
 
 def refuse_beside(step: Step, names: Iterable[str], what: str) -> None:
-    """Refuse parameters that would do nothing beside another one, unless they have their defaults."""
+    """Refuse parameters that have no effect together with another one, unless they have their defaults."""
     for name in names:
         if getattr(step, name) != type(step).model_fields[name].default:
             refuse_parameter(name, f"none beside {what}", getattr(step, name))
 
 
 def parameter(default: Any, description: str, **bounds: Any) -> Any:
-    """Declare a parameter: its default, what it means, and its bounds (gt, ge, lt, le)."""
+    """Declare a parameter with its default, its meaning, and its bounds (gt, ge, lt, le)."""
     return Field(default=default, description=description, **bounds)
 
 
 N_COMPONENTS = parameter(512, "D, the number of outputs")
-"""The field of a number of outputs: one default for all maps, the width that `tune` searches at."""
+"""The field for the number of outputs, with one default for all maps: the width at which `tune` searches."""
 GROUP = Field(
     default=None,
     min_length=1,
     description="column that decides the fold of a row, no feature; null: its content",
 )
-"""The field of the group by which a step with folds of its own is cross-fitted."""
+"""The field for the group by which a step with its own folds is cross-fitted."""
 AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
-"""A list becomes a tuple, and nothing else does: a set has no order."""
+"""Turns a list into a tuple. Other types stay as they are, because a set has no order."""
 PositiveFloat = Annotated[float, Field(gt=0)]
 PositiveInt = Annotated[int, Field(ge=1)]
 MOST_FEATURES = 10_000_000
-"""Inputs of a map, or outputs of a step: a tile of more would not fit into any machine."""
+"""The most inputs of a map, or outputs of a step: no machine could hold a tile with more."""
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
-"""A number of outputs: more than this is a slip of the finger, and no machine could hold it."""
+"""The type of a number of outputs. A larger one is a typing mistake, because no machine could hold it."""

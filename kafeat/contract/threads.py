@@ -1,8 +1,8 @@
-"""Work by several threads, and work that can be ended.
+"""Work in several threads, and work that can be stopped early.
 
-A signal is heard only between two steps of the interpreter, and a step may be a minute of LAPACK. So what may take
-long runs in a thread of its own (`endable`), and the calling thread does nothing but wait, which a signal cuts short.
-The work that is left ends at its next `check`, or with the process.
+Python handles a signal only between two steps of the interpreter, and a step may be a minute of LAPACK. So work that
+may take long runs in its own thread (`endable`), while the calling thread only waits, which a signal interrupts. The
+abandoned work ends at its next `check`, or with the process.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ R = TypeVar("R")
 
 
 class Ended(BaseException):
-    """The work was ended: nobody waits for its result."""
+    """The work was stopped, and nobody waits for its result."""
 
 
-# A signal that comes right before a wait does not cut it short.
+# How often to look for a signal, because one right before a wait does not interrupt it.
 _LOOK_SECONDS = 0.2
-# Work that is ended too late would take the processor from what follows, but may be long in a call of LAPACK.
+# How long to wait for stopped work. It would compete with what follows, but may be in a long call of LAPACK.
 _END_SECONDS = 2.0
 _ended: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
 
 
 def endable(work: Callable[[], R], seconds: float | None = None) -> R:
-    """Return the result of the work. An exception that a signal raises here ends it, and the wait for it at once.
+    """Return the result of the work. If a signal raises an exception here, stop the work and do not wait for it.
 
-    After so many seconds the work is ended, and TimeoutError raised when it has come to its next `check`.
+    After so many seconds, the work is stopped, and TimeoutError is raised once it has reached its next `check`.
     """
     ended, future = threading.Event(), Future[R]()
 
@@ -58,7 +58,7 @@ def endable(work: Callable[[], R], seconds: float | None = None) -> R:
 
 
 def settle(future: Future[R], work: Callable[[], R]) -> None:
-    """Do the work, and give its result or its error to the future, whose waiting thread raises it."""
+    """Do the work, and pass its result or its error to the future. The thread that waits for it raises the error."""
     try:
         future.set_result(work())
     except BaseException as error:
@@ -66,19 +66,19 @@ def settle(future: Future[R], work: Callable[[], R]) -> None:
 
 
 def check() -> None:
-    """Raise `Ended` if this thread works for what was ended. To be called between pieces of about a second."""
+    """Raise `Ended` if the work of this thread was stopped. Call it between pieces of about a second."""
     ended = _ended.get()
     if ended is not None and ended.is_set():
         raise Ended
 
 
 def pool(jobs: int, name: str) -> ThreadPoolExecutor:
-    """Return a pool whose threads are ended with the calling one."""
+    """Return a pool whose threads stop when the calling thread is stopped."""
     return ThreadPoolExecutor(jobs, name, initializer=_ended.set, initargs=(_ended.get(),))
 
 
 def _start(work: Callable[[], None], name: str) -> threading.Thread:
-    """Start a thread that is ended with the calling one, and that the end of the process does not wait for."""
+    """Start a thread that stops with the calling thread. The process does not wait for it when it ends."""
     thread = threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True)
     thread.start()
     return thread
@@ -88,9 +88,9 @@ _END = object()
 
 
 def share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterable[T], jobs: int) -> list[R]:
-    """Return `worker(item)` for every item, by `jobs` threads, the calling one among them.
+    """Return `worker(item)` for every item, using `jobs` threads including the calling one.
 
-    Futures would take as long as the features of a small chunk. No item is started after an error is seen.
+    Futures would cost as much time as the features of a small chunk. After an error, no further item is started.
     """
     items = iter(items)
     lock, stopped, places = threading.Lock(), threading.Event(), count()
@@ -122,7 +122,7 @@ def share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterable[T], 
 
 
 def _do_together(work: Callable[[], None], stopped: threading.Event, jobs: int) -> None:
-    """Do the work in `jobs` threads, the calling one among them, and wait for all."""
+    """Do the work in `jobs` threads including the calling one, and wait for all of them."""
     helpers = [_start(work, f"kafeat-worker-{i}") for i in range(1, jobs)]
     try:
         work()

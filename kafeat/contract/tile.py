@@ -1,4 +1,4 @@
-"""Tiles of rows: their memory order, rows of which most entries are zero (CSR), and rows with texts."""
+"""Tiles of rows: their memory order, sparse rows (CSR), and rows with texts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kafeat.types import Array, Floats
 
 
 class SparseRows:
-    """A matrix (n, width): row i has `values[starts[i]:starts[i + 1]]` in `columns[...]`, which ascend, and zeros."""
+    """A matrix (n, width). Row i has `values[starts[i]:starts[i + 1]]` in ascending `columns[...]`, else 0."""
 
     def __init__(self, values: Floats, columns: Array, starts: Array, width: int) -> None:
         self.values, self.columns, self.starts, self.width = values, columns, starts, width
 
     @classmethod
     def of(cls, X: Any) -> SparseRows:
-        """Return sparse rows, a matrix or a sparse matrix of SciPy as sparse rows."""
+        """Return sparse rows, a matrix, or a sparse matrix of SciPy as sparse rows."""
         from scipy.sparse import csr_array
 
         csr = X.csr if isinstance(X, cls) else csr_array(X)
@@ -41,12 +41,12 @@ class SparseRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns, zeros included."""
+        """The number of rows and of columns, zeros included."""
         return len(self), self.width
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the entries."""
+        """The dtype of the entries."""
         return self.values.dtype
 
     def __len__(self) -> int:
@@ -64,13 +64,13 @@ class SparseRows:
 
     @cached_property
     def csr(self) -> Any:
-        """The same as scipy's."""
+        """The same rows as a matrix of SciPy."""
         from scipy.sparse import csr_array
 
         return csr_array((self.values, self.columns, self.starts), shape=self.shape, copy=False)
 
     def __getitem__(self, rows: slice | Array) -> SparseRows:
-        """Some rows, by a slice, their numbers or a mask."""
+        """Return some rows, by a slice, their numbers or a mask."""
         if isinstance(rows, slice):
             first, stop, _ = rows.indices(len(self))
             starts = self.starts[first : max(first, stop) + 1]
@@ -78,13 +78,13 @@ class SparseRows:
             return SparseRows(self.values[entries], self.columns[entries], starts - starts[0], self.width)
         from scipy.sparse import csr_array
 
-        # SciPy picks rows of whole numbers of two bytes, but none of float16.
+        # SciPy can select rows of uint16, but not of float16.
         values = self.values.view(np.uint16) if self.dtype == np.float16 else self.values
         part = csr_array((values, self.columns, self.starts), shape=self.shape, copy=False)[rows]
         return SparseRows(part.data.view(self.dtype), part.indices, part.indptr, self.width)
 
     def dense(self, out: Floats | None = None) -> Floats:
-        """The matrix with its zeros; into `out` (n, width; C order) if there is one."""
+        """Return the matrix with its zeros, in `out` (n, width; C order) if that is given."""
         if out is None:
             out = np.zeros(self.shape, self.dtype)
         else:
@@ -95,10 +95,10 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """Rows of `width` features: `numbers` (n, p) are those at `plain`, and `texts` (n, k) have theirs from `starts` on.
+    """Rows of `width` features: `numbers` (n, p) are those at `plain`, and those of `texts` (n, k) begin at `starts`.
 
-    The features of a text are the counts of its n-grams. Rows keep the texts, which are smaller, and the step that
-    reads them counts tile by tile.
+    The features of a text are the counts of its n-grams. Rows keep the texts, which are smaller. The step that reads
+    them counts tile by tile.
     """
 
     numbers: Floats
@@ -108,31 +108,31 @@ class TextRows:
 
     @property
     def width(self) -> int:
-        """Number of features, those of texts included."""
+        """The number of features, including those of texts."""
         return len(self.plain) + BUCKETS * len(self.starts)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """The number of rows and of features."""
         return len(self), self.width
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the numbers."""
+        """The dtype of the numbers."""
         return self.numbers.dtype
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def __getitem__(self, rows: slice | Array) -> TextRows:
-        """Some rows, by a slice, their numbers or a mask."""
+        """Return some rows, by a slice, their numbers or a mask."""
         return replace(self, numbers=self.numbers[rows], texts=self.texts[rows])
 
     def __setitem__(self, rows: Array, others: TextRows) -> None:
         self.numbers[rows], self.texts[rows] = others.numbers, others.texts
 
     def copy(self) -> TextRows:
-        """Return the same rows in memory of their own."""
+        """Return a copy that shares no memory."""
         return replace(self, numbers=self.numbers.copy(), texts=self.texts.copy())
 
     def astype(self, dtype: Any) -> TextRows:
@@ -140,12 +140,12 @@ class TextRows:
         return replace(self, numbers=self.numbers.astype(dtype))
 
     def blank(self, rows: int) -> TextRows:
-        """Return so many rows of the same features, to be filled."""
+        """Return `rows` rows of the same features, to be filled."""
         numbers = np.empty((rows, len(self.plain)), self.dtype)
         return replace(self, numbers=numbers, texts=np.empty((rows, len(self.starts)), object))
 
     def columns(self, places: Array) -> Floats | TextRows:
-        """Return some features, of each column of text all or none; plain numbers if no text is among them."""
+        """Return some features, with all or none of each column of text; plain numbers if none is of a text."""
         kept = np.isin(self.starts, places)
         numbers = self.numbers[:, np.searchsorted(self.plain, places[np.isin(places, self.plain)])]
         if not kept.any():
@@ -155,12 +155,12 @@ class TextRows:
         return TextRows(numbers, self.texts[:, kept], plain, np.array(starts))
 
     def counts(self, start: int) -> SparseRows:
-        """Return the counts (n, BUCKETS) of the column of text whose features begin there."""
+        """Return the counts (n, BUCKETS) of the column of text whose features begin at `start`."""
         [column] = np.flatnonzero(self.starts == start)
         return SparseRows(*count_ngrams(self.texts[:, column].tolist()), BUCKETS)
 
     def dense(self, out: Floats | None = None) -> Floats:
-        """The matrix of all features; into `out` (n, width) if there is one."""
+        """Return the matrix of all features, in `out` (n, width) if that is given."""
         out = np.empty(self.shape, self.dtype) if out is None else out
         out[:, self.plain] = self.numbers
         for start in self.starts:
@@ -173,17 +173,17 @@ InputRows = Rows | TextRows
 
 
 def dense(X: InputRows) -> Floats:
-    """Rows of any form as a matrix with its zeros."""
+    """Return rows of any form as a matrix with its zeros."""
     return X if isinstance(X, np.ndarray) else X.dense()
 
 
 def numbers_of(X: InputRows) -> Floats:
-    """Return the features of rows that are not of texts."""
+    """Return the features of rows that are not from texts."""
     return X.numbers if isinstance(X, TextRows) else dense(X)
 
 
 def columns_of(X: Any, places: Array) -> Any:
-    """Return some features of rows that are plain numbers or have texts, of each column of text all or none."""
+    """Return some features of rows of plain numbers or with texts, with all or none of each column of text."""
     return X.columns(places) if isinstance(X, TextRows) else X[:, places]
 
 
@@ -206,21 +206,21 @@ def contiguous(X: Any) -> Any:
 
 
 def is_feature_major(tile: Floats) -> bool:
-    """Return True if the entries of a column lie together."""
+    """Return True if the entries of a column are adjacent in memory."""
     return tile.strides[0] < tile.strides[1]
 
 
 def runs(tile: Floats, feature_major: bool) -> tuple[int, int, int]:
-    """Return the number of rows, or of columns if `feature_major`, their length and the step between them, in numbers.
+    """Return the number of rows (or of columns if `feature_major`), their length and their stride, in numbers.
 
-    The order is a parameter because the strides of a tile with one row or one column tell nothing.
+    The order is a parameter because the strides of a tile with one row or one column do not show it.
     """
     outer = int(feature_major)
     return tile.shape[outer], tile.shape[1 - outer], tile.strides[outer] // tile.itemsize
 
 
 def shaped(flat: Array, shape: tuple[int, ...], feature_major: bool) -> Array:
-    """The beginning of a flat buffer in that shape and memory order."""
+    """Return the beginning of a flat buffer in that shape and memory order."""
     rows, columns = shape
     piece = flat[: rows * columns]
     return piece.reshape(columns, rows).T if feature_major else piece.reshape(rows, columns)

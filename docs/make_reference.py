@@ -150,17 +150,16 @@ def prose(text: str) -> str:
 
 KERNELS = """# Kernels
 
-The exact kernels by their names in configs, for rows x and y of d columns. `nystroem` takes most of them; the pages of
-the kinds tell which one a map is for. `exact_kernel` of a map in Python computes its kernel, so that every line can be
-checked.
+The exact kernels by their names in configs, for rows x and y of d columns. `nystroem` accepts most of them, and the page
+of each kind lists its own. In Python, `exact_kernel` of a map computes its kernel, so you can check every line.
 
 - The names `chi2` and `intersection` of `homogeneous` are `additive_chi2` and `intersection` here. Those of
   `skewed` are `skewed_chi2` and `skewed_intersection`.
 - With a length scale ℓ, γ is 1/(2ℓ²) for `rbf` and `rational_quadratic`, 1/ℓ² for `matern` and 1/ℓ for `laplacian`.
   `fourier` has `length_scale`, which divides the columns.
-- `cauchy` is a product over columns and no function of the distance alone. `additive_chi2` is positive; the function of
+- `cauchy` is a product over columns, and does not depend on the distance only. `additive_chi2` is positive; the function of
   that name in scikit-learn is −Σ (x<sub>i</sub> − y<sub>i</sub>)²/(x<sub>i</sub> + y<sub>i</sub>).
-- `gamma: scale` is 1/(d·Var X), and `gamma: auto` is 1/d. `gamma: median` is read off random pairs of rows of the
+- `gamma: scale` is 1/(d·Var X), and `gamma: auto` is 1/d. `gamma: median` follows from random pairs of rows of the
   sample, as below.
 """
 
@@ -184,10 +183,10 @@ def kernels() -> str:
     return f"{MADE}\n\n{KERNELS}\n{markdown(('kernel', 'k(x, y)', '`gamma: median`'), rows)}\n"
 
 
-SEARCHES = """A mapping with one of these keys can stand in the place of a value.
+SEARCHES = """You can replace a value by a mapping with one of these keys:
 
-- `validate`: of any parameter of any step, the value of the list whose features predict the label best (see `search`).
-- `target_error`: of `n_components`, the smallest width with at most this relative error against the exact kernel."""
+- `validate`: for any parameter of any step, the value in the list whose features predict the label best (see `search`).
+- `target_error`: for `n_components`, the smallest width with at most this relative error against the exact kernel."""
 
 
 def config() -> str:
@@ -196,13 +195,13 @@ def config() -> str:
         MADE,
         "# The keys of a config",
         "`kafeat config --schema` writes the same as JSON Schema, for editors; `kafeat config --kind KIND` starts a "
-        "config that has every key; `kafeat config --check FILE.yaml` says what is wrong in one.",
+        "config that has every key; `kafeat config --check FILE.yaml` lists the mistakes in one.",
         "## At the top",
         keys(Config.model_fields),
     ]
     for title, model in (("`columns`", ColumnSelection), ("`search`", SearchOptions)):
         parts += [f"## {title}", prose(headline(model)), keys(model.model_fields)]
-    parts += ["## Values that the fit chooses", SEARCHES, "## Steps", "The page of a kind has its keys."]
+    parts += ["## Values that the fit chooses", SEARCHES, "## Steps", "Each kind has a page with its keys."]
     for title, names in (("Scalers", scalers()), ("Samplers", samplers()), ("Predictors", predictors())):
         parts.append(f"- {title}: {', '.join(f'[{kind}](../kinds/{kind}.md#parameters)' for kind in names)}.")
     parts += [

@@ -17,16 +17,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIMITS = {  # at most so many in pages, and in help
     r"\btakes?\b[^.]{0,40}\bfor\b": (6, 1),
-    r"\b(is|are) no\b": (12, 8),
+    r"\b(is|are) no\b": (8, 8),
     r", too\b": (3, 7),
-    r"\b(beside|behind)\b": (10, 4),
-    r"\b(of|at) the fit\b": (15, 7),
+    r"\b(beside|behind)\b": (7, 4),
+    r"\b(of|at) the fit\b": (10, 7),
     r"(^|[.!?] )Of (a|more|at most|many)\b": (1, 0),
     r"\b(anew|hardly|the former)\b": (3, 2),
-    r", as (it|they|the|a|this)\b": (7, 2),
+    r", as (it|they|the|a|this)\b": (3, 2),
 }
 YOU = r"\b[Yy]ou(rs?|rself)?\b"
-LEAST_YOU = 110
+LEAST_YOU = 150
 CODE = re.compile(r"^```.*?^```|^    .*?$|`[^`\n]*`|\$\$.*?\$\$", flags=re.M | re.S)
 
 

@@ -216,7 +216,8 @@ def test_where_no_column_is_left_the_reasons_are_said(tuned):
     )
     lines = tuned(text, "y", code=3)
     assert (
-        "got none (t: looks like times of day, such as '00:00': write them as hours, such as 13.5, " in lines
+        "got none (t: looks like hours and minutes, such as '00:00': write them as hours, such as 13.5, "
+        in lines
     )
     assert "id: 60 different values in 60 rows, few words: names of rows)" in lines
 
@@ -265,7 +266,7 @@ def test_units_of_several_scales_or_of_no_column_are_said(tuned):
     )
     assert "values such as '0.5 t' and '101 kg' have several units" in tuned(words, "y")[0]
     lines = tuned(words, "y", "--unit", "kg", "--unit", "t", "--unit", "g/l")[0]
-    assert "'a': '0.5 t' and '101 kg' are numbers of one scale, as --unit names both" in lines
+    assert "'a': '101 kg' and '0.5 t' are numbers of one scale, as --unit names both" in lines
     assert "--unit g/l: no numbers in the first rows have it, in none of a, b, y" in lines
     told = tuned(faults, "y", code=3).splitlines()
     assert ["expected one unit" in line for line in told] == [True, False]

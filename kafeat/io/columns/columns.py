@@ -248,10 +248,6 @@ class Columns:
         return cls(columns, of.positional, of.input_width, of.missing)
 
 
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 1
-
-
 def _column_to_plain(column: Column) -> list[Any]:
     if column.times:
         return [column.name, None, "times"]
@@ -268,7 +264,7 @@ def _column_to_plain(column: Column) -> list[Any]:
 
 def _column_from(entry: object) -> Column:
     match entry:
-        case [str(name), None | int() as width] if width is None or _is_count(width):
+        case [str(name), None | int() as width] if width is None or (type(width) is int and width >= 1):
             column = Column(name, width, dialect=OLD)
         case [str(name), None, "times"]:
             column = Column(name, None, times=True, dialect=OLD)

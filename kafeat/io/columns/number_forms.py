@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import combinations
 from shlex import quote
 from typing import NamedTuple
 
@@ -90,9 +91,8 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         amounts = sum(counts[word.text] for word in words if word.units and word.of_amount)
         if 2 * max([*shares.values(), amounts]) <= sum(counts[text] for text in texts):
             return None
-    own = [
-        units for units in shares if units and set(units) <= set(asked.units)
-    ]  # others are of other columns
+    # Other units that are asked for are of other columns.
+    own = [units for units in shares if units and {*units} <= {*asked.units}]
     unit = () if own else shares.most_common(1)[0][0]
     same = [unit, *own, *(one for one in sorted(shares) if _is_plural(one, unit) or _is_plural(unit, one))]
     taken = [word for word in words if word.units in same and _is_number(word.core)]
@@ -110,34 +110,27 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         others = counts.keys() - {word.text for word in taken}
         if count < _NEARLY_ALL * len(values) or any(re.match("0[0-9]", word.core) for word in taken):
             return None
-        but = f", {min(others)[:40]!r} is not" if others else ""
-        text, core = taken[0].text[:40], taken[0].core
-        return NumberForm(
-            None, note=f"values such as {text!r} are no numbers{but}; {_options(unit)} reads {core} of it"
-        )
+        first, but = taken[0], f", {min(others)[:40]!r} is not" if others else ""
+        note = f"values such as {first.text[:40]!r} are no numbers{but}; {_options(unit)} reads {first.core} of it"
+        return NumberForm(None, note=note)
     form = _marks(taken, asked, bool(unit))
     units = tuple(dict.fromkeys(part for one in same for part in one))
     bare = bool(own) or (not units and any(MINUS in word.text for word in taken))
-    dialect = replace(
-        form.dialect or asked.dialect, units=units, bare=bare, brackets=any(w.brackets for w in taken)
-    )
+    brackets, found = any(word.brackets for word in taken), form.dialect or asked.dialect
+    dialect = replace(found, units=units, bare=bare, brackets=brackets)
     return form._replace(dialect=dialect, note=_of_one_scale(own, taken))
 
 
 def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str:
     """Return what is said of numbers of which several units are asked for."""
-    first = next((word for word in taken if word.units in own), None)
-    other = (
-        next((word for word in taken if word.units in own and not {*word.units} & {*first.units}), None)
-        if first
-        else None
-    )
-    if first is None or other is None:
-        return ""
-    return (
-        f"{first.text[:40]!r} and {other.text[:40]!r} are numbers of one scale, as --unit names both: write all in one "
-        "unit if these differ"
-    )
+    first = {word.units: repr(word.text[:40]) for word in reversed(taken) if word.units in own}
+    for one, other in combinations(sorted(first), 2):
+        if not {*one} & {*other}:
+            return (
+                f"{first[one]} and {first[other]} are numbers of one scale, as --unit names both: write all in one "
+                "unit if these differ"
+            )
+    return ""
 
 
 def _options(units: Sequence[str]) -> str:
@@ -176,9 +169,8 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
 def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
     """Return how to read a value that is no number in a dialect, in a column that may have missing ones."""
     word = _word(text, dialect.units)
-    null = (
-        f"; --null-values {quote(text[:40])} reads it as missing, and is repeated for other words" * may_miss
-    )
+    null = f"; --null-values {quote(text[:40])} reads it as missing, and is repeated for other words"
+    null *= may_miss
     if word is None or not _is_number(word.core) or re.fullmatch("[0-9.,]+[A-Ze]", text):  # 0A
         if re.search(rf"[0-9][-{MINUS}]$", text):
             return "; write the minus before the number"

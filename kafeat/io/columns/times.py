@@ -237,8 +237,10 @@ _MONTH = (
 )
 _UNREAD = {
     rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?([- ])\d\d": "looks like times: --date-format {form} reads {word}",
-    r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?[ap]\.?m\.?)?": "looks like times of day, such as {word}: write them "
-    "as hours, such as 13.5, or after a date",
+    r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:[ap]\.?m\.?|uhr|h))?|\d{1,3} ?h(?: ?\d\d?(?: ?m(?:in)?)?)?": "looks "
+    "like hours and minutes, such as {word}: write them as hours, such as 13.5, or after a date",
+    r"(?:19|20)\d\d[-/ ]{0,3}(?:k?w|q)\d\d?(?:-\d)?|(?:k?w|q)\d\d?[-/ ]{0,3}(?:19|20)\d\d": "looks like weeks or "
+    "quarters, such as {word}: write the first day of each, such as 2024-04-01",
     rf"\d{{1,2}}[-. /]+{_MONTH}[-., /]+(?:19|20)?\d\d|{_MONTH}[-. /]+(?:\d{{1,2}},? )?(?:19|20)\d\d": "looks like "
     "times, got {word}: write the months as numbers or in English",
     r"(?=.{0,30}\b(?:19|20)\d\d\b)(?=.{0,30}\b\d\d?:\d\d).{12,50}": "looks like times, got {word}: write them as "

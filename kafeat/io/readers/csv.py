@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Self
 
 import pyarrow as pa
@@ -20,10 +19,10 @@ from kafeat.io.columns.dialect import NOTHING_ASKED, UTF8, Asked, Dialect, check
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.data_set import Keys
 from kafeat.io.formats import delimiter_of
-from kafeat.io.readers.base import Chunk, Wanted
+from kafeat.io.readers.base import Wanted
 from kafeat.io.readers.csv_quotes import CheckedText, Utf8, first_not_utf8
 from kafeat.io.readers.csv_sniff import found_delimiter, inferred, sniff, typed
-from kafeat.io.readers.table import Broken, KeyedReader, TableChunk, TakePassthrough, cut
+from kafeat.io.readers.table import Broken, KeyedReader, TakePassthrough
 from kafeat.io.readers.text_stream import HEAD, LOOK, HashingStream, TextInput, TextReader, is_utf8
 from kafeat.io.storage.base import Location
 
@@ -39,52 +38,21 @@ class UntypedReader(TextReader, KeyedReader):
 
     untyped = True
     _meant: frozenset[str] = frozenset()
-    _respelled: Mapping[int, Dialect] = MappingProxyType({})
-    """The features whose numbers are spelled as a dialect has them; a copy of such a column is read beside it."""
 
     @abstractmethod
     def _texts(self, index: int) -> Sequence[str]:
         """Return the first values of a column."""
 
     @abstractmethod
-    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
-        """Yield batches of text of the columns at `indices`, in that order, and None at a pause.
-
-        A row that breaks the format is refused, or is a row of nulls that is recorded in `broken`.
-        """
-
-    @abstractmethod
     def _inferred(self, index: int) -> pa.DataType:
         """Return the type that the first values of a passthrough column have in typed formats."""
 
-    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
-        columns, keep, height = wanted[:3]
-        features = indices_of(self, wanted.names)
-        passthrough = indices_of(self, keep)
-        kept = [i for i in dict.fromkeys(passthrough) if i in self._respelled or i not in features]
-        indices = [*features, *kept]
-        where = [len(features) + kept.index(i) if i in kept else features.index(i) for i in passthrough]
-        take_passthrough = (
-            self._take_passthrough(where, keep, wanted.typed_passthrough) if passthrough else None
-        )
-        broken: Broken = {}
-
-        def read(own: list[int]) -> Iterator[pa.RecordBatch | None]:
-            return self._pieces(own, broken if wanted.set_aside else None)
-
-        for start, table in cut(self._with_keys(indices, read), height):
-            above, rows = start % height, table.num_rows
-            yield TableChunk(
-                self.location, start, rows, columns, table, take_passthrough, broken, above=above,
-                pressing=above + rows < height,
-            )  # fmt: skip
-
-    def _take_passthrough(
-        self, where: list[int], names: Sequence[str], typed_passthrough: bool
-    ) -> TakePassthrough:
-        if not typed_passthrough:
-            return lambda table, _start: table.select(where).rename_columns(list(names))
-        types = {self.fields[i].name: (self._type(i), self._dialect(i)) for i in indices_of(self, names)}
+    def _taking(self, where: list[int], wanted: Wanted) -> TakePassthrough:
+        if not wanted.typed_passthrough:
+            return lambda table, _start: table.select(where).rename_columns(list(wanted.keep))
+        types = {
+            self.fields[i].name: (self._type(i), self._dialect(i)) for i in indices_of(self, wanted.keep)
+        }
         return lambda table, start: typed(self.location, table.select(where), types, start)
 
     def coding(self, names: Iterable[str]) -> Self:
@@ -186,14 +154,14 @@ class CsvReader(UntypedReader):
     def _inferred(self, index: int) -> pa.DataType:
         return inferred(self._sniffed.values[index], self._dialect(index))
 
-    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
+    def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
         done, begun = -self._sniffed.skip, True
         with self._text.opened() as text:
             # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
-            checked = CheckedText(self.location, text, self._delimiter, utf8=broken is not None)
+            checked = CheckedText(self.location, text, self._delimiter, utf8=wanted.set_aside)
             while begun:
-                first, ragged = done, None if broken is None else WrongWidthRows(broken, done)
+                first, ragged = done, WrongWidthRows(broken, done) if wanted.set_aside else None
                 try:
                     batches = self._reader(checked, indices, ragged)
                     for batch in (
@@ -256,7 +224,7 @@ class CsvReader(UntypedReader):
         if self._text.read_once:
             return ""
         with self._text.opened() as text:
-            head = _without_quoted(text.look(HEAD))
+            head = re.sub(rb'"[^"]*"', b"", text.look(HEAD))
         if b"\n" not in head or not _STRAY_RETURN.search(head):
             return ""
         return "; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes"
@@ -277,10 +245,6 @@ _LATIN_1, _LETTERS_OF_WINDOWS = "iso8859-1", re.compile(rb"\xc2[\x80\x82-\x8c\x8
 _SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([,;\t|])"?\r?\n')
 _LONGEST_SEP = 16
 _STRAY_RETURN = re.compile(rb"\r(?![\r\n])")
-
-
-def _without_quoted(text: bytes) -> bytes:
-    return re.sub(rb'"[^"]*"', b"", text)
 
 
 class WrongWidthRows:

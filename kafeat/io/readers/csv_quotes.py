@@ -200,7 +200,10 @@ class Quotes:
     def problem(self, data: bytes) -> str | None:
         """Check the next piece, and return the problem of its quotes, if any. An empty piece ends the text."""
         if not data:
-            return self._open_quote() if self.inside else None
+            opened = (
+                f"line {self._opened}: expected a quote that closes the value opened in this line, got none"
+            )
+            return opened if self.inside else None
         if not self._line_end:
             self._line_end = b"\n" if b"\n" in data else b"\r"
             data = data.removeprefix(_BOM)
@@ -261,9 +264,6 @@ class Quotes:
         if opened is not None:
             self._opened = self._line + data.count(self._line_end, 1, opened)
         return None
-
-    def _open_quote(self) -> str:
-        return f"line {self._opened}: expected a quote that closes the value opened in this line, got none"
 
     def _text_after(self, data: bytes, at: int) -> str:
         text = re.split(b"[\r\n]", data[at : at + 60])[0].decode(errors="replace")

@@ -33,10 +33,9 @@ class DatasetReader(Reader):
         self.location, self._parts, self._open_file = location, parts, open_file
         self._coded: tuple[str, ...] = ()
         with self._first() as first:
-            self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
+            self.describe_as(first)
             self.sparse, self.format = first.sparse, first.format
             self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
-            self.row_names, self.asked, self.misread = first.row_names, first.asked, first.misread
         self._texts: dict[str, Sequence[str]] = {}
 
     def expect(self, absent: Sequence[str]) -> None:
@@ -44,17 +43,14 @@ class DatasetReader(Reader):
             first.expect(absent)
             self.fields = first.fields
 
-    def _part(self, part: Part) -> Reader:
-        return self._open_file(part)
-
     def _first(self) -> Reader:
         """Open the first part with rows, as a part without rows shows no types. If none has rows, open the first."""
         for part in self._parts:
-            reader = self._part(part)
+            reader = self._open_file(part)
             if reader.rows != 0:
                 return reader
             reader.close()
-        return self._part(self._parts[0])
+        return self._open_file(self._parts[0])
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]  # counted when it is asked for
@@ -66,7 +62,7 @@ class DatasetReader(Reader):
         """The number of the first row of each part, and the number of all rows."""
         starts = [0]
         for part in self._parts:
-            with self._part(part) as reader:
+            with self._open_file(part) as reader:
                 if reader.rows is None:
                     return None
                 starts.append(starts[-1] + reader.rows)
@@ -92,7 +88,7 @@ class DatasetReader(Reader):
             return self
         view = copy(self)
         for part in self._parts:
-            with self._part(part) as reader:
+            with self._open_file(part) as reader:
                 settled = reader.settled()
                 view.fields = settled.fields if settled.width > view.width else view.fields
         return view
@@ -131,7 +127,7 @@ class DatasetReader(Reader):
                 reader.check_unchanged()
 
     def _open(self, part: Part, wanted: Wanted) -> Reader:
-        reader = self._part(part)
+        reader = self._open_file(part)
         try:
             if reader.rows != 0:
                 self._check(reader, wanted)

@@ -110,7 +110,7 @@ class JsonlReader(UntypedReader):
         view._respelled = dict(zip(indices, (column.dialect for column in respelled), strict=True))
         return super(JsonlReader, view)._chunks(wanted)
 
-    def _pieces(self, indices: list[int], broken: Broken | None) -> Iterator[pa.RecordBatch | None]:
+    def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
         respelled = self._respelled.items()
         own = {indices.index(index): dialect for index, dialect in respelled if index in indices}
@@ -120,7 +120,7 @@ class JsonlReader(UntypedReader):
                 lines = _lines(piece if done else piece.removeprefix(_BOM))
                 rows, problems = _parsed(lines, JsonNumber if own else str)
                 for row, problem in problems.items():
-                    if broken is None:
+                    if not wanted.set_aside:
                         raise DataError(f"{self.location}: {spell_row(done + row)}: {problem}")
                     broken[done + row] = problem, lines[row].decode(errors="replace")
                 height = max(1, _MOST_CELLS // max(1, len(names)))

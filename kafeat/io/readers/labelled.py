@@ -23,10 +23,9 @@ class LabelledReader(Reader):
 
     def __init__(self, source: Reader, names: Sequence[str]) -> None:
         self._source, self._names, self._dropped = source, list(names), [np.empty(0, np.int64)]
-        self.location, self.fields, self.positional = source.location, source.fields, source.positional
-        self.untyped, self.row_names, self.asked = source.untyped, source.row_names, source.asked
-        self.sparse, self.notes, self.in_memory = source.sparse, source.notes, source.in_memory
-        self.misread, self.odd_rows = source.misread, source.odd_rows
+        self.describe_as(source)
+        self.location, self.sparse, self.notes = source.location, source.sparse, source.notes
+        self.in_memory = source.in_memory
 
     @property
     def dropped(self) -> int:

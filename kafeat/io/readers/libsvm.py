@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -59,18 +59,6 @@ EXACT = 2.0**53
 """Labels are read as doubles: from this number on, two whole numbers may have the same double."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledEntries:
-    """Entries with the label of each row, which is NaN for an invalid row."""
-
-    entries: Entries
-    labels: npt.NDArray[np.float64]
-
-
-class _NotPlain(Exception):
-    """A line breaks the format."""
-
-
 def tidied(lines: bytes) -> bytes:
     """Remove comments, `qid:` and empty lines, so that each remaining line is a row."""
     if b"#" in lines:
@@ -101,22 +89,20 @@ def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
         yield b"".join(waiting), have
 
 
-def parsed(lines: bytes) -> LabelledEntries:
+def parsed(lines: bytes) -> Entries:
     """Parse tidied lines."""
-    try:
+    with suppress(ValueError):  # Arrow's, too
         return _plain(lines)
-    except (_NotPlain, pa.ArrowInvalid):
-        pass
     rows = lines.decode("utf-8", errors="replace").split("\n")[:-1]
     problems = ((row, _problem(line)) for row, line in enumerate(rows))
     broken = {row: (problem, rows[row]) for row, problem in problems if problem is not None}
     valid = _plain("".join("0\n" if row in broken else f"{line}\n" for row, line in enumerate(rows)).encode())
     valid.labels[list(broken)] = np.nan
-    entries = valid.entries
-    return LabelledEntries(Entries(entries.values, entries.columns, entries.starts, broken), valid.labels)
+    return replace(valid, broken=broken)
 
 
-def _plain(lines: bytes) -> LabelledEntries:
+def _plain(lines: bytes) -> Entries:
+    """Parse lines of which none breaks the format; ValueError says that one does."""
     text = np.frombuffer(lines, np.uint8)
     marks = np.flatnonzero(np.frombuffer(lines.translate(_APART), bool))
     before_mark = np.append(-1, marks[:-1])
@@ -125,7 +111,7 @@ def _plain(lines: bytes) -> LabelledEntries:
     before = np.searchsorted(begins, _newlines(text))
     counts = np.diff(before, prepend=0)
     if not (counts & 1).all():  # a label, and pairs
-        raise _NotPlain
+        raise ValueError
     first = before - counts
     in_pair = np.ones(len(begins), bool)
     in_pair[first] = False
@@ -133,11 +119,11 @@ def _plain(lines: bytes) -> LabelledEntries:
     indices, values = pairs[0::2], pairs[1::2]
     colons = (text[ends[indices]] == _COLON) & (begins[values] == ends[indices] + 1)
     if not colons.all() or lines.count(b":") != len(indices):
-        raise _NotPlain
+        raise ValueError
     numbers = _numbers(lines.translate(None, _MARKS), ends - begins)
     starts = np.append(0, np.cumsum(counts >> 1))
     columns = _columns(numbers[indices], starts, (ends - begins)[indices], text[ends[indices] - 2])
-    return LabelledEntries(Entries(numbers[values], columns, starts), numbers[first])
+    return Entries(numbers[values], columns, starts, labels=numbers[first])
 
 
 def _numbers(tokens: bytes, lengths: Array) -> npt.NDArray[np.float64]:
@@ -158,7 +144,7 @@ def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array)
     digits = lengths == np.searchsorted(_POWERS, indices, side="right")
     digits &= (lengths < 3) | ((last_but_one >= ord("0")) & (last_but_one <= ord("9")))
     if not (indices.min() >= 1 and indices.max() <= MOST_INDEX and ascending.all() and digits.all()):
-        raise _NotPlain
+        raise ValueError
     return indices.astype(np.int64) - 1
 
 
@@ -222,7 +208,7 @@ class LibsvmReader(TextReader):
         if self._text.read_once and self._copy is None:
             view._copy = self._spooled()
         for lines, rows in cut(view._pieces(), 1 << 14):
-            entries = parsed(lines).entries
+            entries = parsed(lines)
             if entries.broken:
                 first = min(entries.broken)
                 raise DataError(f"{self.location}: {spell_row(row + first)}: {entries.broken[first][0]}")
@@ -275,7 +261,7 @@ class LibsvmChunk(SparseChunk):
     first_column = 1
 
     @cached_property
-    def _parsed(self) -> LabelledEntries:
+    def _parsed(self) -> Entries:
         return parsed(self.lines)
 
     def _filtered(self, rows: Mask) -> Self:
@@ -283,13 +269,13 @@ class LibsvmChunk(SparseChunk):
         return replace(self, lines=b"".join(line + b"\n" for line, kept in lines if kept))
 
     def read(self) -> Entries:
-        return self._parsed.entries
+        return self._parsed
 
     @cached_property
     def passthrough(self) -> pa.Table | None:
         if not len(self.kept):
             return None
-        labels, problems = self._parsed.labels, self._parsed.entries.broken
+        labels, problems = self._parsed.labels, self._parsed.broken
         if self.strict and problems:
             first = min(problems)
             raise self.located(InvalidValueError(first, None, problems[first][0]))

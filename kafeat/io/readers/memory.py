@@ -196,14 +196,14 @@ class BatchReader(ArrowReader):
     """A reader of record batches, which are read once. Lists of variable length have no known width."""
 
     def __init__(self, location: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
-        self.location, self.schema, self._batches = location, schema, batches
+        self.location, self.schema, self._given = location, schema, batches
         self._describe()
 
     def _peek(self, index: int) -> tuple[()]:
         return ()
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
-        for batch in self._batches:
+        for batch in self._given:
             yield batch.select(indices)
 
 

@@ -117,7 +117,7 @@ class ParquetReader(ArrowReader):
         calls = [[group] for group in groups] if self._remote else [groups]
         with _damage(self.location):
             for call in calls:
-                for batch in self._batches(height, call, names):
+                for batch in self._of_groups(height, call, names):
                     got += batch.num_rows
                     batch_rows = batch.slice(skip, left)
                     skip = max(0, skip - batch.num_rows)
@@ -129,7 +129,7 @@ class ParquetReader(ArrowReader):
         if got != promised:
             raise wrong_count(self.location, promised, got)
 
-    def _batches(self, height: int, groups: list[int], names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _of_groups(self, height: int, groups: list[int], names: list[str]) -> Iterator[pa.RecordBatch]:
         exact = self._in_nanoseconds(names)
         # The reader takes names as prefixes of paths, and may return more columns than requested.
         batches = (

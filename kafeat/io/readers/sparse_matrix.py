@@ -29,12 +29,16 @@ FEATURES = "features"
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Rows as read. `columns` count from 0 and ascend in each row; `broken` maps invalid rows to problem and text."""
+    """Rows as read. `columns` count from 0 and ascend in each row; `broken` maps invalid rows to problem and text.
+
+    `labels` (n,) are those of a format that has some, NaN for an invalid row.
+    """
 
     values: npt.NDArray[np.float64]
     columns: Array
     starts: Array
     broken: dict[int, tuple[str, str]] = field(default_factory=dict)
+    labels: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
 def features_field(width: int | None, spelled: str) -> Field:

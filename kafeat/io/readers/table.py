@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from kafeat.contract.tile import InputRows, numbers_of
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import spelled
 from kafeat.io.columns.columns import Column
+from kafeat.io.columns.dialect import Dialect
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import (
     field_from,
@@ -186,6 +188,35 @@ PEEK = 1024
 class KeyedReader(Reader):
     """A reader of Arrow record batches, to which columns of one value may be added."""
 
+    _respelled: Mapping[int, Dialect] = MappingProxyType({})
+    """The features whose numbers are spelled as a dialect has them; a copy of such a column is read beside it."""
+
+    @abstractmethod
+    def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
+        """Yield batches of the columns at `indices`, in that order, and None at a pause.
+
+        A row that breaks the format is refused, or is set aside: a row of nulls that is recorded in `broken`.
+        """
+
+    def _taking(self, where: list[int], wanted: Wanted) -> TakePassthrough:
+        """Return a function that takes the passthrough columns, which lie at these places of a table."""
+        del wanted
+        return lambda table, _start: table.select(where)
+
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        features, keep = indices_of(self, wanted.names), indices_of(self, wanted.keep)
+        kept = [i for i in dict.fromkeys(keep) if i in self._respelled or i not in features]
+        where = [len(features) + kept.index(i) if i in kept else features.index(i) for i in keep]
+        take = self._taking(where, wanted) if keep else None
+        broken: Broken = {}
+        batches = self._with_keys([*features, *kept], lambda own: self._batches(own, wanted, broken))
+        for start, table in cut(batches, wanted.height, self.first):
+            above, rows = (start - self.first) % wanted.height, table.num_rows
+            yield TableChunk(
+                self.location, start, rows, wanted.columns, table, take, broken, above=above,
+                pressing=above + rows < wanted.height,
+            )  # fmt: skip
+
     def add_keys(self, keys: Keys) -> None:
         known = {field.name for field in self.fields}
         if not self.positional:
@@ -268,15 +299,9 @@ class ArrowReader(KeyedReader):
             return metadata if isinstance(metadata, dict) else {}
         return {}
 
-    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
-        features = indices_of(self, wanted.names)
-        passthrough = indices_of(self, wanted.keep)
-        indices = list(dict.fromkeys([*features, *passthrough]))
-        where = [indices.index(i) for i in passthrough]
-        take_passthrough = (lambda table, _start: table.select(where)) if passthrough else None
-        batches = self._with_keys(indices, lambda own: self.pieces(own, wanted.height))
-        for start, table in cut(batches, wanted.height, self.first):
-            yield TableChunk(self.location, start, table.num_rows, wanted.columns, table, take_passthrough)
+    def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch]:
+        del broken  # a typed format is sound, or damaged as a whole
+        return self.pieces(indices, wanted.height)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         return pa.schema([self.schema.field(i) for i in indices_of(self, keep)])

@@ -75,9 +75,8 @@ def test_lines_are_read_as_they_are_written(rows, height):
     assert found == truth
 
 
-def rows_of(found):
-    entries = found.entries
-    for row, label in enumerate(found.labels.tolist()):
+def rows_of(entries):
+    for row, label in enumerate(entries.labels.tolist()):
         part = slice(entries.starts[row], entries.starts[row + 1])
         yield label, list(zip(entries.columns[part].tolist(), entries.values[part].tolist(), strict=True))
 
@@ -91,7 +90,7 @@ def test_scikit_learn_reads_the_same(files):
 def test_a_broken_line_is_the_only_one(files):
     text = b"1 1:1\n" * 5 + b"0 1:1 007:2\n" + b"-1 2:0x10\n" + b"2 3:1_0\n" + b"1 2:4\n"
     found = parsed(text)
-    assert {row: problem for row, (problem, _) in found.entries.broken.items()} == {
+    assert {row: problem for row, (problem, _) in found.broken.items()} == {
         5: "expected index:value, got '007:2'",
         6: "expected a number after the index 2, got '0x10'",
         7: "expected a number after the index 3, got '1_0'",
@@ -101,7 +100,7 @@ def test_a_broken_line_is_the_only_one(files):
 
 
 def test_every_index_of_a_line_has_a_bound():
-    ((row, (problem, _)),) = parsed(b"1 1:2 2147483647:1\n1 1:2 2147483648:1\n").entries.broken.items()
+    ((row, (problem, _)),) = parsed(b"1 1:2 2147483647:1\n1 1:2 2147483648:1\n").broken.items()
     assert (row, problem) == (1, "expected an index from 1 to 2,147,483,647, got 2147483648")
 
 
@@ -356,8 +355,8 @@ def test_blanks_of_other_scripts_are_none(tmp_path, blank):
     text = f"1 1:1\n1 1:2{blank}2:3\n1 1:2{blank}\n{blank}\n1 1:4\n"
     (tmp_path / "x.svm").write_text(text, encoding="utf-8")
     found = parsed(tidied((tmp_path / "x.svm").read_bytes()))
-    assert sorted(found.entries.broken) == [1, 2, 3]
-    assert found.entries.values.tolist() == [1.0, 4.0]
+    assert sorted(found.broken) == [1, 2, 3]
+    assert found.values.tolist() == [1.0, 4.0]
 
 
 @pytest.mark.timeout(60)

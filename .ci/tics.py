@@ -16,14 +16,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIMITS = {  # at most so many in pages, and in help
-    r"\btakes?\b[^.]{0,40}\bfor\b": (6, 1),
+    r"\btakes?\b[^.]{0,40}\bfor\b": (3, 1),
     r"\b(is|are) no\b": (8, 8),
-    r", too\b": (3, 7),
-    r"\b(beside|behind)\b": (7, 4),
-    r"\b(of|at) the fit\b": (10, 7),
+    r", too\b": (3, 2),
+    r"\b(beside|behind)\b": (8, 2),
+    r"\b(of|at) the fit\b": (6, 5),
     r"(^|[.!?] )Of (a|more|at most|many)\b": (1, 0),
-    r"\b(anew|hardly|the former)\b": (3, 2),
-    r", as (it|they|the|a|this)\b": (3, 2),
+    r"\b(anew|hardly|the former)\b": (2, 1),
+    r", as (it|they|the|a|this)\b": (4, 2),
 }
 YOU = r"\b[Yy]ou(rs?|rself)?\b"
 LEAST_YOU = 150

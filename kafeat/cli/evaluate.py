@@ -177,7 +177,7 @@ def evaluate(
 ) -> None:
     """Test a map or a model on held-out rows of DATA: fitted models, and recipes with every setting and seed.
 
-    With --label, a learner is trained on the features and scored beside a constant, the raw columns, gradient boosting
+    With --label, a learner is trained on the features and compared with a constant, the raw columns, gradient boosting
     and the exact kernel. Without it, the dot products of the features are compared with the exact kernel. With
     --all-rows nothing is trained: the predictions of a finished model are scored.
     """

@@ -36,7 +36,7 @@ Examples:
 def export(model: str, out: str, opset: int, check: bool, overwrite: bool, fsync: bool) -> None:
     """Write the map MODEL as an ONNX graph with input X, float32 (N, d), and output Z, (N, D).
 
-    A model that ends in a predictor has the output P, too: float64 (N, k), predicted numbers or probabilities.
+    A model that ends in a predictor also has the output P: float64 (N, k), predicted numbers or probabilities.
 
     A row that `transform` refuses gives NaN. If the features of onnxruntime differ from those of MODEL by more than
     rounding, nothing is written and the exit code is 6. -v shows the largest difference. Needs the extra kafeat[onnx].

@@ -27,7 +27,7 @@ Example:
     "--verbose",
     "-v",
     is_flag=True,
-    help="Show hashes, arrays, searches and parameters that have their default, too.",
+    help="Also show hashes, arrays, searches and parameters that have their default.",
 )
 def inspect(model: str, as_json: bool, verbose: bool) -> None:
     """Show the content of MODEL: columns, steps, and the data that it was fitted on."""

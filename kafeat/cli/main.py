@@ -175,7 +175,7 @@ def _tell_version(context: click.Context, _option: click.Parameter, asked: bool)
 
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--verbose", "-v", is_flag=True, is_eager=True, help="With --version: libraries, machine and core, too."
+    "--verbose", "-v", is_flag=True, is_eager=True, help="With --version: also libraries, machine and core."
 )
 @click.option(
     "--version", is_flag=True, expose_value=False, callback=_tell_version, help="Show the version and exit."

@@ -49,12 +49,12 @@ Example:
 def tune(
     data: str, config: str, json_file: str | None, model: str | None, overwrite: bool, **options: Any
 ) -> int:
-    """Choose the best map of DATA for a label, and write its config, which `kafeat fit` takes; `-` is stdout.
+    """Choose the best map of DATA for a label, and write its config for `kafeat fit`; `-` is stdout.
 
-    Scaler, metric, kernel, γ and map are chosen by the score of ridge on the features, on rows that they were not
-    fitted on. Without --columns the number of columns is chosen, too. Text, times and missing values are read as they
-    are. The same data, seed and number of trials give the same config. Ctrl-C or SIGTERM ends the search at once, and
-    the best config so far is written.
+    It tries scalers, metrics, kernels, γ and maps, and keeps those with which ridge scores best on held-out rows.
+    Without --columns, it also chooses their number. Text, times and missing values need no preparation. The same
+    data, seed and number of trials give the same config. Ctrl-C or SIGTERM ends the search at once, and the best
+    config so far is written.
     """
     from contextlib import ExitStack
 

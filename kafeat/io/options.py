@@ -211,7 +211,7 @@ class InputOptions:
         False, "The CSV input has no header. Its columns are named c0, c1, …", group="Input"
     )
     null_values: Sequence[str] = option(
-        (), "Word for a missing number or time, in the place of the usual ones (NA, null, ?, - and so on). Repeatable.",
+        (), "Word for a missing number or time, instead of the usual ones (NA, null, ?, - and so on). Repeatable.",
         group="Input", metavar="WORD", multiple=True, rare=True,
     )  # fmt: skip
     decimal: str | None = option(
@@ -223,7 +223,7 @@ class InputOptions:
         group="Input", choices=(",", ".", "blank", "apostrophe"), rare=True,
     )  # fmt: skip
     unit: Sequence[str] = option(
-        (), "Text beside numbers of a CSV input, such as € or kg, which may be absent (default: that of each column, "
+        (), "Text next to numbers of a CSV input, such as € or kg, which may be absent (default: that of each column, "
         "if all its numbers have the same). Repeatable.",
         group="Input", metavar="TEXT", multiple=True, rare=True,
     )  # fmt: skip

@@ -70,7 +70,7 @@ class FitOptions:
     drop_unlabelled: bool = option(False, DROP_UNLABELLED)
     intervals: bool = option(
         True,
-        "Keep the errors of rows held out of the fit, for `predict --interval`. A fit takes up to twice as long, "
+        "Keep the errors on held-out rows, for `predict --interval`. A fit takes up to twice as long, "
         "and up to nine times if steps learn from the label.",
         names=("--intervals/--no-intervals",),
     )

@@ -49,9 +49,9 @@ class Text(Step):
     """z(x)·z(y) ≈ u(x)·u(y), the cosine of the n-grams of two texts: u_b = ±(1 + log c_b) log(e(1 + n)/(1 + n_b))/‖·‖.
 
     The n-grams are the words of a text, and 3 to 5 characters of each with a space at its ends, in folded case. A hash
-    gives each one of 2¹⁴ buckets b and a sign; c_b counts it in the text, n_b the rows of the fit sample that have it,
+    gives each one of 2¹⁴ buckets b and a sign; c_b counts it in the text, n_b the training rows that have it,
     out of n. So new words are no special case, and words with typing errors are near the right ones. `svd` gives the
-    coordinates of u in the D directions that hold most of the fit sample. `sparse` asks for no sample: each bucket is
+    coordinates of u in the D directions that hold most of the training rows. `sparse` needs no sample: each bucket is
     added to four outputs with random signs, and the error falls with 1/√D. A missing or empty text has zeros.
 
     `label` gives the predictions of two ridge models first, one on u and one on rows that keep their lengths, for each
@@ -72,7 +72,7 @@ class Text(Step):
     n_components: Width = N_COMPONENTS
     projection: Literal["svd", "sparse", "label"] = parameter(
         "svd",
-        "the directions of the fit sample; random ones, which need more outputs; or those of the label first",
+        "the directions of the training rows; random ones, which need more outputs; or those of the label first",
     )
 
     @property

@@ -30,7 +30,7 @@ _AS_RANKS = Coding(lenient=True, most=MOST_CATEGORIES)
 class Trees(TreeRecipe):
     """z_j(x) = (Σ_{t in group j} f_t(x) − m_j)·scale/s_j, where f_t are the boosted trees of x's fold, or of all folds.
 
-    Each of `n_folds` ensembles learns the label from the rows of the other folds. A row of the fit goes through that of
+    Each of `n_folds` ensembles learns the label from the rows of the other folds. A training row goes through that of
     its own fold: a linear model behind the columns sees no label twice. A new row, which none has seen, has the mean of
     all ensembles. Both follow from a hash of the row's numbers. The trees of each class, or number, are cut into groups
     in the order in which they were grown. Column j is the sum of a group, with the mean m_j and the standard deviation

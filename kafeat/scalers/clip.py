@@ -1,4 +1,4 @@
-"""Outliers: extreme values become the quantiles of the fit sample."""
+"""Outliers: extreme values become quantiles of the training rows."""
 
 from __future__ import annotations
 

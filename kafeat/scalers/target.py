@@ -31,7 +31,7 @@ class Target(ColumnCoder):
 
     ȳ is the mean of all rows, which unknown categories get. A missing one is a value of its own. By default m follows
     from the variances, σ²_within/σ²_between, and if values do not differ more than by chance, all get ȳ. The sums are
-    those of all rows, and not of the fit sample alone: a fit reads the data once more.
+    those of all training rows and not only of a sample: a fit reads the data once more.
 
     The fold of a row follows from a hash of its content, the columns that the step sees, or from its `group`. So a new
     row has one too, equal rows share it, and a model behind the step sees no label twice.

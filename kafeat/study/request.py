@@ -82,7 +82,7 @@ class EvaluationRequest:
     # The rows of all splits are in memory, and more splits than this hardly change a mean.
     splits: int = option(
         1,
-        "Number of random splits into rows to train and to test on. Recipes are fitted anew in each.",
+        "Number of random splits into rows to train and to test on. Recipes are fitted again in each.",
         most=100, rare=True,
     )  # fmt: skip
     split: str | None = option(
@@ -112,7 +112,7 @@ class EvaluationRequest:
         multiple=True, choices=score_names,
     )  # fmt: skip
     interval: float = option(
-        0.9, "Probability of intervals whose coverage is measured, too, and that --scoring pinball judges.",
+        0.9, "Probability of the intervals whose coverage is measured and that --scoring pinball judges.",
         metavar="P", least=0, most=1, least_open=True, most_open=True, rare=True,
     )  # fmt: skip
     exact_rows: int = option(

@@ -54,7 +54,7 @@ class RuleOptions:
     )  # fmt: skip
     drift_test: float | None = option(
         None,
-        "Write nothing (exit code 6) if the features' mean differs from that of the fit with a p-value below P.",
+        "Write nothing (exit code 6) if the features' mean differs from the training rows' with a p-value below P.",
         python="Least p-value of a test that the mean of the features is that of the fit; below it nothing is written.",
         group=_RULES, rare=True, metavar="P", least=0.0, most=1.0,
     )  # fmt: skip

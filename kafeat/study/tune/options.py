@@ -119,7 +119,7 @@ class TuneOptions:
     )  # fmt: skip
     journal: str | None = None
     resume: bool = option(
-        False, "Take the trials of a killed run from its journal, if there is one.",
+        False, "Resume an interrupted run from its journal, if there is one.",
         python="Take the trials from the journal if data and arguments are the same.", rare=True,
     )  # fmt: skip
     config_name: str = "best.yaml"

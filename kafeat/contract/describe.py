@@ -104,17 +104,15 @@ def one_of(choices: Iterable[object], noun: str = "") -> str:
 
 def nearest(name: object, names: Iterable[object]) -> str:
     """Return `; did you mean 'gamma'?` if one of `names` is close to `name`, otherwise an empty text."""
-    if not isinstance(name, str):
-        return ""
-    folded = {_fold(right): right for right in names if isinstance(right, str)}
-    close = get_close_matches(_fold(name[:LONGEST_TEXT]), folded, n=1)
-    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+    known = (right for right in names if isinstance(right, str))
+    meant = near(name[:LONGEST_TEXT], known) if isinstance(name, str) else None
+    return "" if meant is None else f"; did you mean {meant!r}?"
 
 
 def near(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the name that was probably meant. Names with other numbers do not count: x003 and x004 are two columns."""
-    folded = {other.casefold(): other for other in names if not _differ_in_numbers(name, other)}
-    close = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
+    folded = {_fold(other): other for other in names if not _differ_in_numbers(name, other)}
+    close = get_close_matches(_fold(name), folded, n=1, cutoff=cutoff)
     return folded[close[0]] if close else None
 
 

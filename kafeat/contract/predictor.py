@@ -51,6 +51,16 @@ class TrainingRows:
     weights: Floats | None = None
     counts: Floats | None = None
 
+    @property
+    def classes(self) -> Array:
+        """The number of the class of each row."""
+        return self.targets.argmax(axis=1)
+
+    @property
+    def own_weights(self) -> Floats:
+        """The weights; 1 for each row if there are none."""
+        return np.ones(len(self.targets)) if self.weights is None else self.weights
+
     def select(self, rows: Array | Mask) -> TrainingRows:
         """Return these rows."""
         weights, counts = (None if one is None else one[rows] for one in (self.weights, self.counts))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, address, loop, vector_bytes
-from kafeat.contract.tile import SparseRows
+from kafeat.contract.tile import Rows, SparseRows
 from kafeat.types import Array, Floats
 
 # Rows in a buffer, the gap between them, and vectors of rows that are computed together, as in the C files.
@@ -42,6 +42,27 @@ def times_dense(X: SparseRows, matrix: Floats, out: Floats) -> bool:
     return not lost
 
 
+class DenseMatrix:
+    """A matrix (D, d) that rows, sparse ones among them, are multiplied with."""
+
+    def __init__(self, matrix: Floats, dtype: np.dtype[Any]) -> None:
+        self.matrix, self.shape = np.ascontiguousarray(matrix, dtype=dtype), matrix.shape
+
+    def scratch(self, rows: int) -> None:
+        """Return the buffer of one worker: none."""
+
+    def of_rows(self, X: Rows, out: Floats, scratch: object = None) -> bool:
+        """Write X (n, d) times the transpose into `out` (n, D); return False if a number of sparse rows is infinite."""
+        if isinstance(X, SparseRows):
+            return times_dense(X, self._by_inputs, out)
+        np.matmul(X, self.matrix.T, out=out)
+        return True
+
+    @cached_property
+    def _by_inputs(self) -> Floats:
+        return np.ascontiguousarray(self.matrix.T)
+
+
 class SparseMatrix:
     """A sparse matrix (D, d) to multiply rows with. Row i has its `values` in `columns`, from starts[i] on."""
 
@@ -63,8 +84,10 @@ class SparseMatrix:
         high = rows if self._loop is None else _VECTORS * vector_bytes() // self.dtype.itemsize
         return np.empty((self.shape[1], high), dtype=self.dtype)
 
-    def of_rows(self, X: Floats, out: Floats, scratch: Floats) -> bool:
+    def of_rows(self, X: Rows, out: Floats, scratch: Floats) -> bool:
         """Write X (n, d) times the transpose into `out` (n, D). Return False if a number is infinite."""
+        if isinstance(X, SparseRows):
+            return self.of_sparse_rows(X, out)
         if self._loop is None:
             scratch[:, : len(X)] = X.T
             out[...] = (self.csr @ scratch[:, : len(X)]).T

@@ -87,11 +87,6 @@ def hashes_of(X: Floats, seed: int, group: Array) -> Hashes:
     return group_hashes(np.rint(X[:, group[0]]), seed) if len(group) else content_hashes(X, seed)
 
 
-def row_folds(X: Floats, seed: int, n_folds: int, group: Array) -> npt.NDArray[np.intp]:
-    """Return the fold (n,) of each row of X (n, d), by its content or by the group in the column `group` (1,)."""
-    return folds_of(hashes_of(X, seed, group), n_folds)
-
-
 class EqualRows:
     """Sums of the labels of some contents, in one pass: are different rows few, and how do labels of equal ones vary?
 

@@ -119,9 +119,9 @@ class Intervals:
     @property
     def calibration_error(self) -> float | None:
         """The calibration error of the held-out rows; None for numbers."""
-        if self.calibration is None or not self.calibration.ndim:
-            return None if self.calibration is None else float(self.calibration)
-        return Reliability.of(self.calibration).error
+        if self.calibration_rows is not None:
+            return Reliability.of(self.calibration_rows).error
+        return None if self.calibration is None else float(self.calibration)
 
     @property
     def calibration_rows(self) -> Floats | None:
@@ -212,7 +212,7 @@ def fit_intervals(held: HeldOut, targets: Targets, jobs: int) -> Intervals | Non
     rows = held.rows
     if targets.classes:
         rows, outputs = rows.select(known), held.outputs[known]
-        right = rows.targets.argmax(axis=1)
+        right = rows.classes
         scores = thinned(1.0 - outputs[np.arange(len(right)), right][:, None], rows.counts)
         error = _mean_and_noise(_errors(outputs, rows.targets), rows.counts)
         return Intervals(scores, error, binned(outputs, right, rows.counts))

@@ -7,7 +7,6 @@ iterations are enough where features are far from independent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,43 +23,36 @@ _MOST_ITERATIONS = 500
 _TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class LabelledRows:
-    """Features (n, D), the numbers (n,) of their classes, and weights (n,)."""
-
-    Z: Floats
-    classes: Array
-    weights: Floats
-
-    def select(self, rows: Array) -> LabelledRows:
-        """Return some rows."""
-        return LabelledRows(self.Z[rows], self.classes[rows], self.weights[rows])
-
-
 class LogisticProblem:
-    """Rows of `n_classes` classes, ready to be fitted with any penalty, by `jobs` threads.
+    """Features Z (n, D), the numbers (n,) of their classes and weights (n,), to be fitted with any penalty by threads.
 
     Penalties are multiples of the mean diagonal of the centred ZᵀZ. Sums are taken over blocks in a fixed order.
     """
 
-    def __init__(self, rows: LabelledRows, n_classes: int, jobs: int) -> None:
-        width = rows.Z.shape[1]
+    def __init__(self, Z: Floats, classes: Array, weights: Floats, n_classes: int, jobs: int) -> None:
+        width = Z.shape[1]
         require_memory(5.0 * width * width, f"logistic: {width:,} columns", FEWER_COLUMNS)
-        self._rows, self._n_classes, self._jobs = rows, n_classes, jobs
-        total = float(rows.weights.sum())
-        self._blocks = blocks(len(rows.Z), width, _MOST_NUMBERS)
+        self._Z, self._classes, self._weights, self._n_classes, self._jobs = (
+            Z,
+            classes,
+            weights,
+            n_classes,
+            jobs,
+        )
+        total = float(weights.sum())
+        self._blocks = blocks(len(Z), width, _MOST_NUMBERS)
         self._mean = sum(each(self._sum, self._blocks, jobs)) / total
         zz: Floats = np.zeros((width, width))
         for block in self._blocks:
-            z = rows.Z[block] - self._mean
-            zz += z.T @ (z * rows.weights[block, None])
+            z = Z[block] - self._mean
+            zz += z.T @ (z * weights[block, None])
         self._zz, self._total = zz, total
         self._diagonal = float(np.trace(zz)) / len(zz)
-        shares = np.bincount(rows.classes, rows.weights, n_classes) / total
+        shares = np.bincount(classes, weights, n_classes) / total
         self._prior = np.log(np.maximum(shares, 1e-9))
 
     def _sum(self, block: slice) -> Floats:
-        return self._rows.weights[block] @ self._rows.Z[block].astype(np.float64, copy=False)
+        return self._weights[block] @ self._Z[block].astype(np.float64, copy=False)
 
     def penalty(self, multiple: float) -> float:
         """Return λ for a multiple, above rounding errors."""
@@ -98,11 +90,11 @@ class LogisticProblem:
 
     def _loss(self, W: Floats, b: Floats) -> tuple[float, Floats, Floats]:
         """Return the loss of centred features without the penalty, and its gradients."""
-        rows, narrow = self._rows, W.astype(self._rows.Z.dtype)
+        narrow = W.astype(self._Z.dtype)
         offset = b - self._mean @ W
 
         def of_block(block: slice) -> tuple[float, Floats, Floats]:
-            Z, y, w = rows.Z[block], rows.classes[block], rows.weights[block]
+            Z, y, w = self._Z[block], self._classes[block], self._weights[block]
             scores = (Z @ narrow).astype(np.float64) + offset
             scores -= scores.max(axis=1, keepdims=True)
             p = np.exp(scores)
@@ -137,7 +129,7 @@ class LogisticMachine:
             jitter = rounding_of(float(np.abs(Z).max()), len(Z))
             Z = lapack.cholesky(Z + jitter * np.eye(len(Z)), lower=True)
         c = len(self.classes_)
-        problem = LogisticProblem(LabelledRows(Z, numbers, np.ones(len(y))), c, 1)
+        problem = LogisticProblem(Z, numbers, np.ones(len(y)), c, 1)
         W, self._intercept = problem.fit(self._penalty * (2.0 if c == 2 else 1.0))
         if self._is_kernel:  # f(x) = k(x, ·)L⁻ᵀw
             W = solve_triangular(Z, W, trans="T", lower=True)

@@ -40,14 +40,13 @@ class SharedMap:
     def _read(self) -> FeatureMap:
         if isinstance(self.file, bytes):
             return loads(self.file, "<map>")
-        data = self.file.read()
-        digest = _digest(data)
-        if digest != self.digest:
+        fm = load_from(self.file)
+        if fm.digest != self.digest:
             raise ArtifactError(
-                f"{self.file}: expected the map with the SHA-256 {self.digest}, got {digest}: "
+                f"{self.file}: expected the map with the SHA-256 {self.digest}, got {fm.digest}: "
                 "every machine has to see the same file, and it must not change while the job runs"
             )
-        return loads(data, str(self.file))
+        return fm
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return "kafeat-map", self.digest
@@ -63,7 +62,7 @@ def shared(model: str | os.PathLike[str] | Location | FeatureMap | SharedMap) ->
         return model
     if isinstance(model, FeatureMap):
         data = model.dumps()
-        made = SharedMap(_digest(data), data)
+        made = SharedMap(hashlib.sha256(data).hexdigest(), data)
     else:
         place = location_of(model)
         if place is None:
@@ -82,7 +81,3 @@ def _remember(digest: str, fm: FeatureMap) -> None:
     _loaded[digest] = fm
     while len(_loaded) > _MOST:
         del _loaded[next(iter(_loaded))]
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

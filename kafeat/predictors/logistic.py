@@ -12,7 +12,7 @@ from kafeat.contract.step import parameter
 from kafeat.errors import DataError
 from kafeat.maths.calibration import rows_of, softmax, softmax_loss
 from kafeat.maths.linear_output import needs_float64
-from kafeat.maths.logistic import LabelledRows, LogisticProblem
+from kafeat.maths.logistic import LogisticProblem
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 
@@ -73,15 +73,13 @@ class _Learning(Learning):
         return
 
     def learned(self, kept: TrainingRows) -> Learned:
-        weights = np.ones(len(kept.targets)) if kept.weights is None else kept.weights
-        rows = LabelledRows(kept.features, kept.targets.argmax(axis=1), weights)
         multiples = self._step.multiples
-        tried = self._tried(rows, kept, multiples) if len(multiples) > 1 else None
+        tried = self._tried(kept, multiples) if len(multiples) > 1 else None
         scores = () if tried is None else tuple(tried.scores)
         chosen = multiples[int(np.argmax(scores))] if scores else multiples[0]
-        problem = LogisticProblem(rows, self._n_classes, self._jobs)
+        problem, Z = self._problem(kept), kept.features
         W, b = problem.fit(problem.penalty(chosen))
-        squares = np.square(rows.Z[:: max(1, len(rows.Z) // 1000)].astype(np.float64)).mean(axis=0)
+        squares = np.square(Z[:: max(1, len(Z) // 1000)].astype(np.float64)).mean(axis=0)
         state = {
             "weights": W,
             "intercept": b,
@@ -91,7 +89,7 @@ class _Learning(Learning):
         }
 
         def held_out() -> HeldOut:
-            own = self._tried(rows, kept, (chosen,)) if tried is None else tried
+            own = self._tried(kept, (chosen,)) if tried is None else tried
             logits = own.logits[multiples.index(chosen)]
             probabilities: Floats = np.empty(logits.shape)
             softmax(logits, 1.0, probabilities)
@@ -102,34 +100,36 @@ class _Learning(Learning):
             state,
             multiples if scores else (),
             scores,
-            len(rows.Z),
+            len(Z),
             held_out,
         )
 
-    def _tried(self, rows: LabelledRows, kept: TrainingRows, multiples: tuple[float, ...]) -> _Tried:
+    def _problem(self, rows: TrainingRows) -> LogisticProblem:
+        return LogisticProblem(rows.features, rows.classes, rows.own_weights, self._n_classes, self._jobs)
+
+    def _tried(self, kept: TrainingRows, multiples: tuple[float, ...]) -> _Tried:
         """Score rows held out, with each penalty."""
-        some = np.arange(0, len(rows.Z), -(-len(rows.Z) // _MOST_SEARCHED))
-        rows, kept = rows.select(some), kept.select(some)
+        kept = kept.select(np.arange(0, len(kept.features), -(-len(kept.features) // _MOST_SEARCHED)))
         logits = np.full((len(multiples), *kept.targets.shape), np.nan)
         losses, spread = np.zeros(len(multiples)), 0.0
         for train, own in Folded(kept.parts, self._folds).cuts:
-            rest, held = rows.select(train), rows.select(own)
-            problem, W = LogisticProblem(rest, self._n_classes, self._jobs), None
+            rest, held = kept.select(train), kept.select(own)
+            problem, W = self._problem(rest), None
             # From large to small, as each is a start for the next.
             for i in np.argsort(multiples)[::-1]:
                 W, b = problem.fit(problem.penalty(multiples[i]), W, _ROUGHLY)
-                logits[i, own] = scores = held.Z @ W + b
+                logits[i, own] = scores = held.features @ W + b
                 losses[i] += _loss(scores, held)
-            spread += _loss(np.tile(_frequencies(rest, self._n_classes), (len(held.Z), 1)), held)
+            spread += _loss(np.tile(_frequencies(rest, self._n_classes), (len(held.features), 1)), held)
         saved = [float(1.0 - loss / spread) if spread > 0.0 else 0.0 for loss in losses]
         return _Tried(saved, kept, logits)
 
 
-def _loss(scores: Floats, rows: LabelledRows) -> float:
-    return softmax_loss(scores, rows.classes, rows.weights) * float(rows.weights.sum())
+def _loss(scores: Floats, rows: TrainingRows) -> float:
+    return softmax_loss(scores, rows.classes, rows.own_weights) * float(rows.own_weights.sum())
 
 
-def _frequencies(rows: LabelledRows, n_classes: int) -> Floats:
+def _frequencies(rows: TrainingRows, n_classes: int) -> Floats:
     """Return the logarithms of the frequencies of the classes; one that is absent counts as half a row."""
-    shares = np.bincount(rows.classes, rows.weights, n_classes) / rows.weights.sum()
-    return np.log(np.maximum(shares, 0.5 / rows_of(rows.weights)))
+    shares = np.bincount(rows.classes, rows.own_weights, n_classes) / rows.own_weights.sum()
+    return np.log(np.maximum(shares, 0.5 / rows_of(rows.own_weights)))

@@ -51,8 +51,7 @@ class _Learning(Learning):
         state, held_out = self._state(ridge, model), partial(_held_out, ridge, chosen, kept)
         if self._targets.classes:
             scored = _scored(ridge, chosen, kept)
-            classes = scored.rows.targets.argmax(axis=1)
-            calibration = fit_calibration(scored.outputs, classes, scored.rows.weights)
+            calibration = fit_calibration(scored.outputs, scored.rows.classes, scored.rows.weights)
             held_out = partial(_probabilities, scored, calibration)
             state["temperature"] = np.array(calibration.temperature)
             # softmax(s/T + a) = softmax((s + T a)/T): the biases of the classes are a part of the intercept.

@@ -10,7 +10,7 @@ import numpy as np
 from kafeat.contract.step import Sample, Transform, parameter
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import Coef0, PolynomialMap, fit_gamma
-from kafeat.types import Floats, Shapes, State
+from kafeat.types import Array, Floats, Shapes, State
 
 MAX_WIDTH = 100_000
 
@@ -63,6 +63,14 @@ class PolynomialFeatures(PolynomialMap):
 def count_monomials(d: int, q: int) -> int:
     """Monomials of degree q in d variables."""
     return comb(d + q - 1, q)
+
+
+def factors_of(d: int, q: int) -> tuple[Array, Array]:
+    """Return the first variable of every monomial of degree q, and the one of degree q − 1 that it is multiplied by."""
+    counts = [count_monomials(d - j, q - 1) for j in range(d)]
+    # those without a variable before j are the last ones
+    lower = [np.arange(counts[0] - count, counts[0]) for count in counts]
+    return np.repeat(np.arange(d), counts), np.concatenate(lower)
 
 
 def monomial_weights(recipe: PolynomialFeatures, d: int, q: int) -> Floats:
@@ -136,11 +144,7 @@ def _log_repeats(d: int, q: int) -> Floats:
         return np.zeros(1)
     logs, first, run = np.zeros(d), np.arange(d), np.ones(d, dtype=np.int64)
     for degree in range(2, q + 1):
-        parts = []
-        for j in range(d):
-            count = count_monomials(d - j, degree - 1)
-            tail = slice(len(logs) - count, None)
-            runs = np.where(first[tail] == j, run[tail] + 1, 1)
-            parts.append((logs[tail] - 0.5 * np.log(runs), np.full(count, j), runs))
-        logs, first, run = (np.concatenate(column) for column in zip(*parts, strict=True))
+        variables, lower = factors_of(d, degree)
+        run = np.where(first[lower] == variables, run[lower] + 1, 1)
+        logs, first = logs[lower] - 0.5 * np.log(run), variables
     return logs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from pydantic import Field
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.sparse_product import SparseMatrix, times_dense
+from kafeat.contract.sparse_product import DenseMatrix, SparseMatrix
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.contract.traits import ExactTraits, Traits
@@ -125,10 +124,11 @@ class Projection(Step):
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         if self.matrix == "gaussian":
-            return _DenseTransform(state["matrix"], dtype)
+            return _MatrixTransform(DenseMatrix(state["matrix"], dtype))
         if self.matrix == "srht":
             return _HadamardTransform(state, dtype)
-        return _SparseTransform(state, n_features_in, dtype)
+        matrix = SparseMatrix(state["values"], state["columns"], state["starts"], n_features_in, dtype)
+        return _SparseTransform(matrix)
 
     def written_out(self, state: State, n_features_in: int) -> Floats:
         """Return the matrix A (D, d)."""
@@ -150,45 +150,27 @@ def jl_width(n_rows: int, eps: float) -> int:
     return max(1, int(np.ceil(4.0 * np.log(n_rows) / (eps**2 / 2.0 - eps**3 / 3.0))))
 
 
-class _DenseTransform(Transform):
-    """One matrix product."""
+class _MatrixTransform(Transform):
+    """One product with a matrix."""
 
     takes = (SparseRows,)
 
-    def __init__(self, matrix: Floats, dtype: np.dtype[Any]) -> None:
-        self._matrix = np.ascontiguousarray(matrix, dtype=dtype)
+    def __init__(self, matrix: DenseMatrix | SparseMatrix) -> None:
+        self._matrix: Any = matrix
         self.n_features_out, self.n_features_in = matrix.shape
 
-    def apply(self, X: Rows, out: Floats, scratch: Scratch) -> None:
-        if not isinstance(X, SparseRows):
-            np.matmul(X, self._matrix.T, out=out)
-        elif not times_dense(X, self._by_inputs, out):
-            refuse_infinite(out)
-
-    @cached_property
-    def _by_inputs(self) -> Floats:
-        return np.ascontiguousarray(self._matrix.T)
-
-
-class _SparseTransform(Transform):
-    """One product with a sparse matrix."""
-
-    takes, gives_sparse = (SparseRows,), True
-
-    def __init__(self, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
-        self._matrix = SparseMatrix(state["values"], state["columns"], state["starts"], n_features, dtype)
-        self.n_features_out, self.n_features_in = self._matrix.shape
-
-    def scratch(self, rows: int) -> Floats:
+    def scratch(self, rows: int) -> Scratch:
         return self._matrix.scratch(rows)
 
-    def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
-        if isinstance(X, SparseRows):
-            finite = self._matrix.of_sparse_rows(X, out)
-        else:
-            finite = self._matrix.of_rows(X, out, scratch)
-        if not finite:
+    def apply(self, X: Rows, out: Floats, scratch: Scratch) -> None:
+        if not self._matrix.of_rows(X, out, scratch):
             refuse_infinite(out)
+
+
+class _SparseTransform(_MatrixTransform):
+    """The matrix is sparse, and so are the features of sparse rows."""
+
+    gives_sparse = True
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, None]:
         features = SparseRows.of(X).csr @ self._matrix.csr.T

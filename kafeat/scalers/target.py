@@ -15,7 +15,7 @@ from kafeat.contract.step import GROUP, PositiveFloat, Sample, Transform, parame
 from kafeat.contract.tile import dense
 from kafeat.contract.traits import ColumnTraits, LabelTraits, Traits
 from kafeat.errors import DataError, counted
-from kafeat.maths.content_folds import EqualRows, hashes_of, row_folds
+from kafeat.maths.content_folds import EqualRows, folds_of, hashes_of
 from kafeat.maths.target_sums import TargetSums
 from kafeat.maths.task import PredictionTask, task_to_learn
 from kafeat.scalers._columns import ColumnCoder, others
@@ -184,7 +184,7 @@ class _TargetTransform(Transform):
 
     def apply(self, X: Floats, out: Floats, scratch: tuple[()]) -> None:
         n_folds, outputs = self._tables.shape[1:]
-        folds = row_folds(X, self._seed, n_folds, self._group)
+        folds = folds_of(hashes_of(X, self._seed, self._group), n_folds)
         first = len(self._others)
         out[:, :first] = X[:, self._others]
         for column, start, size in zip(self._columns, self._starts, self._sizes, strict=True):

@@ -13,7 +13,7 @@ from kafeat.chain.chain import Chain
 from kafeat.contract import memory
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
-from kafeat.maths.logistic import LabelledRows, LogisticProblem
+from kafeat.maths.logistic import LogisticProblem
 from kafeat.maths.ridge import NormalEquations
 from kafeat.registry import build_step
 
@@ -139,7 +139,7 @@ def test_what_is_asked_for_is_what_is_needed(kind: str, monkeypatch: pytest.Monk
 
     def work() -> None:
         if kind == "logistic":
-            LogisticProblem(LabelledRows(Z, labels, np.ones(30)), 2, 1).fit(0.1)
+            LogisticProblem(Z, labels, np.ones(30), 2, 1).fit(0.1)
             return
         equations = NormalEquations(300, 1)
         equations.add(Z, labels[:, None].astype(float), np.arange(30) % 3)

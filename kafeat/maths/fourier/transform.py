@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, aligned, loop, vector_bytes
 from kafeat.contract.checks import refuse_where
-from kafeat.contract.sparse_product import times_dense
+from kafeat.contract.sparse_product import DenseMatrix
 from kafeat.contract.step import Transform
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major, runs, shaped
 from kafeat.types import Floats, Scratch
@@ -155,21 +155,13 @@ class DenseAngles(Angles):
     takes = (SparseRows,)
 
     def __init__(self, frequencies: Floats, dtype: np.dtype[Any]) -> None:
-        self._frequencies = np.ascontiguousarray(frequencies, dtype=dtype)
-        self.m, self._dtype = len(frequencies), dtype
+        self._product, self.m = DenseMatrix(frequencies, dtype), len(frequencies)
 
     def apply(self, X: Rows, angles: Floats, scratch: Scratch) -> None:
-        if isinstance(X, SparseRows):
-            times_dense(X, self._by_inputs, angles)
-        else:
-            np.matmul(X, self._frequencies.T, out=angles)
-
-    @cached_property
-    def _by_inputs(self) -> Floats:
-        return np.ascontiguousarray(self._frequencies.T)
+        self._product.of_rows(X, angles)
 
     def waves(self, amplitudes: Floats) -> WaveLoop | None:
-        return wave_loop(self._frequencies, amplitudes, self._dtype)
+        return wave_loop(self._product.matrix, amplitudes, self._product.matrix.dtype)
 
 
 class _Buffers(NamedTuple):

@@ -14,7 +14,7 @@ from kafeat.maths.hadamard import written_out
 from kafeat.maths.sketch_loop import Spectrum
 from kafeat.onnx.elementary import all_sets, larger_sets, product, same_in_all_rows, sets_of_size
 from kafeat.onnx.graph import Graph, Value, beside
-from kafeat.samplers.polynomial_features import PolynomialFeatures, count_monomials, monomial_weights
+from kafeat.samplers.polynomial_features import PolynomialFeatures, factors_of, monomial_weights
 from kafeat.samplers.random_maclaurin import RandomMaclaurin
 from kafeat.samplers.random_subsets import RandomSubsets
 from kafeat.samplers.tensor_sketch import TensorSketch, bucket_spectra
@@ -30,20 +30,12 @@ def emit_polynomial_features(fitted: FittedStep, x: Value) -> Value:
     monomials, parts = scaled, []
     for q in range(step.degree + 1):
         if q > 1:
-            variables, lower = _factors(d, q)
+            variables, lower = factors_of(d, q)
             monomials = monomials.columns(lower) * scaled.columns(variables)
         if q >= lowest:
             weights = monomial_weights(step, d, q)
             parts.append(monomials * weights if q else same_in_all_rows(x, weights))
     return beside(parts)
-
-
-def _factors(d: int, q: int) -> tuple[Array, Array]:
-    """Of every monomial of degree q: its first variable, and which one of degree q − 1 it is multiplied by."""
-    counts = [count_monomials(d - j, q - 1) for j in range(d)]
-    # those without a variable before j are the last ones
-    lower = [np.arange(counts[0] - count, counts[0]) for count in counts]
-    return np.repeat(np.arange(d), counts), np.concatenate(lower)
 
 
 def emit_random_maclaurin(fitted: FittedStep, x: Value) -> Value:

@@ -258,11 +258,6 @@ class Chain:
         return replace(self, cast_after=len(self.steps))
 
     @classmethod
-    def without_widths(cls, steps: Sequence[Step], states: Sequence[State]) -> Chain:
-        """Make a chain for `exact_pair` of dot products, which asks for no widths: all of them are 0."""
-        return cls(tuple(FittedStep(step, state, 0) for step, state in zip(steps, states, strict=True)))
-
-    @classmethod
     def checked(
         cls, steps: Sequence[Step], states: Sequence[State], n_features_in: int, cast_after: int = 0
     ) -> Chain:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from kafeat.chain.chain import Chain
+from kafeat.chain.chain import Chain, FittedStep
 from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import joined_codings
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
@@ -148,9 +149,8 @@ class ParallelChains(Step):
             parts = ((chain, columns_of(pair.x, i), columns_of(pair.y, i)) for i, chain in chains)
             return [chain.exact_pair(Coordinates(x, y)) for chain, x, y in parts]
         # Every step is content with dot products then, and none asks for the width of its input.
-        return [
-            Chain.without_widths(part.steps, states).exact_pair(pair) for part, states in self._parts(state)
-        ]
+        fitted = ((map(FittedStep, part.steps, states, repeat(0))) for part, states in self._parts(state))
+        return [Chain(tuple(steps)).exact_pair(pair) for steps in fitted]
 
 
 def grouped(step: Step, column: str) -> Step:

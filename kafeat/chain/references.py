@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from kafeat.chain.chain import Chain, exact_inputs
@@ -10,24 +12,17 @@ from kafeat.contract.tile import InputRows
 from kafeat.types import Floats
 
 
-def error_curve(chain: Chain, X: InputRows) -> tuple[Floats, Floats, Floats] | None:
-    """Return log(y/x), the closed-form error of the first homogeneous map there, and the weight of the ratio in X."""
+def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
+    """Return the largest and the mean closed-form error of the first homogeneous map over the ratios of rows X."""
     for index, fitted in enumerate(chain.steps):
         if fitted.step.kind == "homogeneous":
-            return fitted.step.error_curve(fitted.state, chain.before(index, X))  # type: ignore[attr-defined]  # the kind says so
-    return None
-
-
-def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
-    """Return the largest and the mean closed-form error of a homogeneous map over the ratios of rows X."""
-    curve = error_curve(chain, X)
-    if curve is None:
-        return {}
-    _, error, weights = curve
-    return {
-        "closed_form_error_max": float(np.abs(error).max()),
-        "closed_form_error_mean": float(weights @ np.abs(error) / weights.sum()),
-    }
+            step: Any = fitted.step  # the kind says so
+            _, error, weights = step.error_curve(fitted.state, chain.before(index, X))
+            return {
+                "closed_form_error_max": float(np.abs(error).max()),
+                "closed_form_error_mean": float(weights @ np.abs(error) / weights.sum()),
+            }
+    return {}
 
 
 def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:

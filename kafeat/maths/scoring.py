@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
+from kafeat.maths.calibration import of_all_classes
 from kafeat.maths.task import Kind, PredictionTask, r2
 from kafeat.types import Array, Floats
 
@@ -89,9 +90,7 @@ class Score:
             unit = task.unit if self.unit else 1.0  # squares in the unit of the label may overflow
             levels = (self.level,) if self.judges == "intervals" else ()
             return self.measure(predicted * unit, task.targets(labels) * unit, *levels)
-        if predicted.shape[1] == 1:
-            predicted = np.hstack([-predicted, predicted])
-        return self.measure(predicted, task.numbers(labels))
+        return self.measure(of_all_classes(predicted), task.numbers(labels))
 
     def of_constant(self, task: PredictionTask, known: Array, labels: Array) -> float:
         """Return the score on `labels` of one prediction for all rows: the mean of `known`, or the shares of classes.

@@ -147,14 +147,9 @@ class Homogeneous(Step):
         ratios, weights = ratio_weights(X, self.homogeneity, np.random.default_rng(0))
         used = max(2, int(np.searchsorted(np.cumsum(weights), 0.999 * weights.sum())) + 1)
         ratios, weights = ratios[:used], weights[:used]
-        exact, near = self.signatures(state, ratios)
-        return ratios, near - exact, weights
-
-    def signatures(self, state: State, ratios: Floats) -> tuple[Floats, Floats]:
-        """𝒦(ω) and k̂(ω) of the map at ω = `ratios`."""
         waves = np.cos(np.outer(ratios, state["frequencies"])) @ state["coefficients"][1:]
-        near: Floats = state["coefficients"][0] + 2.0 * waves
-        return ADDITIVE[self.kernel].signature(ratios), near
+        near = state["coefficients"][0] + 2.0 * waves
+        return ratios, near - ADDITIVE[self.kernel].signature(ratios), weights
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return {"frequencies": (self.n,), "coefficients": (self.n + 1,)}

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 import kafeat
-from kafeat.chain.references import closed_form, components, error_curve, kernel_before_pca
+from kafeat.chain.references import closed_form, components, kernel_before_pca
 from kafeat.contract.folds import FOLDS, RANDOM, Folded
 from kafeat.errors import DataError
 from kafeat.maths.kernel_error import distortion, jl_eps, kernel_error, kernel_pca
@@ -285,7 +285,7 @@ def test_the_closed_form_error_is_that_of_the_kernel_at_the_ratios():
     """k̂(x, y) − k(x, y) of single columns is √(xy)·error(log y/x)."""
     X = np.random.default_rng(0).uniform(0.0, 1.0, (90, 1))
     fm = kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": "chi2", "order": 1}], "dtype": "float64"}, X)
-    ratios, error, weights = error_curve(fm.chain, X)
+    ratios, error, weights = fm.chain.steps[0].step.error_curve(fm.chain.steps[0].state, X)
     ones, others = np.ones((1, 1)), np.exp(ratios)[:, None]
     off = fm.transform(ones) @ fm.transform(others).T - fm.exact_kernel(ones, others)
     np.testing.assert_allclose(off[0] / np.sqrt(others[:, 0]), error, atol=1e-12)

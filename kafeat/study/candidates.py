@@ -203,12 +203,12 @@ class ComparedMap:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""
         if self.fitted is None:
             return 0
-        if not data.made(fm):
+        learned = data.learned_from(fm, len(rows))
+        if learned is None:
             return None
         # A fit samples the training rows with the smallest hashes.
         hashes = row_hashes(fm.config.seed, 0, len(rows))
-        if fm.provenance.split is not None:
-            hashes[data.test_rows_of(fm.provenance.split)] = np.iinfo(hashes.dtype).max
+        hashes[~learned] = np.iinfo(hashes.dtype).max
         fitted = min(fm.provenance.rows_fitted, len(rows))
         return int((hashes[rows] <= np.partition(hashes, fitted - 1)[fitted - 1]).sum())
 

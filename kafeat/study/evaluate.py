@@ -11,11 +11,11 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quoted
+from kafeat.jobs.fit.fit import recipe_of
 from kafeat.jobs.fit.labels import check_label
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import check_weight
 from kafeat.jobs.fit.reread import RereadableData, rereadable
-from kafeat.jobs.fit.split_by import with_selection, with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.pictures.portraits import MapFigures
 from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
@@ -143,7 +143,7 @@ def _split_alike(candidates: Sequence[ComparedMap], asked: EvaluationRequest) ->
             f"split_by: expected the same in all recipes, got {' and '.join(sorted(map(str, own)))}: give --split-by"
         )
     return [
-        replace(one, config=with_selection(with_split_by(one.config, split_by), asked.exclude, asked.only))
+        replace(one, config=recipe_of(one.config, None, split_by, asked.exclude, asked.only))
         for one in candidates
     ]
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError, UsageError
+from kafeat.jobs.fit.labels import plain_names
 from kafeat.jobs.fit.map_on_data import Inputs, MapOnData, timed
-from kafeat.study.learners import Learner, Ridge, Split, Tested, Trained, Truth, train
-from kafeat.study.records import Entries
+from kafeat.study.learners import Learner, Ridge, Split, Tested, Trained, Truth, equivalent_learner, train
+from kafeat.study.records import Entries, Scored
 from kafeat.study.request import LEARNERS, EvaluationRequest
 from kafeat.study.scores import Scoring
 from kafeat.types import Array, Mask
@@ -101,7 +102,7 @@ class Machines:
     """
 
     def __init__(self, learner: Learner, split: Split, truth: Truth, request: EvaluationRequest) -> None:
-        self._learner, self._split, self.truth = learner, split, truth
+        self._learner, self._split, self.truth, self._request = learner, split, truth, request
         self.scoring = Scoring.of(truth.task, request, learner.probabilities)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
         # Several maps often share their raw columns, and their exact kernel.
@@ -129,7 +130,40 @@ class Machines:
             same_rows = self._learned(subject.features(), itemsize, some)
         return Compared(*self._raw[key], features, exact, same_rows)
 
-    def validated(self, subject: MapOnData, validation: Mask) -> dict[str, Entries]:
+    def scored(self, subject: MapOnData, of: Compared, fit_seconds: float) -> Scored:
+        """Return the scores and the costs of the learner on all its inputs, and of boosting."""
+        labels, split = self.truth.labels, self._split
+        name, penalty = self._learner.name, of.features.trained.model.penalty
+        tested = {
+            "constant": self.scoring.of_constant(labels[split.train], labels[split.test]),
+            "raw": of.raw.entries(),
+            "map": {
+                **of.features.entries(fit_seconds), "transform_seconds": of.features.making_seconds,
+                "equivalent": equivalent_learner(name, self.truth.task.kind, penalty),
+            },
+            "exact": {**of.exact.entries(), "kernel_seconds": of.exact.making_seconds},
+            **({} if isinstance(of.boosting, str) else {"boosting": of.boosting.entries()}),
+        }  # fmt: skip
+        same, seconds = of.same_rows.scores["score"], of.same_rows.total_seconds(fit_seconds)
+        exact_rows, validation = {"map": {"score": same, "total_seconds": seconds}}, self._split.validation
+        validated = {} if validation is None else self._validated(subject, validation)
+        return Scored(tested=tested, validation=validated, exact_rows=exact_rows)
+
+    def about(self, of: Compared) -> Entries:
+        """Return what a record says about the label, the learner, and the rows to train and to test on."""
+        request, task, validation = self._request, self.truth.task, self._split.validation
+        train = int(self._split.train.sum())
+        return {
+            "label": plain_names(request.labels), "split": request.split,
+            "task": task.kind, "classes": None if task.classes is None else len(task.classes),
+            "learner": request.learner, "scoring": self.scoring.first.name,
+            "rows_train": train, "rows_test": int(self._split.test.sum()),
+            "rows_exact": min(train, self._exact_rows), "rows_test_exact": len(of.exact.tested.labels),
+            **({} if validation is None else {"rows_validation": int(validation.sum())}),
+            **({"boosting_left_out": of.boosting} if isinstance(of.boosting, str) else {}),
+        }  # fmt: skip
+
+    def _validated(self, subject: MapOnData, validation: Mask) -> dict[str, Entries]:
         """Return the scores on the rows that maps are chosen on, learned from the other training rows.
 
         Only choosing a map needs this, so its costs do not count.

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafeat.contract.tile import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
-from kafeat.jobs.fit.labels import LabelSummary, check_split, plain_names
+from kafeat.jobs.fit.labels import LabelSummary, check_split
 from kafeat.jobs.fit.map_on_data import MapOnData
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.reread import RereadableData
@@ -19,10 +19,10 @@ from kafeat.pictures.portraits import MapFigures, ModelFigures, map_figures, sam
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
-from kafeat.study.learners import Learner, Split, Tested, Truth, equivalent_learner, split
+from kafeat.study.learners import Learner, Split, Tested, Truth, split
 from kafeat.study.machines import Compared, Machines, learner_of
 from kafeat.study.models import ScoredModel, score_model, test_rows_seen, with_predictor
-from kafeat.study.records import Entries, Record, Scored
+from kafeat.study.records import Entries, Record
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.types import Floats, Mask
 
@@ -134,9 +134,7 @@ class Evaluator:
     ) -> None:
         self._data, self._request, self._rows, self._exhibits = data, request, rows, exhibits
         self._learner = learner
-        self._machines: Machines | None = None
-        if learner is not None and rows.truth is not None:
-            self._machines = Machines(learner, rows, rows.truth, request)
+        self._machines = Machines(learner, rows, rows.truth, request) if learner and rows.truth else None
 
     def record(self, candidate: ComparedMap, tell: Say, listener: Listener) -> Record:
         """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
@@ -155,19 +153,18 @@ class Evaluator:
             **_of_map(candidate, fit, subject), **self._of_rows(candidate, fit.map, compared, X),
             "reference": reference,
         }  # fmt: skip
-        record = Record(about=about, kernel={"fit_seconds": fit.seconds, **measured})
-        exhibits, figures = self._exhibits, None
+        learned, exhibits, figures = Record(about={}), self._exhibits, None
         drawn = exhibits is not None and not any(same_map(one.about, about) for one in exhibits)
         if self._machines is not None:
             tell("learning")
-            record, figures = self._learned(record, self._machines, candidate, fit, subject, drawn, listener)
+            learned, figures = self._learned(self._machines, candidate, fit, subject, drawn, listener)
         if exhibits is not None and drawn:
             exhibits.append(map_figures(about, K, Z, figures))
-        return record
+        kernel = {"fit_seconds": fit.seconds, **measured}
+        return replace(learned, about={**about, **learned.about}, kernel=kernel)
 
     def _learned(
         self,
-        record: Record,
         machines: Machines,
         candidate: ComparedMap,
         fit: Fit,
@@ -175,22 +172,21 @@ class Evaluator:
         drawn: bool,
         listener: Listener,
     ) -> tuple[Record, ModelFigures | None]:
-        """Train and test the learner, and the predictor of the map; what columns are worth only if it is `drawn`."""
+        """Train and test the learner, and the predictor of the map; what columns are worth only if it is `drawn`.
+
+        Return what a record says of this, and the data of the figures of the predictor.
+        """
         check_labels(self._rows, machines.truth, self._request.labels[0])
         compared = machines.compare(subject)
-        validation = self._rows.validation
-        scored = self._scored(machines, compared, fit)
-        if validation is not None:
-            scored = replace(scored, validation=machines.validated(subject, validation))
+        # A model was fitted before, at no cost here.
+        scored, task = machines.scored(subject, compared, fit.seconds or 0.0), machines.about(compared)
         model = self._model(machines, candidate, fit, subject, listener)
         if model is not None:
             scored = replace(scored, tested={**scored.tested, "model": model.entries})
-        task = self._of_task(machines, compared, validation)
         losses = self._losses(machines, compared, subject, model) if drawn else None
         if losses is not None:
             task |= named(losses)
-        record = replace(record, about={**record.about, **task}, scored=scored, parts=machines.parts(subject))
-        return record, model and model.figures
+        return Record(about=task, scored=scored, parts=machines.parts(subject)), model and model.figures
 
     def _losses(
         self, machines: Machines, of: Compared, subject: MapOnData, model: ScoredModel | None
@@ -244,42 +240,6 @@ class Evaluator:
                 "scored, only its features"
             )
         return None
-
-    def _of_task(self, machines: Machines, of: Compared, validation: Mask | None) -> Entries:
-        """Return what a record says about the label, the learner, and the rows to train and to test on."""
-        request, scoring = self._request, machines.scoring
-        task = scoring.task
-        return {
-            "label": plain_names(request.labels), "split": request.split,
-            "task": task.kind, "classes": None if task.classes is None else len(task.classes),
-            "learner": request.learner, "scoring": scoring.first.name,
-            "rows_train": int(self._rows.train.sum()), "rows_test": int(self._rows.test.sum()),
-            "rows_exact": min(int(self._rows.train.sum()), request.exact_rows),
-            "rows_test_exact": len(of.exact.tested[1]),
-            **({} if validation is None else {"rows_validation": int(validation.sum())}),
-            **({"boosting_left_out": of.boosting} if isinstance(of.boosting, str) else {}),
-        }  # fmt: skip
-
-    def _scored(self, machines: Machines, of: Compared, fit: Fit) -> Scored:
-        """Return the scores and the costs of the learner on all its inputs, and of boosting."""
-        scoring, labels, train = machines.scoring, machines.truth.labels, self._rows.train
-        # A model was fitted before, at no cost here.
-        fit_seconds, penalty = fit.seconds or 0.0, of.features.trained.model.penalty
-        tested = {
-            "constant": scoring.of_constant(labels[train], labels[self._rows.test]),
-            "raw": of.raw.entries(),
-            "map": {
-                **of.features.entries(fit_seconds), "transform_seconds": of.features.making_seconds,
-                "equivalent": equivalent_learner(self._request.learner, scoring.task.kind, penalty),
-            },
-            "exact": {**of.exact.entries(), "kernel_seconds": of.exact.making_seconds},
-            **({} if isinstance(of.boosting, str) else {"boosting": of.boosting.entries()}),
-        }  # fmt: skip
-        same = {
-            "score": of.same_rows.scores["score"],
-            "total_seconds": of.same_rows.total_seconds(fit_seconds),
-        }
-        return Scored(tested=tested, exact_rows={"map": same})
 
 
 def _of_map(candidate: ComparedMap, fit: Fit, subject: MapOnData) -> Entries:

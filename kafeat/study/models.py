@@ -250,10 +250,8 @@ def with_predictor(fit: Fit, data: RereadableData) -> FeatureMap:
 
 def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | None:
     """Return how many test rows a saved model may have learned from; None if it was fitted on another file."""
-    if not data.made(fm):
-        return None
-    split = fm.provenance.split
-    return int((test if split is None else test & ~data.test_rows_of(split)).sum())
+    learned = data.learned_from(fm, len(test))
+    return None if learned is None else int((test & learned).sum())
 
 
 def score_predictions(

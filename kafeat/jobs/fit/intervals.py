@@ -46,16 +46,6 @@ class Refit:
     more: bool = False
 
     @property
-    def seed(self) -> int:
-        """The seed of the parts."""
-        return self.fm.config.seed
-
-    @property
-    def jobs(self) -> int:
-        """The number of threads."""
-        return count_jobs(self.job.jobs)
-
-    @property
     def at_random(self) -> bool:
         """True if parts are of random rows, and as many as intervals need."""
         return self.more and self.fm.config.split_by is None
@@ -74,7 +64,9 @@ class Refit:
     @cached_property
     def held_out(self) -> TrainingData:
         """The rows that are held out by a cut."""
-        return self.job.data.of_rows(rows_in([cut.held for cut in self.cuts], self.folds, self.seed))
+        return self.job.data.of_rows(
+            rows_in([cut.held for cut in self.cuts], self.folds, self.fm.config.seed)
+        )
 
     @cached_property
     def task(self) -> PredictionTask:
@@ -105,14 +97,16 @@ class Refit:
         """Return the rows that are held out by a cut, with the features of the model for numbers, and their parts."""
         rows = results_of(self.held_out, self.fm, self.job.jobs)
         counts = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
-        targets, folds = self.task.targets(rows.labels), rows.parts(self.job.folds, self.seed)
-        return TrainingRows(rows.results, targets, folds, counts, counts), rows.parts(self.folds, self.seed)
+        targets, folds = self.task.targets(rows.labels), rows.parts(self.job.folds, self.fm.config.seed)
+        return TrainingRows(rows.results, targets, folds, counts, counts), rows.parts(
+            self.folds, self.fm.config.seed
+        )
 
     def _without_each(self, why: str) -> Iterator[tuple[Cut, RowRule, SampledFit]]:
         """Yield the cuts with rows of the sample to learn from, which with all that was chosen for the model."""
         for cut in self.cuts:
             self.job.listener.phase(why.format(cut.held + 1, self.folds.count))
-            rule = RowRule.of_cut(cut, self.folds, self.seed)
+            rule = RowRule.of_cut(cut, self.folds, self.fm.config.seed)
             learned = self.learned(rule)
             if learned is not None:
                 yield cut, rule, learned
@@ -125,7 +119,7 @@ class Refit:
         for cut, rule, learned in self._without_each("fitting without part {} of {} to choose a penalty"):
             if not self.sampled.of_rows(rule.scored).chosen.empty:
                 fm, _ = map_of_rows(learned, self.job, rule.learned)
-                rows = self.job.data.of_rows(rows_in([*cut.train, cut.held], self.folds, self.seed))
+                rows = self.job.data.of_rows(rows_in([*cut.train, cut.held], self.folds, self.fm.config.seed))
                 folds = replace(self.job.folds, held=cut.held)
                 own = replace(self.job, data=rows, folds=folds, listener=SILENT)
                 scores.append(learn_predictor(fm, own)[1].scores)
@@ -144,4 +138,4 @@ class Refit:
 
         with one_blas_thread(linalg=True):
             targets = targets_of(task, self.job.summary, self.job.folds)
-            return fit_intervals(HeldOut(rows, outputs), targets, self.jobs)
+            return fit_intervals(HeldOut(rows, outputs), targets, count_jobs(self.job.jobs))

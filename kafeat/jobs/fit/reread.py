@@ -98,15 +98,15 @@ class RereadableData:
             columns = {printable(field.name): field.name for field in source.fields}
         return [columns.get(name, name) for name in names]
 
-    def test_rows_of(self, split: str) -> Mask:
-        """Return true for the test rows of a column of train and test that a model file names."""
-        [column] = self.columns_named([split])
-        return self.rows_known((), column).test
-
-    def made(self, fm: FeatureMap) -> bool:
-        """Return true if the map was fitted on these data."""
+    def learned_from(self, fm: FeatureMap, n: int) -> Mask | None:
+        """Return true for those of all `n` rows that a map may have learned from; None if it is of other data."""
         with self.open() as source:
-            return source.digest() in {origin.sha256 for origin in fm.provenance.sources}
+            if source.digest() not in {origin.sha256 for origin in fm.provenance.sources}:
+                return None
+        if fm.provenance.split is None:
+            return np.ones(n, dtype=bool)
+        [split] = self.columns_named([fm.provenance.split])
+        return ~self.rows_known((), split).test
 
     def rows_known(
         self, labels: LabelNames, split: str | None = None, config: Config | None = None

@@ -116,14 +116,15 @@ class GateError(KafeatError):
 class PartsError(KafeatError):
     """Some parts of a data set failed; the message has a line for each, and the exit code is the largest.
 
-    Each of `failed` has a name, an error, an exit code, and `retry`.
+    Each of `failed` has a name, an error, an exit code, and `retry`. `stopped` tells why others were not tried.
     """
 
-    def __init__(self, place: str, done: int, failed: Sequence[Any]) -> None:
+    def __init__(self, place: str, done: int, failed: Sequence[Any], stopped: str | None = None) -> None:
         self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]  # of the class elsewhere
         self.failed, self.retry = tuple(failed), any(failure.retry for failure in failed)
         self.summary = without_secrets(
             f"{place}: expected every part to be done, got {len(failed):,} that failed and {done:,} that are done; "
+            f"{'' if stopped is None else f'the others were not tried, as {stopped}; '}"
             "mend the inputs and run again with --resume"
         )
         lines = [failure.error for failure in failed[:MOST]]

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 from kafeat.errors import counted
-from kafeat.jobs.transform.options import TransformOptions
+from kafeat.jobs.transform.options import FOR_PARTS, TransformOptions
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
@@ -64,8 +64,8 @@ def transform(
     request = DatasetRequest.of(TransformOptions(source, target, **values))
     get_source = click.get_current_context().get_parameter_source
     # an environment variable is a default for calls with one file or many
-    idle = [name for name in ("engine", "resume") if get_source(name) is ParameterSource.COMMANDLINE]
-    over_parts = request.over_parts(idle, dashes="--")
+    idle = [name for name in FOR_PARTS if get_source(name) is ParameterSource.COMMANDLINE]
+    over_parts = request.over_parts([name.replace("_", "-") for name in idle], dashes="--")
     if needs_predictor:
         request.map.needed_predictor()
     _run(request, over_parts)
@@ -97,7 +97,7 @@ def _run(request: DatasetRequest, over_parts: bool) -> None:
         if names:
             _warn(target, names, one if len(names) == 1 else many)
     if done.failed:
-        raise PartsError(str(target), done.parts, done.failed)
+        raise PartsError(str(target), done.parts, done.failed, done.stopped)
 
 
 _SAID_OF = {

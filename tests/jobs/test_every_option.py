@@ -31,7 +31,7 @@ SAME: dict[str, dict[str, Any]] = {
     "max_bad_rows": {"max_bad_rows": "90%"}, "max_drift": {"max_drift": 1.0}, "drift_test": {"drift_test": 0.0},
 }  # fmt: skip
 """The same for options that change no byte of it."""
-ELSEWHERE = {"limit", "rows_per_file", "resume", "overwrite", "engine", "scheduler"}
+ELSEWHERE = {"limit", "rows_per_file", "resume", "overwrite", "engine", "scheduler", "max_failures"}
 """Options of what is made, by whom and of which rows, which have tests of their own."""
 BASE = {"output_format": "parquet", "on_bad_rows": "drop"}
 

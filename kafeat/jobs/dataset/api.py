@@ -14,6 +14,7 @@ from kafeat._version import __version__
 from kafeat.chain.blas import one_blas_thread
 from kafeat.errors import KafeatError, KafeatWarning, PartsError, UsageError
 from kafeat.io.formats import format_of
+from kafeat.io.options import changed
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location, making
 from kafeat.io.storage.location import place_of
@@ -25,7 +26,7 @@ from kafeat.jobs.dataset.parts import plan_parts
 from kafeat.jobs.dataset.plan import DatasetPlan
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.options import with_keywords
-from kafeat.jobs.transform.options import Path, TransformOptions
+from kafeat.jobs.transform.options import FOR_PARTS, Path, TransformOptions
 from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.transform.transform import Announce, transform_file
@@ -73,8 +74,9 @@ def _run(
     seconds = time.perf_counter() - began
     journal.end(seconds)
     unknown_files = plan.previous.remaining(request.target, {*journal.done, *removed})
-    without_input = set() if plan.parts is None else {*removed} - {part.name for part in plan.parts}
-    lost = plan.previous.lost(request.target, journal.failed)
+    names = {*removed} if plan.parts is None else {part.name for part in plan.parts}
+    without_input = {*removed} - names
+    lost = plan.previous.lost(request.target, journal.failed if plan.parts is None else names - journal.done)
     files = {"removed": tuple(sorted(without_input)), "unknown_files": unknown_files, "lost": lost}
     return journal.result(len(kept), outputs, seconds, **files)
 
@@ -101,6 +103,11 @@ def _write_parts(
             for outcome in made:
                 journal.add(outcome)
                 progress(1)
+                tried = len(journal.done) + len(journal.failed)
+                if (plan.parts is None or tried < len(plan.parts)) and journal.must_stop(
+                    request.max_failures
+                ):
+                    break
     return removed
 
 
@@ -315,11 +322,12 @@ def transform(options: TransformOptions) -> WrittenData:
     request = DatasetRequest.of(options)
     for caution in request.cautions:
         warnings.warn(caution, KafeatWarning, stacklevel=3)
-    given = {"engine": options.engine != "threads", "scheduler": options.scheduler, "resume": options.resume}
-    done = run(request, request.over_parts(name for name, there in given.items() if there))
+    given = changed(options)
+    over_parts = request.over_parts(name for name in FOR_PARTS if name in given)
+    done = run(request, over_parts)
     parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)
     if isinstance(done, DatasetResult) and done.failed:
-        raise PartsError(str(request.target), done.parts, done.failed)
+        raise PartsError(str(request.target), done.parts, done.failed, done.stopped)
     return WrittenData(
         str(request.target), done.rows, done.columns, done.what, parts, kept, done.bad_rows, done.clipped,
         done.seconds,

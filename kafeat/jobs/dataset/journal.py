@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from dataclasses import dataclass
 
@@ -19,6 +20,9 @@ from kafeat.runtime.environment import now
 _SHARE = 20.0
 _SECONDS = 2.0
 
+_ALIKE = 10
+"""Number of parts that may fail alike before the run stops, if none succeeds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetResult:
@@ -32,6 +36,7 @@ class DatasetResult:
         failed: Parts that could not be written.
         removed: Parts of the previous run that were removed, as they have no input any more.
         unknown_files: Files in the output folder that no run of kafeat wrote.
+        stopped: Why the run ended before all parts were tried; None if it did not.
         lost: Parts that could not be written and whose earlier output was removed, as it was not of this input.
         all_bad: Names of the parts whose rows are all bad.
         largest_drift: The largest drift of the parts whose drift is known, None if there are none.
@@ -55,6 +60,7 @@ class DatasetResult:
     removed: tuple[str, ...]
     unknown_files: tuple[str, ...]
     lost: tuple[str, ...]
+    stopped: str | None
     all_bad: tuple[str, ...]
     largest_drift: Drift | None
     drifts_known: int
@@ -68,11 +74,13 @@ class Journal:
         self._folder, self._manifest, self._guard = folder, manifest, guard
         self._records, self._failures = {record.name: record for record in records}, dict[str, PartFailure]()
         self._environments = list(manifest.machines)
-        self._kept = 0
+        self._kept = self._tried = 0
+        self.stopped: str | None = None
         self._next = math.inf  # before the first `write`, `add` writes nothing
 
     def add(self, outcome: Outcome) -> None:
         """Note the outcome of a part, and write the manifest if the last time is long enough ago."""
+        self._tried += 1
         if outcome.failure is not None:
             self._failures[outcome.failure.name] = outcome.failure
         if outcome.record is not None:
@@ -81,6 +89,21 @@ class Journal:
         self._kept += not outcome.made
         if time.monotonic() >= self._next:
             self.write()
+
+    def must_stop(self, most: int | None) -> bool:
+        """Return true if more than `most` parts have failed; with None, if more than ten have, all alike."""
+        failed = len(self._failures)
+        if most is not None and failed > most:
+            self.stopped = f"{failed:,} parts failed, more than --max-failures {most}"
+        elif (
+            most is None
+            and failed == self._tried > _ALIKE
+            and len({*map(_cause, self._failures.values())}) == 1
+        ):
+            self.stopped = (
+                f"the first {failed} parts failed alike; --max-failures N goes on until more than N fail"
+            )
+        return self.stopped is not None
 
     @property
     def failed(self) -> set[str]:
@@ -122,7 +145,7 @@ class Journal:
         """Write the final manifest."""
         code = max((failure.exit_code for failure in self._failures.values()), default=0)
         state = "incomplete" if self._failures else "complete"
-        self.write(state=state, exit_code=code, end=now(), seconds=round(seconds, 3))
+        self.write(state=state, exit_code=code, end=now(), seconds=round(seconds, 3), stopped=self.stopped)
 
     def result(self, kept: int, outputs: Outputs, seconds: float, **files: tuple[str, ...]) -> DatasetResult:
         """Sum up the parts; `files` are lists that are known elsewhere."""
@@ -141,6 +164,7 @@ class Journal:
             seconds=seconds,
             clipped=sum(record.clipped for record in records),
             bad_rows=sum(record.bad_rows for record in records),
+            stopped=self.stopped,
             failed=tuple(self._failures[name] for name in sorted(self._failures)),
             largest_drift=max(drifts, key=lambda drift: drift.share, default=None),
             drifts_known=len(drifts),
@@ -149,3 +173,8 @@ class Journal:
             all_bad=tuple(one.name for one in records if 0 < one.rows_read == one.bad_rows),
             first_bad_row=next(bad, None),
         )
+
+
+def _cause(failure: PartFailure) -> str:
+    """Return the error without the name of the part and without numbers, as of rows or shares."""
+    return re.sub(r"\d+", "", failure.error.partition(": ")[2])

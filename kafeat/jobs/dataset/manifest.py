@@ -79,8 +79,8 @@ class PartFailure(_Entry):
 class Manifest(_Entry):
     """The state of a run, and where it runs since when. `settings` holds all options that the bytes depend on.
 
-    `unknown_files` are files that lay in the folder when the run began and that no run had written; the key is
-    `foreign`.
+    `stopped` tells why parts were not tried. `unknown_files` are files that lay in the folder when the run began and
+    that no run had written; the key is `foreign`.
     """
 
     kafeat: str = __version__
@@ -90,6 +90,7 @@ class Manifest(_Entry):
     start: str | None = None
     renewed: str | None = None
     end: str | None = None
+    stopped: str | None = None
     command_line: str | None = None
     host: str | None = None
     pid: int | None = None

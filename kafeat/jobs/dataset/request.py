@@ -39,6 +39,7 @@ class DatasetRequest:
     resume: bool = False
     overwrite: bool = False
     stats: Location | None = None
+    max_failures: int | None = None
 
     @classmethod
     def of(cls, asked: TransformOptions) -> DatasetRequest:
@@ -63,6 +64,7 @@ class DatasetRequest:
             asked.resume,
             bool(asked.overwrite),
             _place_of("stats", asked.stats),
+            asked.max_failures,
         )  # fmt: skip
 
     def over_parts(self, idle: Iterable[str] = (), dashes: str = "") -> bool:

@@ -100,6 +100,11 @@ class TransformOptions(RuleOptions, WritingOptions, InputOptions, Files):
         group=_PARTS, metavar="N",
     )  # fmt: skip
     resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=_PARTS)
+    max_failures: int | None = option(
+        None,
+        "Stop when more than N parts have failed (default: 10, if these are the first and fail alike; else try all).",
+        group=_PARTS, rare=True, metavar="N", least=0,
+    )  # fmt: skip
     engine: str = option(
         "threads", "Engine that transforms the parts: threads, processes or dask.",
         group=_PARTS, rare=True, metavar="NAME",
@@ -112,6 +117,9 @@ class TransformOptions(RuleOptions, WritingOptions, InputOptions, Files):
         metavar="URL",
     )
 
+
+FOR_PARTS = ("engine", "scheduler", "resume", "max_failures")
+"""Options that one file has no use for."""
 
 _FORM = re.compile(r"(\d+(?:\.\d+)?)%|\d+", re.ASCII)
 

@@ -478,6 +478,39 @@ def test_failed_parts_and_what_they_had_before_are_told(in_process, run, model, 
     assert [line.partition(": ")[0] for line in again] == ["kafeat"] * 4
 
 
+@pytest.mark.parametrize(("most", "failed", "why"), [
+    ([], 11, "the first 11 parts failed alike; --max-failures N goes on until more than N fail"),
+    (["--max-failures", "1"], 2, "2 parts failed, more than --max-failures 1"),
+    (["--max-failures", "99"], 12, None),
+])  # fmt: skip
+def test_a_run_stops_when_too_many_parts_fail(most, failed, why, in_process, model, tmp_path):
+    (tmp_path / "in").mkdir()
+    for i in range(13):  # the last one is good, and the numbers of the rows differ
+        good = tmp_path / f"in/{i:02}.csv"
+        pa_csv.write_csv(table(i + 1), good)
+        good.write_text(good.read_text() + ("x,0,0,0,r\n" if i < 12 else ""))
+    command = ("transform", "--model", model, "in", "out", "--resume", "--jobs", "1")
+    told = in_process(*command, *most, cwd=tmp_path)
+    state = manifest(tmp_path / "out")
+    assert (told.returncode, state["exit_code"], state["state"], state["stopped"]) == (
+        3,
+        3,
+        "incomplete",
+        why,
+    )
+    assert (len(state["failed"]), [one["name"] for one in state["parts"]]) == (
+        failed,
+        [] if why else ["12.csv"],
+    )
+    assert f"got {failed} that failed and {0 if why else 1} that are done" in told.stderr
+    assert (f"the others were not tried, as {why}" in told.stderr) == (why is not None)
+    for i in range(12):
+        pa_csv.write_csv(table(i + 1), tmp_path / f"in/{i:02}.csv")
+    assert in_process(*command, *most, cwd=tmp_path).returncode == 0
+    again = manifest(tmp_path / "out")
+    assert (again["state"], again["stopped"], len(again["parts"])) == ("complete", None, 13)
+
+
 def test_a_message_lists_some_failures_and_counts_the_rest():
     failures = [PartFailure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
     error = PartsError("out", 5, failures)

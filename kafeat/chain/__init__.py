@@ -1,1 +1,1 @@
-"""Fitted steps together: chains, the tiles that go through them, and their precision."""
+"""Chains of fitted steps, the tiles that pass through them, and their precision."""

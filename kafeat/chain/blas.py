@@ -1,5 +1,5 @@
-"""One BLAS thread while kafeat computes: its own workers share the cores, and a product's last bit may depend on the
-number of threads that split it.
+"""Limit BLAS to one thread while kafeat computes: its own workers share the cores, and a product's last bit may depend
+on the number of threads that split it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _restore_limits: list[Callable[[], None]] = []
 
 @contextmanager
 def one_blas_thread(linalg: bool = False) -> Iterator[None]:
-    """Limit BLAS, which is one for the whole process: the first to come sets the limit, the last to leave lifts it.
+    """Limit BLAS for the whole process. The first thread to enter sets the limit, and the last to leave lifts it.
 
-    A library that is loaded inside is not limited. SciPy brings one of its own, which comes with `scipy.linalg`: say
-    `linalg` where the block may import that, in any module, and it is loaded before.
+    A library that is loaded inside the block is not limited. `scipy.linalg` brings its own BLAS. If the block may
+    import it, in any module, set `linalg`, and it is loaded first.
     """
     global _inside
     loads = linalg and "scipy.linalg" not in sys.modules
@@ -30,7 +30,7 @@ def one_blas_thread(linalg: bool = False) -> Iterator[None]:
     with _lock:
         if _inside == 0 or loads:
             _take_control()
-            # The libraries are looked for again only after an import: a search of its own takes a millisecond or more.
+            # The libraries are searched again only after an import, because a search takes a millisecond or more.
             limits = get_cached_controller().limit(limits=1, user_api="blas")
             _restore_limits.append(limits.restore_original_limits)
         _inside += 1
@@ -46,8 +46,8 @@ def one_blas_thread(linalg: bool = False) -> Iterator[None]:
 
 
 def _take_control() -> None:
-    """Let this thread set the limits: threadpoolctl ignores all threads but the one that set a limit first.
+    """Let this thread set the limits, because threadpoolctl ignores all threads except the first one that set a limit.
 
-    Here the first to come and the last to leave may be any threads: the lock makes them take turns.
+    Here the first to enter and the last to leave may be any threads, but the lock lets only one in at a time.
     """
     OpenBLASController.clear_controlling_thread(force=True)

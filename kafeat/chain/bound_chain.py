@@ -1,6 +1,6 @@
-"""Bound steps as one transform: with a predictor as the last of them, or with features times a factor.
+"""Bound steps as one transform, which may end with a predictor or multiply the features by a factor.
 
-It has the place where float64 values are rounded to the dtype of the map.
+It knows where float64 values are rounded to the dtype of the map.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Scratch
 
 PREDICTION_DTYPE = DOUBLE
-"""The dtype that predictions are computed in."""
+"""The dtype in which predictions are computed."""
 
 
 class _Buffers(NamedTuple):
     between: list[Floats]
-    """The outputs of all steps but the last."""
+    """The outputs of all steps except the last."""
     steps: list[Scratch]
     wide: Floats
     """The float64 output of the step that is rounded."""
     predictions: Floats
-    """The output of the predictor, if the features stand behind it."""
+    """The output of the predictor, if the features are written after it."""
 
 
 class BoundChain(Transform):
-    """A tile goes through every step; only the last one writes to the output.
+    """Pass a tile through every step. Only the last one writes to the output.
 
-    The first `cast_after` transforms are of float64, the others of `dtype`. Between them values are rounded, unless the
-    next transform wants float64 itself. A predictor is one more transform behind the features; its output
-    is in float64. With `sums`, the features stand behind the predictions, for sums of both.
+    The first `cast_after` transforms compute in float64, the others in `dtype`. Values are rounded in between, unless
+    the next transform wants float64 itself. A predictor is one more transform after the features, with output in
+    float64. With `sums`, the features are written after the predictions, for sums of both.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class BoundChain(Transform):
         ]  # fmt: skip
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        del dtype  # predictions are in float64, and their features in the dtype of the map
+        del dtype  # predictions are float64, and their features have the dtype of the map
         return self._reads
 
     @property
@@ -120,7 +120,7 @@ class BoundChain(Transform):
 
 
 def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueError:
-    """The error with the steps that the entry has gone through; its column is the input's only if they keep it."""
+    """Return the error, with the steps that the entry has passed. Only if they keep columns, it has a column."""
     if not steps:
         return refused
     column = refused.column if all(step.traits.columns.apart for step in steps) else None

@@ -1,4 +1,4 @@
-"""Fitted steps, and a chain of them: fitted on a sample, bound to a dtype, and compared with its exact kernel."""
+"""Fitted steps and chains of them: fit on a sample, bind to a dtype, and compare with the exact kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kafeat.types import Array, Floats, State
 
 @dataclass(frozen=True, eq=False)
 class FittedStep:
-    """A recipe, what it learned, and the width that it learned it on."""
+    """A recipe, what it learned, and the width of its input."""
 
     step: Step
     state: State
@@ -34,7 +34,7 @@ class FittedStep:
 
     @classmethod
     def checked(cls, step: Step, untrusted: object, n_features_in: int) -> FittedStep:
-        """Build a step from an untrusted recipe and state; raise ValueError if they disagree."""
+        """Build a step from an untrusted recipe and state. Raise ValueError if they disagree."""
         state = arrays_of(untrusted, "state")
         check_arrays(state, step.state_shapes(state, n_features_in), "state")
         step.check_state(state, n_features_in)
@@ -48,14 +48,14 @@ class FittedStep:
         return self.step.n_features_out(self.state, self.n_features_in)
 
     def check_width(self) -> None:
-        """ValueError for an output that nobody could hold: some kinds multiply their inputs."""
+        """Raise ValueError for an output that is too wide for any machine: some kinds multiply their inputs."""
         if not 1 <= self.n_features_out <= MOST_FEATURES:
             raise ValueError(
                 f"{self.step.kind}: expected from 1 to {MOST_FEATURES:,} outputs, got {self.n_features_out:,}"
             )
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
-        """The transform in `dtype`."""
+        """Return the transform in `dtype`."""
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 return self.step.bind(self.state, self.n_features_in, dtype)
@@ -67,7 +67,7 @@ class FittedStep:
 
 
 def sources_of(steps: Sequence[FittedStep]) -> Array | None:
-    """Return the number of the first step's input that each output of the last belongs to; None if there is no one."""
+    """Return the chain's input that each output is computed from, or None if there are several."""
     sources: Array | None = None
     for one in steps:
         found = one.step.sources(one.state, one.n_features_in)
@@ -85,23 +85,23 @@ _MOST_KNOWN = 16
 
 
 class FitCache:
-    """Fits that chains on one sample have used lately, by the recipes of their steps and their place in the chain.
+    """Recent fits of chains on one sample, by the recipes of their steps and their place in the chain.
 
-    At most `most` of them are fits of steps before the last one, which have made a sample and take its memory.
+    At most `most` of them are fits before the last step, which hold a sample and need memory for it.
     """
 
     def __init__(self, most: int = _MOST_KNOWN) -> None:
         self._most, self._known, self._place = most, dict[str, tuple[Fit, bool]](), ""
 
     def within(self, steps: Sequence[Step], place: str = "") -> FitCache:
-        """Return the cache of chains inside of a step, at a place in it, after these steps; it shares the fits."""
+        """Return a cache for chains inside a step, at a place in it, after these steps. It shares the fits."""
         inner = copy.copy(self)
         inner._place = self._name(steps) + place
         return inner
 
     @property
     def inner(self) -> bool:
-        """True for chains inside of a step."""
+        """True for chains inside a step."""
         return self._place != ""
 
     def find(self, steps: Sequence[Step]) -> Fit | None:
@@ -113,9 +113,9 @@ class FitCache:
         return self._known[name][0]
 
     def keep(self, steps: Sequence[Step], fit: Fit, large: bool) -> None:
-        """Keep the fit of the last of these steps, and drop the one of many that was not used for longest.
+        """Keep the fit of the last of these steps, and drop the least recently used one if there are many.
 
-        It is `large` if it holds a sample of its own.
+        It is `large` if it holds its own sample.
         """
         held = [name for name, (_, with_sample) in self._known.items() if with_sample]
         if large and len(held) >= self._most:
@@ -129,7 +129,7 @@ class FitCache:
 
 
 def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Generator) -> Fit:
-    """Fit a step of a chain on the sample before it, in float64; after the last step the sample is not needed."""
+    """Fit a step of a chain on the sample before it, in float64. After the last step, no sample is needed."""
     if isinstance(sample.X, TextRows) and not (steps[i].traits.columns.texts or steps[i].inner_chains):
         raise DataError(
             f"{steps[i].kind}: expected plain numbers, got columns of text, which only text reads: put it first, or "
@@ -139,7 +139,7 @@ def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Gener
     fitted = FittedStep(step, _learned(step, sample, rng), sample.X.shape[1])
     _refuse_width(fitted, i)
     names, n_categories = _handed_on(fitted, sample, last)
-    # The last step is bound as well, so that the fit reports what float64 cannot hold.
+    # The last step is also bound, so that fitting reports numbers that float64 cannot hold.
     bound = fitted.bind(DOUBLE)
     if last:
         return fitted, sample
@@ -150,7 +150,7 @@ def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Gener
 
 
 def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
-    """Fit the step. Overflow on the way is ignored, as the state is checked afterwards."""
+    """Fit the step. Overflow in between is ignored, because the state is checked afterwards."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         state = step.fit(sample, rng)
     for name, value in state.items():
@@ -165,7 +165,7 @@ def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
 def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | None, tuple[int, ...] | None]:
     """Return the names of the outputs, and the number of categories of each.
 
-    Codes and times that a step takes for plain numbers are refused: the step that reads them has to come before.
+    Codes and times are refused by steps that would use them as plain numbers: the step that reads them comes first.
     """
     if sample.names is None:
         return None, None
@@ -208,7 +208,7 @@ class Chain:
 
     steps: tuple[FittedStep, ...]
     cast_after: int = 0
-    """The number of leading steps that compute in float64 whatever the dtype; values are cast to it after them."""
+    """The number of leading steps that always compute in float64. Values are cast to the dtype after them."""
 
     @classmethod
     def fit(
@@ -219,18 +219,18 @@ class Chain:
         begins: Callable[[int, Floats], None] | None = None,
         cache: FitCache | None = None,
     ) -> Chain:
-        """Fit each step on the sample as the steps before it hand it on; each draws from a stream of its own.
+        """Fit each step on the sample as the steps before it pass it on. Each has its own stream of random numbers.
 
-        All of it in float64. How many steps of a float32 chain compute in float64 later is measured: the leading
-        scalers, or all where float32 would not do. `begins` is told the number of each step, from 0, and the rows
-        that it is fitted on. Several chains that are fitted on one sample with one `rng` may share a `cache`: the
-        steps with which they begin alike are fitted once.
+        Fitting is all in float64. How many steps of a float32 chain compute in float64 later is measured: the leading
+        scalers, or all steps where float32 is not enough. `begins` is called with the number of each step, from 0, and
+        the rows that it is fitted on. Several chains that are fitted on one sample with one `rng` may share a `cache`:
+        the first steps that they have in common are fitted once.
         """
         if any(step.searches for step in steps):
             raise TypeError("parameters that are chosen from the data have to be settled first")
         fitted: list[FittedStep] = []
         before = sample
-        # One BLAS thread: what is learned must not depend on the number of cores.
+        # One BLAS thread: the result must not depend on the number of cores.
         with one_blas_thread(linalg=True):
             for i, stream in enumerate(rng.spawn(len(steps))):
                 check()
@@ -261,7 +261,7 @@ class Chain:
     def checked(
         cls, steps: Sequence[Step], states: Sequence[State], n_features_in: int, cast_after: int = 0
     ) -> Chain:
-        """Build a chain from untrusted recipes and states; raise ValueError if they disagree."""
+        """Build a chain from untrusted recipes and states. Raise ValueError if they disagree."""
         fitted: list[FittedStep] = []
         width = n_features_in
         for i, (step, state) in enumerate(zip(steps, states, strict=True)):
@@ -274,22 +274,22 @@ class Chain:
 
     @property
     def n_features_in(self) -> int:
-        """Width of the input."""
+        """The width of the input."""
         return self.steps[0].n_features_in
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of what the steps have learned."""
+        """The number of bytes that the steps have learned."""
         return sum(value.nbytes for one in self.steps for value in one.state.values())
 
     @property
     def n_components(self) -> int:
-        """Width of the output."""
+        """The width of the output."""
         return self.steps[-1].n_features_out
 
     @property
     def parts(self) -> list[tuple[str, Array]]:
-        """The members of a union at the end, by their kinds, and the places of their columns in the output."""
+        """The kinds of the members of a union at the end, and the places of their columns in the output."""
         last = self.steps[-1]
         members = getattr(last.step, "members", None)  # of a union, whose module imports this one
         parts = [] if members is None else members(last.state, last.n_features_in)
@@ -297,36 +297,36 @@ class Chain:
         return [(name, np.arange(end - width, end)) for (name, width), end in zip(parts, ends, strict=True)]
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
-        """All steps as one transform, whose features are of `dtype`."""
+        """Return all steps as one transform, whose features are of `dtype`."""
         return self.joined(self.transforms(dtype), dtype)
 
     def transforms(self, dtype: np.dtype[Any]) -> list[Transform]:
-        """The transform of each step, in float64 for those before the cast."""
+        """Return the transform of each step, in float64 for those before the cast."""
         return [fitted.bind(DOUBLE if i < self.cast_after else dtype) for i, fitted in enumerate(self.steps)]
 
     def joined(self, transforms: Sequence[Transform], dtype: np.dtype[Any], **ending: Any) -> BoundChain:
-        """Join the transforms of the steps; `ending` is what `BoundChain` does with the features."""
+        """Join the transforms of the steps. `ending` is what `BoundChain` does with the features."""
         steps = [fitted.step for fitted in self.steps]
         return BoundChain(steps, transforms, dtype, self.cast_after, **ending)
 
     def first(self, n: int) -> Chain:
-        """The first n steps."""
+        """Return the first n steps."""
         return Chain(self.steps[:n], cast_after=min(n, self.cast_after))
 
     def before(self, index: int, X: InputRows) -> Floats:
-        """The input of the step with this index, of rows X (n, d)."""
+        """Return the input of the step with this index, for rows X (n, d)."""
         return self.first(index).transform(X) if index else dense(X)
 
     def transform(self, X: InputRows) -> Floats:
-        """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
+        """Return the features (n, D) of rows X (n, d), in their dtype, computed by the calling thread."""
         with one_blas_thread():
             return run_tiles(self.bind(X.dtype), X, X.dtype)
 
     def exact(self, X: InputRows, Y: InputRows, dtype: np.dtype[Any] = DOUBLE) -> Floats:
-        """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).
+        """Return the kernel that the chain approximates, (n, m) float64, of rows X (n, d) and Y (m, d).
 
-        A step that needs coordinates but stands after a sampler sees the computed outputs of the steps before
-        it, in `dtype`: `reference` says where.
+        A step that needs coordinates but comes after a sampler sees the computed outputs of the steps before it, in
+        `dtype`: `exact_kernel_note` describes where.
         """
         with one_blas_thread(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             K = self.exact_pair(exact_inputs(X, Y), dtype).dots
@@ -356,9 +356,9 @@ class Chain:
         return pair
 
     def numbers(self, X: InputRows) -> Floats:
-        """Rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers.
+        """Return rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers.
 
-        Of chains side by side that end in features, those that see other columns than the chains before give numbers.
+        Of parallel chains that end in features, those that see other columns than the earlier chains give numbers.
         """
         makers = [i + 1 for i, fitted in enumerate(self.steps) if _makes_numbers(fitted.step)]
         leading = [fitted.step.traits for fitted in self.steps[: max(makers, default=0)]]
@@ -379,12 +379,12 @@ class Chain:
         return np.hstack(parts)
 
     def exact_kernel_note(self) -> str | None:
-        """Say where the exact kernel is one of computed features; None if it never is."""
+        """Return a sentence if the exact kernel is one of computed features, otherwise None."""
         notes, after_sampler, computed = [], False, None
         for i, fitted in enumerate(self.steps):
             if after_sampler and fitted.step.traits.exact.needs_coordinates:
                 computed = i
-            # A scaler turns coordinates into coordinates, unless it stands after a sampler itself.
+            # A scaler turns coordinates into coordinates, unless it comes after a sampler itself.
             coordinates = not after_sampler or fitted.step.traits.exact.needs_coordinates
             after_sampler = not (isinstance(fitted.step, Scaler) and coordinates)
             own = fitted.step.traits.exact.own
@@ -402,7 +402,7 @@ class Chain:
 
 
 def _makes_numbers(step: Step) -> bool:
-    """Return true for a step that reads gaps, categories, texts or times; trees read them, and make features."""
+    """Return true for a step that reads gaps, categories, texts or times. Trees also read them, but make features."""
     traits = step.traits
     reads = traits.numbers.missing == "fill" or traits.columns.named
     return reads and (isinstance(step, Scaler) or bool(step.inner_chains) or bool(traits.columns.texts))
@@ -423,7 +423,7 @@ def exact_inputs(X: InputRows, Y: InputRows) -> Coordinates:
 
 
 def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates:
-    """Return the features of both rows: what `exact` of a step returns that has its `own` kernel."""
+    """Return the features of both rows, which `exact` returns for a step with its `own` kernel."""
     if not isinstance(pair, Coordinates):
         raise TypeError(f"{step.kind} needs coordinates")
     chain = Chain((FittedStep(step, state, pair.x.shape[1]),))

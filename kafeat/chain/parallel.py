@@ -1,4 +1,4 @@
-"""Chains that stand side by side, each on its own columns: what unions and products have in common."""
+"""Parallel chains, each on its own columns: the common part of unions and products."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafeat.types import Array, ArrayOf, Floats, Scratch, Shape, Shapes, State
 
 
 class ChainOnColumns(BaseModel):
-    """A chain of steps, on columns of its own if asked."""
+    """A chain of steps, which may have its own columns."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -34,7 +34,7 @@ class ChainOnColumns(BaseModel):
 
 
 class ParallelChains(Step):
-    """A step whose outputs are made of the outputs of several chains; `maps` are their recipes."""
+    """A step whose outputs are made from the outputs of several chains. `maps` are their recipes."""
 
     maps: tuple[ChainOnColumns, ...]
 
@@ -79,7 +79,7 @@ class ParallelChains(Step):
         return state
 
     def _parts(self, state: State) -> Iterator[tuple[ChainOnColumns, list[State]]]:
-        """Per map, the states of its steps."""
+        """Yield each map with the states of its steps."""
         of_steps: dict[str, dict[str, Array]] = {}
         for key, value in state.items():
             of_map, _, rest = key.partition(".")
@@ -89,12 +89,12 @@ class ParallelChains(Step):
             yield part, [of_steps.get(f"{i}.{j}", {}) for j in range(len(part.steps))]
 
     def _steps_with(self, state: State) -> Iterator[tuple[Step, State]]:
-        """All steps, each with its state."""
+        """Yield all steps, each with its state."""
         for part, states in self._parts(state):
             yield from zip(part.steps, states, strict=True)
 
     def chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
-        """Per map, the indices of its columns and its chain; ValueError where the state disagrees with the recipe."""
+        """Return each map's columns and chain. Raise ValueError if the state disagrees with the recipe."""
         chains = []
         for i, (part, states) in enumerate(self._parts(state)):
             indices = np.arange(n_features_in)
@@ -154,7 +154,7 @@ class ParallelChains(Step):
 
 
 def grouped(step: Step, column: str) -> Step:
-    """The same recipe, with folds by this column of groups if it has folds of its own and names no column."""
+    """Return the same recipe, with folds by this column of groups if it has its own folds and names no column."""
     if not isinstance(step, ParallelChains):
         return step.model_copy(update={"group": column}) if getattr(step, "group", "") is None else step
     maps = []
@@ -208,7 +208,7 @@ class MapBuffers(NamedTuple):
 
 
 class ParallelTransform(Transform):
-    """The chains of maps, each on its own columns; what follows makes outputs of theirs."""
+    """The chains of maps, each on its own columns. A subclass makes outputs from theirs."""
 
     takes = (TextRows,)
 

@@ -1,4 +1,4 @@
-"""Check that float32 is enough for a fitted map, by its features beside those of float64 on demanding rows."""
+"""Check that float32 is enough for a fitted map, by comparing its features with those of float64 on demanding rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kafeat.contract.step import DOUBLE, Transform
 from kafeat.contract.tile import InputRows, TextRows, dense, numbers_of
 from kafeat.types import Floats
 
-# Rows that are looked at: those spread over the sample, fewer of wide ones, and those with the farthest entries.
+# Rows to check: rows spread over the sample, fewer of them if they are wide, and rows with the farthest entries.
 _MOST_SPREAD, _LEAST_SPREAD, _FAR = 1024, 64, 128
-# Numbers of them at a time, and of an array at a time.
+# The most numbers in these rows, and in an array at a time.
 _MOST_NUMBERS, _AT_ONCE = 1 << 24, 1 << 21
 _MOST_ROWS = 256
-# Share of a feature's size over the rows that rounding may change. Of a row's length it may be half of the digits, √ε.
+# Share of a feature's size over the rows that rounding may change. For a row's length, half of the digits (√ε) may go.
 _OF_COLUMN = 0.01
 
 Indices = npt.NDArray[np.intp]
@@ -45,10 +45,10 @@ def demanding_rows(X: InputRows) -> Indices:
 
 
 def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any]) -> bool:
-    """Return True if the features of these rows of X by `narrow`, in `dtype`, are those by `wide`, in float64.
+    """Return True if the features of these rows of X agree between `narrow`, in `dtype`, and `wide`, in float64.
 
-    Half of the digits of `dtype` may be lost in a row: of its length, or that of a typical row if that is more. Over
-    all rows, two digits have to be left of every feature. Rows whose features `dtype` cannot hold have to be refused.
+    Half of the digits of `dtype` may be lost relative to the length of a row, or of a typical row if that is longer.
+    Over all rows, two digits of every feature must remain. Rows whose features `dtype` cannot hold must be refused.
     """
     exact, rounded = features(wide, X, rows, DOUBLE), features(narrow, X, rows, dtype)
     sound = (np.abs(exact) <= np.finfo(dtype).max).all(axis=1)
@@ -56,7 +56,7 @@ def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: n
         return False
     if not sound.any():
         return True
-    # Rounded as they will be: what that alone changes is no fault of the computation.
+    # Rounded as they will be, because this alone is not an error of the computation.
     exact = exact[sound].astype(dtype).astype(np.float64)
     apart = rounded[sound].astype(np.float64) - exact
     sizes, off = (np.linalg.norm(Z, axis=1) for Z in (exact, apart))
@@ -66,12 +66,12 @@ def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: n
 
 
 def features(transform: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any]) -> Floats:
-    """The features of these rows of X (n, d); not finite in a row that is refused."""
+    """Return the features of these rows of X (n, d), which are not finite in a row that is refused."""
     height = int(np.clip(_AT_ONCE // transform.widest, 1, min(_MOST_ROWS, max(1, len(rows)))))
     out = np.empty((len(rows), transform.n_features_out), dtype=dtype)
     scratch, made = transform.scratch(height), np.empty((height, transform.n_features_out), dtype=dtype)
     for start in range(0, len(rows), height):
-        # tiles have one height: the last row stands for those that are not there
+        # tiles have one height, so the last row fills the empty places
         places = np.minimum(np.arange(start, start + height), len(rows) - 1)
         _apply(transform, X[rows[places]], made, scratch)
         out[start : start + height] = made[: len(out) - start]
@@ -79,7 +79,7 @@ def features(transform: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any
 
 
 def _apply(transform: Transform, X: Floats, out: Floats, scratch: Any) -> None:
-    """Transform one tile; rows that are refused become NaN."""
+    """Transform one tile. Rows that are refused become NaN."""
     good, reads = np.ones(len(X), dtype=bool), transform.reads(out.dtype)
 
     def work(rows: Indices) -> None:

@@ -1,4 +1,4 @@
-"""A fitted model made ready to run: one program for features, sparse features and predictions."""
+"""A fitted model that is ready to run, as programs for features, sparse features and predictions."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ What = Literal["features", "predictions"]
 
 
 WithIntervals = Callable[[Transform, np.dtype[Any], Sequence[float]], Transform]
-"""Return the transform of a predictor with the ends of the intervals of each level behind its outputs."""
+"""Returns the transform of a predictor with the ends of the intervals of each level after its outputs."""
 
 
 Worker = Callable[[InputRows, Any, int], Made]
-"""One worker's loop over the tiles of a chunk, with buffers of its own: the results of rows X.
+"""A worker's loop over the tiles of a chunk, with its own buffers, which returns the results of rows X.
 
-They are in `out` (n, width), or sparse rows where that is None. The place of the first row in its tile is the last
-argument. The first row that is refused raises `InvalidValueError`.
+They are in `out` (n, width), or are sparse rows if `out` is None. The last argument is the place of the first row in
+its tile. The first row that is refused raises `InvalidValueError`.
 """
 
 
 @dataclass(frozen=True)
 class Program:
-    """Compute features or predictions of rows: made by `Programs`, run by `runtime/run.py`.
+    """Compute features or predictions of rows. `Programs` makes programs, and `runtime/run.py` runs them.
 
     Attributes:
-        reads: The dtype that rows are to come in.
-        width: Number of results of a row.
-        dtype: The dtype that results are computed in.
+        reads: The dtype of the rows that it expects.
+        width: Number of results per row.
+        dtype: The dtype in which results are computed.
         rows: Height of a tile.
-        worker: Makes a worker; all workers share the arrays that were derived from the fitted state.
-        behind: Number of features that stand behind the predictions, for their sums.
+        worker: Makes a worker. All workers share the arrays that were derived from the fitted state.
+        behind: Number of features that follow the predictions, for their sums.
     """
 
     reads: np.dtype[Any]
@@ -110,7 +110,7 @@ class Programs:
 
     @cached_property
     def transforms(self) -> Sequence[Transform]:
-        """The transforms of the steps of the chain, whose arrays all programs of dense results share."""
+        """The transforms of the chain's steps, whose arrays all programs of dense results share."""
         return self._chain.transforms(self._dtype)
 
     @property
@@ -124,7 +124,7 @@ class Programs:
 
     @property
     def _dtype_of_last(self) -> np.dtype[Any]:
-        """The dtype that the last step computes in; float64 is rounded at the end of the chain."""
+        """The dtype in which the last step computes. float64 is rounded at the end of the chain."""
         return DOUBLE if self._chain.cast_after == len(self._chain.steps) else self._dtype
 
     def _dense(self, what: What, scale: float | None, sums: bool, levels: tuple[float, ...]) -> Program:
@@ -162,7 +162,7 @@ class Programs:
 
 
 def _of_thread(make: Callable[[], Worker]) -> Callable[[], Worker]:
-    """Return a function for the worker of the calling thread, made once: new buffers cost more than a single row."""
+    """Return a function that makes the calling thread's worker once: buffers cost more than a single row."""
     own = threading.local()
 
     def worker() -> Worker:
@@ -175,9 +175,9 @@ def _of_thread(make: Callable[[], Worker]) -> Callable[[], Worker]:
 
 
 class SparseLoop:
-    """All steps but the last one on a tile, and the last one to sparse rows in `dtype`.
+    """A loop that passes a tile through all steps, the last of which makes sparse rows in `dtype`.
 
-    `reads` is the dtype of the last one's input. Features are rounded to that of the map, `own`, and then to `dtype`.
+    `reads` is the dtype of the last step's input. Features are rounded to the map's dtype, `own`, then to `dtype`.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class SparseLoop:
         else:
             X = X.astype(self._reads, copy=False)
         try:
-            with np.errstate(all="ignore"):  # what is not finite is refused below
+            with np.errstate(all="ignore"):  # values that are not finite are refused below
                 features, counts = self._last.to_sparse(X)
         except InvalidValueError as refused:
             raise after(refused, [fitted.step for fitted in self._chain.steps[:-1]]) from None

@@ -1,4 +1,4 @@
-"""References for chains of some kinds, in addition to the exact kernel: closed forms, and kernel PCA."""
+"""References for chains of some kinds besides the exact kernel: closed-form errors, and kernel PCA."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
 
 
 def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
-    """Return the centred exact kernel (n, n) of rows X of the steps before a last step pca; None without a map there.
+    """Return the centred exact kernel (n, n) of rows X before a last step pca, or None if there is no map before it.
 
-    Principal components of a map's features are those of its kernel, so this is what they stand for.
+    Principal components of a map's features approximate those of its kernel.
     """
     if chain.steps[-1].step.kind != "pca":
         return None
@@ -37,7 +37,7 @@ def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
 
 
 def components(chain: Chain, Z: Floats) -> Floats:
-    """Return components Z (n, r) of pca centred on these rows, and in the units of the kernel where pca whitens."""
+    """Return components Z (n, r) of pca, centred on these rows, in the units of the kernel if pca whitens."""
     scaled = Z * chain.steps[-1].state["scale"]
     around: Floats = scaled - scaled.mean(axis=0)
     return around

@@ -1,7 +1,7 @@
-"""A transform over a chunk, tile by tile.
+"""Apply a transform to a chunk, tile by tile.
 
-Every tile has the same height, the last one padded, so that a product always has the same shape and a row's
-bytes do not depend on what follows it.
+Every tile has the same height, and the last one is padded, so that a product always has the same shape and a row's
+bytes do not depend on later rows.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from kafeat.types import Array, Floats, Mask
 R = TypeVar("R")
 
 # Heights double from the least to the most while a tile's widest array stays below this many numbers. Lower tiles of
-# narrow maps make calls so short that threads wait for the interpreter longer than they compute; higher ones of wide
-# maps leave the cache.
+# narrow maps make calls so short that threads mostly wait for the interpreter. Higher tiles of wide maps do not fit in
+# the cache.
 LEAST_ROWS, MOST_ROWS = 256, 1024
 _MOST_NUMBERS = 1 << 18
-# One entry in 32 or fewer: beyond that the dense product was faster. Narrow rows are dense, so that LIBSVM gives the
-# bytes of the other formats.
+# Rows are sparse if one entry in 32 or fewer is nonzero: with more, the dense product was faster. Narrow rows are
+# dense, so that LIBSVM gives the same bytes as other formats.
 THIN, LEAST_SPARSE = 32, 256
 
 
 def tile_rows(transform: Transform) -> int:
-    """The height of every tile of a transform: it follows from the widths alone, so that bytes do."""
+    """Return the height of every tile of a transform. It depends only on the widths, so that the bytes do."""
     rows = LEAST_ROWS
     while rows < MOST_ROWS and 2 * rows * transform.widest <= _MOST_NUMBERS:
         rows *= 2
@@ -39,20 +39,20 @@ def tile_rows(transform: Transform) -> int:
 
 
 def tiles(rows: int, height: int, above: int = 0) -> Iterator[tuple[slice, int]]:
-    """Yield the rows of each tile, and the place in it of the first of them, of which `above` is that of row 0."""
+    """Yield the rows of each tile, and the place of the first of them in the tile. Row 0 is at place `above`."""
     for start in range(-above, rows, height) if rows else ():
         yield slice(max(0, start), min(rows, start + height)), max(0, -start)
 
 
 class Made(NamedTuple):
-    """The image of rows, and of each row how many values were clipped, (n,); None if never."""
+    """The image of rows, and how many values of each row were clipped, (n,), or None if none ever are."""
 
     features: Rows
     clipped: Array | None
 
 
 class TileLoop:
-    """One worker's transform: its buffers are its own, the derived arrays are shared."""
+    """A transform for one worker: it has its own buffers and shares the derived arrays."""
 
     def __init__(self, transform: Transform, dtype: np.dtype[Any]) -> None:
         self._transform = transform
@@ -64,14 +64,14 @@ class TileLoop:
     def __call__(self, X: InputRows, out: Floats, above: int = 0) -> Made:
         """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
 
-        `out` may be of another dtype, which the features are rounded to. The place of the first row in its tile is
-        `above`: a product's last bit may depend on it.
+        `out` may have another dtype, to which the features are rounded. `above` is the place of the first row in its
+        tile, because a product's last bit may depend on it.
         """
         clipped = None
         for tile, place in tiles(len(X), self.rows, above):
             check()
             rows = X[tile]
-            if place:  # copies of its first row stand above
+            if place:  # copies of the first row fill the places above it
                 rows = rows[np.maximum(np.arange(-place, len(rows)), 0)]
             try:
                 counts = self._tile(rows, out[tile], place)
@@ -95,7 +95,7 @@ class TileLoop:
         else:
             X = dense(X)
             if rows != self.rows or not X.flags.c_contiguous or X.dtype != self._input.dtype:
-                # One memory order and dtype for all inputs: a product's last bit may depend on them.
+                # All inputs get one memory order and dtype, because a product's last bit may depend on them.
                 self._input[:rows] = X
                 self._input[rows:] = X[-1]
                 X = self._input
@@ -105,12 +105,12 @@ class TileLoop:
         return counts
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
-        """Thin rows go the sparse way and others the dense one: each by its own entries, not by its neighbours."""
+        """Transform thin rows as sparse rows and others as dense ones. Only a row's own entries decide which."""
         thin = self._thin(X)
         ways = [way for way in (thin, ~thin) if way.any()]
         merged: Array | None = None
         for number, way in enumerate(ways):
-            # A row that goes this way takes the places of those that do not, and of those that are not there.
+            # A row that is computed this way fills the places of other rows, and the empty ones.
             which = np.full(self.rows, int(way.argmax()))
             which[: len(X)] = np.where(way, np.arange(len(X)), which[0])
             target = out if number == 0 else np.empty_like(out)
@@ -138,7 +138,7 @@ class TileLoop:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 return self._transform.apply(X, out, self._scratch)
         except FloatingPointError:
-            # The processor's flags can be raised by a product whose result is sound: look at the result.
+            # Look at the result, because a product with a sound result may raise the processor's flags.
             with np.errstate(all="ignore"):
                 counts = self._transform.apply(X, out, self._scratch)
             finite = np.isfinite(out)
@@ -151,15 +151,15 @@ class TileLoop:
 def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, list[InvalidValueError]]:
     """Return `work(rows)`, and the errors of rows that it has refused, which are no longer `good`.
 
-    `rows` are the numbers 0, 1, … of the rows, with a good one in the place of each bad one: the others keep their
-    places in the tile, and so their bytes. The result is None if no row is good.
+    `rows` are the row numbers 0, 1, … with a good row in the place of each bad one. So the others keep their places in
+    the tile, and their bytes. The result is None if no row is good.
     """
     refusals = list[InvalidValueError]()
     while good.any():
         try:
             return work(np.where(good, np.arange(len(good)), good.argmax())), refusals
         except InvalidValueError as refused:
-            # A refused replacement means that the first good row is bad itself.
+            # If a replacement is refused, the first good row is bad itself.
             row = refused.row if good[refused.row] else int(good.argmax())
             good[row] = False
             refusals.append(InvalidValueError(row, refused.column, refused.problem))
@@ -167,7 +167,7 @@ def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, li
 
 
 def _copy(features: Floats, out: Floats, above: int) -> None:
-    """Rounded to the dtype of `out`, which has to hold them; `above` is the place of the first row in its tile."""
+    """Copy features in the dtype of `out`, which must hold them. Row 0 has the place `above` in its tile."""
     place = round_to(features, out)
     if place is not None:
         raise InvalidValueError(
@@ -179,7 +179,7 @@ def _copy(features: Floats, out: Floats, above: int) -> None:
 
 
 def run_tiles(transform: Transform, X: InputRows, dtype: np.dtype[Any]) -> Floats:
-    """Return the image of rows X (n, d), by the calling thread."""
+    """Return the image of rows X (n, d), computed by the calling thread."""
     out = np.empty((len(X), transform.n_features_out), dtype=dtype)
     TileLoop(transform, dtype)(X, out)
     return out

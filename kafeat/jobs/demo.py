@@ -1,4 +1,4 @@
-"""Sample data and configs, written to a folder, so that every example of the docs runs."""
+"""Write sample data and configs to a folder, so that every example of the docs runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write_demo(folder: str | os.PathLike[str]) -> list[str]:
 
 
 def _files() -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each file, from the package or, in a checkout, from beside it."""
+    """Yield the name and the content of each file, from the package or, in a checkout, from the folder next to it."""
     package = Path(str(resources.files("kafeat")))
     shipped = package / "demo_files"
     root = shipped if shipped.is_dir() else package.parent

@@ -13,12 +13,12 @@ from kafeat.model.predictor import FittedPredictor
 from kafeat.types import Array
 
 _MOST_SHOWN = 8
-"""Number of entries of a list or of an array that are shown."""
+"""Number of entries of a list or of an array to show."""
 
 
 @dataclass(frozen=True)
 class MapDifference:
-    """A difference at `where`. `a` and `b` are the values as text, None where a map has none."""
+    """A difference at `where`. `a` and `b` are the values as text, or None where a map has none."""
 
     where: str
     a: str | None
@@ -29,7 +29,7 @@ class MapDifference:
 
 
 def differences(a: FeatureMap, b: FeatureMap) -> list[MapDifference]:
-    """Return all differences in the order of the file; an empty list means equal features."""
+    """Return all differences in the order of the file. An empty list means equal features."""
     return list(_between("", _content(a), _content(b)))
 
 
@@ -65,7 +65,7 @@ def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
 
 
 def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:
-    # What one map lacks is told part by part.
+    # If a map lacks something, list its parts one by one.
     a, b = _empty_as(b) if a is None else a, _empty_as(a) if b is None else b
     if isinstance(a, dict) and isinstance(b, dict):
         for key in [*a, *(key for key in b if key not in a)]:
@@ -83,12 +83,12 @@ def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:
 
 
 def _empty_as(value: Any) -> Any:
-    """Return what a map has that lacks this value: an empty dict or list in the place of one that is not flat."""
+    """Return what a map without this value has: an empty dict or list for a nested value, otherwise None."""
     return type(value)() if isinstance(value, dict | list) and not _is_flat(value) else None
 
 
 def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
-    """Return true for plain values, and lists of them, which are readable on one line."""
+    """Return true for plain values, and for lists of them, which are readable on one line."""
     inner = value.values() if isinstance(value, dict) else value
     return all(
         _is_flat(one) if isinstance(one, list) else not isinstance(one, dict | np.ndarray) for one in inner
@@ -96,7 +96,7 @@ def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
 
 
 def _between_lists(a: list[Any], b: list[Any]) -> tuple[str, str]:
-    """Spell two lists of plain values and of different lengths: the lengths, and what only one of them has."""
+    """Spell two lists of plain values with different lengths: the lengths, and what only one of them has."""
     of_a, of_b = set(map(_inner, a)), set(map(_inner, b))
     changes = [
         ("without", [one for one in a if _inner(one) not in of_b]),
@@ -129,7 +129,7 @@ def _between_arrays(where: str, a: Array, b: Array) -> Iterator[MapDifference]:
 
 
 def _spelled(value: Any) -> str | None:
-    """Spell a value as YAML does, on one line; a large array by its shape."""
+    """Spell a value on one line, as YAML does, or a large array by its shape."""
     if isinstance(value, np.ndarray):
         if value.ndim < 2 and value.size <= _MOST_SHOWN:
             return _spelled(

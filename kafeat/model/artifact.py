@@ -1,9 +1,9 @@
 """The model file: a joblib file of one dict of builtins and numeric arrays, followed by a checksum.
 
-Pickle runs what it reads, so a file is never unpickled: the checksum is verified before anything is parsed, and an
-interpreter of the few operations that joblib writes reads it. Its stack holds builtins, arrays, NumPy's dtypes, which
-are immutable, and the names of `_Name`. Nothing is imported, called or changed by name: there is no class or function
-that a file could call, and no attribute that it could set.
+Pickle runs what it reads, so a file is never unpickled. The checksum is verified before anything is parsed, and then an
+interpreter of the few operations that joblib writes reads the file. Its stack holds builtins, arrays, NumPy's dtypes,
+which are immutable, and the names of `_Name`. Nothing is imported, called or changed by name, so there is no class or
+function that a file could call, and no attribute that it could set.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kafeat.model.provenance import printable
 from kafeat.types import Array
 
 NUMBERS = frozenset({"b1", "f2", "f4", "f8", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8))})
-"""The allowed dtypes, all of them little-endian."""
+"""The allowed dtypes, all little-endian."""
 
 _ATTRIBUTES = {"subclass", "shape", "order", "dtype", "allow_mmap", "numpy_array_alignment_bytes"}
 # joblib fills lists and dicts a thousand entries at a time, and no map is nested deeper than 50 levels.
@@ -54,14 +54,14 @@ def read(data: bytes) -> Any:
 
 
 def written_by(version: object) -> str:
-    """Return the end of a refusal: the version that wrote the model if it is another, whose parts may be new here."""
+    """Return the end of an error message: the version that wrote the model, if it is another."""
     if type(version) is not str or version == __version__:
         return ""
     return f": written by kafeat {printable(version):.40}, this is {__version__}"
 
 
 class _Name(Enum):
-    """The names that a file may mention, and an array wrapper of joblib before it is filled."""
+    """The names that a file may contain, and a joblib array wrapper that is not filled yet."""
 
     WRAPPER = ("joblib.numpy_pickle", "NumpyArrayWrapper")
     NDARRAY = ("numpy", "ndarray")
@@ -73,7 +73,7 @@ _NAMES = {name.value: name for name in _Name}
 
 
 class _Reader:
-    """The state of the interpreter: a stack of values, stacks set aside by marks, and memoized values."""
+    """The state of the interpreter: a stack of values, stacks that marks have set aside, and memoized values."""
 
     def __init__(self, data: bytes) -> None:
         self._file = io.BytesIO(data)
@@ -82,8 +82,8 @@ class _Reader:
         self._memo: list[Any] = []
 
     def content(self) -> Any:
-        """Run the operations up to the end."""
-        for code, argument, _ in genops(self._file):  # reads what follows the code, and stops at the end
+        """Run the operations up to the end, and return the content."""
+        for code, argument, _ in genops(self._file):  # it reads arguments, and stops at the end
             if code.name not in _OPERATIONS:
                 _refuse(f"the operation {code.name}")
             operation, usual = _OPERATIONS[code.name]
@@ -97,7 +97,7 @@ class _Reader:
 
     @property
     def version(self) -> str | None:
-        """The version that wrote the file, if it was read so far: the text that follows `kafeat`."""
+        """The version that wrote the file, if it was read so far. It is the text that follows `kafeat`."""
         texts = iter([text for text in self._memo if type(text) is str])
         return next(texts, None) if "kafeat" in texts else None
 
@@ -114,7 +114,7 @@ class _Reader:
         return entries
 
     def skip(self, _: int) -> None:
-        """Do nothing for the version of pickle, the length of a frame, or the end."""
+        """Ignore the version of pickle, the length of a frame, or the end."""
 
     def push(self, value: Any) -> None:
         """Push None, true, false, a number or a text."""
@@ -242,12 +242,12 @@ _OPERATIONS: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {
     "STACK_GLOBAL": (_Reader.name, None), "NEWOBJ": (_Reader.wrapper, None), "REDUCE": (_Reader.dtype, None),
     "BUILD": (_Reader.build, None),
 }  # fmt: skip
-"""What each operation does, with what follows its code, or else with this; those of other operations are refused."""
+"""What each operation does, with the argument after its code, or this one. Others are refused."""
 
 
 def dumps(content: dict[str, Any]) -> bytes:
     """Return the bytes of a model file; equal content gives equal bytes."""
-    from joblib import numpy_pickle  # 50 ms, which a command that reads a model need not wait for
+    from joblib import numpy_pickle  # takes 50 ms, for which a command that reads a model need not wait
 
     buffer = io.BytesIO()
     numpy_pickle.dump(_canonical(content), buffer, protocol=4)
@@ -285,9 +285,9 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
 def _canonical(content: Any, n_bytes: int = sys.maxsize) -> Any:
     """Return a copy in which equal strings are one object and nothing else is shared.
 
-    Pickle writes a second mention of an object as a reference, so bytes would depend on which objects are shared. The
-    copy also refuses everything but builtins and numeric arrays, and more entries than a file of `n_bytes` can hold.
-    Every entry takes a byte or more, unless the file mentions it several times.
+    Pickle writes a second mention of an object as a reference, so the bytes would depend on which objects are shared.
+    The copy also refuses everything except builtins and numeric arrays, and more entries than a file of `n_bytes` can
+    hold. Every entry needs a byte or more, unless the file mentions it several times.
     """
     left = n_bytes
 

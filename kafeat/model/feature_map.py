@@ -93,27 +93,27 @@ class FeatureMap(SavedMap):
 
     @property
     def input_dtype(self) -> np.dtype[Any]:
-        """The dtype that input values are read in: float64 if the first step computes in it."""
+        """The dtype in which input values are read: float64 if the first step computes in it."""
         return self.program().reads
 
     @property
     def n_features_in(self) -> int:
-        """Width of the input."""
+        """The width of the input."""
         return self.chain.n_features_in
 
     @property
     def n_components(self) -> int:
-        """Width of the output."""
+        """The width of the output."""
         return self.chain.n_components
 
     @property
     def classes(self) -> Array | None:
-        """The classes (c,) in the order of the probabilities; None if numbers are predicted, or nothing is."""
+        """The classes (c,) in the order of the probabilities, or None if the model predicts numbers or nothing."""
         return None if self.predictor is None else self.predictor.labels.class_array
 
     @property
     def unit_scale(self) -> float | None:
-        """The factor that gives the features a mean variance of about 1; None where the map does not know it."""
+        """The factor that gives the features a mean variance of about 1, or None if the map does not know it."""
         return None if self.feature_mean is None else self.feature_mean.unit_scale(self.dtype)
 
     @cached_property
@@ -126,7 +126,7 @@ class FeatureMap(SavedMap):
         return Programs(self.chain, self.dtype, last.fitted, intervals)
 
     def needed_unit_scale(self) -> float:
-        """Return `unit_scale`; refuse a map that has none."""
+        """Return `unit_scale`, or raise an error if the map has none."""
         scale = self.unit_scale
         if scale is None:
             older = self.feature_mean is None
@@ -137,7 +137,7 @@ class FeatureMap(SavedMap):
         return scale
 
     def needed_predictor(self) -> FittedPredictor:
-        """Return the predictor; refuse a map without one."""
+        """Return the predictor, or raise an error if the map has none."""
         if self.predictor is None:
             raise UsageError(
                 "predict: expected a model that ends in a predictor, got a map: add `- kind: ridge` as the last step "
@@ -146,7 +146,7 @@ class FeatureMap(SavedMap):
         return self.predictor
 
     def needed_intervals(self) -> Intervals:
-        """Return the intervals of the predictor; refuse a model without them."""
+        """Return the intervals of the predictor, or raise an error if there are none."""
         intervals = self.needed_predictor().intervals
         if intervals is None:
             raise UsageError(
@@ -409,13 +409,13 @@ class FeatureMap(SavedMap):
         return dense(self._decoded(X))
 
     def _decoded(self, X: TableLike) -> InputRows:
-        """Return the map's columns of X as they are decoded: texts stay texts."""
+        """Return the map's columns of X in decoded form: texts stay texts."""
         source, columns = self.source(X)
         return source.decoded(columns, self.input_dtype, self.chunk_rows)
 
     def source(self, X: TableLike | Reader) -> tuple[Reader, Columns]:
-        """Return a reader of rows in memory, and the columns of it that the map reads."""
-        # Imported here: a transform of files does not need it at its start.
+        """Return a reader of rows in memory, and those of its columns that the map reads."""
+        # Imported here, because a transform of files does not need it when it starts.
         from kafeat.io.readers.memory import MemoryReader, reader_of
 
         source = reader_of(X)
@@ -428,12 +428,12 @@ class FeatureMap(SavedMap):
 
     @cached_property
     def _of_width(self) -> dict[int, Columns]:
-        """The columns that were matched to arrays of a width; a row takes less time than its match."""
+        """The matched columns of arrays by width, because matching takes longer than transforming a row."""
         return {}
 
     def fill(
         self, program: Program, X: TableLike | Reader, jobs: int | None, out: Floats | None = None
     ) -> Floats:
-        """Return the results of a program of this map for rows X, in `out` if that is given."""
+        """Return the results of a program of this map for rows X, written to `out` if that is given."""
         source, columns = self.source(X)
         return fill(program, source, columns, self.chunk_rows, jobs, out)

@@ -21,7 +21,7 @@ from kafeat.types import Array, Floats
 LabelType = Literal["text", "integer", "number", "boolean"]
 Class = str | int | float | bool
 PREDICTION, PROBABILITY = "prediction", "probability"
-"""The name of a column of predictions, and the beginning of those of probabilities."""
+"""The name of a column of predictions, and the prefix of columns of probabilities."""
 _TYPES: dict[str, type] = {"text": str, "integer": int, "number": float, "boolean": bool}
 
 
@@ -31,7 +31,7 @@ class PredictedLabels:
 
     Attributes:
         names: Names of the label columns; empty if the labels were given in memory.
-        type: Type of the label: that of its classes. Numbers are predicted as numbers whatever it is.
+        type: Type of the label and of its classes. It does not matter where numbers are predicted.
         classes: The classes in ascending order; None if numbers are predicted.
     """
 
@@ -54,9 +54,9 @@ class PredictedLabels:
         return [self.name_of(one) for one in self.classes or ()]
 
     def name_of(self, label: Class) -> str:
-        """Return the name of the class that a label stands for, which another file may hold in another type.
+        """Return the name of the class of a label, which another file may hold as another type.
 
-        CSV has booleans as text, and numbers in the place of text that looks like one.
+        CSV has booleans as text, and numbers for text that looks like numbers.
         """
         name = str(int(label)) if isinstance(label, float) and label.is_integer() else _spelled(label)
         if self.type == "boolean":
@@ -99,7 +99,7 @@ class PredictedLabels:
 
 @dataclass(frozen=True, eq=False)
 class FittedPredictor:
-    """A fitted predictor, the labels that it predicts, and the errors of held-out rows if the fit kept them."""
+    """A fitted predictor, its labels, and the errors of held-out rows if these were kept when fitting."""
 
     fitted: FittedStep
     labels: PredictedLabels
@@ -107,12 +107,12 @@ class FittedPredictor:
 
     @property
     def n_outputs(self) -> int:
-        """Number of predicted numbers of a row: one for each class, or for each numeric label."""
+        """The number of predicted numbers per row: one for each class, or for each numeric label."""
         return self.fitted.n_features_out
 
     @property
     def output_names(self) -> list[str]:
-        """Names of the predicted numbers: a probability for each class, or a prediction for each label."""
+        """The names of the predicted numbers: a probability for each class, or a prediction for each label."""
         if self.labels.classes is not None:
             return [f"{PROBABILITY}_{_spelled(one)}" for one in self.labels.classes]
         if self.n_outputs == 1:
@@ -120,16 +120,16 @@ class FittedPredictor:
         return [f"{PREDICTION}_{name}" for name in self.labels.names or range(self.n_outputs)]
 
     def order_of(self, labels: Sequence[str]) -> list[int] | None:
-        """Return the output of each of these labels; None if others are predicted."""
+        """Return the index of the output for each of these labels, or None if the predictor has other labels."""
         names = self.labels.names
-        if not names:  # they were given in memory
+        if not names:  # the labels were given in memory
             outputs = 1 if self.labels.classes is not None else self.n_outputs
             return list(range(len(labels))) if outputs == len(labels) else None
         asked = [printable(label) for label in labels]
         return [names.index(one) for one in asked] if set(asked) == set(names) else None
 
     def has_interval(self, level: float) -> bool:
-        """Return true if the errors of enough rows are known for intervals of this level."""
+        """Return true if enough errors are known for intervals of this level."""
         known = 0 if self.intervals is None else len(self.intervals.scores)
         return level * (known + 1) <= known
 
@@ -141,7 +141,7 @@ class FittedPredictor:
         return outputs[:, 0] if self.n_outputs == 1 else outputs
 
     def interval_cautions(self, split_by: str | None) -> list[str]:
-        """Return why intervals of a model, whose config has this `split_by`, may hold less than they say."""
+        """Return why intervals may have a lower coverage than their level, for a config with this `split_by`."""
         by_time = split_by is not None and split_by.startswith("time:")
         return [] if self.intervals is None else self.intervals.cautions(by_time)
 
@@ -156,7 +156,7 @@ class FittedPredictor:
 
     @classmethod
     def from_plain(cls, plain: object, width: int, with_intervals: bool) -> Self:
-        """Read the predictor of an untrusted model file behind a map of this width; raise `ValueError` if invalid."""
+        """Read the predictor of an untrusted model file, after a map of this width. Raise `ValueError` if invalid."""
         expected = ["recipe", "state", "labels", *(["intervals"] if with_intervals else [])]
         if not isinstance(plain, dict) or set(plain) != set(expected):
             raise ValueError(f"recipe: expected {', '.join(expected[:-1])} and {expected[-1]}")
@@ -177,7 +177,7 @@ class FittedPredictor:
 
 
 def _spelled(value: object) -> str:
-    """Return a class as text: true and false in small letters, and the shortest form of a number."""
+    """Return a class as text: lower case for true and false, and the shortest form of a number."""
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""Provenance of a map, as the model file holds it: without clock, host and user."""
+"""Provenance of a map as its model file holds it, without clock, host and user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 def printable(text: str) -> str:
-    """Return the text with unprintable characters replaced, as these could control a terminal."""
+    """Return the text with unprintable characters replaced, because these could control a terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
@@ -25,7 +25,7 @@ Name = Annotated[str, AfterValidator(_refuse_unprintable)]
 
 
 Value = bool | int | float | Name | list[Any] | dict[str, Any] | None
-"""A value of a parameter, as JSON has it."""
+"""The type of a parameter's value, as JSON has it."""
 
 
 class _Record(BaseModel):
@@ -44,7 +44,7 @@ class Origin(_Record):
 
 
 class ChosenParameter(_Record):
-    """A parameter chosen from the data: values and scores, or widths and errors, and the chosen value."""
+    """A parameter that was chosen from the data: values and scores, or widths and errors, and the chosen value."""
 
     parameter: Name
     chosen: Value

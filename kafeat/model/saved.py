@@ -1,4 +1,4 @@
-"""What a map is as a file: its bytes, its digest, its pickle, and which maps are equal."""
+"""A map as a file: its bytes, its digest, its pickle, and equality of maps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafeat.model import artifact, serialize
 
 
 class SavedMap:
-    """A map that has a file; its fields are those of the dataclass that it is the base of."""
+    """A map that can be saved. Its fields are those of the dataclass that inherits from it."""
 
     chain: Chain
 
@@ -81,7 +81,7 @@ class SavedMap:
         return hash(self._content)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Every later version reads the bytes, wherever its classes are. A function has none.
+        # Every later version reads the bytes, wherever its classes are. A Python function cannot be saved.
         if self._unsaved:
             names = [one.name for one in fields(self)]  # type: ignore[arg-type]  # of the dataclass
             return type(self), tuple(getattr(self, name) for name in names)
@@ -97,7 +97,7 @@ class SavedMap:
 
     @cached_property
     def _content(self) -> object:
-        """What only equal maps share."""
+        """The content that is the same only for equal maps."""
         return object() if self._unsaved else hashlib.sha256(self.dumps()).hexdigest()
 
     @property

@@ -1,4 +1,4 @@
-"""Turn a feature map into the bytes of its file, by builtins and arrays, and back with full validation."""
+"""Convert a feature map to the bytes of its file, by builtins and arrays, and back with full validation."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from kafeat.registry import build_step
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 
 FORMAT = 2
-"""Format of new files of maps. In format 1 all values are cast to the map's dtype before the first step."""
+"""The format of new files of maps. In format 1, all values are cast to the map's dtype before the first step."""
 
 WITH_PREDICTOR = 3
-"""Format of files of maps that end in a predictor."""
+"""The format of files of maps that end in a predictor."""
 
 WITH_INTERVALS = 4
-"""Format of files of maps that end in a predictor with intervals."""
+"""The format of files of maps that end in a predictor with intervals."""
 
 _LONGEST = 600
 
@@ -38,7 +38,7 @@ M = TypeVar("M")
 
 @contextmanager
 def _refused_content(place: str, version: object) -> Iterator[None]:
-    """Raise the errors of an untrusted model file as `ArtifactError`: its place, short printable text, its version."""
+    """Raise the errors of an untrusted model file as `ArtifactError`, with place, short text and version."""
     try:
         yield
         return
@@ -68,12 +68,12 @@ def _first(error: ValidationError) -> str:
 
 
 def loads(make: Callable[..., M], data: bytes, place: str) -> M:
-    """Return the map that `make` builds of a model file, and check all of it; `place` names the file in messages."""
+    """Return the map that `make` builds from a model file, and check all of it. `place` names the file in messages."""
     return build(make, artifact.loads(data, place), place)
 
 
 def build(make: Callable[..., M], content: Mapping[str, Any], place: str) -> M:
-    """Return the map of the content of a model file."""
+    """Return the map for the content of a model file."""
     with _refused_content(place, content.get("kafeat")):
         fm: Any = make(**_read_content(content))
         # fails if the state has numbers that the dtype cannot hold
@@ -83,7 +83,7 @@ def build(make: Callable[..., M], content: Mapping[str, Any], place: str) -> M:
 
 
 def content_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of the model file of a `FeatureMap` with these fields, as builtins and arrays."""
+    """Return the content of the model file for a `FeatureMap` with these fields, as builtins and arrays."""
     chain, version = fields["chain"], fields["format"]
     seen, mean, predictor = (fields[name] for name in ("column_ranges", "feature_mean", "predictor"))
     return {
@@ -118,7 +118,7 @@ def _chain_content(chain: Chain) -> list[dict[str, Any]]:
 
 
 def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `FeatureMap` of an untrusted model file; raise `ValueError` and others if invalid."""
+    """Return the fields of a `FeatureMap` from an untrusted model file. Raise `ValueError` and others if invalid."""
     _check_plain(content)
     columns = Columns.from_plain(content["columns"])
     _update([content["config"], content["steps"]], "dialect" in content["columns"])
@@ -148,7 +148,7 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_plain(content: Mapping[str, Any]) -> None:
-    """Refuse missing and unknown entries, and invalid ones of a single value."""
+    """Refuse missing and unknown entries, and invalid entries with a single value."""
     version = content.get("format")
     if type(version) is not int or not 1 <= version <= WITH_INTERVALS:
         raise ValueError(f"format: expected a number from 1 to {WITH_INTERVALS}, got {spell(version)}")
@@ -171,9 +171,9 @@ def _check_plain(content: Mapping[str, Any]) -> None:
 
 
 def _update(content: object, has_timezones: bool) -> None:
-    """Bring recipes and states of earlier versions up to date, in place.
+    """Update recipes and states of earlier versions, in place.
 
-    Without a time zone, times were those of UTC. `preimages` of nystroem never changed a feature.
+    Where no time zone is given, times were in UTC. `preimages` of nystroem never changed a feature.
     """
     if isinstance(content, dict):
         if content.get("kind") == "date_parts" and not has_timezones:
@@ -210,6 +210,6 @@ def _read_step(entry: object, width: int) -> FittedStep:
         raise ValueError("recipe: expected recipe, n_features_in and state")
     if type(entry["n_features_in"]) is not int or entry["n_features_in"] != width:
         raise ValueError(f"n_features_in: expected {width}, got {spell(entry['n_features_in'])}")
-    if not isinstance(entry["recipe"], dict):  # a config may name the kind alone, a model file does not
+    if not isinstance(entry["recipe"], dict):  # a config may give only the kind, but a model file may not
         raise ValueError("recipe: expected the parameters of a step")
     return FittedStep.checked(build_step(entry["recipe"]), entry["state"], width)

@@ -1,4 +1,4 @@
-"""Fitted maps that travel to other processes: as bytes or by their file, and each is read once per process."""
+"""Send fitted maps to other processes, as bytes or by their file. Each process reads a map once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SharedMap:
     def map(self) -> FeatureMap:
         """The map, loaded and checked on the first use in a process.
 
-        Raises `ArtifactError` if the file has another digest by now.
+        Raises `ArtifactError` if the file now has another digest.
         """
         with _lock:
             fm = _loaded.get(self.digest) or self._read()
@@ -56,7 +56,7 @@ def shared(model: str | os.PathLike[str] | Location | FeatureMap | SharedMap) ->
     """Make a map that can be pickled and sent to other processes.
 
     A path is sent with its digest, and every process reads the file. A `FeatureMap` is sent as bytes. Raises
-    `UsageError` for a map that cannot be saved, as its kernel is a Python function.
+    `UsageError` for a map that cannot be saved, because its kernel is a Python function.
     """
     if isinstance(model, SharedMap):
         return model
@@ -75,7 +75,7 @@ def shared(model: str | os.PathLike[str] | Location | FeatureMap | SharedMap) ->
 
 
 def _remember(digest: str, fm: FeatureMap) -> None:
-    """Keep a map as the latest. Its derived arrays are computed here, under the lock: once for all threads."""
+    """Keep a map as the latest. Its derived arrays are computed here under the lock, once for all threads."""
     fm.program()
     _loaded.pop(digest, None)
     _loaded[digest] = fm

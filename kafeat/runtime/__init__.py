@@ -1,1 +1,1 @@
-"""Chunks through threads, and parts through engines."""
+"""Run chunks in threads, and parts on engines."""

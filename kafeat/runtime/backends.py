@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import distributed
 
 _CONNECT_SECONDS = 30
-# Items per thread, so that a thread has its next item when it is done with one.
+# Items per thread, so that a thread has its next item as soon as it finishes one.
 _AHEAD = 2
 # Threads that fetch results over the network.
 _GATHERED_AT_ONCE = 8
 
 
 def start_engine(engine: Engine) -> AbstractContextManager[Pool]:
-    """Start an engine; at the end of the block, end it and cancel its work as far as possible."""
+    """Start an engine. At the end of the block, end it and cancel its work as far as possible."""
     engine.check()
     return _ENGINES[engine.name](engine)
 
@@ -58,7 +58,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
     gathering = ThreadPoolExecutor(_GATHERED_AT_ONCE, "kafeat-engine")
 
     def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
-        # Dask's own executor loses results whose worker dies after the work and before they arrive.
+        # Dask's own executor loses results if a worker dies after the work but before they arrive.
         remote, local = client.submit(work, item, pure=False), Future[Any]()
         remote.add_done_callback(lambda _: gathering.submit(settle, local, remote.result))
         return local
@@ -76,7 +76,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
         # Enough for a cluster that grows, but bounded.
         yield Pool(submit, engine.jobs or max(1000, 4 * sum(client.nthreads().values())), check)
     finally:
-        with suppress(Exception):  # the work is done or has failed, whatever the cluster does at its end
+        with suppress(Exception):  # the work is done or has failed, however the cluster ends
             client.close(timeout=5)
         gathering.shutdown(wait=False, cancel_futures=True)
 
@@ -89,7 +89,7 @@ def _dask_client(address: str | None) -> distributed.Client:
             f"--engine dask: expected its packages, got: {error}; pip install 'kafeat[dask]'"
         ) from error
     for name in ("distributed", "distributed.client", "tornado", "tornado.application"):
-        # They have handlers of their own, which write to stderr; and the log of the command hears what they hand on.
+        # They have their own handlers, which write to stderr, and the command's log receives what they pass on.
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True

@@ -1,4 +1,4 @@
-"""The means of the input columns in the rows of the fit, so that a test of drift can name the columns that differ."""
+"""Means of the input columns in the training rows, so that a test of drift can name the columns that differ."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kafeat.types import Array, Floats
 
 
 class Difference(NamedTuple):
-    """The mean of a column here and in the fit, or its share of missing values, and the difference in units.
+    """The mean of a column, or its share of missing values, here and in the training rows, and the difference in units.
 
-    The unit is the standard deviation of the column, or of its being missing.
+    The unit is the standard deviation of the column, or of the indicator of a missing value.
     """
 
     column: int
@@ -26,7 +26,7 @@ class Difference(NamedTuple):
 
 
 def column_sums(X: InputRows) -> Floats:
-    """Return the number and the sum of the known values of each column of rows (n, d), (2, d). Texts have none."""
+    """Return the count and the sum of the known values of each column of rows (n, d), (2, d). Texts have none."""
     if isinstance(X, TextRows):
         sums = np.zeros((2, X.width))
         sums[:, X.plain] = column_sums(X.numbers)
@@ -41,7 +41,7 @@ def column_sums(X: InputRows) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMeans:
-    """Of some columns the number, the mean and the standard deviation (k,) of the known values among `rows` rows."""
+    """The count, the mean and the standard deviation (k,) of the known values of some columns in `rows` rows."""
 
     known: Floats
     mean: Floats
@@ -50,7 +50,7 @@ class ColumnMeans:
 
     @classmethod
     def of(cls, X: InputRows, columns: Array) -> Self | None:
-        """Return those of columns with these numbers (k,) of rows X (n, d); None if squares overflow."""
+        """Return the means of the columns with these numbers (k,) in rows X (n, d), or None if squares overflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             known, total = column_sums(X)
             count = np.maximum(known, 1.0)
@@ -65,7 +65,7 @@ class ColumnMeans:
         return cls(known[columns], mean[columns], deviation, len(X))
 
     def differences(self, sums: Floats, rows: int) -> list[Difference]:
-        """Return what differs in `rows` rows with these sums (2, k) by more than three standard errors, most first."""
+        """Return the columns that differ in these rows by more than three standard errors, most first."""
         known, here = sums[0], sums[1] / np.maximum(sums[0], 1.0)
         lost, lost_of_fit = 1.0 - known / rows, 1.0 - self.known / self.rows
         share = (rows * lost + self.rows * lost_of_fit) / (rows + self.rows)
@@ -109,5 +109,5 @@ def doubles(plain: object, name: str, *shape: int) -> Floats:
 
 
 def _squares(X: Floats, mean: Floats) -> Floats:
-    """Return the squared distances of rows X (n, d) from the mean (d,), 0 for what is missing."""
+    """Return the squared distances of rows X (n, d) from the mean (d,), with 0 for missing values."""
     return np.nan_to_num(np.square(X - mean), nan=0.0, posinf=np.inf)

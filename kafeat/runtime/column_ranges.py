@@ -1,9 +1,9 @@
-"""Ranges of the columns, and the mean of the features, of the fit, so that drift of later files can be detected.
+"""Ranges of the columns and the mean of the features of the training rows, so that drift of later files is detected.
 
-Two samples have the same mean feature by the two-sample test of kernels, on explicit features. With n and m rows,
-T = nm/(n + m)·‖μ̂ − ν̂‖² of the two means of features. Where both samples are of one distribution, T is in the limit
-Σ λ_i χ²₁, with the eigenvalues λ_i of the features' covariance Σ. Its first three cumulants are tr Σ, 2 tr Σ² and
-8 tr Σ³, and aχ²_ν + b with the same three is close to it, closest in the upper tail.
+The two-sample test of kernels, on explicit features, tests whether two samples have the same mean feature. With n and m
+rows, T = nm/(n + m)·‖μ̂ − ν̂‖² for the two means of features. If both samples have one distribution, T is in the limit
+Σ λ_i χ²₁, with the eigenvalues λ_i of the features' covariance Σ. Its first three cumulants are tr Σ, 2 tr Σ² and 8 tr
+Σ³. The variable aχ²_ν + b with the same three is close to it, closest in the upper tail.
 
 Source: Gretton, Borgwardt, Rasch, Schölkopf & Smola, JMLR 13, 2012, theorem 12; Imhof 1961, section 4 (cumulants).
 """
@@ -23,15 +23,15 @@ from kafeat.runtime.column_means import ColumnMeans, doubles
 from kafeat.types import Array, Floats
 
 MOST_ROWS = 10_000
-"""Rows that the mean of the fit is taken over: beyond that, the time would grow more than the power."""
+"""The most rows for the mean of the training features: more would cost more time than they add power."""
 _PAIRS = 512
 
 
 def traces(features: Floats, rng: np.random.Generator) -> Floats:
     """Return unbiased estimates of tr Σ, tr Σ² and tr Σ³ of the covariance Σ of features (n, D), from pairs of rows.
 
-    The differences u of disjoint pairs, over √2, have the mean 0 and the covariance Σ. So (u·v)² of two of them has the
-    mean tr Σ², and (u·v)(v·w)(w·u) the mean tr Σ³.
+    The differences u of disjoint pairs, divided by √2, have mean 0 and covariance Σ. So (u·v)² of two of them has mean
+    tr Σ², and (u·v)(v·w)(w·u) has mean tr Σ³.
     """
     order = rng.permutation(len(features))[: 2 * _PAIRS]
     half = len(order) // 2
@@ -45,9 +45,9 @@ def traces(features: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _consistent(first: np.float64, second: np.float64, third: np.float64) -> Floats:
-    """Take the traces into the bounds that those of a covariance have, which estimates may leave.
+    """Move the traces into the bounds that hold for a covariance, which estimates may violate.
 
-    They are numbers of NumPy, as those of Python cannot overflow to infinity.
+    They are numbers of NumPy, because those of Python raise an error where these overflow to infinity.
     """
     second = min(second, first**2)
     if not second > 0.0:
@@ -59,16 +59,16 @@ def _consistent(first: np.float64, second: np.float64, third: np.float64) -> Flo
 
 
 def statistic(difference: Array, n: int, m: int) -> float:
-    """T of the difference of two means (D,), over n and m rows."""
+    """Return T for the difference of two means (D,), over n and m rows."""
     return n * m / (n + m) * float(difference @ difference)
 
 
 def p_value(value: float, of_covariance: Floats) -> float:
-    """Return the probability that T is at least `value`, where both samples are of one distribution."""
+    """Return the probability that T is at least `value` if both samples have one distribution."""
     from scipy.special import gammaincc
 
     first, second, third = (float(trace) for trace in of_covariance)
-    if not third > 0.0:  # constant features: rounding apart, any difference is one
+    if not third > 0.0:  # constant features: any difference beyond rounding is real
         return float(value <= 0.0)
     scale, degrees = third / second, second**3 / third**2
     least = first - scale * degrees
@@ -77,7 +77,7 @@ def p_value(value: float, of_covariance: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ColumnRanges:
-    """The least and the largest value of every feature, (d,) float64; NaN if all values were missing."""
+    """The smallest and the largest value of every feature, (d,) float64, or NaN if all values were missing."""
 
     low: Floats
     high: Floats
@@ -107,7 +107,7 @@ class ColumnRanges:
         return ColumnRanges(low, high)
 
     def outside(self, X: InputRows) -> Array:
-        """Count the values of each feature of X (n, d) that lie outside, (d,). Missing numbers do not count."""
+        """Count the values of each feature of X (n, d) outside its range, (d,). Missing numbers do not count."""
         with np.errstate(over="ignore"):
             low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
         if isinstance(X, SparseRows):
@@ -115,7 +115,7 @@ class ColumnRanges:
             beyond = np.bincount(X.columns[~(inside | np.isnan(X.values))], minlength=X.width)
             zeros = len(X) - np.bincount(X.columns, minlength=X.width)
             return np.asarray(beyond + np.where((low <= 0.0) & (high >= 0.0), 0, zeros))
-        # No comparison with NaN holds, so all numbers of a column whose values were all missing count as outside.
+        # Comparisons with NaN are false, so all numbers of a column whose values were all missing count as outside.
         some, numbers, outside = _numbers(X), numbers_of(X), np.zeros(X.shape[1], np.int64)
         inside = np.greater_equal(numbers, low[some]) & np.less_equal(numbers, high[some])
         outside[some] = np.count_nonzero(~(inside | np.isnan(numbers)), axis=0)
@@ -137,16 +137,16 @@ class ColumnRanges:
 
 
 def _numbers(X: InputRows) -> Array | slice:
-    """Return the features that are no texts, of which no range is told."""
+    """Return the features that are not texts, because texts have no range."""
     return X.plain if isinstance(X, TextRows) else slice(None)
 
 
 @dataclass(frozen=True)
 class DriftTest:
-    """The result of a test whether the mean of the features is that of the fit.
+    """The result of a test whether the features have the same mean as those of the training rows.
 
     Attributes:
-        p_value: Probability of a difference of at least that size, if the rows are drawn as those of the fit.
+        p_value: Probability of a difference of at least that size, if the rows are drawn like the training rows.
         distance: Distance of the two means.
         usual: Root of the mean squared distance of such rows.
     """
@@ -160,7 +160,7 @@ class DriftTest:
 class FeatureMean:
     """The mean (D,) of the features of `rows` rows, and the traces (3,) of powers of their covariance.
 
-    `columns` are the means of the input columns; None if their squares overflow, and in files of an older kafeat.
+    `columns` are the means of the input columns, or None if their squares overflow or an older kafeat wrote the file.
     """
 
     mean: Floats
@@ -172,7 +172,7 @@ class FeatureMean:
     def of_sample(
         cls, transform: Transform, X: Floats, dtype: np.dtype[Any], rng: np.random.Generator, inputs: Array
     ) -> Self | None:
-        """Transform rows X (n, d), or some of them if they are many; None if squares of the features overflow.
+        """Transform rows X (n, d), or some of many. Return None if squares of the features overflow.
 
         `inputs` are the numbers of the columns that a test of drift names.
         """
@@ -186,17 +186,17 @@ class FeatureMean:
         return cls(mean, powers, len(X), ColumnMeans.of(X, inputs))
 
     def unit_scale(self, dtype: str) -> float | None:
-        """Return √(D / tr Σ), with the covariance Σ of the features of fitted rows.
+        """Return √(D / tr Σ), with the covariance Σ of the features of training rows.
 
-        Times it, the D features have a mean variance of about 1. None if the features do not vary, or if `dtype` does
-        not hold it.
+        Multiplied by it, the D features have a mean variance of about 1. Return None if the features do not vary, or if
+        `dtype` cannot hold it.
         """
         trace, limits = float(self.traces[0]), np.finfo(dtype)
         scale = sqrt(len(self.mean)) / sqrt(trace) if trace else 0.0
         return scale if limits.tiny < scale < limits.max else None
 
     def test(self, total: Array, rows: int) -> DriftTest | None:
-        """Compare with `rows` rows whose features have the sum `total` (D,); None if there are no rows."""
+        """Compare with `rows` rows whose features have the sum `total` (D,). Return None if there are no rows."""
         if not rows:
             return None
         difference = total / rows - self.mean
@@ -211,7 +211,7 @@ class FeatureMean:
 
     @classmethod
     def from_plain(cls, plain: object, width: int, inputs: int = 0) -> Self:
-        """Read the dict of an untrusted model file with so many inputs; raise `ValueError` if it is invalid."""
+        """Read the dict of an untrusted model file with so many inputs. Raise `ValueError` if it is invalid."""
         if not isinstance(plain, dict) or set(plain) - {"columns"} != {"mean", "traces", "rows"}:
             raise ValueError("feature_mean: expected mean, traces and rows")
         for name, size in (("mean", width), ("traces", 3)):

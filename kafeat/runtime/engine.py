@@ -1,4 +1,4 @@
-"""Engines, and work on one with retries: every item gets exactly one result, even if workers die."""
+"""Engines, and work on them with retries: every item gets exactly one result, even if workers die."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Engine:
 
     @property
     def ends_workers(self) -> bool:
-        """True if no worker outlives the engine; those of a cluster may go on for a while."""
+        """True if no worker outlives the engine. Workers of a cluster may go on for a while."""
         return self.name != "dask"
 
     def check(self) -> None:
@@ -57,7 +57,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 class Stop:
-    """A flag that stops work. Unpickled in another process, it is the flag of that process."""
+    """A flag that stops work. If it is unpickled in another process, it is the flag of that process."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -80,12 +80,12 @@ class Stop:
                 self._changed.notify_all()
 
     def check(self) -> None:
-        """Raise `InterruptedError` if the work has to end; the work calls this now and then."""
+        """Raise `InterruptedError` if the work has to stop. The work calls this from time to time."""
         if self._asked.is_set():
             raise InterruptedError("the run has ended")
 
     def ask(self) -> None:
-        """Stop all work, and return when it has ended, or after some seconds."""
+        """Stop all work, and return when it has stopped, or after some seconds."""
         self._asked.set()
         with self._changed:
             self._changed.wait_for(lambda: not self._at_work, _PATIENCE_SECONDS)
@@ -95,7 +95,7 @@ _of_this_process = Stop()
 
 
 def of_this_process() -> Stop:
-    """Return the flag of this process, for work that was sent by another one."""
+    """Return the flag of this process, for work that another process sent."""
     return _of_this_process
 
 
@@ -120,7 +120,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ATTEMPTS = 2
-"""Attempts beside other items; an item whose worker died every time gets a last attempt alone."""
+"""Attempts together with other items. If its worker died every time, an item gets a last attempt without others."""
 
 _CHECK_SECONDS = 0.5
 _LONGEST = 100
@@ -129,11 +129,11 @@ _LONGEST = 100
 def run_all(
     pool: Pool, work: Callable[[T], R], items: Sequence[T], lost: Callable[[T, str], R]
 ) -> Iterator[R]:
-    """Yield `work(item)` for every item, as soon as each is done, in any order.
+    """Yield `work(item)` for every item as soon as it is done, in any order.
 
-    An item whose worker dies is tried again. Its last attempt runs alone, so that an item that takes all memory harms
-    no other. If that worker dies too, the result is `lost(item, reason)`. `work` must be a function of a module that
-    may run twice and raises nothing. Raises `SystemRefusedError` if the engine is lost.
+    An item whose worker dies is tried again. Its last attempt runs without others, so that an item that uses up the
+    memory harms no other. If that worker dies too, the result is `lost(item, reason)`. `work` must be a function of a
+    module that may run twice and raises nothing. Raises `SystemRefusedError` if the engine is lost.
     """
     left = deque(range(len(items)))
     died: Counter[int] = Counter()
@@ -162,7 +162,7 @@ def run_all(
 
 
 def _next_of(ended: SimpleQueue[Future[R]], pool: Pool) -> Future[R]:
-    """Return the next future that ends, unless the engine is lost meanwhile."""
+    """Return the next future that ends, or raise an error if the engine is lost meanwhile."""
     while True:
         try:
             return ended.get(timeout=_CHECK_SECONDS)

@@ -1,4 +1,4 @@
-"""The environment of this process: processor cores, library versions, and the processor type that BLAS uses."""
+"""Describe the environment of this process: processor cores, library versions, and the core that BLAS uses."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of kafeat and of the libraries that compute and write for it."""
+    """Return the versions of kafeat and of the libraries that it computes and writes with."""
     from importlib.metadata import version  # slow to import
 
     return {name: version(name) for name in NAMES}
 
 
 def machine() -> dict[str, str]:
-    """Return processor, Python and BLAS."""
+    """Return the processor, the version of Python and the BLAS library."""
     import numpy as np  # noqa: F401  # loads its BLAS, which is reported
     from threadpoolctl import threadpool_info
 
@@ -43,7 +43,7 @@ def machine() -> dict[str, str]:
 
 
 def process() -> dict[str, Any]:
-    """Return what people need to find this process: its command line without secrets, host, number and user."""
+    """Return what identifies this process: its command line without secrets, host, process number and user."""
     from getpass import getuser
     from socket import gethostname
 
@@ -57,12 +57,12 @@ def process() -> dict[str, Any]:
 
 
 def now() -> str:
-    """Return the time of day in UTC."""
+    """Return the current time in UTC."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def describe() -> list[str]:
-    """Return lines about versions, machine, and the core that computes."""
+    """Return lines about versions, machine, and the processor type that BLAS uses."""
     from kafeat.compiled.library import describe as describe_core
 
     computer = machine()
@@ -83,9 +83,9 @@ def count_jobs(jobs: int | None) -> int:
 
 
 def cores() -> int:
-    """Return the number of cores that the process may use: those it may run on, or what its container is given.
+    """Return the number of cores that the process may use, by its affinity and by the limit of its container.
 
-    joblib's `cpu_count` says the same, but its import takes 50 ms, an eighth of a short command.
+    joblib's `cpu_count` does the same, but its import takes 50 ms, an eighth of a short command.
     """
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
@@ -94,7 +94,7 @@ def cores() -> int:
 
 
 def _quota(folder: Path) -> float | None:
-    """Return the number of cores whose time the control group has, by version 2 or else 1 of Linux's files."""
+    """Return the number of cores that the control group (Linux, version 2 or 1) may use."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             quota, period = " ".join((folder / name).read_text() for name in names).split()

@@ -1,6 +1,6 @@
-"""A bounded, ordered map over items by threads: the numbers of items read ahead and of waiting results are limited.
+"""A bounded, ordered map over items in threads, with limits for items read ahead and for waiting results.
 
-Work on items in memory is done by the calling thread and helpers, and nothing is read ahead.
+The calling thread and helpers work on items in memory, and nothing is read ahead.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kafeat.contract.threads import check, share_work
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Seconds to wait for a reader that is blocked, for example on a pipe; it then ends with the process.
+# Seconds to wait for a reader that is blocked, for example on a pipe. After that, it ends with the process.
 _PATIENCE_SECONDS = 5.0
 
 
 def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
-    """Yield the items, read by a thread: at most `ahead` wait, and the thread holds one more."""
+    """Yield the items while a thread reads ahead. At most `ahead` items wait, and the thread holds one more."""
     waiting: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
     room, stop = threading.Semaphore(ahead), threading.Event()
 
@@ -61,12 +61,12 @@ def ordered_map(
     joining: bool = False,
     pressing: Callable[[T], bool] = lambda _: False,
 ) -> Iterator[R]:
-    """Yield `worker(item)` for every item, in order, by `jobs` threads that each make their own worker.
+    """Yield `worker(item)` for every item, in order, using `jobs` threads that each make their own worker.
 
-    At most jobs + 1 items are in progress at any time. The first error in the order of the items is raised, be it a
-    worker's or the reader's. Items after it are not started. With `joining`, for items in memory, the calling thread is
-    one of the workers: a single job starts no thread, and of more jobs all results are made before the first is given.
-    The result of a `pressing` item is given before the next item is asked for.
+    At most jobs + 1 items are in progress at any time. The error of the first item that fails is raised, whether a
+    worker or the reader raised it, and later items are not started. With `joining`, for items in memory, the calling
+    thread is one of the workers: a single job starts no thread, and several jobs make all results before the first is
+    yielded. The result of a `pressing` item is yielded before the next item is requested.
     """
     if not joining:
         yield from _by_pool(make_worker, items, jobs, pressing)
@@ -82,7 +82,7 @@ def _by_pool(
     own = threading.local()
 
     def run(item: T) -> R:
-        # Not by the pool's initializer: the pool would hide its error, such as too little memory.
+        # Not in the pool's initializer: the pool would hide its error, such as too little memory.
         check()
         if not hasattr(own, "worker"):
             own.worker = make_worker()
@@ -106,7 +106,7 @@ def _by_pool(
 
 
 def _keeping_error(items: Iterator[T], errors: list[Exception]) -> Iterator[T]:
-    """Yield the items; an error of the next one is raised after the results of all before it."""
+    """Yield the items. Keep an error of the next item until the results of all earlier ones are yielded."""
     try:
         yield from items
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Worker processes of this machine, each in an executor of its own, so that one that dies harms no other."""
+"""Worker processes of this machine. Each has its own executor, so that one that dies harms no other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafeat.runtime.engine import of_this_process
 T = TypeVar("T")
 R = TypeVar("R")
 
-# The processes share the cores, so each has one BLAS thread; files of the current folder are no modules of theirs.
+# The processes share the cores, so each has one BLAS thread. They do not import files of the current folder.
 _ENVIRONMENT = {"PYTHONSAFEPATH": "1"} | dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )  # fmt: skip
@@ -31,12 +31,12 @@ _launch = threading.Lock()
 
 
 class Processes:
-    """Executors of one process each, and a thread for each of them, where no signal cuts the start of a process."""
+    """Executors of one process each, with a thread for each, so that no signal interrupts the start of a process."""
 
     def __init__(self, jobs: int) -> None:
         self._threads = ThreadPoolExecutor(jobs, "kafeat-engine")
         self._all, self._free = list[ProcessPoolExecutor](), list[ProcessPoolExecutor]()
-        # The workers wait for the end of this pipe, which comes with `close` or with the end of this process.
+        # The workers wait until this pipe closes, in `close` or when this process ends.
         self._theirs, self._ours = get_context("spawn").Pipe(duplex=False)
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
@@ -48,7 +48,7 @@ class Processes:
             with _launching():
                 executor = self._free.pop() if self._free else self._add()
                 future = executor.submit(_do, call)
-        except BrokenProcessPool:  # its process died without work, or with that before
+        except BrokenProcessPool:  # its process died idle, or with an earlier item
             return self._run(call)
         try:
             return future.result()
@@ -75,7 +75,7 @@ def _launching() -> Iterator[None]:
         main, before = sys.modules["__main__"], {name: os.environ.get(name) for name in _ENVIRONMENT}
         try:
             os.environ.update(_ENVIRONMENT)
-            resource_tracker.ensure_running()  # it unblocks the signal
+            resource_tracker.ensure_running()  # because it unblocks the signal
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             sys.modules["__main__"] = ModuleType("__main__")
             yield

@@ -1,4 +1,4 @@
-"""The one road for rows: run a program on chunks, yield results in order, and refuse or set aside bad rows."""
+"""The one road for rows: run a program on chunks, yield results in order, and reject or set aside bad rows."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from kafeat.runtime.ordered_map import ordered_map, prefetch
 from kafeat.types import Array, Floats, Mask
 
 Bad = dict[int, InvalidValueError]
-"""The rows of a chunk that are set aside, and why."""
+"""The rows of a chunk that are set aside, and the reasons."""
 
 
 class Target(Protocol):
-    """A target of dense results: it provides memory for them, and learns when that is filled."""
+    """A target of dense results, which provides memory for them and is notified when that is filled."""
 
     def buffer(self, start: int, rows: int) -> Floats:
         """Return memory for the results of `rows` rows from row `start` on, (rows, width)."""
 
     def filled(self, start: int, block: Floats) -> None:
-        """Note that the memory is filled; called in the thread of the worker."""
+        """Note that the memory is filled. The worker's thread calls this."""
         return
 
 
 @dataclass(frozen=True)
 class InMemory(Target):
-    """An array as the target."""
+    """A target that is one array."""
 
     out: Floats
 
@@ -49,7 +49,7 @@ class InMemory(Target):
 
 @dataclass(frozen=True)
 class NewArrays(Target):
-    """A target of new memory for every chunk, `width` numbers of each row."""
+    """A target with new memory for every chunk, `width` numbers for each row."""
 
     width: int
     dtype: np.dtype[Any]
@@ -110,14 +110,14 @@ class Done:
 
     @property
     def sparse(self) -> SparseRows:
-        """The results of a program that is."""
+        """The results of a sparse program."""
         if not isinstance(self.features, SparseRows):
             raise TypeError("expected sparse features, got dense ones")
         return self.features
 
     @property
     def good(self) -> Mask | None:
-        """A mask (rows,) of the rows that were not set aside; None if all are good."""
+        """A mask (rows,) of the rows that were not set aside, or None if all are good."""
         if not self.bad_rows:
             return None
         return _good(self.chunk.rows, [refused.row for refused in self.bad_rows])
@@ -132,10 +132,10 @@ def run(
     *,
     in_memory: bool = False,
 ) -> Iterator[Done]:
-    """Run a program on chunks by `jobs` threads, and yield the results in order.
+    """Run a program on chunks with `jobs` threads, and yield the results in order.
 
     The policy decides if the first bad row is an error, or if all bad rows are set aside. Sparse rows have no target.
-    A further thread reads ahead, unless the chunks are in memory: then this thread is one of the workers, and a single
+    An extra thread reads ahead, unless the chunks are in memory. Then this thread is one of the workers, and a single
     job starts no thread.
     """
     worker = partial(_Worker, program, target, policy)
@@ -153,7 +153,7 @@ def fill(
     jobs: int | None = None,
     out: Floats | None = None,
 ) -> Floats:
-    """Return the results of all rows of a source, in `out` if that is given."""
+    """Return the results of all rows of a source, written to `out` if that is given."""
     if source.rows is None:
         raise TypeError("a source in memory knows its rows")
     shape = (source.rows, program.width)
@@ -183,7 +183,7 @@ def chosen(chunks: Iterator[Chunk], rows: Mask) -> Iterator[tuple[Array, Chunk]]
 def fill_chunk(
     program: Program, chunk: Chunk, chunk_rows: int, jobs: int | None, dtype: np.dtype[Any]
 ) -> Floats:
-    """Return the results of the rows of one chunk in `dtype`; the threads share its rows."""
+    """Return the results of the rows of one chunk in `dtype`. The threads share its rows."""
     jobs = 1 if jobs is None and chunk.rows <= program.rows else count_jobs(jobs)
     pieces = list(chunk.pieces(shared_height(program, chunk_rows, chunk.rows, jobs)))
     target = NewArrays(program.width, dtype)
@@ -192,9 +192,9 @@ def fill_chunk(
 
 
 def shared_height(program: Program, chunk_rows: int, rows: int, jobs: int) -> int:
-    """Return a height of chunks of which every worker gets about four.
+    """Return a height of chunks that gives every worker about four.
 
-    It is a multiple of the tile height, so that the bytes are those of chunks of full height.
+    It is a multiple of the tile height, so that the bytes are the same as with chunks of full height.
     """
     if chunk_rows % program.rows:
         return chunk_rows
@@ -203,7 +203,7 @@ def shared_height(program: Program, chunk_rows: int, rows: int, jobs: int) -> in
 
 
 class _Worker:
-    """The work on a chunk, and on each tile of it where bad rows are set aside. Its buffers are its own."""
+    """A worker that transforms a chunk, or each tile of it where bad rows are set aside. It has its own buffers."""
 
     def __init__(self, program: Program, target: Target | None, policy: RowPolicy) -> None:
         self._program, self._target, self._policy = program, target, policy
@@ -229,7 +229,7 @@ class _Worker:
         return done
 
     def _setting_aside(self, X: InputRows, out: Floats | None, above: int, bad: Bad) -> Made:
-        """Run tile by tile, and add refused rows to `bad`; a good row takes the place of each bad one."""
+        """Run tile by tile, and add rejected rows to `bad`. A good row takes the place of each bad one."""
         pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
         for tile, place in tiles(len(X), self._program.rows, above):
             made = self._tile(X[tile], None if out is None else out[tile], tile.start, place, bad)
@@ -250,7 +250,7 @@ class _Worker:
         return Made(nothing if out is None else out, None)
 
     def _done(self, chunk: Chunk, X: InputRows, made: Made, bad: Bad) -> Done:
-        """Count and sum what the policy asks for. Bad rows do not count."""
+        """Count and sum what the policy requests. Bad rows do not count."""
         features, clipped = made
         good: Any = _good(len(X), list(bad)) if bad else slice(None)
         if isinstance(features, np.ndarray) and bad:

@@ -41,7 +41,7 @@ MakeFolder = Callable[[Location], None]
 def transform_parts(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
     """Write the features of every part of the input to a part of the same name below the output folder.
 
-    A part that fails does not end the others. `announce(parts)` returns a callback for the number of finished parts.
+    A part that fails does not stop the others. `announce(parts)` returns a callback for the number of finished parts.
     """
     request.check()
     shared_map, listed = request.shared_map, plan_parts(request)
@@ -86,9 +86,9 @@ def _write_parts(
 ) -> list[str]:
     """Write the parts, and return the names of the outdated ones that were removed before."""
     engine, good = request.engine, {*plan.up_to_date, *plan.to_check}
-    if engine.in_this_process:  # no more parts run at once than there are, and these share the threads
+    if engine.in_this_process:  # there are no more parallel parts than parts, and they share the threads
         engine = replace(engine, jobs=min(count_jobs(engine.jobs), len(plan.parts) if plan.parts else 1))
-    # The engine starts first: if it fails to, nothing must have been removed.
+    # The engine starts first: if that fails, nothing must have been removed.
     with start_engine(engine) as pool, one_blas_thread():
         with request.writing.guard():
             _sweep(request.folders)
@@ -156,7 +156,7 @@ def stats(
 ) -> dict[str, Any]:
     """Return rows, bytes, seconds, hashes, drift and versions as builtins. Pipes have no bytes and no hash.
 
-    Of parts these are sums; the manifest lists every part. `refusal` is the error of an output that was not kept.
+    For parts, these are sums, and the manifest lists every part. `refusal` is the error of an output that was not kept.
     """
     details = _of_file(request, done) if isinstance(done, TransformResult) else _of_parts(done)
     model, failed = request.model, done.failed if isinstance(done, DatasetResult) else ()
@@ -257,7 +257,7 @@ class WrittenData:
         parts: Number of parts in the folder; None for one file.
         kept: Number of parts that a previous run had written.
         bad_rows: Number of rows that were left out or have null features.
-        clipped: Number of values beyond the range of the fit that were clipped.
+        clipped: Number of values that were clipped because they are outside the range of the training rows.
         seconds: Duration.
     """
 
@@ -375,5 +375,5 @@ def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -
         raise UsageError(f"predict: expected no {refused[0]}, got one: only kafeat.transform takes it")
     fm = model if isinstance(model, FeatureMap) else load_from(place_of("model", model))
     fm.needed_predictor()
-    # Parts are made by the file of the model, whose name the statistics have too.
+    # A model file is used by its path: workers read it, and the statistics contain its name.
     return transform(src, dst, model=model, **options)

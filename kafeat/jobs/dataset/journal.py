@@ -1,4 +1,4 @@
-"""Record the finished parts of a run in its manifest while it goes on, and sum them up at its end."""
+"""Record the finished parts of a run in its manifest while it goes on, and sum them up at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafeat.jobs.dataset.part import Outcome
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.runtime.environment import now
 
-# Writing the manifest takes at most a twentieth of the time of a run.
+# Writing the manifest may use at most a twentieth of the time of a run.
 _SHARE = 20.0
 _SECONDS = 2.0
 
@@ -68,7 +68,7 @@ class DatasetResult:
 
 
 class Journal:
-    """A manifest that is rewritten while the run goes on: a killed run loses its last seconds only."""
+    """A manifest that is rewritten during a run, so that a killed run loses only its last seconds."""
 
     def __init__(self, folder: Location, manifest: Manifest, records: list[PartRecord], guard: Guard) -> None:
         self._folder, self._manifest, self._guard = folder, manifest, guard
@@ -121,7 +121,7 @@ class Journal:
         return self._environments.index(environment)
 
     def write(self, **more: object) -> None:
-        """Write the manifest, with these fields changed. The first call marks the beginning of the run."""
+        """Write the manifest with these fields changed. The first call marks the start of the run."""
         started = time.monotonic()
         more = {"machines": self._environments, "renewed": now(), **more}
         manifest = self._manifest.with_parts(self._records.values(), self._failures.values(), **more)
@@ -130,7 +130,7 @@ class Journal:
         self._next = ended + max(_SECONDS, _SHARE * (ended - started))
 
     def leave(self, error: BaseException, new: bool) -> None:
-        """Save the state of a run that this error ends early. A `new` folder that is still empty keeps no manifest."""
+        """Save the state of a run that this error ends early. Remove the manifest of a `new` folder without parts."""
         if self._next == math.inf:
             return
         if new and not self._failures and all(is_hidden(entry.name) for entry in self._folder.listed()):
@@ -148,7 +148,7 @@ class Journal:
         self.write(state=state, exit_code=code, end=now(), seconds=round(seconds, 3), stopped=self.stopped)
 
     def result(self, kept: int, outputs: Outputs, seconds: float, **files: tuple[str, ...]) -> DatasetResult:
-        """Sum up the parts; `files` are lists that are known elsewhere."""
+        """Sum up the parts. `files` are lists that the caller knows."""
         records = sorted(self._records.values(), key=lambda one: one.name)
         bad = (f"{one.name}: {one.first_bad_row or 'a row'}" for one in records if one.bad_rows)
         drifts = [record.drift for record in records if record.drift is not None]

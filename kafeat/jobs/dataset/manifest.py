@@ -27,7 +27,7 @@ _Count = Annotated[int, Field(ge=0)]
 class File(_Entry):
     """A file as it was: bytes, SHA-256, and a stamp that changes whenever the file is written.
 
-    The hash is None for rejects, and for an input of which only a range of rows was read.
+    The hash is None for rejects, and for an input of which only some rows were read.
     """
 
     bytes: _Count
@@ -36,7 +36,7 @@ class File(_Entry):
 
 
 class Drift(_Entry):
-    """The column with the largest share of values outside of the range of the fit."""
+    """The column with the largest share of values outside the range of the training rows."""
 
     column: str
     share: float = Field(ge=0.0)
@@ -45,10 +45,10 @@ class Drift(_Entry):
 class PartRecord(_Entry):
     """A part that is done.
 
-    `only` holds the first row of its input and the one after the last, or None for all rows. `first_bad_row` is that
-    row with its problem, or None if there is none. `drift` and `p_value`
-    (of the test of the features' mean) are None if they were not measured, `rejects` if none were written.
-    `made_by` is an index into the manifest's `machines`.
+    `only` holds the first row of its input and the row after the last one, or None for all rows. `first_bad_row` is
+    that row with its problem, or None if there is none. `drift` and `p_value` (of the test of the features' mean) are
+    None if they were not measured. `rejects` is None if none were written. `made_by` is an index into the manifest's
+    `machines`.
     """
 
     name: str
@@ -77,7 +77,7 @@ class PartFailure(_Entry):
 
 
 class Manifest(_Entry):
-    """The state of a run, and where it runs since when. `settings` holds all options that the bytes depend on.
+    """The state of a run, with its place and start time. `settings` holds all options that affect the bytes.
 
     `stopped` tells why parts were not tried. `unknown_files` are files that lay in the folder when the run began and
     that no run had written; the key is `foreign`.
@@ -123,11 +123,11 @@ class Manifest(_Entry):
         )
 
     def write(self, folder: Location, guard: Guard) -> None:
-        """Write it to the folder, atomically."""
+        """Write the manifest to the folder, atomically."""
         write_bytes(folder.join(MANIFEST), self.dumps().encode(), guard=guard)
 
     def dumps(self) -> str:
-        """Return it as JSON with one part a line, so that people can read it."""
+        """Return the manifest as JSON with one part per line, so that people can read it."""
         content = self.model_dump(mode="json", by_alias=True)
         parts, failed = content.pop("parts"), content.pop("failed")
         head = json.dumps(content, indent=2, ensure_ascii=False)[:-2]
@@ -135,7 +135,7 @@ class Manifest(_Entry):
 
 
 def read_manifest(folder: Location) -> Manifest | None:
-    """Read the manifest of a folder; None if it has none."""
+    """Read the manifest of a folder, or return None if it has none."""
     place = folder.join(MANIFEST)
     if place.kind() is None:
         return None
@@ -157,7 +157,7 @@ def _lines(entries: list[dict[str, Any]]) -> str:
 
 
 def remove_part(record: PartRecord, folder: Location, rejects: Location | None) -> bool:
-    """Remove a part and its rejects, if they are as the manifest has them; return true if the part was removed."""
+    """Remove a part and its rejects if they match the manifest. Return true if the part was removed."""
     removed = _remove(folder, record.name, record.output)
     if rejects is not None and record.rejects is not None:
         _remove(rejects, rejects_name(record.name), record.rejects)
@@ -165,9 +165,9 @@ def remove_part(record: PartRecord, folder: Location, rejects: Location | None) 
 
 
 def _remove(folder: Location, name: str, file: File) -> bool:
-    """Remove a file below a folder if its stamp or hash is that of the manifest; return true if it was removed.
+    """Remove a file below a folder if its stamp or hash matches the manifest. Return true if it was removed.
 
-    A file that somebody changed or put there stays, and so does the target of a link.
+    A file that somebody else has changed or created stays, and so does the target of a link.
     """
     place = folder.join(name)
     entry = place.entry() if folder.holds(name) else None

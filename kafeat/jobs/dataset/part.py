@@ -1,6 +1,6 @@
 """Transform one part of a data set, unless it is up to date. Errors are returned, not raised.
 
-Parts known before the run are tasks for an engine; those of a text are made while it is read.
+Parts known before the run are tasks for an engine. Those of a text are made while it is read.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _CHECK_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class PartTask:
-    """Everything that a worker needs to transform a part. It holds names and no data, so it is cheap to send.
+    """Everything that a worker needs to transform a part. It has only names and no data, so it is cheap to send.
 
-    `folder` is that of all parts, as are the rejects of the job. `previous` is the record of the part in the previous
-    run, if there is one.
+    `folder` is the folder of all parts, as the rejects of the job are those of all. `previous` is the record of the
+    part in the previous run, if there is one.
     """
 
     part: Part
@@ -54,7 +54,7 @@ class PartTask:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a part: a record or a failure, and the environment. `made` is false if a previous run wrote it."""
+    """The result of a part: a record or a failure, and the environment. `made` is false if a previous run wrote it."""
 
     record: PartRecord | None
     failure: PartFailure | None
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def kafeat_part(task: PartTask) -> Outcome:
-    """Transform a part unless it is up to date. Dashboards of engines show the name of this function."""
+    """Transform a part unless it is up to date. Dashboards of engines show this function's name."""
     place = task.part.location
     try:
         with task.stop.watching():
@@ -77,7 +77,7 @@ def kafeat_part(task: PartTask) -> Outcome:
     except OSError as error:
         problem = f"{error.filename or place}: {error.strerror or error}"
         refusal = SystemRefusedError(problem, retry=may_pass(error))
-    except Exception:  # a bug must not end the other parts
+    except Exception:  # a bug must not stop the other parts
         refusal = KafeatError(traceback.format_exc())
     return failure_outcome(task.part.name, refusal)
 
@@ -89,7 +89,7 @@ def failure_outcome(name: str, error: KafeatError) -> Outcome:
 
 
 def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -> PartRecord:
-    """Return the manifest entry of a part that is done; `rejects` is the file of its bad rows."""
+    """Return the manifest entry of a finished part. `rejects` is the file of its bad rows."""
     worst = max(((share, column) for column, share in (done.drift or {}).items()), default=None)
     return PartRecord(
         name=part.name,
@@ -110,12 +110,12 @@ def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -
 
 @cache
 def this_environment() -> dict[str, str]:
-    """Return versions and processor of this process, as the manifest records them."""
+    """Return versions and processor of this process for the manifest."""
     return {**versions(), **machine()}
 
 
 def liveness_check(guard: Guard, stop: Stop) -> Callable[[int], None]:
-    """Return a callback for every chunk that ends the part if the run has ended or has lost its folder."""
+    """Return a callback for every chunk, which stops the part if the run has ended or has lost its folder."""
     last_check = time.monotonic()
 
     def check(_rows: int) -> None:
@@ -135,7 +135,7 @@ def _outcome(task: PartTask) -> Outcome:
         kept = _if_unchanged(task, task.previous)
         if kept is not None:
             return Outcome(kept, None, {}, made=False)
-        # The old output goes first: if this part fails, no outdated one must be left.
+        # Remove the old output first: if this part fails, no outdated one may remain.
         with guard():
             remove_part(task.previous, task.folder, rejects)
     if rejects is not None:
@@ -149,7 +149,7 @@ def _outcome(task: PartTask) -> Outcome:
 
 
 def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
-    """Return the record with the present stamps if the hashes of input and output are the same, else None."""
+    """Return the record with the current stamps if the hashes of input and output are the same, otherwise None."""
     part, entry = task.part, task.target.entry()
     if entry is None:
         return None
@@ -170,7 +170,7 @@ def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
 def known_parts(
     request: DatasetRequest, plan: DatasetPlan, make_folder: Callable[[Location], None], pool: Pool
 ) -> Generator[Outcome]:
-    """Write the files or ranges of rows that are not up to date; yield their outcomes as they are done."""
+    """Write the files or ranges of rows that are not up to date, and yield outcomes as they finish."""
     parts = [part for part in plan.parts or () if part.name not in plan.up_to_date]
     for below in {os.path.dirname(part.name) for part in parts} - {""}:
         for folder in request.folders:
@@ -206,7 +206,7 @@ def _worker_lost(task: PartTask, why: str) -> Outcome:
 
 
 def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]:
-    """Write the parts of a text file, whose number is not known before its end, unless all are up to date."""
+    """Write the parts of a text file, unless all are up to date. Their number is known only at its end."""
     if plan.up_to_date:
         return
     part = Part.of(request.source)
@@ -222,7 +222,7 @@ def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]
 
 
 def _cut(chunks: Iterator[Chunk], height: int) -> Iterator[tuple[int, Iterator[Chunk]]]:
-    """Yield first row and chunks of each part. A text without rows has one part without rows."""
+    """Yield the first row and the chunks of each part. A text without rows has one part without rows."""
     yield 0, islice(chunks, height)
     for first in chunks:
         yield first.start, chain([first], islice(chunks, height - 1))
@@ -236,7 +236,7 @@ def _text_part(
         check_place(place, replaces)
         done = stream.write_chunks(chunks, place, None, None, start, hashed=True)
     except KafeatError as error:
-        deque(chunks, maxlen=0)  # skip the other rows of the part; broken text ends here
+        deque(chunks, maxlen=0)  # skip the other rows of the part, or stop at broken text
         return failure_outcome(part.name, error)
     done.seconds = time.perf_counter() - started
     part = replace(part, only=(start, start + done.rows_read))

@@ -1,4 +1,4 @@
-"""List the parts of a run, and refuse what no part can give before anything is written."""
+"""List the parts of a run, and reject what is impossible for all parts before anything is written."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.transform import OpenTransform
 
 _MOST_LOOKED_AT = 8
-"""Parts, spread over all, that are opened before a run if all of them refuse the request."""
+"""Number of parts, spread over all, that are opened before a run to see whether all of them fail."""
 
 
 def plan_parts(request: DatasetRequest) -> list[Part] | None:
-    """List the parts of the input; None for text, which is cut while it is read."""
+    """List the parts of the input. Return None for text, which is cut while it is read."""
     request.rules.check(request.map)
     files = request.files if request.rows_per_file is None else None
     request.refuse_overlaps(files, folders=True)
@@ -30,7 +30,7 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
     if parts is None:
         _refuse_for_text(request)
     if parts is not None or request.source.kind() == "file":
-        # Of a text, the number of whose parts is not known before it is read, the first one.
+        # For text, check its first part, because the number of parts is not known before all is read.
         _refuse_request(
             request, parts or [replace(Part.of(request.source), name=name_of_part(request, 0, 1))]
         )
@@ -38,7 +38,7 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
 
 
 def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
-    """Refuse what no part can give, such as a column that none has, as some of the parts show."""
+    """Refuse a request that some parts show to be impossible for all, such as a column that none has."""
     some = parts[:: -(-len(parts) // _MOST_LOOKED_AT)]
     refusals = list(
         takewhile(lambda refusal: refusal is not None, (_refusal(request, part) for part in some))
@@ -48,14 +48,14 @@ def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
 
 
 def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
-    """Return why the request cannot be met for a part; None if it can be, or if the file cannot be read."""
+    """Return why the request is impossible for a part, or None if it is possible or the file cannot be read."""
     target = request.target.join(part.name)
     try:
         opened = request.reading.open_file(part, fitted=request.map.columns.file_dialect)
     except UsageError as error:
         return error
     except (KafeatError, OSError, MemoryError):
-        return None  # a damaged file does not end the run
+        return None  # a damaged file does not stop the run
     with opened:
         try:
             OpenTransform(request.job, opened, target).check(target)
@@ -65,7 +65,7 @@ def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
 
 
 def _refuse_for_text(request: DatasetRequest) -> None:
-    """Refuse options that do not work with text, whose rows are cut while they are read."""
+    """Refuse options that do not work with text, whose rows are divided into parts while they are read."""
     cut = spelled(one.title for one in FORMATS.values() if one.split)
     if not request.engine.in_this_process:
         raise UsageError(
@@ -77,7 +77,7 @@ def _refuse_for_text(request: DatasetRequest) -> None:
 
 
 def _ranges(request: DatasetRequest) -> list[Part] | None:
-    """Return parts of whole chunks; None if the input must be read from its first row."""
+    """Return parts of whole chunks, or None if the input must be read from its first row."""
     source, chunk_rows, rows = request.source, request.map.chunk_rows, request.rows_per_file or 0
     if rows < chunk_rows:
         raise UsageError(
@@ -102,7 +102,7 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
 
 
 def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
-    """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
+    """Return the name of an output part by its number. The total number of `parts` sets the number of digits."""
     format = format_of_part(request.source, request.reading.input_format, request.writing.output_format)
     base = "part" if isinstance(request.source, StandardStream) else stem(request.source.name)
     return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format.name}"

@@ -1,4 +1,4 @@
-"""Plan a run over parts: find those that the previous run has written already."""
+"""Plan a run over parts by finding those that the previous run has already written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafeat.runtime.environment import now, process
 
 @dataclass(frozen=True)
 class PreviousRun:
-    """The files of an output folder by name, and its manifest. Without `resume` no part is up to date."""
+    """The files of an output folder by name, and its manifest. Without `resume`, no part is up to date."""
 
     entries: Mapping[str, Entry]
     manifest: Manifest | None
@@ -55,10 +55,10 @@ class PreviousRun:
 
     @cached_property
     def unknown_files(self) -> frozenset[str]:
-        """Files that no run has written.
+        """The files that no run has written.
 
         A killed run may have written parts that its manifest does not list, so only files older than it count then. A
-        part that failed may be there, too: if its folder could not be flushed after it got its name.
+        failed part may also be there, if its folder could not be flushed after it got its name.
         """
         before = self.manifest
         others = frozenset(name for name in self.entries if name not in self._records and not is_hidden(name))
@@ -76,19 +76,19 @@ class PreviousRun:
         return self.overwrite or name not in self.unknown_files
 
     def remaining(self, folder: Location, handled: AbstractSet[str]) -> tuple[str, ...]:
-        """Return the visible files that are still there and are neither parts of this run nor removed by it."""
+        """Return the visible files that remain and are neither parts of this run nor removed by it."""
         others = (name for name in self.entries if name not in handled and not is_hidden(name))
         return tuple(sorted(name for name in others if folder.join(name).entry() is not None))
 
     def lost(self, folder: Location, failed: AbstractSet[str]) -> tuple[str, ...]:
-        """Return the parts of a previous run that this run has removed and could not make again."""
+        """Return the parts of a previous run that this run removed and could not write again."""
         before = sorted(failed & self._records.keys() & self.entries.keys())
         return tuple(name for name in before if folder.join(name).entry() is None)
 
     def of_parts(
         self, manifest: Manifest, parts: Iterable[Part], rules: RowOptions
     ) -> tuple[dict[str, PartRecord], dict[str, PartRecord]]:
-        """Return the parts that are up to date by their stamps, and those whose hashes have to be checked.
+        """Return the parts that are up to date by their stamps, and those whose hashes must be checked.
 
         There are none if the map or the settings differ, and a part counts only if it follows the rules.
         """
@@ -114,9 +114,9 @@ class PreviousRun:
         return up_to_date, to_check
 
     def _follows(self, record: PartRecord, rules: RowOptions) -> bool:
-        """Return true if bad rows are few, the drift is known and small, and rejects exist, where the rules demand it.
+        """Return true if the record satisfies the rules for bad rows, drift and rejects.
 
-        A part that does not follow the rules is written again, which reports the problem.
+        A part that does not is written again, which reports the problem.
         """
         if rules.max_bad_rows is not None and not rules.max_bad_rows.allows(
             record.bad_rows, record.rows_read
@@ -128,14 +128,14 @@ class PreviousRun:
         if tested and (record.p_value is None or record.p_value < (rules.drift_test or 0.0)):
             return False
         entry, rejects = self.rejects.get(rejects_name(record.name)), record.rejects
-        # The rejects have to be as the previous run wrote them.
+        # The rejects must be as the previous run wrote them.
         same = entry is not None and rejects is not None and entry.stamp == rejects.stamp
         return rules.rejects is None or same
 
     def of_one_file(
         self, manifest: Manifest, source: Entry | None, rules: RowOptions
     ) -> dict[str, PartRecord]:
-        """Return all parts that a finished run cut from one file, if the file and every part are unchanged."""
+        """Return all parts that a finished run made from one file, if the file and every part are unchanged."""
         before = self.manifest
         if source is None or before is None or before.state != "complete":
             return {}
@@ -147,10 +147,10 @@ class PreviousRun:
         return up_to_date if len(up_to_date) == len(parts) else {}
 
     def remove_stale(self, folder: Location, rejects: Location | None, good: AbstractSet[str]) -> list[str]:
-        """Remove outdated parts and their rejects, so that no reader takes them for parts of this run.
+        """Remove outdated parts and their rejects, so that no reader uses them as parts of this run.
 
-        Parts named in `good` stay, and so does every file that no run has written, whatever the manifest says. Return
-        the names of the removed parts.
+        Parts named in `good` stay, and so does every file that no run has written, whatever the manifest contains.
+        Return the names of the removed parts.
         """
         removed = []
         for name, record in self._records.items():
@@ -168,7 +168,7 @@ def _entries(folder: Location) -> dict[str, Entry]:
 def _manifest(folder: Location, overwrite: bool) -> Manifest | None:
     try:
         return read_manifest(folder)
-    except DataError:  # an error of the system may be gone the next time
+    except DataError:  # a system error may be gone next time
         if overwrite:
             return None
         raise
@@ -190,7 +190,7 @@ class DatasetPlan:
 
     @classmethod
     def of(cls, request: DatasetRequest, parts: list[Part] | None) -> DatasetPlan:
-        """Compare the parts with the output folder; refuse a folder that must not be written to."""
+        """Compare the parts with the output folder, and refuse a folder that must not be written to."""
         previous = PreviousRun.of(request.target, request.resume, request.overwrite, request.rules.rejects)
         manifest = Manifest(
             input=str(request.source),
@@ -214,7 +214,7 @@ class DatasetPlan:
 _NOT_CONTENT = (
     "overwrite", "fsync", "sweep", "guard", "rejects", "drift", "max_drift", "drift_test", "max_bad_rows",
 )  # fmt: skip
-"""Options that change no byte of a part. Rules for bad rows and drift are asked of the record of each part."""
+"""Options that do not change the bytes of a part. Rules for bad rows and drift are checked in its record."""
 
 _OF_EARLIER: dict[str, object] = {
     "input_format": None, "delimiter": None, "header": True, "format": None, "keep": [], "layout": "columns",
@@ -224,9 +224,9 @@ _OF_EARLIER: dict[str, object] = {
 
 
 def _settings(request: DatasetRequest) -> dict[str, object]:
-    """Return the options that the bytes of the parts depend on, besides the map and the input.
+    """Return the options that affect the bytes of the parts, besides the map and the input.
 
-    Defaults are left out, so that an option that a later version adds does not make finished parts anew.
+    Defaults are left out, so that finished parts stay valid when a later version adds an option.
     """
     groups = (request.reading, request.writing, request.rules)
     values = {name: value for one in groups for name, value in changed(one, _NOT_CONTENT).items()}
@@ -240,7 +240,7 @@ def _settings(request: DatasetRequest) -> dict[str, object]:
 
 
 def _without_defaults(settings: Mapping[str, object]) -> dict[str, object]:
-    """Return the settings of a manifest, which may be of an earlier version, as `_settings` returns them."""
+    """Return the settings of a manifest, perhaps of an earlier version, in the form that `_settings` returns."""
     return {
         name: value
         for name, value in settings.items()

@@ -22,7 +22,7 @@ from kafeat.runtime.engine import Engine
 
 @dataclass(frozen=True)
 class DatasetRequest:
-    """A transform of one file to one, or of the files of `source`, or parts of one file, to the folder `target`.
+    """A transform from one file to one, or from many files (`source`), or parts of one file, to the folder `target`.
 
     With `rows_per_file`, `source` is one file that is cut into parts of at most so many rows. `resume` keeps the parts
     of the previous run that are up to date. `stats` must not lie among the parts.
@@ -68,12 +68,12 @@ class DatasetRequest:
         )  # fmt: skip
 
     def over_parts(self, idle: Iterable[str] = (), dashes: str = "") -> bool:
-        """Return true if the input has parts. Else refuse `idle` options, which have no effect on one file.
+        """Return true if the input has parts. Otherwise refuse `idle` options, which have no effect on one file.
 
-        With `dashes`, options have the names of the command line in messages.
+        With `dashes`, messages name options as on the command line.
         """
         cut = "--rows-per-file" if dashes else "rows_per_file"
-        missing = self.source.kind() is None  # told before what is wrong with other options and with outputs
+        missing = self.source.kind() is None  # reported before wrong options and outputs
         if self.rows_per_file is not None or is_data_set(self.source):
             if missing:
                 _ = self.files
@@ -89,17 +89,17 @@ class DatasetRequest:
 
     @cached_property
     def files(self) -> Parts:
-        """The files of an input of many, listed once."""
+        """The files of an input of many files, listed once."""
         return list_parts(self.source, self.reading.input_format)
 
     @cached_property
     def shared_map(self) -> SharedMap:
-        """The map, as other processes get it. Its file is read once, as it may be a pipe."""
+        """The map in a form for other processes. Its file is read once, because it may be a pipe."""
         return shared(self.model)
 
     @property
     def map(self) -> FeatureMap:
-        """The map, which need not be one that can be saved."""
+        """The map. It need not be one that can be saved."""
         return self.job.fm
 
     @property
@@ -110,7 +110,7 @@ class DatasetRequest:
 
     @property
     def cautions(self) -> list[str]:
-        """Why intervals that are asked for may hold less than they say."""
+        """The reasons why requested intervals may have a lower coverage than their level."""
         predictor = self.map.predictor if self.writing.interval else None
         return [] if predictor is None else predictor.interval_cautions(self.map.config.split_by)
 
@@ -122,7 +122,7 @@ class DatasetRequest:
     def refuse_overlaps(self, files: Parts | None = None, *, folders: bool = False) -> None:
         """Refuse outputs that would replace an input or each other, or that the next run would read as an input.
 
-        `files` are those of the input if they are many. With `folders` the outputs and their rejects are folders.
+        `files` are those of the input if there are many. With `folders`, the outputs and their rejects are folders.
         """
         parts = () if files is None else files.parts
         read = [InputPlace("the input", (self.source, *(part.location for part in parts)), files)]

@@ -60,9 +60,9 @@ from kafeat.model.feature_map import FeatureMap
 
 @with_keywords(FitOptions)
 def fit(asked: FitOptions) -> FeatureMap:
-    """Fit a feature map, and the predictor behind it if the config ends in one.
+    """Fit a feature map, and a predictor on its features if the config ends in one.
 
-    Warns with `kafeat.errors.KafeatWarning` of input that is valid but may be a mistake.
+    Warns with `kafeat.errors.KafeatWarning` about input that is valid but may be a mistake.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def recipe_of(
     exclude: str | Sequence[str],
     only: str | Sequence[str],
 ) -> Config:
-    """Return the config of a fit with what options say."""
+    """Return the config to fit, with options applied."""
     weighted = with_class_weight(load_config(config), class_weight)
     return with_selection(with_split_by(weighted, split_by), exclude, only)
 
@@ -151,10 +151,10 @@ def fit_reader(
     drop_unlabelled: bool = False,
     intervals: bool = False,
 ) -> FeatureMap:
-    """Fit on a reader, from its first row to its last; `TrainingData` has the meaning of the arguments.
+    """Fit on a reader, from its first row to its last. `TrainingData` explains the arguments.
 
-    It is read once for the map, once more for each step that learns from all rows, and so for a predictor, which `jobs`
-    threads fit. With `intervals` the model keeps the errors of rows held out.
+    The reader is read once for the map, once more for each step that learns from all rows, and once for a predictor,
+    which `jobs` threads fit. With `intervals`, the model keeps the errors of held-out rows.
     """
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
@@ -170,7 +170,7 @@ def fit_reader(
     if config.predictor is None:
         return fm
     own = any(knows_own_labels(fitted.state) for fitted in fm.chain.steps)
-    # Rows whose own labels a step has learned from are no longer rows that the model has not seen.
+    # Rows whose own labels a step has learned from no longer count as unseen.
     seen = own or any(fitted.step.traits.label.own for fitted in fm.chain.steps)
     refit = Refit(fm, sampled, job)
     fm = fit_predictor(fm, job, intervals and not seen, refit.scores() if own else ())
@@ -182,7 +182,7 @@ def fit_reader(
 def read_job(
     config: Config, data: TrainingData, jobs: int | None, listener: Listener
 ) -> tuple[SampledFit, PredictorJob]:
-    """Read the sample for a map, and the labels of all rows for steps that learn from these; return both."""
+    """Read the sample for a map, and the labels of all rows for steps that learn from these. Return both."""
     summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
     return sampled, PredictorJob(data, summary or LabelSummary(), RANDOM, jobs, listener)
@@ -203,9 +203,9 @@ def read_sample(
     summary: LabelSummary | None = None,
     left_out: Mapping[str, str] | None = None,
 ) -> SampledFit:
-    """Read the sample of a fit, without the columns in `left_out`, each of which has its reason.
+    """Read the sample to fit on, without the columns in `left_out`, each with a reason.
 
-    The labels of all training rows are added to `summary`, which steps that learn from all of them need.
+    The labels of all training rows are added to `summary`, for steps that learn from all of them.
     """
     check_label(config, data.label)
     for step in () if summary is None else config.learn_all_rows:
@@ -231,7 +231,7 @@ def read_sample(
 
 
 def _roles(config: Config, data: TrainingData) -> dict[str, str]:
-    """Return the columns that an option names, so that they are no features, each with the option."""
+    """Return the columns that an option names, which are therefore not features, each with its option."""
     names = label_names(data.label)
     check_split(data.split, names)
     roles = ((data.split, "--split"), (data.weight, "--weight"))
@@ -250,7 +250,7 @@ def _roles(config: Config, data: TrainingData) -> dict[str, str]:
 def columns_of(
     config: Config, source: Reader, labels: LabelNames = (), others: Collection[str] = ()
 ) -> Columns:
-    """Return the columns that a map of this config reads; the columns `others` are no features."""
+    """Return the columns that a map of this config reads. The columns in `others` are not features."""
     read, split_by = config.read, SplitBy.of(config)
     include, left_out = config.columns.include, [*config.columns.exclude, *others]
     if split_by is not None and split_by.column in read.coded:  # a step reads the groups of the rows

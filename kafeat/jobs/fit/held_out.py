@@ -1,4 +1,4 @@
-"""Fit on some rows of the data, which are read again for it, and predict others."""
+"""Fit on some rows of the data, which are read again, and predict others."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from kafeat.types import Mask
 
 
 class RowRule(NamedTuple):
-    """The rows to learn from, and the rows to score on. No row is both, and some may be neither."""
+    """The rows to learn from, and the rows to score on. No row is in both, and some may be in neither."""
 
     learned: RowChoice
     scored: RowChoice
 
     @classmethod
     def of_cut(cls, cut: Cut, folds: Folds, seed: int) -> RowRule:
-        """Return the rule by which the rows of one part are scored on."""
+        """Return the rule that scores on the rows of the part held out by this cut."""
         return cls(rows_in(cut.train, folds, seed), rows_in([cut.held], folds, seed))
 
 
 def among(rows: Mask) -> RowChoice:
-    """Return the choice of the rows that a mask names by their numbers in the data."""
+    """Return a choice of the rows that a mask selects by their numbers in the data."""
     return lambda numbers, _: rows[numbers]
 
 
 def rows_in(kept: Collection[int], folds: Folds, seed: int) -> RowChoice:
-    """Return the choice of the rows in these parts."""
+    """Return a choice of the rows in these parts."""
     return lambda numbers, keys: np.isin(parts_of(folds, seed, numbers, keys), list(kept))
 
 
 def map_of_rows(
     sampled: SampledFit, job: PredictorJob, learned: RowChoice
 ) -> tuple[FeatureMap, PredictorJob]:
-    """Fit a map that sees only these rows; return it, and the job of a predictor that learns from all of them.
+    """Fit a map that sees only these rows. Return it, and the job of a predictor that learns from all of them.
 
     `sampled` is the sample for the map, all of whose rows are among them.
     """
@@ -61,20 +61,20 @@ def map_of_rows(
 def learned_map(
     sampled: SampledFit, job: PredictorJob, *, with_mean: bool = False, **how: Any
 ) -> tuple[FeatureMap, PredictorJob]:
-    """Fit a map on a sample of the rows of a job; return it, and the job with folds of the rows."""
+    """Fit a map on a sample of the rows of a job. Return it, and the job with folds of the rows."""
     streams, jobs = row_streams(sampled.config, job.data, job.listener), count_jobs(job.jobs)
     fm = sampled.learn(job.listener, with_mean=with_mean, all_rows=streams, jobs=jobs, **how)
     return fm, replace(job, folds=Folds.by(sampled.keys))
 
 
 def predicted(sampled: SampledFit, job: PredictorJob, rule: RowRule) -> tuple[FeatureMap, LabelledRows]:
-    """Fit map and predictor on the rows to learn from; return them, and what they predict of the rows to score on."""
+    """Fit map and predictor on the rows to learn from. Return the map, and the predictions for the rows to score on."""
     fm = fit_predictor(*map_of_rows(sampled, job, rule.learned))
     return fm, results_of(job.data.of_rows(rule.scored), fm, job.jobs, "predictions")
 
 
 def results_of(data: TrainingData, fm: FeatureMap, jobs: int | None, what: What = "features") -> LabelledRows:
-    """Return the features, or the predictions, of all rows that take part, and what is known of them."""
+    """Return the features, or the predictions, of all rows that are used, with labels, weights and keys."""
     starts, taken, results, labels, weights, keys = zip(
         *labelled_rows(data, fm, count_jobs(jobs), what), strict=True
     )

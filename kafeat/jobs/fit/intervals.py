@@ -1,4 +1,4 @@
-"""Fit steps and predictor again without some rows, for the errors of these rows where a step has seen their labels."""
+"""Fit steps and predictor again without some rows, for the errors of these rows where a step saw their labels."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from kafeat.registry import build_step
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array
 
-# Folds of random rows, and how many of them are fitted, from so many rows on: few rows are all held out, of many a
-# fifth, or so many that a quantile at 90 % is right to 0.4 points.
+# Number of folds, and of those to fit, from so many rows on. All of few rows are held out. Of many, it is a fifth, or
+# enough for a quantile at 90 % that is right to 0.4 points.
 _FOLDS_FROM = {0: (8, 8), 1_000: (5, 2), 5_000: (5, 1)}
 _ENOUGH_ROWS = 5_000
 
 
 def random_folds(rows: int) -> tuple[int, int]:
-    """Return into how many folds so many rows are divided for intervals, and how many of these are fitted."""
+    """Return the number of folds for intervals with so many rows, and the number of folds to fit."""
     folds, fitted = _FOLDS_FROM[max(start for start in _FOLDS_FROM if start <= rows)]
     return max(folds, rows // _ENOUGH_ROWS), fitted
 
 
 @dataclass(frozen=True)
 class Refit:
-    """A model and its data, to fit models like it on parts of them: the folds, or `more` parts of random rows."""
+    """A model and its data, for fitting similar models on parts of them: the folds, or `more` parts of random rows."""
 
     fm: FeatureMap
     sampled: SampledFit
@@ -47,12 +47,12 @@ class Refit:
 
     @property
     def at_random(self) -> bool:
-        """True if parts are of random rows, and as many as intervals need."""
+        """True if parts are random, and as many as intervals need."""
         return self.more and self.fm.config.split_by is None
 
     @cached_property
     def folds(self) -> Folds:
-        """The parts of the rows: the folds that the penalty is chosen by, or more."""
+        """The parts of the rows: the folds that choose the penalty, or more."""
         return Folds(random=random_folds(self.job.summary.rows)[0]) if self.at_random else self.job.folds
 
     @cached_property
@@ -77,13 +77,13 @@ class Refit:
         return self.job.summary.task(step.task)
 
     def learned(self, rule: RowRule) -> SampledFit | None:
-        """Return the rows of the sample to learn from, with all that was chosen for the model; None without any."""
+        """Return the rows of the sample to learn from, with all choices of the model, or None if there are none."""
         learned = self.sampled.of_rows(rule.learned)
         rows = len(learned.chosen)
         return replace(learned, config=self._settled(rows)) if rows else None
 
     def _settled(self, rows: int) -> Config:
-        """Return the config of the model with all that was chosen for it, for a fit on so many rows."""
+        """Return the config of the model with its choices made, for a fit on so many rows."""
         steps = [fitted.step for fitted in self.fm.chain.steps]
         recipes = [step.recipe(live=True) for step in steps]
         if limit_landmarks(recipes, rows) is not None:
@@ -94,7 +94,7 @@ class Refit:
         )
 
     def scored(self) -> tuple[TrainingRows, Array]:
-        """Return the rows that are held out by a cut, with the features of the model for numbers, and their parts."""
+        """Return the rows that are held out by a cut, with the features of the model, and their parts."""
         rows = results_of(self.held_out, self.fm, self.job.jobs)
         counts = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
         targets, folds = self.task.targets(rows.labels), rows.parts(self.job.folds, self.fm.config.seed)
@@ -103,7 +103,7 @@ class Refit:
         )
 
     def _without_each(self, why: str) -> Iterator[tuple[Cut, RowRule, SampledFit]]:
-        """Yield the cuts with rows of the sample to learn from, which with all that was chosen for the model."""
+        """Yield each cut with the rows of the sample to learn from and all choices of the model."""
         for cut in self.cuts:
             self.job.listener.phase(why.format(cut.held + 1, self.folds.count))
             rule = RowRule.of_cut(cut, self.folds, self.fm.config.seed)
@@ -112,7 +112,7 @@ class Refit:
                 yield cut, rule, learned
 
     def scores(self) -> list[tuple[float, ...]]:
-        """Return scores of the penalties on each part, by maps and predictors that have not seen it."""
+        """Return scores of the penalties on each part, from maps and predictors that have not seen it."""
         step, scores = self.fm.config.predictor, list[tuple[float, ...]]()
         if step is None or len(step.multiples) < 2:
             return scores
@@ -126,7 +126,7 @@ class Refit:
         return scores
 
     def intervals(self) -> Intervals | None:
-        """Return intervals from errors of rows that neither steps nor predictor had seen; None without any."""
+        """Return intervals from errors of rows that neither steps nor predictor had seen, or None if there are none."""
         task, (rows, parts) = self.task, self.scored()
         outputs = np.full(rows.targets.shape, np.nan)
         for cut, rule, learned in self._without_each("fitting without the rows of fold {} of {}"):

@@ -31,14 +31,14 @@ from kafeat.model.predictor import LabelType, PredictedLabels
 from kafeat.types import Array, Floats, Mask
 
 LabelNames = tuple[str, ...]
-"""The names of the label columns, which are no features; empty if there are none."""
+"""The names of the label columns, which are not features. Empty if there are none."""
 
 LabelArgument = str | Sequence[str] | Array | None
-"""The name of a label column, names of several, or labels in memory: (n_rows,), or (n_rows, k) of numbers."""
+"""The name of a label column, names of several, or labels in memory: (n_rows,), or numbers (n_rows, k)."""
 
 
 def label_argument(label: object, rows: int | None) -> LabelArgument:
-    """Return a label as it is given in Python as names or as an array.
+    """Return a label that was given in Python as names or as an array.
 
     A list of text names columns, unless it has as many entries as there are rows.
     """
@@ -65,7 +65,7 @@ def label_names(label: LabelArgument) -> LabelNames:
 
 
 def plain_names(names: LabelNames) -> str | list[str] | None:
-    """Return label columns as records hold them: one name alone, several in a list."""
+    """Return label columns as records hold them: one name as text, several as a list."""
     if len(names) < 2:
         return names[0] if names else None
     return list(names)
@@ -105,7 +105,7 @@ def check_label_array(labels: Array, rows: int | None) -> Array:
 
 
 def _first_bad(labels: Array) -> int | None:
-    """Return the first row with a number that is not finite, or with empty text; None if there is none."""
+    """Return the first row with a number that is not finite, or with empty text, or None."""
     bad = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind == "f":
         bad = np.asarray(~np.isfinite(labels).all(axis=tuple(range(1, labels.ndim))))
@@ -116,7 +116,7 @@ def _first_bad(labels: Array) -> int | None:
 
 
 def _objects(labels: Array) -> Array:
-    """Return an array of objects that are all numbers as numbers, or as it is if all are text."""
+    """Return an array of objects as numbers if all are numbers, or unchanged if all are text."""
     expected = str if len(labels) and isinstance(labels[0], str) else Real | Decimal | np.bool_
     for row, value in enumerate(labels):
         if not isinstance(value, expected):
@@ -136,7 +136,7 @@ def _objects(labels: Array) -> Array:
 
 
 def _refuse_merged(values: Iterable[Any], place: str) -> None:
-    """Refuse numbers of which two differ, and are one number in float64."""
+    """Refuse numbers if two of them differ but are one number in float64."""
     different = set(values)
     if len(set(map(float, different))) < len(different):
         raise DataError(
@@ -146,7 +146,7 @@ def _refuse_merged(values: Iterable[Any], place: str) -> None:
 
 
 class Labels:
-    """A reader of labels, chunk after chunk, that refuses a mix in which no type holds every label."""
+    """A reader of labels, chunk by chunk, that refuses labels if no type can hold all of them."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -172,14 +172,14 @@ class Labels:
         return values
 
     def _check_decimals(self, chunk: Chunk, place: str) -> None:
-        """Refuse decimals that become one number. More than any task has classes of are a quantity."""
+        """Refuse decimals that become one number, unless there are too many for classes: these are a quantity."""
         if chunk.passthrough is not None and len(self._decimals) <= MOST_CLASSES:
             self._decimals |= different_decimals(chunk.passthrough.column(self._name))
             _refuse_merged(self._decimals, place)
 
 
 class LabelReader:
-    """A reader of labels, chunk after chunk: in memory, or in one column or several, which hold numbers."""
+    """A reader of labels, chunk by chunk: in memory, in one column, or in several, which hold numbers."""
 
     def __init__(self, label: LabelArgument) -> None:
         self._given = label if isinstance(label, np.ndarray) else None
@@ -207,7 +207,7 @@ def joint_labels(columns: Mapping[str, Array], location: str) -> Array:
 
 
 def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
-    """Return the labels (rows,) of one chunk, or a column of another `role`, which messages name."""
+    """Return the labels (rows,) of one chunk, or a column with another `role`, which messages mention."""
     if chunk.passthrough is None:
         raise KeyError(name)
     column = chunk.passthrough.column(name)
@@ -230,7 +230,7 @@ def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
 
 
 def plain_labels(labels: Array) -> Array:
-    """Return numbers in the widest type of their kind; -0.0 is 0.0, and uint64 is only for what int64 does not hold."""
+    """Return numbers in the widest type of their kind. -0.0 becomes 0.0; only what int64 cannot hold is uint64."""
     if labels.dtype.kind == "f":
         return labels.astype(np.float64) + 0.0
     if labels.dtype.kind in "iu":
@@ -239,7 +239,7 @@ def plain_labels(labels: Array) -> Array:
 
 
 def read_test_rows(chunk: Chunk, name: str) -> Mask:
-    """Return true for the test rows of a chunk, by a column of train and test; case is ignored."""
+    """Return true for the test rows of a chunk, by a column of train and test. Case is ignored."""
     values = read_label(chunk, name, "split")
     words, numbers = class_numbers(values)
     lower = np.array([str(word).lower() for word in words], dtype=object)
@@ -257,7 +257,7 @@ def read_test_rows(chunk: Chunk, name: str) -> Mask:
 
 
 def check_split(split: str | None, labels: Sequence[str]) -> None:
-    """Refuse one column for both a label and the split."""
+    """Refuse a column that is both a label and the split."""
     if split is not None and split in labels:
         raise UsageError(f"split: expected another column than the label, got {split}")
 
@@ -267,14 +267,14 @@ _NONE: Array = np.empty(0)
 
 @dataclass
 class LabelSummary:
-    """The labels of rows that are added block by block: (n,), or (n, k) for k labels of numbers."""
+    """The labels of rows that are added block by block: (n,), or (n, k) for k numeric labels."""
 
     rows: int = 0
     total: float = 0.0
-    """The sum of the weights of the rows: without weights their number."""
+    """The sum of the weights of the rows, or their number without weights."""
     columns: int = 1
     distinct: Array = field(default_factory=lambda: _NONE)
-    """The different values in ascending order, and the sum of weights of each as `counts`; some if too many."""
+    """The distinct values in ascending order, with their sums of weights in `counts`; only some if too many."""
     counts: Array = field(default_factory=lambda: _NONE)
     _kinds: set[str] = field(default_factory=set)
     _unit: float = 0.0
@@ -282,7 +282,7 @@ class LabelSummary:
     _squares: Floats = field(default_factory=lambda: _NONE)
 
     def add(self, labels: Array, weights: Floats | None = None) -> None:
-        """Add the labels of some rows, each as often as its weight (n,) says; one of weight 0 is as good as absent."""
+        """Add the labels of some rows, each as often as its weight (n,). A row with weight 0 counts as absent."""
         if weights is not None:
             labels, weights = labels[weights > 0.0], weights[weights > 0.0]
         if not len(labels):
@@ -300,7 +300,7 @@ class LabelSummary:
 
     @property
     def type(self) -> LabelType:
-        """The type of all labels; booleans among numbers are 0 and 1."""
+        """The type of all labels. Booleans among numbers are 0 and 1."""
         if self._kinds - set("biuf"):
             return "text"
         if "f" in self._kinds:
@@ -308,12 +308,12 @@ class LabelSummary:
         return "boolean" if self._kinds == {"b"} else "integer"
 
     def seen_with(self, labels: Array) -> Array:
-        """Return these labels, some of all, with all different ones: the task of all labels follows from them."""
+        """Return these labels, followed by all distinct ones, so that the task of all labels can be found from them."""
         return labels if labels.ndim > 1 else joined([labels, self.distinct])
 
     @property
     def too_many(self) -> bool:
-        """True if there are more different values than classes can be learned."""
+        """True if there are more distinct values than classes can be learned."""
         return len(self.distinct) > MOST_CLASSES
 
     def _count(self, labels: Array, weights: Floats | None) -> None:
@@ -322,7 +322,7 @@ class LabelSummary:
         self.counts = np.bincount(places, np.append(self.counts, np.bincount(numbers, weights)))
 
     def _measure(self, labels: Floats, weights: Floats | None, m: float) -> None:
-        """Add to mean and squared deviations: Chan, Golub & LeVeque 1983. The unit keeps squares in range.
+        """Add to mean and squared deviations (Chan, Golub & LeVeque 1983). The unit keeps squares in range.
 
         `m` is the sum of the weights.
         """
@@ -348,11 +348,11 @@ class LabelSummary:
 
     @property
     def _rows_of_each(self) -> Array:
-        """The number of rows with each value; with weights, their shares of all rows."""
+        """The number of rows with each value or, with weights, their shares of all rows."""
         return self.counts * (self.rows / self.total) if self.total else self.counts
 
     def taken_for(self, kind: TaskKind, way: str) -> str:
-        """Return what the label is taken for, why, and the other way, of which `way` begins `{} predicts classes`."""
+        """Return how the label is treated, why, and the other way. `way` begins `{} predicts classes`."""
         found = self.kind if kind == "auto" else kind
         classes = found == "classification"
         if self.columns > 1:
@@ -372,7 +372,7 @@ class LabelSummary:
 
     @property
     def _alike(self) -> str:
-        """What is said of two classes of text that differ only in case and blanks."""
+        """A sentence about two text classes that differ only in case and blanks, if there are any."""
         known = dict[str, str]()
         for word in self.distinct.tolist() if self.type == "text" and self.columns == 1 else ():
             first = known.setdefault(" ".join(word.split()).casefold(), word)
@@ -400,6 +400,6 @@ class LabelSummary:
         return PredictionTask("regression", None, self._mean * self._unit, spread * self._unit)
 
     def labels(self, task: PredictionTask, names: tuple[str, ...]) -> PredictedLabels:
-        """Return the labels as the model keeps them."""
+        """Return the labels in the form that the model keeps."""
         classes = None if task.classes is None else tuple(task.classes.tolist())
         return PredictedLabels(names, self.type, classes)

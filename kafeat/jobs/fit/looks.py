@@ -1,4 +1,4 @@
-"""Tell columns of numbers, categories, words and times by their first rows, and make the steps that read them."""
+"""Distinguish columns of numbers, categories, words and times by their first rows, and make steps to read them."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from kafeat.types import Array
 
 _LONGEST_EXAMPLE, _MOST_REASONS = 30, 8
 LOOK = 2000
-"""Rows that are looked at to tell categories from words, ids and times."""
+"""Number of first rows that are read to distinguish categories from words, ids and times."""
 MIN_FREQUENCY = 0.01
-"""The share of rows below which categories share an output."""
-# If more rows than this have a rarer category, one output for all of these says too little.
+"""Categories that have less than this share of the rows share an output."""
+# If more rows than this have a rarer category, one output for all of these is not enough.
 _MOST_RARE = 0.1
-# Text with more different values than these shares of the rows is prose if it has words, and else names the rows.
+# If the distinct values exceed these shares of the rows, text with words is prose, and other text identifies rows.
 _MOST_DIFFERENT, _NEARLY_ALL = 0.5, 0.98
-# Fewer rows do not tell an id from a category.
+# With fewer rows, ids and categories cannot be told apart.
 _LEAST_ROWS = 20
-# Ids that repeat have a number of different values between these shares of the rows.
+# Ids that repeat have between these shares of the rows as distinct values.
 _IDS = 0.1, 0.9
 
 Recipe = dict[str, Any]
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
 Encoding = Literal["target", "fine target", "both", "one_hot"]
-"""Ways to make numbers of categories of many values: mean labels, columns of the frequent ones, or both.
+"""How to make numbers of categories with many values: mean labels, columns of the frequent ones, or both.
 
-With finer folds a mean is of more rows, and tells more of the label of the row itself, which is not in it.
+With finer folds, a mean covers more rows, so it is closer to the mean with the row itself, which is left out.
 """
 _FINE_FOLDS = 20
 Reading = Literal["numbers", "categories", "many", "texts", "times"]
@@ -53,7 +53,7 @@ def one_hot(columns: Sequence[str]) -> Recipe:
 
 
 def target(columns: Sequence[str], encoding: Encoding) -> list[Recipe]:
-    """Return the step that makes mean labels of categories of many values, if there are any and they are asked for."""
+    """Return the step that makes mean labels of categories with many values, if there are any and it is wanted."""
     if not columns or encoding == "one_hot":
         return []
     folds = {"n_folds": _FINE_FOLDS} if encoding == "fine target" else {}
@@ -66,22 +66,22 @@ def date_parts(columns: Sequence[str]) -> Recipe:
 
 
 def text(columns: Sequence[str], width: int, labelled: bool = True) -> Recipe:
-    """Return the step that makes `width` numbers of each column of text, by the label if there is one."""
+    """Return the step that makes `width` numbers from each text column, using the label if there is one."""
     by_label = {"projection": "label"} if labelled else {}
     return {"kind": "text", "columns": list(columns), "n_components": width, **by_label}
 
 
 def side_by_side(*maps: tuple[Sequence[str], Sequence[Recipe]]) -> Recipe:
-    """Return a union of chains, each of its own columns, if it has any."""
+    """Return a union of chains, each for its own columns, without those that have none."""
     parts = [{"columns": list(columns), "steps": list(steps)} for columns, steps in maps if columns]
     return {"kind": "union", "maps": parts}
 
 
 @dataclass(frozen=True)
 class Look:
-    """A feature column in the first rows: `rows` rows have a value, `missing` have none, `distinct` is None of lists.
+    """A feature column in the first rows. `rows` have a value, `missing` have none, `distinct` is None for lists.
 
-    One without a `reading` is left out for a `reason`. `repeats` is true for text with many values that stand in
+    A column without a `reading` is left out for a `reason`. `repeats` is true for text with many values that occur in
     several rows. `example` is the first value as it is read.
     """
 
@@ -98,12 +98,12 @@ class Look:
 
 @dataclass(frozen=True)
 class Groups:
-    """The feature columns by their reading, and those that are left out."""
+    """The feature columns by their reading, and the columns that are left out."""
 
     looks: tuple[Look, ...]
 
     def named(self, *readings: Reading) -> tuple[str, ...]:
-        """Return the names of the columns that are read so."""
+        """Return the names of the columns with these readings."""
         return tuple(look.name for reading in readings for look in self.looks if look.reading == reading)
 
     @property
@@ -113,12 +113,12 @@ class Groups:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Columns of categories of which the frequent ones are enough."""
+        """Columns of categories for which the frequent ones are enough."""
         return self.named("categories")
 
     @property
     def many(self) -> tuple[str, ...]:
-        """Columns of categories of many values, of which rare ones count."""
+        """Columns of categories with many values, where rare ones matter."""
         return self.named("many")
 
     @property
@@ -133,12 +133,12 @@ class Groups:
 
     @property
     def rows(self) -> int:
-        """The number of rows that were looked at."""
+        """The number of rows that were examined."""
         return max((look.rows + look.missing for look in self.looks), default=0)
 
     @property
     def without_texts(self) -> tuple[str, ...]:
-        """All columns but those of words."""
+        """All columns except those of words."""
         return self.named("numbers", "categories", "many", "times")
 
     @property
@@ -153,12 +153,12 @@ class Groups:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Columns of text with many values, some of which stand in several rows."""
+        """Columns of text with many values, some of which occur in several rows."""
         return tuple(look.name for look in self.looks if look.repeats)
 
     @property
     def mixed(self) -> bool:
-        """True if there are columns other than numbers, and than words, which stand beside."""
+        """True if there are columns other than numbers and words. Words are added separately."""
         return bool(self.categories or self.many or self.times)
 
     def without(self, names: Sequence[str], reason: str) -> Groups:
@@ -167,19 +167,19 @@ class Groups:
         return Groups(tuple(out))
 
     def reading_steps(self, encoding: Encoding) -> list[Recipe]:
-        """Return the steps that read each column as what it is, and accept missing values."""
+        """Return the steps that read each column by its type, and accept missing values."""
         words = [text(self.texts, 1, labelled=False)] if self.texts else []
         return [*words, *self.in_line(True, encoding)]
 
     def in_line(self, gaps: bool, encoding: Encoding = "target") -> list[Recipe]:
-        """Return the steps that make numbers of all columns but words; missing ones are filled if there are `gaps`."""
+        """Return the steps that make numbers of all columns except words, and fill missing ones if there are `gaps`."""
         if self.many and encoding == "both":
             maps = ((self.without_texts, self.in_line(gaps)), (self.many, [one_hot(self.many)]))
             return [side_by_side(*maps)]
         means = target(self.many, encoding)
         codes = self.categories if means else (*self.categories, *self.many)
         return [
-            # Its folds are by the content of whole rows, so it sees all columns.
+            # Its folds depend on the content of whole rows, so it sees all columns.
             *means,
             *([{"kind": "missing_indicator"}] if gaps else []),
             *([date_parts(self.times)] if self.times else []),
@@ -188,7 +188,7 @@ class Groups:
         ]
 
     def beside_texts(self, chain: list[Recipe], width: int, labelled: bool = True) -> list[Recipe]:
-        """Return the steps with a chain of all other columns, and with `width` numbers of each column of words."""
+        """Return the steps with a chain for all other columns, and with `width` numbers for each column of words."""
         if not self.texts:
             return chain
         words = [text(self.texts, width, labelled)] if width else []
@@ -201,9 +201,7 @@ def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]
     plain["steps"] = [dict(step) for step in steps]
     read = {name for step in plain["steps"] for name in build_step(step).traits.columns.texts}
     unread = [*groups.left_out, *(name for name in groups.texts if name not in read)]
-    unread = [
-        name for name in unread if name
-    ]  # what has no name cannot be named, and no fit reads text of it
+    unread = [name for name in unread if name]  # no fit reads text from a column without a name
     if unread and "exclude" in plain["columns"]:
         plain["columns"] = {"exclude": [*plain["columns"]["exclude"], *unread]}
     elif unread:
@@ -212,7 +210,7 @@ def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]
 
 
 def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: bool = False) -> Groups:
-    """Divide the columns by what they hold; columns of numbers are looked at if it is asked for `every` column."""
+    """Group the columns by their content. With `every`, columns of numbers are also examined."""
     names = [field.name for field in source.fields]
     excluded = {name for _, found in expand(base.columns.exclude, names) for name in found}
     included = {name for _, found in expand(base.columns.include, names) for name in found}
@@ -241,7 +239,7 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
 
 
 def _first_rows(source: Reader, names: Sequence[str]) -> dict[str, Any] | None:
-    """Return the first values of columns by their names, or None without any."""
+    """Return the first values of columns by their names, or None if there are no rows."""
     chunks = source.coding(names).chunks(Columns((), source.positional, None), names, LOOK)
     first = next(iter(chunks), None) if names else None
     if first is None or first.passthrough is None:
@@ -250,7 +248,7 @@ def _first_rows(source: Reader, names: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Look:
-    """Return what a column holds, of which these are the first values, if they were read."""
+    """Return what a column holds, from its first values if they were read."""
     known = field.kind if "(" in field.spelled else (field.spelled or field.kind).split("<")[0]
     if column is None:
         return Look(field.name, known, **_plainly(field, source))
@@ -275,7 +273,7 @@ def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Loo
 
 
 def _example(present: Array, reading: Reading | None, source: Reader, guess: Guess | None) -> str:
-    """Return the first value as it is read; the time of a text in ISO 8601."""
+    """Return the first value as it is read. The time of a text is in ISO 8601."""
     text = str(present[0]).strip() if len(present) else ""
     if reading == "times" and present.dtype.kind != "M" and text:
         form = guess.form if guess is not None else guess_dates([text], source.asked).form
@@ -285,7 +283,7 @@ def _example(present: Array, reading: Reading | None, source: Reader, guess: Gue
 
 
 def _plainly(field: Field, source: Reader) -> dict[str, Any]:
-    """Return the reading of a column that is no text."""
+    """Return the reading of a column that is not text."""
     if field.kind == "text":
         return {"reading": None, "reason": "no rows"}
     if field.kind == "other":
@@ -297,9 +295,9 @@ def _plainly(field: Field, source: Reader) -> dict[str, Any]:
 
 
 def _reading(words: list[str], counts: Array, looked: int, guess: Guess) -> tuple[Reading | None, str]:
-    """Return how a column of text is read, or None, and the reason to leave it out, or not to read it as times.
+    """Return how a column of text is read, or None, and the reason to leave it out or not to read it as times.
 
-    `words` are its different values, which stand in `counts` rows, of all that were `looked` at.
+    `words` are its distinct values, and `counts` the number of rows of each, out of all rows that were `looked` at.
     """
     n, k = int(counts.sum()), len(counts)
     if k <= 3 and {word.casefold() for word in words} == {"train", "test"}:

@@ -140,7 +140,9 @@ def _refused(given: Example, wanted: Rows, error: str) -> str:
         return "quotes"
     if len(widths) > 1 or ("fields, got" in error and not given.aside):
         return "widths"
-    wider = not given.aside or 2 * wanted.count(None) >= len(wanted)  # most rows have more fields than the first
+    wider = not given.aside or 2 * wanted.count(None) >= len(
+        wanted
+    )  # most rows have more fields than the first
     if "the names may be in line" in error and given.header and wider:
         return "title"
     if "empty file" in error and not wanted:

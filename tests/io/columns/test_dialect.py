@@ -21,7 +21,7 @@ from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import NULLS, OLD, USUAL, Asked
 from kafeat.io.columns.number_forms import guess_numbers, remedy
-from kafeat.io.columns.times import guess_dates, has_offset, parse_time, time_pattern
+from kafeat.io.columns.times import are_days, guess_dates, has_offset, parse_time, time_pattern
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
@@ -58,6 +58,24 @@ def features(fm: FeatureMap, path: Path, **options: object) -> list[list[float]]
     transform_file(fm, path, target, **options)  # type: ignore[arg-type]
     rows: list[list[float]] = np.load(target).tolist()
     return rows
+
+
+@pytest.mark.parametrize(
+    ("texts", "days"),
+    [("20200131  20191201", True), ("20200131 1", False), ("NA  ", False), ("2020-01-31", False)],
+)
+def test_texts_are_days_without_marks_if_one_is_and_all_are(texts, days):
+    assert are_days(texts.split(" "), Asked()) is days
+
+
+@pytest.mark.parametrize("other", ["54321", "1234", "a", "12345-6789x"])
+def test_only_codes_of_one_length_are_text_although_most_are_numbers(tmp_path, other):
+    path = written(tmp_path, f"n,m\n12345-6789,1\n{other},2\n" + "10001,3\n" * 5)
+    if other == "54321":
+        assert list(fitted(NUMBERS, path).columns.names) == ["m"]
+        return
+    with pytest.raises(DataError, match="column 'n': expected a number, got '12345-6789'"):
+        fitted(NUMBERS, path)
 
 
 @pytest.mark.parametrize("word", ["", " ", *NULLS, " NA "])

@@ -1,4 +1,4 @@
-"""Every column to [0, 1] by its range in the fit sample."""
+"""Every column to [0, 1] by its range in the training rows."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from rich.box import HEAVY_HEAD, SIMPLE_HEAD
+from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.table import Table
 
@@ -84,21 +84,19 @@ def _of_records(records: Sequence[Record], errors: bool) -> Iterator[str]:
 _ENOUGH, _LEAST = 24, 12
 
 
-def fitting(
-    texts: TableColumn, figures: Sequence[TableColumn], width: int | None, framed: bool = True
-) -> tuple[Table, list[str]]:
+def fitting(texts: TableColumn, figures: Sequence[TableColumn], width: int | None) -> tuple[Table, list[str]]:
     """Return a table at most `width` cells wide (None: any width), and the heads of the dropped columns.
 
     The table is wider if the columns that are never dropped need more. The terminal then wraps its lines.
     """
     kept, left_out, whole = list(figures), [], _width(texts)
-    widths = _widths(kept, whole, width, framed)
+    widths = _widths(kept, whole, width)
     while widths[0] < min(whole, _ENOUGH) and any(one.idle for one in kept):
         idlest = max(kept, key=lambda one: one.idle)
         kept.remove(idlest)
         left_out.append(idlest.head)
-        widths = _widths(kept, whole, width, framed)
-    table = Table(box=HEAVY_HEAD if framed else SIMPLE_HEAD, show_edge=framed, pad_edge=framed)
+        widths = _widths(kept, whole, width)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for one, cells in zip([texts, *kept], [max(widths[0], _LEAST), *widths[1:]], strict=True):
         table.add_column(one.head, justify="left" if one is texts else "right", width=cells, overflow="fold")
     for row in zip(texts.cells, *(one.cells for one in kept), strict=True):
@@ -106,14 +104,13 @@ def fitting(
     return table, left_out
 
 
-def _widths(figures: Sequence[TableColumn], whole: int, width: int | None, framed: bool) -> list[int]:
+def _widths(figures: Sequence[TableColumn], whole: int, width: int | None) -> list[int]:
     """Return the widths of texts and of figures. Texts get the room that is left, and heads of figures may wrap."""
-    lines = 3 * len(figures) + (4 if framed else 0)
     if width is None:
         return [whole, *map(_width, figures)]
     for folded in (False, True):
         taken = [_width(one, folded) for one in figures]
-        room = width - lines - sum(taken)
+        room = width - 3 * len(figures) - sum(taken)
         if room >= whole:
             break
     return [min(whole, room), *taken]
@@ -140,9 +137,9 @@ class _Printer:
     def line(self, text: str, style: str | None = None) -> None:
         self._console.print(text, style=style, soft_wrap=True)
 
-    def table(self, title: str, columns: Sequence[TableColumn], framed: bool = False) -> None:
+    def table(self, title: str, columns: Sequence[TableColumn]) -> None:
         self.line(title, "italic")
-        table, without = fitting(columns[0], columns[1:], self._width, framed)
+        table, without = fitting(columns[0], columns[1:], self._width)
         self._console.print(table)
         self.left_out += [head for head in without if head not in self.left_out]
 

@@ -1,4 +1,4 @@
-"""Starting configs and the JSON Schema of configs, for editors, made from the same declarations as the check.
+"""Configs as YAML with comments, and their JSON Schema for editors, made from the same declarations as the check.
 
 A starting config has every key with its default and its accepted values. The schema (draft 2020-12) describes single
 values. Conditions on two values (an even `n_components` for paired features) are only in the check.
@@ -7,7 +7,7 @@ values. Conditions on two values (an even `n_components` for paired features) ar
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, get_args
 
@@ -21,13 +21,13 @@ from kafeat.config.yaml_reader import resolve
 from kafeat.contract.describe import Declaration, expected, headline, purpose
 from kafeat.contract.predictor import Predictor
 from kafeat.contract.step import ANY_STEP, Step
-from kafeat.errors import visible_json
+from kafeat.errors import visible, visible_json
 from kafeat.registry import accepted, build_step, kinds, step_class
 
 SCHEMA_FILE = "kafeat.schema.json"
 MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}"
 
-_WIDTH = 100
+_WIDTH, _WIDTH_OF_SENTENCES = 100, 110
 # The inner step to show for a kind that needs steps inside it.
 _INNER_KIND = "fourier"
 # The scaler to show before a kind that needs columns of similar spread.
@@ -141,6 +141,55 @@ def flow(value: Any) -> str:
     if isinstance(value, str) and value.replace("_", "").isalnum() and resolve(value) == value:
         return value
     return visible_json(json.dumps(value, ensure_ascii=False))
+
+
+# Parameters that people look for, so they are written even if they have their defaults.
+_ALWAYS = ("kind", "kernel", "gamma", "n_components")
+
+
+def commented(config: Config, comments: Sequence[str]) -> str:
+    """Return the YAML of a config after comments; parameters with their defaults are left out."""
+    lines = [line for text in comments for line in _hanging(text)]
+    plain, defaults = config.to_plain(), Config(steps=config.steps).to_plain()
+    for key, value in plain.items():
+        if key != "steps" and value != defaults.get(key):
+            lines.append(f"{key}: {flow(value)}")
+    return "\n".join([*lines, "steps:", *_entries(plain["steps"], "  ")]) + "\n"
+
+
+def _hanging(text: str) -> list[str]:
+    """Return the lines of a comment, whose indent all of them have, and the later ones some more."""
+    indent = "# " + " " * (len(text) - len(text.lstrip()))
+    return wrap(visible(text.strip()), _WIDTH_OF_SENTENCES, initial_indent=indent, subsequent_indent=indent + "  ",
+                break_long_words=False, break_on_hyphens=False) or ["#"]  # fmt: skip
+
+
+def _entries(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
+    """Yield the lines of steps, or of the maps of a union."""
+    for entry in entries:
+        sign = "- "
+        for key, value in _briefly(entry).items():
+            if key in ("maps", "steps"):
+                yield f"{indent}{sign}{key}:"
+                yield from _entries(value, f"{indent}    ")
+            else:
+                yield f"{indent}{sign}{key}: {flow(value)}"
+            sign = "  "
+
+
+def _briefly(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a step without most of the parameters that have their defaults, or a map of a union likewise."""
+    if "kind" not in entry:
+        return {key: value for key, value in entry.items() if value not in (None, 1.0)}
+    try:
+        defaults = build_step({"kind": entry["kind"]}).recipe()
+    except ValueError:  # a kind with parameters that are required
+        defaults = {}
+    return {
+        key: value
+        for key, value in entry.items()
+        if key in _ALWAYS or key not in defaults or json.dumps(defaults[key]) != json.dumps(value)
+    }
 
 
 def config_schema() -> Schema:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import translate
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -40,17 +41,24 @@ def expand(requested: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str
 
 def feature_places(requested: Iterable[str], names: Sequence[str | None]) -> Iterator[tuple[str, list[int]]]:
     """Yield each request with the positions of its features. A list column l has the features l[0], l[1], ..."""
+    places, lists = _places_by_name(tuple(names))
+    for request, found in expand(requested, places):
+        if request in lists and request not in places:
+            yield request, lists[request]
+        else:
+            yield request, [places[name] for name in found]
+
+
+@lru_cache(8)
+def _places_by_name(names: tuple[str | None, ...]) -> tuple[dict[str, int], dict[str, list[int]]]:
+    """Return the positions of columns and of lists: once for the maps of a search, as words have thousands of names."""
     places = {name: j for j, name in enumerate(names) if name is not None}
     lists: dict[str, list[int]] = {}
     for name, j in places.items():
         element = _ELEMENT.fullmatch(name)
         if element:
             lists.setdefault(element[1], []).append(j)
-    for request, found in expand(requested, places):
-        if request in lists and request not in places:
-            yield request, lists[request]
-        else:
-            yield request, [places[name] for name in found]
+    return places, lists
 
 
 _Name = Annotated[str, Field(min_length=1), Described("a name (text, not empty)", "names")]

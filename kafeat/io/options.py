@@ -134,6 +134,17 @@ def changed(options: Any, without: Container[str] = ()) -> dict[str, Any]:
     }
 
 
+def words_of(options: Any, *names: str) -> list[str]:
+    """Return the words of a command that give these options, as far as they are not the defaults."""
+    known, words = {one.name: (one.default, says) for one, says in declared(type(options))}, list[str]()
+    for name in names:
+        (default, says), value = known[name], getattr(options, name)
+        option = (says.names or (f"--{name.replace('_', '-')}",))[0]
+        for one in value if isinstance(value, list | tuple) else [] if value == default else [value]:
+            words += [option] if one is True else [option, str(one)]
+    return words
+
+
 JOBS = Option(
     help="Number of threads (default: all cores). It never changes the output.",
     names=("--jobs", "-j"), metavar="N", most=4096,

@@ -20,7 +20,9 @@ _MORE_ROWS, _MORE_COLUMNS = 4_000, 20
 # More work than _MUCH has half the rounds, at twice the rate; more than _MOST has fewer rows, though not below _LEAST;
 # and more than _TOO_MUCH is left out.
 _MUCH, _MOST, _TOO_MUCH = 5e8, 1.5e9, 3e9
-_LEAST, _MOST_ROWS = 2_000, 100_000
+_LEAST = 2_000
+MOST_ROWS = 100_000
+"""Rows that boosting learns from, all of which are in memory."""
 # From so many rows on, a tenth of them says when to stop: else boosting learns noise, and is worse than a constant.
 _STOPS_EARLY = 5_000
 _QUICK = {"max_iter": 50, "learning_rate": 0.2, "max_bins": 63}
@@ -52,7 +54,7 @@ class Boosting:
 
 def plan(rows: int, width: int, trees: int) -> tuple[int, dict[str, Any]] | None:
     """Return how many rows to learn from, and the parameters; None if this takes too long."""
-    rows, of_row = min(rows, _MOST_ROWS), float(trees * (width + _MORE_COLUMNS))
+    rows, of_row = min(rows, MOST_ROWS), float(trees * (width + _MORE_COLUMNS))
     if 100 * of_row * (rows + _MORE_ROWS) <= _MUCH:
         return rows, {}
     if 50 * of_row * (min(rows, _LEAST) + _MORE_ROWS) > _TOO_MUCH:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kafeat.config.template import commented
 from kafeat.errors import counted
 from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.looks import LOOK, Encoding, Groups, Look, with_columns
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.reread import rereadable
 from kafeat.study.tune.input import read_table
-from kafeat.study.tune.notes import commented
 from kafeat.study.tune.space import load_start
 
 _WIDTH = 512

@@ -168,7 +168,7 @@ def test_an_interrupted_search_writes_the_best_config_so_far_and_goes_on(table):
 LONG = """
 import ctypes, os, sys, threading
 from kafeat.cli import main
-from kafeat.study.tune.trials import Scorer
+from kafeat.study.tune.scorer import Scorer
 def stuck(*_):
     os.write(2, b"long\\n")  # a thread that holds the lock of sys.stderr as the process ends aborts it
     libc, mutex = ctypes.CDLL(None), (ctypes.c_char * 256)()

@@ -66,7 +66,7 @@ def test_work_is_bounded_by_rounds_then_rows_then_left_out():
 
 
 def test_fewer_rows_are_said(table, monkeypatch):
-    monkeypatch.setattr(boosting, "_MOST_ROWS", 100)
+    monkeypatch.setattr(boosting, "MOST_ROWS", 100)
     found = kafeat.evaluate(data=table, label="c", **FEW)
     assert found["rows_boosting"] == 100
     assert "gradient boosting (scikit-learn, 100 rounds, 100 rows)" in found._repr_html_()

@@ -15,20 +15,18 @@ from kafeat.contract.folds import Folds
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.held_out import RowRule, map_of_rows, predicted, results_of
-from kafeat.jobs.fit.labels import LabelArgument
-from kafeat.jobs.fit.looks import Groups, Recipe, with_columns
+from kafeat.jobs.fit.looks import Recipe
 from kafeat.jobs.fit.predictor import LabelledRows, PredictorJob
-from kafeat.jobs.fit.reread import RereadableData
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy
 from kafeat.maths.row_sample import mixed
-from kafeat.maths.scoring import Score
 from kafeat.maths.task import PredictionTask, class_numbers
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.learners import Tested
 from kafeat.study.models import ModelScoring
 from kafeat.study.scores import resampled_scores
-from kafeat.study.tune.boosted import MOST_BOOSTED, boosted
+from kafeat.study.tune.boosted import boosted, library
+from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, TestScore, outcome_of
 from kafeat.types import Array, Floats, Mask
 
@@ -72,36 +70,24 @@ def _row_seconds(fm: FeatureMap, sampled: SampledFit) -> float:
     return (time.perf_counter() - started) / len(X)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AllRows:
-    """The data of a search. `start` has the settings and the predictor of its configs, `sampled` the rows for maps.
+    """The rows of all data of a search; maps are fitted on those of its sample."""
 
-    `task` is that of the labels, and `scoring` the score that decides.
-    """
-
-    data: RereadableData
-    label: LabelArgument
-    split: str | None
-    start: Config
-    groups: Groups
-    sampled: SampledFit
-    task: PredictionTask
-    scoring: Score
-    jobs: int
-    weight: str | None = None
+    problem: Problem
 
     def outcome(self, recipes: list[Recipe], size: Size) -> Outcome:
         """Return the score of ridge on the features of a map, from one pass over the rows to learn and to score."""
-        started, seed = time.perf_counter(), self.start.seed
+        started, problem = time.perf_counter(), self.problem
         with self._rows_for([*recipes, self._ridge], size) as (sampled, job, rule):
             fm, rows = predicted(sampled, job, rule)
         task, tested = self._tested(fm, rows)
         return outcome_of(
             task,
-            self.scoring,
+            problem.scoring,
             tested,
             None if task.classes is None else tested.predicted,
-            np.random.default_rng([seed, 10]),
+            np.random.default_rng([problem.seed, 10]),
             seconds=time.perf_counter() - started,
             columns=fm.n_components,
             row_seconds=_row_seconds(fm, sampled),
@@ -110,73 +96,75 @@ class AllRows:
 
     def boosted(self, recipes: list[Recipe], size: Size) -> Tested:
         """Return what gradient boosting on the outputs of steps predicts of the rows to score."""
-        share = min(size.share, MOST_BOOSTED / size.learned)
+        share = min(size.share, library().MOST_ROWS / size.learned)
         with self._rows_for(recipes, size._replace(share=share)) as (sampled, job, rule):
             fm, _ = map_of_rows(sampled, job, rule.learned)
-            known, held = (results_of(job.data.of_rows(one), fm, self.jobs) for one in rule)
-        return Tested(boosted(self.task, known.results, known.labels, held.results), held.labels, held.keys)
+            known, held = (results_of(job.data.of_rows(one), fm, job.jobs) for one in rule)
+        return Tested(
+            boosted(self.problem.task, known.results, known.labels, held.results), held.labels, held.keys
+        )
 
     @contextmanager
     def _rows_for(
         self, recipes: list[Recipe], size: Size
     ) -> Iterator[tuple[SampledFit, PredictorJob, RowRule]]:
         """Open the data; yield the sample that a map may see, the job of all rows, and those to learn and to score."""
-        sampled = self._sample_for(with_columns(self.start, self.groups, recipes))
-        limit, folds = min(1.0, size.rows / self.sampled.n_rows), Folds.by(sampled.keys, size.parts)
-        with_share = partial(rule_of_share, self.start.seed, limit, folds, size.held)
+        problem, every = self.problem, self.problem.table.sampled
+        sampled = self._sample_for(problem.config(recipes))
+        limit, folds = min(1.0, size.rows / every.n_rows), Folds.by(sampled.keys, size.parts)
+        with_share = partial(rule_of_share, problem.seed, limit, folds, size.held)
         for_map = with_share(min(size.share, MOST_MAP_ROWS / len(sampled.chosen)))
-        summary = self.sampled.summary
-        if summary is None:
+        if every.summary is None:
             raise TypeError("a search on all rows counts their labels")
-        with self.data.open() as source:
-            job = PredictorJob(TrainingData(source, self.label, self.split), summary, folds, self.jobs)
+        with problem.data.open() as source:
+            data = TrainingData(source, problem.label, problem.asked.split)
+            job = PredictorJob(data, every.summary, folds, problem.jobs)
             yield sampled.of_rows(for_map.learned), job, with_share(size.share)
 
     def _sample_for(self, config: Config) -> SampledFit:
         """Return a fit on the sample, which is read anew for steps with folds by a column of groups, no feature."""
-        split_by = SplitBy.of(config)
+        problem, split_by = self.problem, SplitBy.of(config)
+        sampled, groups = problem.table.sampled, problem.table.groups
         coded = config.read.coded.keys()
-        if split_by is None or split_by.column not in coded - set(self.sampled.columns.names):
-            return replace(self.sampled, config=config)
-        with self.data.open() as source:
-            data = TrainingData(source, self.label, self.split, weight=self.weight)
-            read = read_sample(config, data, left_out=self.groups.left_out)
-            return replace(read, summary=self.sampled.summary)
+        if split_by is None or split_by.column not in coded - set(sampled.columns.names):
+            return replace(sampled, config=config)
+        with problem.data.open() as source:
+            data = TrainingData(source, problem.label, problem.asked.split, weight=problem.asked.weight)
+            return replace(read_sample(config, data, left_out=groups.left_out), summary=sampled.summary)
 
     @property
     def _ridge(self) -> Recipe:
         """The recipe of ridge; that of the config, if it ends in ridge."""
-        last = self.start.predictor
+        last = self.problem.start.predictor
         if last is not None and last.kind == "ridge":
             return last.recipe()
         weight = "none" if last is None else last.class_weight
-        return {"kind": "ridge", "task": self.task.kind, "class_weight": weight}
+        return {"kind": "ridge", "task": self.problem.task.kind, "class_weight": weight}
 
     def test_score(self, fm: FeatureMap, split: str) -> TestScore:
         """Return the score of the predictions of a model of the training rows on the test rows."""
-        with self.data.open() as source:
-            rows = results_of(
-                TrainingData(source, self.label, split, tested=True), fm, self.jobs, "predictions"
-            )
+        problem = self.problem
+        with problem.data.open() as source:
+            tests = TrainingData(source, problem.label, split, tested=True)
+            rows = results_of(tests, fm, problem.jobs, "predictions")
         task, (predicted, labels, groups, _) = self._tested(fm, rows)
         if not len(labels):
             raise DataError(
-                f"{self.data.name}: split {quoted(split)}: expected at least one row of test, got none"
+                f"{problem.data.name}: split {quoted(split)}: expected at least one row of test, got none"
             )
-        score = self.scoring.of(task, predicted, labels)
+        score = problem.scoring.of(task, predicted, labels)
         if not np.isfinite(score):
             return TestScore(None, None, len(labels))
-        resampled = resampled_scores(self.scoring, task, predicted, labels, _TEST_RESAMPLES, groups=groups)
+        resampled = resampled_scores(problem.scoring, task, predicted, labels, _TEST_RESAMPLES, groups=groups)
         return TestScore(score, float(np.nanstd(resampled)), len(labels))
 
     def _tested(self, fm: FeatureMap, rows: LabelledRows) -> tuple[PredictionTask, Tested]:
         """Return the task of some rows, what a model has predicted of them, and their labels."""
-        model = fm.needed_predictor().labels
+        model, task = fm.needed_predictor().labels, self.problem.task
         # Some of the rows may have other classes than those that were learned from, or none.
-        task = (
-            self.task if model.classes is None else replace(self.task, classes=class_numbers(rows.labels)[0])
-        )
+        if model.classes is not None:
+            task = replace(task, classes=class_numbers(rows.labels)[0])
         rule = ModelScoring.of(task, model)
-        split_by = SplitBy.of(self.start)
+        split_by = SplitBy.of(self.problem.start)
         keys = None if split_by is None or split_by.ordered else rows.keys
         return rule.task, Tested(rule.predicted(rows.results), rule.named(rows.labels), keys)

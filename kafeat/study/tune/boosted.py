@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 
 from kafeat.contract.folds import Folded
@@ -11,21 +13,25 @@ from kafeat.maths.task import PredictionTask
 from kafeat.study.learners import Truth, split
 from kafeat.types import Array, Floats
 
-MOST_BOOSTED = 100_000
-"""Rows that boosting learns from, all of which are in memory."""
+
+def library() -> ModuleType:
+    """Return the module that boosts; DataError without scikit-learn."""
+    try:
+        import kafeat.study.boosting
+    except ImportError as error:
+        raise DataError(f"{error}; pip install 'kafeat[evaluate]'") from None
+    return kafeat.study.boosting
 
 
 def boosted(task: PredictionTask, Z: Floats, labels: Array, held: Floats) -> Floats:
     """Return what boosting of columns Z (n, d) with labels (n,) predicts of other rows (m, d): numbers or shares.
 
-    DataError without scikit-learn, or if it would take long.
+    DataError if it would take long.
     """
-    try:
-        from kafeat.study.boosting import boost
-    except ImportError as error:
-        raise DataError(f"{error}; pip install 'kafeat[evaluate]'") from None
     nothing = np.zeros(len(Z), dtype=bool)
-    model = boost(Inputs.of(Z), split(len(Z), 0, nothing), Truth(task, labels, Folded.of(None, len(Z))))
+    rows = split(len(Z), 0, nothing)
+    model = library().boost(Inputs.of(Z), rows, Truth(task, labels, Folded.of(None, len(Z))))
     if isinstance(model, str):
         raise DataError(model)
-    return model(held)
+    predicted: Floats = model(held)
+    return predicted

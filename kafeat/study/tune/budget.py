@@ -56,8 +56,3 @@ class Budget:
         """Return true if a map is within the bounds; raw columns are the only ones that may be more than `columns`."""
         bounds = [self.most_columns, self.columns if trial.candidate.map == "raw" else None]
         return all(bound is None or trial.outcome.columns <= bound for bound in bounds)
-
-    def spelled(self) -> str:
-        """Return the options of the command, as far as they are not the defaults."""
-        options = (("--columns", self.columns), ("--max-bytes-per-row", self.bytes_per_row))
-        return "".join(f"{name} {value:g} " for name, value in options if value is not None)

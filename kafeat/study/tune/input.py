@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import listed, require
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, has_label, label_names
-from kafeat.jobs.fit.looks import MIN_FREQUENCY, Groups, groups_of, with_columns
+from kafeat.jobs.fit.looks import MIN_FREQUENCY, Encoding, Groups, groups_of, with_columns
 from kafeat.jobs.fit.messages import Listener, Say
 from kafeat.jobs.fit.reread import RereadableData
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
@@ -48,6 +49,14 @@ class TunedTable:
     sample: Sample
     labels: Array
     groups: Groups
+
+    @classmethod
+    def of(cls, sampled: SampledFit, groups: Groups) -> Self:
+        """Return the table of a sample that was read, in float64."""
+        _, sample = sampled.sample(final=False)
+        alone = replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
+        labels = np.empty(0) if sample.label is None else sample.label
+        return cls(sampled, alone, labels, groups)
 
     @property
     def place(self) -> str:
@@ -141,14 +150,24 @@ def read_table(
         inform=lambda line: told.append((listener.inform, line)),
         warn=lambda line: told.append((listener.warn, line)),
     )
-    table = _sampled(data, base, groups, label, split, quiet, weight, counted)
+
+    encoding: Encoding = "target" if has_label(label) else "one_hot"
+
+    def sampled(groups: Groups) -> TunedTable:
+        config, summary = with_columns(base, groups, groups.reading_steps(encoding)), LabelSummary()
+        with data.open() as source:
+            rows = TrainingData(source, label, split, weight=weight)
+            sampled = read_sample(config, rows, quiet, summary if counted else None, groups.left_out)
+        return TunedTable.of(sampled, groups)
+
+    table = sampled(groups)
     unfit = _unfit(table, base)
     different = unfit.pop(_DIFFERENT)
     if any(unfit.values()):
         told.clear()
         for reason, columns in unfit.items():
             groups = groups.without(columns, reason)
-        table = _sampled(data, base, groups, label, split, quiet, weight, counted)
+        table = sampled(groups)
     for tell, line in told:
         tell(line)
     if different:
@@ -158,31 +177,6 @@ def read_table(
             f"{table.place}: expected a feature column with different values, got only constant ones"
         )
     return table
-
-
-def _sampled(
-    data: RereadableData,
-    base: Config,
-    groups: Groups,
-    label: LabelArgument,
-    split: str | None,
-    listener: Listener,
-    weight: str | None,
-    counted: bool,
-) -> TunedTable:
-    labelled = has_label(label)
-    config = with_columns(base, groups, groups.reading_steps("target" if labelled else "one_hot"))
-    with data.open() as source:
-        sampled = read_sample(
-            config,
-            TrainingData(source, label, split, weight=weight),
-            listener,
-            LabelSummary() if counted else None,
-            groups.left_out,
-        )
-    _, sample = sampled.sample(final=False)
-    alone = replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
-    return TunedTable(sampled, alone, np.empty(0) if sample.label is None else sample.label, groups)
 
 
 def _unfit(table: TunedTable, base: Config) -> dict[str, list[str]]:

@@ -1,49 +1,35 @@
-"""The chosen config as YAML with comments, and sentences about what is odd in the table or in the result."""
+"""Sentences about what is odd in the table or in the result, and the comments of the chosen config."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from shlex import quote
-from textwrap import wrap
-from typing import Any
+from collections.abc import Iterator, Sequence
+from shlex import join, quote
 
 import numpy as np
 
-from kafeat.config import Config
-from kafeat.config.template import flow
-from kafeat.contract.predictor import Predictor
-from kafeat.errors import counted, quoted, visible
+from kafeat.errors import counted, quoted
 from kafeat.io.columns.fields import listed
-from kafeat.jobs.fit.labels import LabelNames
+from kafeat.jobs.fit.labels import label_names
 from kafeat.maths.scoring import PROPER
 from kafeat.maths.task import PredictionTask
-from kafeat.registry import build_step
 from kafeat.study.recommendation import COMMON
 from kafeat.study.tune.choice import Choice, of_rows
 from kafeat.study.tune.input import ID, TunedTable
+from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.rungs import Search
 from kafeat.study.tune.space import FIXED, RAW
 from kafeat.study.tune.trials import Size
 from kafeat.types import Array, Floats
 
 
-def notes(
-    search: Search,
-    choice: Choice,
-    goal: PredictionTask,
-    asked: Mapping[str, str],
-    constant: float,
-    predictor: Predictor | None,
-) -> Iterator[str]:
+def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> Iterator[str]:
     """Yield the sentences, the most important first; the last one says how to repeat the search.
 
-    `asked` holds the options that are not the defaults, `constant` is the score of a constant prediction, and
-    `predictor` ends the config.
+    `constant` is the score of a constant prediction.
     """
-    table, best = search.space.table, choice.chosen.outcome
+    table, goal, best = problem.table, problem.task, choice.chosen.outcome
     left_out = table.groups.left_out
-    split_by, noise = asked.get("split-by", ""), 2.0 * choice.chosen.error
+    split_by, noise = problem.start.split_by or "", 2.0 * choice.chosen.error
     no_better = (
         f"The score is no better than a constant prediction ({search.scoring.stated(constant):z.4f}) by more "
         f"than noise (two standard errors, {noise:.4f})."
@@ -60,7 +46,7 @@ def notes(
     elif no_better:
         yield no_better
     yield from _better_without_a_map(search, choice)
-    if "split-by" not in asked:
+    if not split_by:
         yield from _not_at_random(table, goal.targets(table.labels))
     for reason in dict.fromkeys(left_out.values()):
         yield f"Left out: {listed([name for name, why in left_out.items() if why == reason])} ({reason})."
@@ -85,12 +71,12 @@ def notes(
         yield (
             "The search ended before all maps of its plan were tried: more time or trials may find a better one."
         )
-    if predictor is None:
+    if problem.start.predictor is None:
         yield (
             "The config makes a map. For predictions, add `- kind: ridge` to its steps, "
             "or search with --predictor ridge."
         )
-    again = _again(search, asked, predictor)
+    again = join(problem.spelled(len(search.trials)))
     if search.cut_by_time:
         yield f"Trials that take too long for the time were left out; a search without a limit: {again}"
     else:
@@ -110,16 +96,6 @@ def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
                 f"{search.stated(chosen)} on the same rows. They are more columns than you asked for, so they were not "
                 "chosen; a linear model on them needs no map."
             )
-
-
-def _again(search: Search, asked: Mapping[str, str], predictor: Predictor | None) -> str:
-    """Return the options of the command that decide what is tried."""
-    said = f"{search.budget.spelled()}--seeds {search.rungs[0][1].splits} --trials {len(search.trials)}"
-    said += "".join(f" --{name} {quote(value)}" for name, value in asked.items())
-    if predictor is None:
-        return said
-    balanced = " --class-weight balanced" if predictor.class_weight == "balanced" else ""
-    return f"{said} --predictor {predictor.kind}{balanced}"
 
 
 # A model of a smaller share of the rows is likely worse than that of all.
@@ -182,26 +158,22 @@ _RUNNERS_UP = 5
 
 
 def comments(
-    search: Search,
-    choice: Choice,
-    labels: LabelNames,
-    constant: float,
-    notes: Sequence[str],
-    split_by: str | None,
+    problem: Problem, search: Search, choice: Choice, constant: float, notes: Sequence[str]
 ) -> Iterator[str]:
     """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
 
     `constant` is the score of a constant prediction.
     """
     chosen, (leader, *others) = choice.chosen, choice.leaders
+    labels, rows = label_names(problem.label), len(problem.table.labels)
     named = ", ".join(map(quoted, labels))
     of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
     name = str(search.scoring)
     score_name = name[0].upper() + name[1:]
     yield (
         f"{CHOSEN}{of_label} from {counted(len(search.trials), 'trial')} on "
-        f"{counted(len(search.space.table.labels), 'training row')}. {score_name} by ridge on the features, on rows "
-        f"held out ({_held_out(chosen.size, split_by)}):"
+        f"{counted(rows, 'training row')}. {score_name} by ridge on the features, on rows "
+        f"held out ({_held_out(chosen.size, problem.start.split_by)}):"
     )
     yield f"  {search.stated(chosen)}  {chosen.candidate}"
     yield f"  {search.scoring.stated(constant):z.4f}           a constant prediction"
@@ -226,52 +198,3 @@ def _held_out(size: Size, split_by: str | None) -> str:
     times = "" if size.splits == 1 else f"{size.splits} times "
     said = f"{times}{size.held:.0%} of {size.rows:,} rows"
     return said if split_by is None else f"{said}, by {split_by}"
-
-
-_WIDTH = 110
-# Parameters that people look for, so they are written even if they have their defaults.
-_ALWAYS = ("kind", "kernel", "gamma", "n_components")
-
-
-def commented(config: Config, comments: Sequence[str]) -> str:
-    """Return the YAML of a config after comments; parameters with their defaults are left out."""
-    lines = [line for text in comments for line in _comment(text)]
-    plain, defaults = config.to_plain(), Config(steps=config.steps).to_plain()
-    for key, value in plain.items():
-        if key != "steps" and value != defaults.get(key):
-            lines.append(f"{key}: {flow(value)}")
-    return "\n".join([*lines, "steps:", *_block(plain["steps"], "  ")]) + "\n"
-
-
-def _comment(text: str) -> list[str]:
-    indent = "# " + " " * (len(text) - len(text.lstrip()))
-    return wrap(visible(text.strip()), _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ",
-                break_long_words=False, break_on_hyphens=False) or ["#"]  # fmt: skip
-
-
-def _block(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
-    """Yield the lines of steps, or of the maps of a union."""
-    for entry in entries:
-        sign = "- "
-        for key, value in _briefly(entry).items():
-            if key in ("maps", "steps"):
-                yield f"{indent}{sign}{key}:"
-                yield from _block(value, f"{indent}    ")
-            else:
-                yield f"{indent}{sign}{key}: {flow(value)}"
-            sign = "  "
-
-
-def _briefly(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a step without most of the parameters that have their defaults, or a map of a union likewise."""
-    if "kind" not in entry:
-        return {key: value for key, value in entry.items() if value not in (None, 1.0)}
-    try:
-        defaults = build_step({"kind": entry["kind"]}).recipe()
-    except ValueError:  # a kind with parameters that are required
-        defaults = {}
-    return {
-        key: value
-        for key, value in entry.items()
-        if key in _ALWAYS or key not in defaults or json.dumps(defaults[key]) != json.dumps(value)
-    }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from kafeat.config import Config
 from kafeat.errors import UsageError
 from kafeat.io.formats import suffix_of
-from kafeat.io.options import InputOptions
+from kafeat.io.options import InputOptions, words_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.maths.scoring import SCORES, Score
@@ -45,45 +44,6 @@ def no_data() -> FeatureMap:
         "fit: expected the data of the search, got a result that does not keep its data: kafeat.fit fits its config on "
         "other data; if it is tuning_ of a TunedFeatureMap, its map is feature_map_"
     )
-
-
-class DataArguments(NamedTuple):
-    """The arguments of commands that read the data of a search: the file, how it is divided, and how it is read."""
-
-    data: str
-    split: Sequence[str]
-    reading: Sequence[str]
-
-    @classmethod
-    def of(
-        cls,
-        data: object,
-        split: str | None,
-        reading: InputOptions | None,
-        weight: str | None = None,
-        drop_unlabelled: bool = False,
-    ) -> Self | None:
-        """Return the arguments; None for data in memory or from a pipe."""
-        if not isinstance(data, str | os.PathLike) or os.fspath(data) == "-":
-            return None
-        reading = reading or InputOptions()
-        words = [
-            *([] if reading.input_format is None else ["--input-format", reading.input_format]),
-            *([] if reading.delimiter is None else ["--delimiter", reading.delimiter]),
-            *(["--no-header"] if reading.no_header else []),
-            *(
-                word
-                for name, given in reading.dialect_options.items()
-                for one in ([given] if isinstance(given, str) else given)
-                for word in (f"--{name.replace('_', '-')}", one)
-            ),
-        ]
-        of_fit = [
-            *([] if split is None else ["--split", split]),
-            *([] if weight is None else ["--weight", weight]),
-            *(["--drop-unlabelled"] if drop_unlabelled else []),
-        ]
-        return cls(os.fspath(data), of_fit, words)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,9 +92,9 @@ class Tuning:
     trials: int
     notes: tuple[str, ...]
     interrupted: bool
-    _source: DataArguments | None
-    _labels: LabelNames
     fit_seconds: float
+    _words: tuple[str, list[str], InputOptions] | None
+    _labels: LabelNames
     _fit: Callable[[], FeatureMap] = field(repr=False)
 
     def fit(self) -> FeatureMap:
@@ -185,12 +145,11 @@ class Tuning:
         """The name of the score."""
         return "R²" if self.scoring.name == "r2" else self.scoring.name
 
-    def _named(self, score: float | None) -> str:
-        value = "undefined" if score is None else f"{self.scoring.stated(score):z.4f}"
-        return f"{self.scoring} {value}"
-
-    def _beside(self, score: float) -> str:
+    def _stated(self, score: float) -> str:
         return f"{self.scoring.stated(score):z.4f}"
+
+    def _named(self, score: float | None) -> str:
+        return f"{self.scoring} {'undefined' if score is None else self._stated(score)}"
 
     @property
     def labels(self) -> str:
@@ -206,14 +165,14 @@ class Tuning:
         """Return what was chosen and how well it does, in a few lines."""
         chosen = self.table[0]
         raw = [row for row in self.table if (row["map"], row["rows"]) == (str(RAW), chosen["rows"])]
-        beside = [f"raw columns have {self.scoring.stated(raw[0]['score']):z.4f}"] if raw else []
-        beside += [f"a constant prediction has {self.scoring.stated(self.constant_score):z.4f}"]
+        beside = [f"raw columns have {self._stated(raw[0]['score'])}"] if raw else []
+        beside += [f"a constant prediction has {self._stated(self.constant_score)}"]
         said = [
             f"{chosen['map']}, {self.columns:,} columns",
             f"{self._named(self.score)} ± {self.error:.4f} on rows held out to choose by; {', '.join(beside)}",
         ]
         if self.boosting is not None:
-            said.append(f"gradient boosting {self._beside(self.boosting.score)} is {self.boosting.verdict}")
+            said.append(f"gradient boosting {self._stated(self.boosting.score)} is {self.boosting.verdict}")
         others = {name: value for name, value in self.figures.items() if name != self.score_name}
         if others:
             said.append(", ".join(f"{SCORES[name]} {value:.4f}" for name, value in others.items()))
@@ -263,25 +222,24 @@ class Tuning:
 
         The second one is for new rows without a label, as the model records how text is read.
         """
-        if self._source is None:
+        if self._words is None:
             return []
-        data, split, reading = self._source
+        data, divided, options = self._words
         predicts = self.config.predictor is not None
         usual, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
         model = model or usual
         output = "predictions.csv" if predicts else "features.parquet"
         label = [word for name in self._labels for word in ("--label", name)]
         new = f"NEW{suffix_of(LocalPath(data))}"
-        positional = ["--no-header"] if "--no-header" in reading else []
-        format = list(reading[:2]) if "--input-format" in reading else []
+        reading = words_of(options, "input_format", "delimiter", "no_header", *options.dialect_options)
         # Without a split the map has seen all rows, so that only a map fitted anew can be judged.
-        judged = ["--model", model] if "--split" in split else ["--config", config]
+        judged = ["--model", model] if "--split" in divided else ["--config", config]
         return [
             shlex.join(["kafeat", *words])
             for words in (
-                ["fit", "--config", config, data, model, *label, *split, *reading],
-                [use, "--model", model, new, output, *format, *positional],
-                ["evaluate", *judged, data, *label, *split, *reading],
+                ["fit", "--config", config, data, model, *label, *divided, *reading],
+                [use, "--model", model, new, output, *words_of(options, "input_format", "no_header")],
+                ["evaluate", *judged, data, *label, *divided, *reading],
             )
         ]
 

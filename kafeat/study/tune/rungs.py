@@ -18,7 +18,7 @@ from kafeat.errors import DataError
 from kafeat.maths.scoring import PROPER, Score
 from kafeat.study.tune.budget import Budget
 from kafeat.study.tune.space import BASE, DEFAULT, FIXED, NO_TREES, RAW, Candidate, SearchSpace
-from kafeat.study.tune.trials import Outcome, Size, Trial, in_one_pass, in_parts
+from kafeat.study.tune.trials import IDLE, Outcome, Size, Trial, in_one_pass, in_parts
 
 
 class Rung(NamedTuple):
@@ -102,6 +102,8 @@ class Search:
     later: list[Trial] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     budget: Budget = field(default_factory=Budget)
+    idle: set[object] = field(default_factory=set)
+    """The metrics that found nothing, so that maps with them are those without."""
     ended_early: bool = False
     rung: str = RUNGS[0].name
     cut_by_time: bool = False
@@ -158,7 +160,8 @@ class Search:
         rung, slowest = self.rungs[k][0], 0.0
         most, too_slow = self._most(k), set[object]()
         for candidate in candidates:
-            if self._made(candidate, size) is not None or candidate.learned in too_slow:
+            done = self._made(candidate, size) is not None or candidate.of_metric in self.idle
+            if done or candidate.learned in too_slow:
                 continue
             left, always = rung.until * self.seconds - self.elapsed, k == 0 and candidate in (DEFAULT, RAW)
             if most == 0 or (slowest > left and not always):
@@ -173,6 +176,8 @@ class Search:
                 self.ended_early |= k == 0
             else:
                 slowest = max(slowest, trial.outcome.seconds)
+            if trial.outcome.failure == IDLE:
+                self.idle.add(candidate.of_metric)
 
     def _most(self, k: int) -> float:
         """Return the most trials of a rung: some are kept for the later rungs, if there are enough."""

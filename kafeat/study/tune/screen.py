@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -20,7 +20,8 @@ from kafeat.jobs.fit.search import Recipe, Subset, fit_chain, nested, subset_of
 from kafeat.maths.exact_machine import errors_of_others, errors_without_parts
 from kafeat.maths.task import PredictionTask
 from kafeat.registry import build_step
-from kafeat.study.tune.space import Candidate, SearchSpace
+from kafeat.study.tune.space import Candidate, SearchSpace, metric_is_idle
+from kafeat.study.tune.trials import IDLE
 from kafeat.types import Floats, Mask
 
 EXACT_ROWS = 700
@@ -98,8 +99,7 @@ class Screen:
         """Return the error with the best penalty, as a share of that of the mean."""
         recipes, Y, keys = self._recipes(kernel), self._targets, self._keys
         if refit or keys.ordered or any(build_step(one).traits.label.taken for one in recipes):
-            refits = list(self._without_cuts(recipes))
-            errors, constant = (np.concatenate(parts, axis=-1) for parts in zip(*refits, strict=True))
+            errors, constant = self._without_cuts(recipes)
         else:
             X = self._subset.sample.X
             K = self._fitted(recipes, self._subset, self._cache).exact(X, X)
@@ -107,13 +107,19 @@ class Screen:
             constant = np.square(Y - Y.mean(axis=0)).sum(axis=1)
         return float(errors.mean(axis=1).min() / constant.mean())
 
-    def _without_cuts(self, recipes: list[Recipe]) -> Iterator[tuple[Floats, Floats]]:
-        """Yield the errors of rows by chains that have not seen them, and those of a constant."""
+    def _without_cuts(self, recipes: list[Recipe]) -> tuple[Floats, Floats]:
+        """Return the errors of rows by chains that have not seen them, and those of a constant."""
+        found, idle = list[tuple[Floats, Floats]](), list[bool]()
         for train, held, known, cache in self._cuts:
             chain = self._fitted(recipes, known, cache)
+            idle.append(metric_is_idle(chain))
             X, Y, others = known.sample.X, self._targets, self._subset.sample.X[np.flatnonzero(held)]
             errors = errors_of_others(chain.exact(X, X), Y[train], chain.exact(others, X), Y[held])
-            yield errors, np.square(Y[held] - Y[train].mean(axis=0)).sum(axis=1)
+            found.append((errors, np.square(Y[held] - Y[train].mean(axis=0)).sum(axis=1)))
+        if all(idle):
+            raise DataError(IDLE)
+        every = [np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)]
+        return every[0], every[1]
 
     def _recipes(self, kernel: Candidate) -> list[Recipe]:
         """Return the steps of a kernel, of which no landmark is needed."""

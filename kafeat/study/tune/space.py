@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field
 
+from kafeat.chain.chain import Chain
 from kafeat.config import Config, load_config
 from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
@@ -98,14 +100,15 @@ class Candidate:
         ensembles = sum(one["n_folds"] for one in GROWTHS.get(self.trees, ()))
         return self.metric != "none", self.map == "supervised", ensembles
 
-    def beside_trees_of(self, other: Candidate) -> Candidate:
-        """Return the candidate with the tree settings of another one, which may have no trees."""
-        return replace(self, trees=other.trees, tree_columns=other.tree_columns, factor=other.factor)
-
     @property
     def without_trees(self) -> Candidate:
         """The candidate without trees."""
-        return self.beside_trees_of(DEFAULT)
+        return replace(self, trees=NO_TREES, tree_columns=_TREE_COLUMNS, factor=_FACTORS[0])
+
+    @property
+    def of_metric(self) -> tuple[str, ...] | None:
+        """What a metric depends on; None without one."""
+        return None if self.metric == "none" else (self.metric, self.scaler, str(self.union), self.encoding)
 
     @property
     def complexity(self) -> int:
@@ -142,6 +145,17 @@ FIXED = ("base", "raw", "trees")
 """Maps whose width is given, and that have no neighbours."""
 
 
+def metric_is_idle(chain: Chain) -> bool:
+    """Return true for a metric that has found no better distances than those that there were."""
+    every = [(name, state) for state in (one.state for one in chain.steps) for name in state]
+    roots = [
+        state[name.removesuffix("spectrum") + "root"] for name, state in every if name.endswith("spectrum")
+    ]
+    return bool(roots) and all(
+        (root == (1.0 if root.ndim == 1 else np.eye(len(root)))).all() for root in roots
+    )
+
+
 def _rule(multiple: float) -> str:
     return "median" if multiple == 1.0 else f"{multiple:g}*median"
 
@@ -150,14 +164,12 @@ def _rule(multiple: float) -> str:
 class SearchSpace:
     """The candidates for a table and a number of columns.
 
-    `base` holds the steps of the config to start from, `width` the number of columns that is searched with, and `jobs`
-    is the number of threads that grow trees.
+    `base` holds the steps of the config to start from, and `width` is the number of columns that is searched with.
     """
 
     table: TunedTable
     base: Sequence[Recipe] = ()
     width: int = 512
-    jobs: int = 1
 
     def steps(self, candidate: Candidate, width: int, rows: int) -> list[Recipe]:
         """Return the steps of a candidate with this many outputs, to be fitted on this many rows."""
@@ -191,11 +203,11 @@ class SearchSpace:
 
     def _trees(self, growth: Recipe, candidate: Candidate, width: int) -> dict[str, Any]:
         """Return a member of a union: trees of all columns but words, which need no scaler and accept gaps."""
-        groups = self.table.groups
+        groups, trees = self.table.groups, min(_TREES, max(_LEAST_TREES, _ALL_TREES // self._sums))
         step = {
             "kind": "trees",
-            "n_trees": self._trees_of_sum,
-            "learning_rate": float(f"{_LEARNED / self._trees_of_sum:.2g}"),
+            "n_trees": trees,
+            "learning_rate": float(f"{_LEARNED / trees:.2g}"),
             **growth,
             "scale": float(f"{_FACTORS[0] / math.sqrt(self.width):.2g}"),
         }
@@ -235,11 +247,6 @@ class SearchSpace:
         classes = task_of(labels, kind_to_learn(labels)).classes
         return labels[:1].size if classes is None else max(1, len(classes) - (len(classes) == 2))
 
-    @property
-    def _trees_of_sum(self) -> int:
-        """The number of trees for each sum."""
-        return min(_TREES, max(_LEAST_TREES, _ALL_TREES // self._sums))
-
     def with_trees(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the best candidate beside trees, raw columns beside trees, and trees alone."""
         if self.tries_trees:
@@ -247,22 +254,6 @@ class SearchSpace:
             yield grown
             yield replace(RAW, trees=grown.trees, tree_columns=grown.tree_columns)
             yield replace(grown, scaler="none", metric="none", map="trees", gamma=None, union=False)
-
-    def _neighbours_of_trees(self, best: Candidate) -> Iterator[Candidate]:
-        """Yield the candidate with trees that differ in one choice, or with the usual ones if it has none."""
-        if best.trees == NO_TREES:
-            yield from itertools.islice(self.with_trees(best), 1)
-            return
-        if best.map != "trees":
-            yield best.without_trees
-        for growth in GROWTHS:
-            yield replace(best, trees=growth)
-        if best.map != "trees":
-            for factor in _FACTORS:
-                yield replace(best, factor=factor)
-        more = 1 if self._sums > _MOST_SUMS else 4
-        for columns in (more * self._tree_columns, self._tree_columns):
-            yield replace(best, tree_columns=min(columns, self.width // 2))
 
     @property
     def _tree_columns(self) -> int:
@@ -322,43 +313,32 @@ class SearchSpace:
         return list(METRICS) if self.table.width <= _MOST_FOR_ROTATION else ["none", DIAGONAL]
 
     @property
-    def unions(self) -> list[bool]:
-        """True, to scale the numbers alone, is tried where there are other columns."""
-        return [False, True] if self.table.groups.mixed and self.table.groups.numbers else [False]
+    def _readings(self) -> dict[str, Sequence[Any]]:
+        """The shares of the outputs for columns of words, and the encodings of categories of many values."""
+        groups = self.table.groups
+        words = _WORDS if groups.texts and groups.without_texts else _WORDS[: 1 + bool(groups.texts)]
+        return {"words": words, "encoding": _ENCODINGS if groups.many else ()}
 
     def readings(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the candidate with other shares for words, and other encodings of categories of many values."""
-        for words in self.words:
-            yield replace(candidate, words=words)
-        for encoding in _ENCODINGS if self.table.groups.many else ():
-            yield replace(candidate, encoding=encoding)
-
-    @property
-    def words(self) -> tuple[float, ...]:
-        """The shares of the outputs for columns of words that suit the table."""
-        groups = self.table.groups
-        if not groups.texts:
-            return _WORDS[:1]
-        return _WORDS if groups.without_texts else _WORDS[:2]
+        return _each(candidate, self._readings)
 
     def kernels(self, like: Candidate) -> Iterator[Candidate]:
         """Yield scalers with kernels at the median γ, which read words and categories as a candidate does."""
-        for union in self.unions:
-            for scaler in self.scalers:
-                for kernel in SMOOTH:
-                    yield replace(like, scaler=scaler, metric="none", map=kernel, gamma=1.0, union=union)
+        like, groups = replace(like, metric="none", gamma=1.0, union=False), self.table.groups
+        # To scale the numbers alone is tried where there are other columns.
+        for union in (False, True) if groups.mixed and groups.numbers else (False,):
+            for scaler, kernel in itertools.product(self.scalers, SMOOTH):
+                yield replace(like, scaler=scaler, map=kernel, union=union)
         for scaler in ("none", "normalize") if self.table.histogram else ():
-            yield replace(like, scaler=scaler, metric="none", map="chi2", gamma=1.0)
+            yield replace(like, scaler=scaler, map="chi2")
             for kernel in ADDITIVE:
                 if not kernel.startswith("homogeneous") or self.width >= 3 * self.table.width:
-                    yield replace(like, scaler=scaler, metric="none", map=kernel, gamma=None)
+                    yield replace(like, scaler=scaler, map=kernel, gamma=None)
 
-    def gammas(self, kernel: Candidate, factor: float = 3.0) -> Iterator[Candidate]:
-        """Yield the kernel with so many times its γ, and with so much less."""
-        for times in (factor, 1.0 / factor):
-            gamma = float(f"{(kernel.gamma or 0.0) * times:.2g}")
-            if _LEAST_GAMMA <= gamma <= _MOST_GAMMA:
-                yield replace(kernel, gamma=gamma)
+    def gammas(self, kernel: Candidate) -> Iterator[Candidate]:
+        """Yield the kernel with three times its γ, and with a third."""
+        return _each(kernel, {"gamma": _gammas(kernel, 3.0)})
 
     def with_metrics(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the best kernel with each metric.
@@ -374,24 +354,45 @@ class SearchSpace:
 
     def trained(self, like: Candidate) -> Iterator[Candidate]:
         """Yield frequencies that are trained for the label, after a metric and alone."""
+        scaler = like.scaler if like.scaler in self.scalers else self.scalers[0]
         for metric in (self.metrics[-1], "none"):
-            yield replace(like, scaler=self._scaler(like), metric=metric, map="supervised", gamma=None)
-
-    def _scaler(self, like: Candidate) -> str:
-        return like.scaler if like.scaler in self.scalers else self.scalers[0]
+            yield replace(like, scaler=scaler, metric=metric, map="supervised", gamma=None)
 
     def neighbours(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the candidates that differ from the best one in one choice, but for what the screen has told."""
-        yield from self._neighbours_of_trees(best)
-        if best.map in FIXED:
-            return
-        yield from self.readings(best)
-        yield from self.gammas(best, 3.0**0.5)
-        if best.map not in OF_HISTOGRAMS:
-            for metric in self.metrics:
-                yield replace(best, metric=metric)
-        for scaler in self.scalers if best.map == "supervised" else ():
-            yield replace(best, scaler=scaler)
+        if best.trees == NO_TREES:
+            yield from itertools.islice(self.with_trees(best), 1)
+        elif best.map != "trees":
+            yield best.without_trees
+        yield from _each(best, self._choices(best))
+
+    def _choices(self, best: Candidate) -> dict[str, Sequence[Any]]:
+        """Return the values that each choice of a candidate may have."""
+        choices = dict[str, Sequence[Any]]()
+        if best.trees != NO_TREES:
+            more = self._tree_columns * (1 if self._sums > _MOST_SUMS else 4)
+            choices["trees"] = list(GROWTHS)
+            choices["factor"] = _FACTORS if best.map != "trees" else ()
+            choices["tree_columns"] = [min(more, self.width // 2), self._tree_columns]
+        if best.map not in FIXED:
+            choices |= self._readings
+            choices["gamma"] = _gammas(best, 3.0**0.5)
+            choices["metric"] = self.metrics if best.map not in OF_HISTOGRAMS else ()
+            choices["scaler"] = self.scalers if best.map == "supervised" else ()
+        return choices
+
+
+def _each(candidate: Candidate, choices: Mapping[str, Sequence[Any]]) -> Iterator[Candidate]:
+    """Yield the candidate with each value of each choice."""
+    for name, values in choices.items():
+        for value in values:
+            yield replace(candidate, **{name: value})
+
+
+def _gammas(kernel: Candidate, factor: float) -> list[float]:
+    """Return so many times the γ of a kernel, and so much less of it."""
+    around = [float(f"{(kernel.gamma or 0.0) * times:.2g}") for times in (factor, 1.0 / factor)]
+    return [gamma for gamma in around if _LEAST_GAMMA <= gamma <= _MOST_GAMMA]
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}

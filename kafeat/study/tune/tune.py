@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -14,20 +15,19 @@ import numpy as np
 
 from kafeat._version import __version__
 from kafeat.config import Config
+from kafeat.config.template import commented
 from kafeat.contract.threads import endable
 from kafeat.errors import DataError
+from kafeat.io.options import InputOptions, words_of
 from kafeat.io.storage.location import location_of
-from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.intervals import random_folds
-from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
-from kafeat.jobs.fit.looks import with_columns
-from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.labels import label_argument, label_names
+from kafeat.jobs.fit.messages import SILENT
 from kafeat.jobs.fit.predictor import with_class_weight
-from kafeat.jobs.fit.reread import RereadableData, rereadable
+from kafeat.jobs.fit.reread import rereadable
 from kafeat.jobs.fit.split_by import with_selection, with_split_by
 from kafeat.jobs.options import with_keywords
-from kafeat.maths.scoring import PROPER, SCORES, Score, score_for
-from kafeat.maths.task import Kind, PredictionTask, class_numbers, task_of
+from kafeat.maths.task import class_numbers
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.records import Table
@@ -37,137 +37,66 @@ from kafeat.study.tune.budget import Budget
 from kafeat.study.tune.choice import Choice, choose, compared, first_choice, with_twice_the_rows
 from kafeat.study.tune.input import check_base, read_table
 from kafeat.study.tune.journal import TrialJournal
-from kafeat.study.tune.notes import commented, comments, notes
+from kafeat.study.tune.notes import comments, notes
 from kafeat.study.tune.options import TuneOptions
-from kafeat.study.tune.result import DataArguments, Tuning, curve_of, learning_curve_of, table_of
+from kafeat.study.tune.problem import Problem
+from kafeat.study.tune.result import Tuning, curve_of, learning_curve_of, table_of
 from kafeat.study.tune.rungs import Search, most_in_memory, rungs_of
+from kafeat.study.tune.scorer import Scorer
 from kafeat.study.tune.screen import Screen
-from kafeat.study.tune.space import (
-    Candidate,
-    SearchSpace,
-    check_predictor,
-    load_start,
-    seconds_of,
-    with_predictor,
-)
-from kafeat.study.tune.trials import Outcome, Scorer, Size, TestScore, Trial, constant_score
-
-LEAST_ROWS = 20
-"""Fewer rows than these are refused, as nothing can be chosen on them."""
+from kafeat.study.tune.space import Candidate, SearchSpace, load_start, seconds_of, with_predictor
+from kafeat.study.tune.trials import Outcome, Size, TestScore, Trial
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Tuner:
-    """The search that was asked for, over the maps of `space`; `start` holds the settings beside the steps."""
+    """The search for a problem, over the maps of `space`."""
 
-    asked: TuneOptions
-    data: RereadableData
-    label: LabelArgument
-    start: Config
-    budget: Budget
+    problem: Problem
     space: SearchSpace
+    budget: Budget
 
-    @property
-    def kind(self) -> Kind:
-        """The task that was asked for, or that of the labels of all rows."""
-        return self.space.table.summary.kind if self.asked.task == "auto" else self.asked.task
-
-    @property
-    def taken_for(self) -> str:
-        """The line that says if the label is read as numbers or classes, and why."""
-        return self.space.table.summary.taken_for(self.asked.task, "--task {}")
-
-    @cached_property
-    def goal(self) -> PredictionTask:
-        """The task of the labels. Labels and scores with which nothing can be learned are refused."""
-        table = self.space.table
-        if len(table.labels) < LEAST_ROWS:
-            raise DataError(
-                f"{table.place}: expected at least {LEAST_ROWS} rows to choose on, got {len(table.labels)}"
-            )
-        try:
-            goal = task_of(table.labels, self.kind)
-            score_for(self.asked.scoring, goal.kind)
-        except DataError as error:
-            raise DataError(f"{table.place}: {error}") from None
-        check_predictor(self.start, goal, table.place)
-        if goal.classes is not None and 2 * len(goal.classes) > len(table.labels):
-            numbers = goal.classes.dtype.kind != "O"
-            raise DataError(
-                f"{table.place}: label: expected classes that several rows have, got {len(goal.classes):,} different "
-                f"{'numbers' if numbers else 'texts'} such as {goal.classes[0]!s:.40} in {len(table.labels):,} rows: "
-                + ("--task regression predicts numbers" if numbers else "text like this cannot be predicted")
-            )
-        return goal
-
-    @property
-    def chosen_by(self) -> Score:
-        """The score that decides."""
-        if self.asked.scoring != "auto":
-            return SCORES[self.asked.scoring]
-        return SCORES["balanced_accuracy"] if self.balanced else PROPER[self.goal.kind]
-
-    @property
-    def balanced(self) -> bool:
-        """True if every class counts the same."""
-        return self.start.predictor is not None and self.start.predictor.class_weight == "balanced"
-
-    def journal(
-        self, path: str | None, resume: bool, listener: Listener
-    ) -> AbstractContextManager[TrialJournal | None]:
+    def journal(self) -> AbstractContextManager[TrialJournal | None]:
         """Open the file of trials, whose key changes with the data and with everything that trials depend on."""
-        if path is None:
+        problem, table = self.problem, self.problem.table
+        asked, listener = problem.asked, problem.asked.listener or SILENT
+        if asked.journal is None:
             return nullcontext()
-        table = self.space.table
-        asked = self.asked
-        of_goal = (self.goal.classes is None, asked.split, asked.task, asked.scoring, asked.seeds, asked.rows)
+        of_goal = (
+            problem.task.classes is None,
+            asked.split,
+            asked.task,
+            asked.scoring,
+            asked.seeds,
+            asked.rows,
+        )
         # Text as codes: a file of some kilobytes may repeat a long label in every row.
         text = table.labels.dtype.kind == "O"
         labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
-        dialect = self.data.reading.dialect_options
-        key = (__version__, table.sampled.digest, self.start.digest(), self.budget, of_goal, labels, dialect)
-        return TrialJournal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
-
-    @property
-    def said(self) -> dict[str, str]:
-        """The options that decide what is chosen and are not the defaults."""
-        given = {
-            "task": self.asked.task,
-            "scoring": self.asked.scoring,
-            "split-by": self.start.split_by,
-            "rows": self.asked.rows,
-            "from": self.asked.base if isinstance(self.asked.base, str) else None,
-        }
-        return {name: str(value) for name, value in given.items() if value not in ("auto", None)}
-
-    @property
-    def all_rows(self) -> AllRows:
-        """The rows that the last candidates are scored on."""
-        table = self.space.table
-        return AllRows(
-            data=self.data, label=self.label, split=self.asked.split, start=self.start, groups=table.groups,
-            sampled=table.sampled, task=self.goal, scoring=self.chosen_by, jobs=self.space.jobs,
-            weight=self.asked.weight,
-        )  # fmt: skip
-
-    @cached_property
-    def screen(self) -> Screen:
-        """The errors of kernels by the exact machine."""
-        return Screen(self.space, self.goal, self.start.seed, self.space.jobs)
+        dialect = problem.data.reading.dialect_options
+        key = (
+            __version__,
+            table.sampled.digest,
+            problem.start.digest(),
+            self.budget,
+            of_goal,
+            labels,
+            dialect,
+        )
+        return TrialJournal(
+            asked.journal, sha256(repr(key).encode()).hexdigest(), asked.resume, listener.warn
+        )
 
     @cached_property
     def scorer(self) -> Scorer:
-        """The scores of candidates on splits of the sample."""
-        return Scorer(
-            self.space, self.goal, self.chosen_by, seed=self.start.seed, jobs=self.space.jobs,
-            on_all_rows=self.all_rows.outcome, boosted_on_all_rows=self.all_rows.boosted, balanced=self.balanced,
-        )  # fmt: skip
+        """The scores of candidates."""
+        return Scorer(self.problem, self.space)
 
-    def search(self, trials: int | None, seconds: float | None, record: TrialJournal | None) -> Search:
+    def search(self, record: TrialJournal | None) -> Search:
         """Return the search, whose trials the journal records."""
-        table = self.space.table
-        rows, count = len(table.labels), table.sampled.n_rows
-        every = min(self.asked.rows or count, count)
+        asked, table = self.problem.asked, self.problem.table
+        seconds = seconds_of(asked.time)
+        every = min(asked.rows or table.sampled.n_rows, table.sampled.n_rows)
 
         def score(candidate: Candidate, size: Size, seconds: float | None) -> Outcome:
             try:
@@ -178,41 +107,41 @@ class Tuner:
 
         return Search(
             space=self.space,
-            rungs=rungs_of(rows, every, self.budget.searched, self.asked.seeds, table.sample.keys),
+            rungs=rungs_of(len(table.labels), every, self.budget.searched, asked.seeds, table.sample.keys),
             run=score if record is None else record.remembering(score),
             screened=self._screened,
-            scoring=self.chosen_by,
+            scoring=self.problem.scoring,
             budget=self.budget,
-            most_trials=trials,
+            most_trials=asked.trials,
             seconds=inf if seconds is None else seconds,
-            last_fit=0.0 if self.asked.split is None else _LAST_FIT,
+            last_fit=0.0 if asked.split is None else _LAST_FIT,
         )
 
     def _screened(self, like: Candidate, seconds: float) -> Sequence[Candidate]:
         """Return the best kernels of the exact machine that it tries in this time."""
-        screen = self.screen
+        problem = self.problem
+        screen = Screen(self.space, problem.task, problem.seed, problem.jobs)
         with suppress(TimeoutError):
             endable(partial(screen.run, like), None if seconds == inf else max(0.0, seconds))
         return screen.leaders
 
-    def run(self, search: Search, stops: tuple[type[BaseException], ...]) -> Choice:
+    def run(self, search: Search) -> Choice:
         """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""
-        choice = None
+        asked, choice = self.problem.asked, None
         try:
             search.search()
-            predicts = self.start.predictor is not None
             choice = first_choice(search)
-            if self.asked.boosting:
+            if asked.boosting:
                 self._boost(search, choice)
-            choose(search, choice, predicts, with_curve=self.asked.report is not None)
-            if self.asked.split is not None:
-                choice.test = endable(partial(self._test_score, choice, self.asked.split))
-            if self.asked.report is not None:
-                best = choice.chosen
-                sampled = self._in_memory(search, best)
-                choice.losses = endable(partial(self.scorer.importance, best.candidate, sampled))
-                choice.parts = endable(partial(self.scorer.parts, best.candidate, sampled))
-        except stops:
+            predicts = self.problem.start.predictor is not None
+            choose(search, choice, predicts, with_curve=asked.report is not None)
+            if asked.split is not None:
+                choice.test = endable(partial(self._test_score, choice, asked.split))
+            if asked.report is not None:
+                best, sampled = choice.chosen.candidate, self._in_memory(search, choice)
+                choice.losses = endable(partial(self.scorer.importance, best, sampled))
+                choice.parts = endable(partial(self.scorer.parts, best, sampled))
+        except asked.stops:
             if all(trial.outcome.failure for trial in search.trials):
                 raise
             choice = choice or first_choice(search)
@@ -223,9 +152,8 @@ class Tuner:
         """Score gradient boosting on the rows of the chosen map, in the time that is left."""
         left = search.seconds - search.elapsed
         try:
-            size = choice.chosen.size
             choice.boosted = endable(
-                partial(self.scorer.boosted, size), None if left == inf else max(0.0, left)
+                partial(self.scorer.boosted, choice.chosen.size), None if left == inf else max(0.0, left)
             )
         except TimeoutError:
             choice.without_boosting = "there was no time"
@@ -233,61 +161,46 @@ class Tuner:
             choice.without_boosting = str(error)
 
     @staticmethod
-    def _in_memory(search: Search, best: Trial) -> Size:
-        """Return the size of the trial, or that of the last rung before all rows were read."""
-        return best.size if not best.size.one_pass else search.rungs[-2][1]
+    def _in_memory(search: Search, choice: Choice) -> Size:
+        """Return the size of the chosen trial, or that of the last rung before all rows were read."""
+        size = choice.chosen.size
+        return size if not size.one_pass else search.rungs[-2][1]
 
     def _test_score(self, choice: Choice, split: str) -> TestScore:
         """Return the score of the chosen map, fitted on the training rows, on the test rows."""
-        fm = self.fit(
-            with_predictor(self.config(choice), "ridge", self.asked.task), self.data, intervals=False
-        )
-        return self.all_rows.test_score(fm, split)
+        problem = self.problem
+        config = with_predictor(self.config(choice), "ridge", problem.asked.task)
+        return AllRows(problem).test_score(problem.fit(config, problem.data, intervals=False), split)
 
     def config(self, choice: Choice) -> Config:
         """Return the config of the chosen map for all training rows."""
-        chosen, table = choice.chosen, self.space.table
-        steps = self.space.steps(chosen.candidate, chosen.size.width, len(table.labels))
-        predictor = [] if self.start.predictor is None else [self.start.predictor.recipe()]
-        return with_columns(self.start, table.groups, [*steps, *predictor])
-
-    def weight_of(self, config: Config) -> str | None:
-        """Return the column of weights if the config ends in a predictor, which alone knows them."""
-        return None if config.predictor is None else self.asked.weight
-
-    def fit(self, config: Config, data: RereadableData, intervals: bool) -> FeatureMap:
-        """Fit a config on the training rows, with what predicts intervals if they are asked for."""
-        with data.open() as source:
-            return fit_reader(
-                config, source, self.label, split=self.asked.split, weight=self.weight_of(config), jobs=self.space.jobs,
-                intervals=intervals,
-            )  # fmt: skip
+        chosen, problem = choice.chosen, self.problem
+        steps = self.space.steps(chosen.candidate, chosen.size.width, len(problem.table.labels))
+        last = problem.start.predictor
+        return problem.config(steps if last is None else [*steps, last.recipe()])
 
     def _fit_seconds(self, config: Config, best: Trial) -> float:
         """Return about the seconds of a fit, with the refits for intervals, from those of the trial."""
-        each, rows = best.outcome.seconds / best.size.splits, self.space.table.sampled.n_rows
+        each, rows = best.outcome.seconds / best.size.splits, self.problem.table.sampled.n_rows
         again = any(step.traits.label.own for step in config.map_steps)
         refits = 0 if config.predictor is None else random_folds(rows)[1] if again else _OF_INTERVALS
         return (1 + refits) * each * max(1.0, rows / best.size.rows)
 
-    def result(
-        self,
-        search: Search,
-        choice: Choice,
-        source: DataArguments | None,
-        fit: Callable[[Config], FeatureMap],
-    ) -> Tuning:
-        """Return the result; `source` has the arguments of commands that read the same data."""
-        config, names = self.config(choice), label_names(self.label)
-        score = self.chosen_by
-        best = choice.chosen
-        tried = self._in_memory(search, best)
-        constant = constant_score(score, self.goal, self.space.table, tried, self.start.seed)
-        said = (self.taken_for, *notes(search, choice, self.goal, self.said, constant, config.predictor))
-        text = comments(search, choice, names, constant, said, config.split_by)
+    def result(self, search: Search, choice: Choice) -> Tuning:
+        """Return the result, which can fit the config on the same data."""
+        problem, asked, best = self.problem, self.problem.asked, choice.chosen
+        config, score = self.config(choice), problem.scoring
+        constant = self.scorer.constant(self._in_memory(search, choice))
+        said = (problem.taken_for, *notes(problem, search, choice, constant))
+
+        def fit() -> FeatureMap:
+            data = problem.data.data if location_of(asked.data) is None else asked.data
+            with rereadable(data, asked.reading, problem.data.labels) as again:
+                return problem.fit(config, again, intervals=True)
+
         return Tuning(
             config=config,
-            yaml=commented(config, list(text)),
+            yaml=commented(config, list(comments(problem, search, choice, constant, said))),
             columns=best.outcome.columns,
             score=best.outcome.score,
             error=best.error,
@@ -305,11 +218,19 @@ class Tuner:
             trials=len(search.trials),
             notes=said,
             interrupted=choice.interrupted,
-            _source=source,
-            _labels=names,
             fit_seconds=self._fit_seconds(config, best),
-            _fit=partial(fit, config),
+            _words=_words_of_data(asked, config.predictor is not None),
+            _labels=label_names(problem.label),
+            _fit=fit,
         )
+
+
+def _words_of_data(asked: TuneOptions, predicts: bool) -> tuple[str, list[str], InputOptions] | None:
+    """Return the file, the words of `fit` that divide it, and how it is read; None for data in memory or a pipe."""
+    if not isinstance(asked.data, str | os.PathLike) or os.fspath(asked.data) == "-":
+        return None
+    divided = words_of(asked, "split", *(["weight"] if predicts else []), "drop_unlabelled")
+    return os.fspath(asked.data), divided, asked.reading or InputOptions()
 
 
 # Time for intervals without refits, as a multiple of that of a fit.
@@ -379,46 +300,39 @@ def tune(asked: TuneOptions) -> Tuning:
     start = with_class_weight(with_predictor(start, asked.predictor, asked.task), asked.class_weight)
     start = with_selection(with_split_by(start, asked.split_by), asked.exclude, asked.only)
     budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
-    seconds = seconds_of(asked.time)
+    seconds_of(asked.time)  # refused before the data are read
     budget.check()
     check_base(start)
-    listener, split = asked.listener or SILENT, asked.split
+    listener = asked.listener or SILENT
     with report_folder(asked.report), rereadable(asked.data, asked.reading) as source:
         with source.open() as first:
-            given = label_argument(asked.label, first.rows)
-        source = replace(source, labels=label_names(given) if asked.drop_unlabelled else None)
+            label = label_argument(asked.label, first.rows)
+        source = replace(source, labels=label_names(label) if asked.drop_unlabelled else None)
         counted = asked.rows is None or asked.rows > most_in_memory()
-        table = read_table(source, start, given, split, listener, asked.weight, counted)
+        table = read_table(source, start, label, asked.split, listener, asked.weight, counted)
         jobs = count_jobs(asked.jobs)
-        space = SearchSpace(table, own, budget.searched, jobs)
-        tuner = Tuner(asked=asked, data=source, label=given, start=start, budget=budget, space=space)
-        listener.inform(tuner.taken_for)
-        with tuner.journal(asked.journal, asked.resume, listener) as record:
-            search = tuner.search(asked.trials, seconds, record)
+        problem = Problem(asked=asked, data=source, label=label, start=start, table=table, jobs=jobs)
+        listener.inform(problem.taken_for)
+        tuner = Tuner(problem, SearchSpace(table, own, budget.searched), budget)
+        with tuner.journal() as record:
+            search = tuner.search(record)
             search.started = started
-            return _tuned(asked, tuner, search, record)
+            return _tuned(tuner, search, record)
 
 
-def _tuned(asked: TuneOptions, tuner: Tuner, search: Search, record: TrialJournal | None) -> Tuning:
+def _tuned(tuner: Tuner, search: Search, record: TrialJournal | None) -> Tuning:
     """Search, and write the result and its page before the journal is closed."""
+    asked = tuner.problem.asked
     if asked.progress is not None:
         search.tell = partial(asked.progress, search)
-    choice = tuner.run(search, asked.stops)
+    choice = tuner.run(search)
     if record is not None:
         record.complete = not choice.interrupted
-
-    def fit(config: Config) -> FeatureMap:
-        data = tuner.data.data if location_of(asked.data) is None else asked.data
-        with rereadable(data, asked.reading, tuner.data.labels) as again:
-            return tuner.fit(config, again, intervals=True)
-
-    weight = None if tuner.start.predictor is None else asked.weight
-    words = DataArguments.of(asked.data, asked.split, asked.reading, weight, asked.drop_unlabelled)
-    tuning = tuner.result(search, choice, words, fit)
+    tuning = tuner.result(search, choice)
     if asked.write is not None:  # before the page, which may come too late after a signal
         asked.write(tuning)
     if asked.report is not None:
         from kafeat.study.tune.report import write_tuning
 
-        write_tuning(asked.report, tuning, tuner.data.name, asked.config_name)
+        write_tuning(asked.report, tuning, tuner.problem.data.name, asked.config_name)
     return tuning

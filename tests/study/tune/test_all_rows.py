@@ -74,8 +74,8 @@ def test_jobs_formats_and_arrays_give_the_same(tuning, tmp_path):
 
 
 def test_rows_bound_them(tuning):
-    assert {row["rows"] for row in tune(TABLE, rows=FEW).table} == {FEW}
-    bounded = tune(TABLE, rows=N - 100)
+    assert {row["rows"] for row in tune(TABLE, rows=FEW, trials=2).table} == {FEW}
+    bounded = tune(TABLE, rows=N - 100, trials=4)
     assert bounded.table[0]["rows"] == N - 100
     assert f"--rows {N - 100}" in bounded.notes[-1]
     assert "--rows" not in tuning.notes[-1]
@@ -109,7 +109,7 @@ def test_a_property_of_groups_is_chance_on_other_groups():
 
 def test_classes_have_log_loss_and_labels_may_be_arrays():
     labels = np.array(["a", "b", "c"], dtype=object)[np.digitize(Y, [-0.5, 0.5])]
-    found = tune(X, labels)
+    found = tune(X, labels, trials=4)
     assert found.table[0]["rows"] == N
     assert 0.0 < -found.score < -0.8 * found.constant_score
     assert found.figures["log_loss"] == -found.score
@@ -119,7 +119,7 @@ def test_test_rows_have_no_part_in_it():
     split = pa.array(np.where(np.arange(N) % 9 == 0, "test", "train"))
     table = TABLE.append_column("part", split)
     spoiled = table.set_column(3, "y", pa.array(np.where(np.asarray(split) == "test", 1e6, Y)))
-    first, second = (tune(one, split="part") for one in (table, spoiled))
+    first, second = (tune(one, split="part", trials=4) for one in (table, spoiled))
     assert first.table[0]["rows"] == N - N // 9 - 1
     assert first.score == second.score
     assert first.test_score.value != second.test_score.value

@@ -11,7 +11,7 @@ from kafeat.maths.scoring import SCORES
 from kafeat.study.tune.choice import choose, first_choice
 from kafeat.study.tune.rungs import ENDED, RUNGS, Search, rungs_of
 from kafeat.study.tune.space import DEFAULT, NO_TREES, RAW, Candidate, SearchSpace
-from kafeat.study.tune.trials import Outcome, Size
+from kafeat.study.tune.trials import IDLE, Outcome, Size
 from tests.study.tune.test_tune import _table_of, mixed
 
 KERNELS = [Candidate("quantile", "none", kernel) for kernel in ("laplacian", "rbf", "matern 1/2")]
@@ -60,8 +60,8 @@ def test_a_simpler_map_within_the_noise_is_not_chosen_if_it_is_below_the_floor()
     assert ended.leaderboard()[0].candidate == both
 
 
-def searched(most=None, seconds=np.inf, cost=lambda _: 0.1, rows=4000, clock=None):
-    """A search on a real space and a clock of its own, whose scores are drawn at random."""
+def searched(most=None, seconds=np.inf, cost=lambda _: 0.1, rows=4000, clock=None, idle=False):
+    """A search on a real space and a clock of its own, whose scores are drawn at random; metrics may be `idle`."""
     space = SearchSpace(_table_of(mixed().drop_columns(["id"])))
     clock = [0.0] if clock is None else clock
 
@@ -70,6 +70,8 @@ def searched(most=None, seconds=np.inf, cost=lambda _: 0.1, rows=4000, clock=Non
         clock[0] += took if limit is None else min(took, limit)
         if limit is not None and took > limit:
             raise TimeoutError
+        if idle and candidate.of_metric:
+            return Outcome(-np.inf, (), took, failure=IDLE)
         score = np.random.default_rng([*str(candidate).encode()]).random()
         return Outcome(score, tuple(score + np.arange(40) * 1e-6), took, size.width)
 
@@ -131,6 +133,13 @@ def test_a_search_keeps_its_time_and_its_leader_goes_on(monkeypatch, seconds, sl
     choose(search, first_choice(search), predicts=True, with_curve=True)
     assert clock[0] <= seconds
     assert search.complete or not search.later
+
+
+def test_a_metric_that_found_nothing_is_tried_once_for_what_it_depends_on():
+    search = searched(most=40, idle=True)
+    with_metric = [one.candidate.of_metric for one in search.trials if one.candidate.of_metric]
+    assert len(with_metric) == len(set(with_metric)) > 2
+    assert all(one.candidate.metric == "none" for one in search.leaderboard())
 
 
 def test_a_trial_that_is_ended_and_a_rung_that_is_cut_are_told():

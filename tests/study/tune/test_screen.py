@@ -15,6 +15,12 @@ from kafeat.study.tune.space import DEFAULT, Candidate, SearchSpace
 RNG = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def enough_rows(monkeypatch):
+    """As many rows as it takes to tell kernels apart."""
+    monkeypatch.setattr("kafeat.study.tune.screen.EXACT_ROWS", 100)
+
+
 def screen(columns, jobs=1, split_by=None):
     """A screen of a table with the label y."""
     start = Config(steps=[{"kind": "standardize"}], split_by=split_by)

@@ -9,11 +9,11 @@ import pytest
 import kafeat
 from kafeat.chain.chain import Chain, FitCache
 from kafeat.contract.step import Sample
-from kafeat.maths.scoring import SCORES
-from kafeat.maths.task import task_of
 from kafeat.registry import build_step
-from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace
-from kafeat.study.tune.trials import Scorer
+from kafeat.study.tune.options import TuneOptions
+from kafeat.study.tune.problem import Problem
+from kafeat.study.tune.scorer import Scorer
+from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace, load_start
 from tests.study.tune.test_tune import _table_of, _texts, mixed
 
 pytest.importorskip("lightgbm")
@@ -187,11 +187,10 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
     )
     both = next(one for one in trials if one.candidate.map == "raw" and one.candidate.trees != "none")
     raw = next(one for one in trials if one.candidate == RAW)
-    scorer = Scorer(
-        SearchSpace(_table_of(_as_table(rows, labels), split=None), width=32), task_of(labels), SCORES["log_loss"],
-        seed=0,
-        jobs=1, on_all_rows=None, boosted_on_all_rows=None,
-    )  # fmt: skip
+    table = _table_of(_as_table(rows, labels), split=None)
+    asked, start = TuneOptions(None, "y", task="classification"), load_start(None)[0]
+    problem = Problem(asked=asked, data=None, label="y", start=start, table=table)
+    scorer = Scorer(problem, SearchSpace(table, width=32))
     every, without_raw, without_trees = scorer.parts(both.candidate, both.size)
     # Products of matrices in another order of memory round in another way.
     assert every["score_without"] == pytest.approx(both.outcome.score, rel=1e-9)

@@ -1,0 +1,107 @@
+"""What is asked of which data: the options of a search, its table, and the task and the score that follow from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from kafeat.config import Config
+from kafeat.errors import DataError
+from kafeat.io.options import words_of
+from kafeat.jobs.fit.fit import fit_reader
+from kafeat.jobs.fit.labels import LabelArgument
+from kafeat.jobs.fit.looks import Recipe, with_columns
+from kafeat.jobs.fit.reread import RereadableData
+from kafeat.maths.scoring import PROPER, SCORES, Score, score_for
+from kafeat.maths.task import PredictionTask, task_of
+from kafeat.model.feature_map import FeatureMap
+from kafeat.study.tune.input import TunedTable
+from kafeat.study.tune.options import TuneOptions
+from kafeat.study.tune.space import check_predictor
+
+LEAST_ROWS = 20
+"""Fewer rows than these are refused, as nothing can be chosen on them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """The data of a search, their sample `table`, and what is asked; `start` holds the settings beside the steps.
+
+    What follows does not depend on `jobs`, the number of threads.
+    """
+
+    asked: TuneOptions
+    data: RereadableData
+    label: LabelArgument
+    start: Config
+    table: TunedTable
+    jobs: int = 1
+
+    @property
+    def seed(self) -> int:
+        """The seed of splits, maps and resampled rows."""
+        return self.start.seed
+
+    @property
+    def taken_for(self) -> str:
+        """The line that says if the label is read as numbers or classes, and why."""
+        return self.table.summary.taken_for(self.asked.task, "--task {}")
+
+    @cached_property
+    def task(self) -> PredictionTask:
+        """The task of the labels. Labels and scores with which nothing can be learned are refused."""
+        labels, place = self.table.labels, self.table.place
+        if len(labels) < LEAST_ROWS:
+            raise DataError(f"{place}: expected at least {LEAST_ROWS} rows to choose on, got {len(labels)}")
+        try:
+            # Without a wish it is the task of the labels of all rows.
+            task = task_of(labels, self.table.summary.kind if self.asked.task == "auto" else self.asked.task)
+            score_for(self.asked.scoring, task.kind)
+        except DataError as error:
+            raise DataError(f"{place}: {error}") from None
+        check_predictor(self.start, task, place)
+        if task.classes is not None and 2 * len(task.classes) > len(labels):
+            numbers = task.classes.dtype.kind != "O"
+            raise DataError(
+                f"{place}: label: expected classes that several rows have, got {len(task.classes):,} different "
+                f"{'numbers' if numbers else 'texts'} such as {task.classes[0]!s:.40} in {len(labels):,} rows: "
+                + ("--task regression predicts numbers" if numbers else "text like this cannot be predicted")
+            )
+        return task
+
+    @property
+    def balanced(self) -> bool:
+        """True if every class counts the same."""
+        return self.start.predictor is not None and self.start.predictor.class_weight == "balanced"
+
+    @property
+    def scoring(self) -> Score:
+        """The score that decides."""
+        if self.asked.scoring != "auto":
+            return SCORES[self.asked.scoring]
+        return SCORES["balanced_accuracy"] if self.balanced else PROPER[self.task.kind]
+
+    def spelled(self, trials: int) -> list[str]:
+        """Return the words of the command that decide what is tried in so many trials."""
+        asked = replace(self.asked, split_by=self.start.split_by)
+        words = words_of(asked, "columns", "max_bytes_per_row")
+        words += ["--seeds", str(asked.seeds), "--trials", str(trials)]
+        words += words_of(asked, "task", "scoring", "split_by", "rows")
+        words += words_of(asked, "base") if isinstance(asked.base, str) else []
+        last = self.start.predictor
+        words += [] if last is None else ["--predictor", last.kind]
+        return [*words, *(["--class-weight", "balanced"] if self.balanced else [])]
+
+    def config(self, steps: Sequence[Recipe]) -> Config:
+        """Return the config of these steps for the columns of the table."""
+        return with_columns(self.start, self.table.groups, steps)
+
+    def fit(self, config: Config, data: RereadableData, intervals: bool) -> FeatureMap:
+        """Fit a config on the training rows, with what predicts intervals if they are asked for."""
+        weight = None if config.predictor is None else self.asked.weight
+        with data.open() as source:
+            return fit_reader(
+                config, source, self.label, split=self.asked.split, weight=weight, jobs=self.jobs,
+                intervals=intervals,
+            )  # fmt: skip

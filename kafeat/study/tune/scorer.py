@@ -1,0 +1,227 @@
+"""Score candidates on rows that their maps were not fitted on, and weigh columns and parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from kafeat.chain.blas import one_blas_thread
+from kafeat.chain.chain import Chain, FitCache
+from kafeat.contract.folds import cuts_by, turns
+from kafeat.contract.threads import share_work
+from kafeat.errors import DataError
+from kafeat.jobs.fit.map_on_data import timed
+from kafeat.jobs.fit.search import SampleSplit, learn_ridge
+from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
+from kafeat.maths.scoring import constant_predictions
+from kafeat.study.importance import HeldOut, Losses, rows_to_shuffle, score_losses
+from kafeat.study.learners import Tested
+from kafeat.study.tune.all_rows import AllRows
+from kafeat.study.tune.boosted import boosted
+from kafeat.study.tune.problem import Problem
+from kafeat.study.tune.space import RAW, Candidate, SearchSpace, metric_is_idle
+from kafeat.study.tune.trials import IDLE, Outcome, Size, outcome_of
+from kafeat.types import Array, Floats
+
+# Numbers that the samples between the steps of chains may hold for one split, and sizes whose splits are held.
+_MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
+
+
+class Scorer:
+    """Scores candidates on splits of the sample, or on all rows. What is learned does not depend on the jobs."""
+
+    def __init__(self, problem: Problem, space: SearchSpace) -> None:
+        self._problem, self._space, self._all_rows = problem, space, AllRows(problem)
+        # Each has copies of its rows and fits of chains on them.
+        self._cached = lru_cache(_MOST_SIZES)(self._split_rows)
+
+    def forget(self) -> None:
+        """Drop the splits, and the fits on them."""
+        self._cached.cache_clear()
+
+    def score(self, candidate: Candidate, size: Size) -> Outcome:
+        """Return the score of the predictions of all splits."""
+        started = time.perf_counter()
+        try:
+            if size.one_pass:
+                self.forget()  # their memory is needed for other things now
+                rows = int(size.share * len(self._problem.table.labels))
+                return self._all_rows.outcome(self._space.steps(candidate, size.width, rows), size)
+            splits = self._splits(size)
+            with one_blas_thread(linalg=True):
+                made = share_work(
+                    lambda: lambda k: self._on(splits[k], k, candidate, size),
+                    range(len(splits)),
+                    min(self._problem.jobs, len(splits)),
+                )
+            tested, columns, row_seconds, model_bytes, idle = zip(*made, strict=True)
+            if all(idle):
+                return Outcome(float("-inf"), (), time.perf_counter() - started, failure=IDLE)
+            outcome = self._outcome(
+                tested,
+                size,
+                columns=max(columns),
+                row_seconds=min(row_seconds),
+                model_bytes=max(model_bytes),
+            )
+            return replace(outcome, seconds=time.perf_counter() - started)
+        except DataError as error:
+            return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
+
+    def _on(
+        self, split: SampleSplit, number: int, candidate: Candidate, size: Size
+    ) -> tuple[Tested, int, float, int, bool]:
+        """Return what is predicted on one split; width, seconds a row and bytes of the map; true for an idle metric."""
+        chain = self._fitted(split, number, candidate, size)
+        model = self._model(split, split.train.features(chain))
+        Z, seconds = timed(partial(split.test.features, chain))
+        tested, idle = self._tested(split, model(Z), size), metric_is_idle(chain)
+        return tested, chain.n_components, seconds / len(split.test), chain.n_bytes, idle
+
+    def _fitted(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Chain:
+        recipes = self._space.steps(candidate, size.width, len(split.train))
+        return split.fit(recipes, np.random.default_rng([self._problem.seed, 6, number]))
+
+    def _model(self, split: SampleSplit, Z: Floats) -> Callable[[Floats], Floats]:
+        """Return ridge on features (n, D) of the rows to learn from."""
+        weights = self._weights(split.labels)
+        learn = partial(learn_ridge, weights=None if weights is None else weights[: len(Z)])
+        return split.model(Z, learn, self._problem.task)
+
+    def _tested(self, split: SampleSplit, predicted: Floats, size: Size) -> Tested:
+        """Return what is predicted of the rows that a split holds out, with their labels."""
+        keys = split.test.sample.keys
+        groups = None if keys is None or keys.ordered else keys.values
+        if groups is None and size.splits > size.parts:
+            groups = split.test.rows  # resampled together, as some rows are held out more than once
+        return Tested(predicted, split.test.labels, groups)
+
+    def _weights(self, labels: Array) -> Floats | None:
+        return self._problem.task.class_weights(labels) if self._problem.balanced else None
+
+    def _outcome(self, tested: Sequence[Tested], size: Size, **costs: Any) -> Outcome:
+        """Return the outcome of the predictions of all splits, whose probabilities are calibrated together."""
+        every, task = Tested.joined(tested), self._problem.task
+        likely = None
+        if task.classes is not None and np.isfinite(every.predicted).all():
+            weights = self._weights(every.labels)
+            likely = held_out_probabilities(every.predicted, task.numbers(every.labels), weights)
+        return self._of(every, likely, 7, **costs)
+
+    def _of(self, tested: Tested, likely: Floats | None, stream: int, **costs: Any) -> Outcome:
+        rng = np.random.default_rng([self._problem.seed, stream])
+        return outcome_of(self._problem.task, self._problem.scoring, tested, likely, rng, **costs)
+
+    def boosted(self, size: Size) -> Outcome:
+        """Return the score of gradient boosting on the raw columns, on the same rows."""
+        if size.one_pass:
+            steps = self._space.steps(RAW, self._space.width, size.learned)
+            tested = self._all_rows.boosted(steps, size)
+        else:
+            tested = Tested.joined([
+                self._tested(split, self._boosted_on(split, number, size), size)
+                for number, split in enumerate(self._splits(size))
+            ])  # fmt: skip
+        likely = None if self._problem.task.classes is None else tested.predicted
+        return self._of(tested, likely, 10 if size.one_pass else 7)
+
+    def _boosted_on(self, split: SampleSplit, number: int, size: Size) -> Floats:
+        chain = self._fitted(split, number, RAW, size)
+        known, held = split.train.features(chain), split.test.features(chain)
+        return boosted(self._problem.task, known, split.train.labels, held)
+
+    def parts(self, candidate: Candidate, size: Size) -> list[dict[str, Any]]:
+        """Return the parts of a union with the score without each, after the score with all; none without a union."""
+        tested: dict[tuple[int, str, int], list[Tested]] = {}
+        for number, split in enumerate(self._splits(size)):
+            with one_blas_thread(linalg=True):
+                chain = self._fitted(split, number, candidate, size)
+                Z, Z_test = split.train.features(chain), split.test.features(chain)
+                left_out = [("", np.empty(0, np.intp)), *chain.parts] if len(chain.parts) > 1 else []
+                for place, (name, columns) in enumerate(left_out):
+                    predicted = self._model(split, np.delete(Z, columns, axis=1))(
+                        np.delete(Z_test, columns, axis=1)
+                    )
+                    without = self._tested(split, predicted, size)
+                    tested.setdefault((place, name, len(columns)), []).append(without)
+        return [
+            {"part": name, "columns": n, "score_without": self._outcome(found, size).score}
+            for (_, name, n), found in tested.items()
+        ]
+
+    def importance(self, candidate: Candidate, size: Size) -> Losses | None:
+        """Return what the score of rows held out loses without each column of the table."""
+        places = self._problem.table.sampled.columns.named_places
+        most, rng = rows_to_shuffle(len(places), size.width), np.random.default_rng([self._problem.seed, 8])
+        held_out, known = list[HeldOut](), list[Array]()
+        with one_blas_thread(linalg=True):
+            for number, split in enumerate(self._splits(size) if most else ()):
+                rows = np.sort(rng.permutation(len(split.test))[: most - sum(map(len, known))])
+                if len(rows):
+                    chain = self._fitted(split, number, candidate, size)
+                    model = self._model(split, split.train.features(chain))
+                    held_out.append((split.test.sample.X[rows], partial(_predictions, chain, model)))
+                    known.append(split.test.labels[rows])
+            return self._losses(places, held_out, np.concatenate(known)) if known else None
+
+    def _losses(self, places: dict[str, slice], held_out: list[HeldOut], labels: Array) -> Losses | None:
+        """Return the losses of the score that decides; probabilities are calibrated before anything is shuffled."""
+        calibration = None
+        if self._problem.scoring.needs_probabilities:
+            scores = of_all_classes(np.concatenate([predict(X) for X, predict in held_out]))
+            calibration = fit_calibration(scores, self._problem.task.numbers(labels), self._weights(labels))
+
+        def score(predicted: Floats) -> float:
+            likely = predicted if calibration is None else calibration(of_all_classes(predicted))
+            return self._problem.scoring.of(self._problem.task, likely, labels)
+
+        return score_losses(places, held_out, score, self._problem.seed)
+
+    def _splits(self, size: Size) -> list[SampleSplit]:
+        """Return the splits; sizes that differ in the width alone share rows and fits."""
+        return self._cached(size._replace(width=0))
+
+    def _split_rows(self, size: Size) -> list[SampleSplit]:
+        """Return for each split the rows to test on, after a share of the rest."""
+        table = self._problem.table
+        sample = replace(table.sample, jobs=max(1, self._problem.jobs // size.splits))
+        splits = list[SampleSplit]()
+        for train, tested in self._numbers(size):
+            numbers = max(1, (len(train) + len(tested)) * table.width)
+            cache = FitCache(int(np.clip(_MOST_KEPT // numbers, 2, _MOST_CHAINS)))
+            splits.append(SampleSplit.of(sample, train[: int(size.share * len(train))], tested, cache))
+        return splits
+
+    def _numbers(self, size: Size) -> Iterator[tuple[Array, Array]]:
+        """Yield the rows to learn from and those to test on; splits of one shuffling share no test row."""
+        table = self._problem.table
+        for number in range(size.splits):
+            shuffling, part = divmod(number, size.parts)
+            rng = np.random.default_rng([self._problem.seed, 5, shuffling])
+            order, keys = rng.permutation(len(table.labels))[: size.rows], table.sample.keys
+            if keys is None:
+                cuts = turns(len(order), [k * (len(order) // size.parts) for k in (part, part + 1)])
+            else:
+                cuts = cuts_by(keys.select(order).shuffled(rng), size.parts)
+            train, test = cuts[-1 - part % len(cuts)]
+            yield order[train], order[test]
+
+    def constant(self, size: Size) -> float:
+        """Return the score of a constant prediction; of groups or times held out, it is that of the other rows."""
+        task, labels, scoring = self._problem.task, self._problem.table.labels, self._problem.scoring
+        if self._problem.table.sample.keys is None:
+            return scoring.of_constant(task, labels, labels)
+        rows = list(self._numbers(size))
+        predicted = [constant_predictions(task, labels[train], len(tested)) for train, tested in rows]
+        held_out = np.concatenate([tested for _, tested in rows])
+        return scoring.of(task, np.concatenate(predicted), labels[held_out])
+
+
+def _predictions(chain: Chain, model: Callable[[Floats], Floats], X: Floats) -> Floats:
+    """Return what a model predicts from the features of rows X (n, d)."""
+    return model(chain.transform(X).astype(np.float64))

@@ -15,18 +15,17 @@ from kafeat.model.predictor import FittedPredictor
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
-    """Return steps with parameters, sizes and scalar results of fitting; columns, dtype, versions and provenance.
+    """Return steps with parameters, sizes and scalar results of fitting, columns, dtype, versions and provenance.
 
     `contains_training_rows` is true if the state holds rows of the training data. A map that cannot be saved has no
-    `sha256` and `bytes`. `categories` holds
-    those of each column that `one_hot` reads, and `times` the columns that `date_parts` reads. `dialect` is how text is
-    read: words for what is missing, columns with decimal commas, forms and zones of times. `seen` holds the least and
-    the largest value of each feature in the fitted data. `importance` holds the share of each input in what a metric
-    stretches, and `directions` the number of eigenvalues that are 90 % of all. `float64_steps` is the number of steps,
-    from the first on, that compute in float64. In a float32 map these are the scalers that come first, or all steps
-    where float32 is not precise enough. `predictor` has the step that predicts, the names and the type of its labels,
-    and their classes; None for a map alone. `unit_scale` is the factor of `transform --unit-variance`, None where it is
-    not known.
+    `sha256` and `bytes`. `categories` holds the categories of each column that `one_hot` reads, and `times` the columns
+    that `date_parts` reads. `dialect` is how text is read: words for missing values, columns with decimal commas, forms
+    and zones of times. `seen` holds the smallest and the largest value of each feature in the training rows.
+    `importance` holds the share of each input in what a metric stretches, and `directions` the number of eigenvalues
+    that sum to 90 % of all. `float64_steps` is the number of leading steps that compute in float64. In a float32 map
+    these are the scalers that come first, or all steps where float32 is not precise enough. `predictor` has the step
+    that predicts, and the names, type and classes of its labels. It is None for a map without a predictor. `unit_scale`
+    is the factor of `transform --unit-variance`, or None if it is not known.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
     return {
@@ -57,7 +56,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
 
 
 def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
-    """Return the step, and what it predicts: the columns that `transform` writes, and the classes."""
+    """Return the step and its predictions: the columns that `transform` writes, and the classes."""
     labels = predictor.labels
     return {
         **_step(predictor.fitted),
@@ -68,11 +67,11 @@ def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
 
 
 def importance_of(fm: FeatureMap, i: int) -> dict[str, Any]:
-    """Return what the step with this index has learned of its inputs, nothing if it learns no metric.
+    """Return what the step with this index has learned about its inputs, or nothing if it learns no metric.
 
-    It is the share of each column in the metric, the largest first, and the number of directions that count: of
-    eigenvalues that sum to 90 % of all. Shares are what the metric stretches, and not what columns are worth: a rare
-    category has a large slope. Where the steps before it mix columns, they are those of the inputs of the step.
+    It is the share of each column in the metric, largest first, and the number of directions that matter: eigenvalues
+    that sum to 90 % of all. Shares show how much the metric stretches a column, not what the column is worth: a rare
+    category has a large slope. If the steps before it mix columns, the shares are those of the step's inputs.
     """
     state = fm.chain.steps[i].state
     if "importance" not in state:
@@ -104,7 +103,7 @@ def _step(fitted: FittedStep) -> dict[str, Any]:
 
 
 def _ranges(fm: FeatureMap) -> dict[str, list[float | None]] | None:
-    """Return the least and the largest value of each feature; null where all were missing."""
+    """Return the smallest and the largest value of each feature, or null if all values were missing."""
     if fm.column_ranges is None:
         return None
     low, high = fm.column_ranges.low.tolist(), fm.column_ranges.high.tolist()

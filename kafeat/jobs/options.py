@@ -1,6 +1,6 @@
-"""Options of `kafeat fit` and `verify`, each declared once, and the keywords of Python that are made from options.
+"""Options of `kafeat fit` and `verify`, each declared once, and Python keywords that are made from options.
 
-The command line imports this file for its help, so it imports nothing that is slow.
+The command line imports this file for its help, so it imports nothing slow.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ Returned = TypeVar("Returned")
 def with_keywords(
     options: Callable[P, Options],
 ) -> Callable[[Callable[[Options], Returned]], Callable[P, Returned]]:
-    """Give a function of options a keyword for each of them, and its docstring their paragraphs.
+    """Give a function of options one keyword for each option, and add their paragraphs to its docstring.
 
-    The docstring describes the keywords that are no options, and those with more to say than the help.
+    The docstring describes keywords that are not options, and those that need more than the help text.
     """
 
     def decorate(function: Callable[[Options], Returned]) -> Callable[P, Returned]:
@@ -128,7 +128,7 @@ def with_keywords(
         def with_options(*files: P.args, **given: P.kwargs) -> Returned:
             try:
                 signature(with_options).bind(*files, **given)
-            except TypeError as error:  # of the keywords, which are the user's
+            except TypeError as error:  # about keywords, which come from the user
                 raise TypeError(f"kafeat.{function.__name__}: {error}") from None
             made = options(*files, **given)
             check(made)
@@ -144,7 +144,7 @@ def with_keywords(
 
 
 def _documented(text: str, names: Sequence[str], options: Any) -> str:
-    """Return a docstring with a paragraph for each of the keywords, in their order."""
+    """Return a docstring with a paragraph for each keyword, in their order."""
     head, title, rest = cleandoc(text).partition("Parameters\n----------\n")
     written, blank, tail = rest.partition("\n\n")
     found = {one.partition(" : ")[0]: one.rstrip() for one in re.split(r"^(?=\w+ : )", written, flags=re.M)}

@@ -321,5 +321,5 @@ def _reading(words: list[str], counts: Array, looked: int, guess: Guess) -> tupl
 
 
 def _has_words(value: str) -> bool:
-    """Return true for text of several words with letters."""
+    """Return true for a text of several words with letters."""
     return sum(any(map(str.isalpha, word)) for word in value.split()) > 1

@@ -1,6 +1,6 @@
-"""A map on data that are read as often as needed: columns, features, exact kernels and predictions of some rows.
+"""A map on data that can be read repeatedly: columns, features, exact kernels and predictions of some rows.
 
-What is read and made is no part of learning, so its seconds are counted here.
+Reading and transforming are not part of learning, so their seconds are counted here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kafeat.types import Array, Floats, Mask
 
 @dataclass(frozen=True, eq=False)
 class KernelMatrix:
-    """Values (n, n) of a kernel; called with numbers of rows (k, 1) and (m, 1), it returns their block (k, m)."""
+    """Values (n, n) of a kernel. Called with row numbers (k, 1) and (m, 1), it returns their block (k, m)."""
 
     values: Floats
     __name__: ClassVar[str] = "precomputed"
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 def timed(work: Callable[[], T], apart: Callable[[], float] = lambda: 0.0) -> tuple[T, float]:
-    """Do the work once; return its result and its seconds, without those that `apart` counts meanwhile."""
+    """Do the work once. Return its result and its seconds, without the seconds that `apart` counts meanwhile."""
     before, started = apart(), time.perf_counter()
     result = work()
     return result, time.perf_counter() - started - (apart() - before)
@@ -57,12 +57,10 @@ def timed(work: Callable[[], T], apart: Callable[[], float] = lambda: 0.0) -> tu
 class Inputs:
     """Inputs of a learner that are read repeatedly: raw columns, which have units (`standardize`), or features.
 
-    `read` yields the rows in a mask (n,) in pieces, with their numbers (r,), and `make` makes (r, width) of a piece.
-
     Attributes:
         reading: All seconds of reading so far.
         making: All seconds of making so far.
-        last_making: Those of the last pass over rows.
+        last_making: The seconds of making in the last pass over rows.
     """
 
     def __init__(
@@ -99,7 +97,7 @@ class Inputs:
             yield piece[0], Z
 
     def joined(self, rows: Mask, then: Callable[[Floats], Floats] = np.asarray) -> tuple[Array, Floats]:
-        """Return the numbers of these rows, and what `then` makes of the values of each block."""
+        """Return the numbers of these rows, and the result of `then` on the values of each block, joined."""
         parts = [(numbers, then(Z)) for numbers, Z in self.blocks(rows)]
         numbers, made = zip(*parts, strict=True)
         return np.concatenate(numbers), np.concatenate(made)
@@ -117,10 +115,10 @@ _NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 class MapOnData:
-    """A map and the data that it is used on, whose rows are made into columns, features, kernels and predictions.
+    """A map and the data that it is used on, whose rows it turns into columns, features, kernels and predictions.
 
-    `reserved` columns are no features, and `dtype` is that of the features. `fitted_on` are the rows of a kernel matrix
-    that the map is fitted on.
+    `reserved` columns are not features, and `dtype` is that of the features. `fitted_on` are the rows of a kernel
+    matrix that the map is fitted on.
     """
 
     def __init__(
@@ -149,7 +147,7 @@ class MapOnData:
 
     @property
     def by_numbers(self) -> bool:
-        """True if the columns are numbers of the rows of a kernel matrix."""
+        """True if the columns are row numbers of a kernel matrix."""
         return self._matrix is not None
 
     @property
@@ -176,15 +174,15 @@ class MapOnData:
         return np.concatenate(numbers), stacked(parts)
 
     def _made(self, program: Program, rows: Chunk | InputRows, dtype: np.dtype[Any]) -> Floats:
-        """Return what a program makes of rows, in `dtype`."""
+        """Return the results of a program for rows, in `dtype`."""
         if not isinstance(rows, Chunk):
             rows = DecodedChunk(self._data.name, 0, len(rows), self.map.columns, rows)
         return fill_chunk(program, rows, self.map.chunk_rows, self._jobs, dtype)
 
     def raw(self) -> Inputs:
-        """Return the columns that the map reads: missing numbers filled, and categories coded, as it does."""
+        """Return the columns that the map reads, with missing numbers filled and categories coded as in the map."""
         dtype, width = self.map.input_dtype, self.raw_width
-        # One tile, as the chain cuts tiles of its own.
+        # One tile, because the chain cuts its own tiles.
         program = Program(dtype, width, dtype, self.map.chunk_rows, lambda: _NumbersLoop(self))
         return Inputs(width, self.chunks, partial(self._made, program, dtype=dtype), standardize=True)
 
@@ -194,35 +192,35 @@ class MapOnData:
 
     @property
     def raw_width(self) -> int:
-        """Number of the columns that the map reads, as numbers."""
+        """The number of columns that the map reads, as numbers."""
         row = np.zeros((1, self.map.n_features_in), dtype=self.map.input_dtype)
         return int(self.numbers(row).shape[1])
 
     @property
     def n_features_in(self) -> int:
-        """Number of columns that the map reads; of a kernel matrix, those of the rows that it is fitted on."""
+        """The number of columns that the map reads or, for a kernel matrix, the number of rows that it is fitted on."""
         return self.map.n_features_in if self._matrix is None else self.raw_width
 
     def predictions(self, fm: FeatureMap, rows: Mask, levels: tuple[float, ...] = ()) -> tuple[Array, Floats]:
-        """Return the numbers of these rows and what `fm`, this map with a predictor, predicts for them, (r, k).
+        """Return the numbers of these rows, and predictions (r, k) by `fm`, which is this map with a predictor.
 
-        Behind numbers are the ends of the intervals of these levels.
+        Numbers are followed by the ends of the intervals of these levels.
         """
         program = fm.program("predictions", levels=levels)
         make = partial(self._made, program, dtype=program.dtype)
         return Inputs(program.width, self.chunks, make).joined(rows)
 
     def predict(self, fm: FeatureMap, X: InputRows) -> Floats:
-        """Return what `fm`, this map with a predictor, predicts of rows (n, d), (n, k)."""
+        """Return the predictions (n, k) for rows (n, d) by `fm`, which is this map with a predictor."""
         program = fm.program("predictions")
         return self._made(program, X, program.dtype)
 
     def numbers(self, X: InputRows) -> Floats:
-        """Return rows with missing numbers filled, and categories coded, as the map does."""
+        """Return rows with missing numbers filled and categories coded as in the map."""
         if self._matrix is not None:
             return self._matrix.columns(dense(X), self._fitted_on).astype(self.map.input_dtype)
         numbers = self.map.chain.numbers(X)
-        gaps = np.isnan(numbers)  # which trees take as they are
+        gaps = np.isnan(numbers)  # trees read these as they are
         return np.where(gaps, 0.0, numbers).astype(numbers.dtype) if gaps.any() else numbers
 
     def transform(self, X: Chunk | InputRows) -> Floats:
@@ -230,11 +228,11 @@ class MapOnData:
         return self._made(self.map.program(), X, self.dtype)
 
     def exact_kernel(self, X: InputRows, Y: InputRows | None = None) -> Floats:
-        """Return the exact kernel (n, m) of rows, of X (n, d) with itself if there is no Y (m, d)."""
+        """Return the exact kernel (n, m) of rows X (n, d) and Y (m, d), or of X with itself without Y."""
         return self.map.chain.exact(X, X if Y is None else Y, np.dtype(self.map.dtype))
 
     def kernel_with(self, Y: InputRows, most: int) -> Inputs:
-        """Return the exact kernel of rows with Y (m, d), of at most so many rows at once."""
+        """Return inputs with the exact kernel of rows with Y (m, d), of at most so many rows at once."""
 
         def read(rows: Mask) -> Iterator[tuple[Array, InputRows]]:
             numbers, X = self.select_rows(rows)

@@ -1,4 +1,4 @@
-"""Messages of a fit: callbacks for its progress, the line about its features, and warnings about columns."""
+"""Messages when fitting: callbacks for progress, the line about the features, and warnings about columns."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from kafeat.io.columns.numbers import first_no_number
 from kafeat.io.columns.times import LEAST_TIMES, guess_dates, has_offset
 from kafeat.io.readers.base import Reader
 
-# Names of columns that are rarely features, without spaces, underscores and capitals.
+# Names of columns that are rarely features, in lower case, without spaces and underscores.
 _NO_FEATURES = re.compile(r"(labels?|targets?|y|ytrue|class(es)?|outcome|response|ids?|rowid|uuid|guid)")
 
 
 LABEL = "--label"
-"""Why a label is left out."""
+"""The reason that is given for a label that is left out."""
 _ENDINGS = ("_id", "_label", "_target", "_class")
 
 
 def features_line(config: Config, source: Reader, columns: Columns, others: Mapping[str, str]) -> str:
-    """Return a line with the features of a fit, and the columns that are left out with the reasons.
+    """Return a line with the features, and with the columns that are left out and the reasons.
 
-    `others` are columns with a reason of their own, such as an option that names them.
+    `others` are columns with their own reason, such as an option that names them.
     """
     line = f"{source.location}: {counted(len(columns.inputs), 'feature')}: {listed(_spelled(columns))}"
     coded = [column.name for column in columns.features if column.categories is not None]
@@ -45,7 +45,7 @@ def features_line(config: Config, source: Reader, columns: Columns, others: Mapp
 
 
 def _dialect(source: Reader, columns: Columns, labels: Sequence[Field]) -> str:
-    """Return what is said about times, the forms of numbers and words for what is missing."""
+    """Return a description of times, of the forms of numbers, and of words for missing values."""
     fields, asked = {field.name: field for field in source.fields}, source.asked
     times = [_times(source, column) for column in columns.features if column.times]
     read = {column.name: column.dialect for column in columns.features if column.categories is None}
@@ -68,7 +68,7 @@ def _dialect(source: Reader, columns: Columns, labels: Sequence[Field]) -> str:
 
 
 def _times(source: Reader, column: Column) -> str:
-    """Return the name of a column of times, with their form and the zone of their hours where these matter."""
+    """Return the name of a column of times, with their form and time zone if these matter."""
     dialect, notes = column.dialect, []
     if dialect.dates not in ("", ISO):
         notes.append(dialect.dates)
@@ -80,7 +80,7 @@ def _times(source: Reader, column: Column) -> str:
 
 
 def text_warning(config: Config, source: Reader, columns: Columns, others: Mapping[str, str]) -> str | None:
-    """Return a warning of columns of text that no step takes, for callers who do not see the line of features."""
+    """Return a warning about columns of text that no step reads, for callers who do not see the features line."""
     names = _left_out(config, source, columns, others).get("text")
     if not names:
         return None
@@ -93,7 +93,7 @@ def text_warning(config: Config, source: Reader, columns: Columns, others: Mappi
 def _left_out(
     config: Config, source: Reader, columns: Columns, others: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """Return the names of the columns that are no features, by the reason."""
+    """Return the names of the columns that are not features, by the reason."""
     taken, names = {column.name for column in columns.features}, [field.name for field in source.fields]
     excluded = {name for _, found in expand(config.columns.exclude, names) for name in found}
     reasons: dict[str, list[str]] = {}
@@ -114,7 +114,7 @@ def _left_out(
 
 
 def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
-    """Yield a warning of each label of text, most of which are numbers or times."""
+    """Yield a warning about each label of text whose values are mostly numbers or times."""
     for field in fields_of(source, names) if source.untyped else ():
         texts = source.first_texts(field.name)
         odd = first_no_number(texts, field.dialect) if field.kind == "number" and not field.problem else ""
@@ -132,13 +132,13 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
 
 
 def _null_options(source: Reader, *words: str) -> str:
-    """Return the options for words for what is missing, with those of the usual ones that occur."""
+    """Return options that declare words as missing values, including the usual ones that occur."""
     usual = [word for field in source.fields for word in field.missing]
     return " ".join(f"--null-values {quote(word)}" for word in dict.fromkeys([*words, *usual]))
 
 
 def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: bool) -> Iterator[str]:
-    """Yield warnings about columns that a fit takes for features but that are probably none."""
+    """Yield warnings about columns that are used as features but probably are not."""
     names = [field.name for field in source.fields]
     if source.untyped and not source.positional and are_numbers(names):
         yield (
@@ -172,7 +172,7 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
 
 
 def _likely_labels(place: str, columns: Columns, names: list[str]) -> Iterator[str]:
-    """Yield a warning about features whose names are those of labels or of row ids."""
+    """Yield a warning about features that are named like labels or row ids."""
     plain = [one.name for one in columns.features if one.categories is None and not one.text]
     odd = [name for name in plain if _is_no_feature(name, names)]
     if odd:
@@ -185,7 +185,7 @@ def _likely_labels(place: str, columns: Columns, names: list[str]) -> Iterator[s
 
 
 def _codes(source: Reader, columns: Columns) -> Iterator[str]:
-    """Yield a warning about numbers of CSV that begin with zeros, as postcodes do."""
+    """Yield a warning about numbers of CSV that begin with zeros, such as postcodes."""
     numbers = {one.name for one in columns.features if one.categories is None and not one.times}
     codes = [field for field in source.fields if field.code and field.name in numbers]
     if codes:
@@ -199,7 +199,7 @@ def _codes(source: Reader, columns: Columns) -> Iterator[str]:
 
 
 def _absent_units(source: Reader) -> Iterator[str]:
-    """Yield a warning of units that are asked for, and that no column of numbers has."""
+    """Yield a warning about units that are requested but that no column of numbers has."""
     numbers = [field.name for field in source.fields if field.kind == "number"] if source.untyped else []
     for unit in source.asked.units if source.untyped else ():
         if not any(unit in text for name in numbers for text in source.first_texts(name)):
@@ -214,12 +214,12 @@ def _spelled(columns: Columns) -> list[str]:
 
 
 def _count(names: list[str]) -> str:
-    """Return the number of names if not all of them are shown."""
+    """Return the number of names if only some of them are shown."""
     return f"{len(names):,}, " if len(names) > MOST_LISTED else ""
 
 
 def _is_no_feature(name: str, names: list[str]) -> bool:
-    """Return true if the name suggests a label or a row id; a y beside an x is a coordinate."""
+    """Return true if the name suggests a label or a row id. A y next to an x is a coordinate."""
     plain = re.sub(r"[\s_-]", "", name).casefold()
     if plain == "y" and "x" in {other.casefold() for other in names}:
         return False
@@ -250,7 +250,7 @@ class Listener:
     warn: Say = _ignore
 
     def once(self) -> Listener:
-        """Return a listener for several fits that passes each line and each warning on only once."""
+        """Return a listener for several fits, which passes each line and each warning on only once."""
         return replace(self, inform=cache(self.inform), warn=cache(self.warn))
 
 

@@ -41,9 +41,9 @@ from kafeat.types import Array, Floats, Mask
 
 
 class LabelledRows(NamedTuple):
-    """Rows to learn from or to score: the first of a block of rows, a mask of them in it, and what is known of them.
+    """Rows to learn from or to score: the start of a block, a mask of these rows in it, and what is known of them.
 
-    The results (n, width) of a program, labels, weights and keys are those of the `n` rows of the mask.
+    The results (n, width) of a program, labels, weights and keys belong to the `n` rows of the mask.
     """
 
     start: int
@@ -59,14 +59,14 @@ class LabelledRows(NamedTuple):
 
 
 def parts_of(folds: Folds, seed: int, numbers: Array, keys: Floats | None) -> Array:
-    """Return the part (n,) of each row by its key, or without keys by the hash of its number in the data."""
+    """Return the part (n,) of each row by its key or, without keys, by the hash of its number in the data."""
     return folds.parts(mixed(seed, numbers.astype(np.uint64)) if keys is None else keys)
 
 
 def labelled_rows(
     data: TrainingData, fm: FeatureMap, jobs: int, what: What = "features"
 ) -> Iterator[LabelledRows]:
-    """Yield the training rows of all chunks in order, with their features or predictions, by `jobs` threads."""
+    """Yield the training rows of all chunks in order, with features or predictions computed by `jobs` threads."""
     about: deque[LabelledRows] = deque()
     program = fm.program(what)
     target = NewArrays(program.width, program.dtype)
@@ -80,7 +80,7 @@ _NONE = np.empty((0, 0))
 def _chosen(
     data: TrainingData, config: Config, columns: Columns, about: deque[LabelledRows]
 ) -> Iterator[Chunk]:
-    """Yield the training rows of all chunks in order, and append the rest of what is known of them to `about`."""
+    """Yield the training rows of all chunks in order, and append their labels, weights and keys to `about`."""
     reader = RowReader(data, config)
     not_features = [name for name in reader.names if reader.split_by != SplitBy(True, name)]
     matched = match(data.source, columns, not_features)
@@ -90,14 +90,14 @@ def _chosen(
             raise TypeError("rows without labels")
         own = None if keys is None else keys[taken]
         about.append(LabelledRows(chunk.start, taken, _NONE, labels[taken], weights, own))
-        # A test row that the map refuses does no harm, as it is not transformed.
+        # Test rows that the map cannot transform do no harm, because they are skipped.
         yield chunk if taken.all() else chunk.selected(taken)
 
 
 def row_streams(
     config: Config, data: TrainingData, listener: Listener = SILENT
 ) -> Callable[[Columns, Array], RowStream]:
-    """Return a function of the columns of a map and of labels, which returns the stream of the training rows."""
+    """Return a function that returns a stream of the training rows, for the columns of a map and labels."""
 
     def blocks(columns: Columns) -> Iterator[tuple[InputRows, Array]]:
         about: deque[LabelledRows] = deque()
@@ -111,7 +111,7 @@ def row_streams(
 
 
 def targets_of(task: PredictionTask, summary: LabelSummary, folds: Folds) -> Targets:
-    """Return the targets of a fit, in these folds."""
+    """Return the targets for these labels and folds."""
     n = summary.columns if task.classes is None else len(task.classes)
     if task.classes is not None:
         return Targets(n, True, np.zeros(n), np.ones(n), folds)
@@ -134,19 +134,19 @@ class Training:
 
     Attributes:
         parts, rows: The parts of the folds, and the number, of the rows that were learned from.
-        targets: The targets of the fit.
+        targets: The targets to fit.
     """
 
     def __init__(
         self, step: Predictor, fm: FeatureMap, task: PredictionTask, job: PredictorJob, keep: bool
     ) -> None:
-        """Begin with no rows. With `keep`, rows are kept for intervals."""
+        """Begin without rows. With `keep`, rows are kept for intervals."""
         self.parts, self.rows = set[int](), 0
         width, seed, summary = fm.n_components, fm.config.seed, job.summary
         self._seed, self._task, self._folds = seed, task, job.folds
         targets = targets_of(task, summary, job.folds)
         n, classes = targets.n, targets.classes
-        # The largest hashes: a fit of the map takes the smallest, and steps that learn from labels know those rows.
+        # Keep the largest hashes: the map's sample has the smallest, and steps may know the labels of those rows.
         most = step.most_kept(width) if classes else min(MOST_SCORES, step.most_kept(width)) if keep else 1
         self._kept = RowSample(seed, most, largest=True)
         self.targets = targets
@@ -162,7 +162,7 @@ class Training:
         start, taken, Z, labels, given, _ = rows
         parts, weights = rows.parts(self._folds, self._seed), self._weights(labels, given)
         self._weighted = weights is not None
-        # A row without weight is as good as absent, and a fold of such rows has no error to choose by.
+        # A row without weight counts as absent, and a fold of such rows has no error to choose by.
         learned = np.ones(len(Z), dtype=bool) if given is None else given > 0.0
         train = np.flatnonzero(learned)
         self.parts |= set(parts[train].tolist())
@@ -173,7 +173,7 @@ class Training:
             targets = self._task.targets(labels[some])
             own = None if weights is None else weights[some]
             self._learning.add(TrainingRows(Z[some], targets, parts[some], own))
-        places = np.full(len(taken), -1)  # of the rows of the chunk among those that were learned from
+        places = np.full(len(taken), -1)  # their places among the rows of the chunk that were learned from
         places[np.flatnonzero(taken)[learned]] = train
         offsets = self._kept.choose(start, len(taken))
         offsets = offsets[places[offsets] >= 0]
@@ -199,7 +199,7 @@ class Training:
 
 
 def with_class_weight(config: Config, class_weight: ClassWeight | None) -> Config:
-    """Return the config with this weight of the classes for its predictor; None leaves it as it is."""
+    """Return the config with this class weight for its predictor. None leaves it as it is."""
     if class_weight is None:
         return config
     if config.predictor is None:
@@ -212,7 +212,7 @@ def with_class_weight(config: Config, class_weight: ClassWeight | None) -> Confi
 
 
 def check_rereadable(source: Reader, step: Step) -> None:
-    """Refuse a pipe, as a step that learns from all rows needs a second pass."""
+    """Refuse a pipe, because a step that learns from all rows needs a second pass."""
     if not source.rereadable:
         raise UsageError(
             f"{source.location}: expected a file by its name, as {step.kind} is fitted in a second pass over all rows, "
@@ -221,7 +221,7 @@ def check_rereadable(source: Reader, step: Step) -> None:
 
 
 def check_weight(config: Config, weight: str | None, others: Sequence[str | None]) -> None:
-    """Refuse weights without a predictor, as they would have no effect, and a column that is one of `others`."""
+    """Refuse weights without a predictor, which would have no effect, and a column that is also in `others`."""
     refuse_shared("--weight", weight, others)
     if weight is not None and config.predictor is None:
         raise UsageError(
@@ -234,8 +234,8 @@ def fit_predictor(
 ) -> FeatureMap:
     """Return the map with the predictor of its config, fitted on all rows.
 
-    With `intervals`, the model knows the errors of held-out rows. `scores` are those of the penalties on parts of the
-    rows, if they come from maps that had not seen these.
+    With `intervals`, the model knows the errors of held-out rows. `scores` are the scores of the penalties on parts of
+    the rows, if they come from maps that had not seen these parts.
     """
     data, summary, listener = job.data, job.summary, job.listener
     place = data.source.location
@@ -267,7 +267,7 @@ def fit_predictor(
 def learn_predictor(
     fm: FeatureMap, job: PredictorJob, intervals: bool = False, scores: Sequence[Sequence[float]] = ()
 ) -> tuple[Training, Learned]:
-    """Return what the predictor of a map's config learns from all rows; the arguments are those of `fit_predictor`."""
+    """Return what the predictor of a map's config learns from all rows. `fit_predictor` explains the arguments."""
     data, summary = job.data, job.summary
     step, place = fm.config.predictor, data.source.location
     if step is None:
@@ -292,7 +292,7 @@ def learn_predictor(
 def with_intervals(
     fm: FeatureMap, find: Callable[[], Intervals | None], place: str, listener: Listener
 ) -> FeatureMap:
-    """Return the model with the intervals that are found; without, and a warning, if there is no row to hold out."""
+    """Return the model with the intervals that `find` returns, or without and with a warning if it has none."""
     try:
         intervals, reason = find(), f"{place}: expected rows to hold out of the fit, got none"
     except DataError as error:

@@ -38,7 +38,7 @@ _OF_NO_ROWS = KnownRows(_NONE, np.empty(0), None, np.empty(0))
 
 
 class RowsKnown(NamedTuple):
-    """The number of rows; and joint labels (n,) or (n, k), test rows (n,), and groups or times, if asked for."""
+    """The number of rows, joint labels (n,) or (n, k), test rows (n,), and groups or times, if they are requested."""
 
     n: int
     labels: Array | None = None
@@ -48,18 +48,18 @@ class RowsKnown(NamedTuple):
 
 @dataclass(frozen=True)
 class RereadableData:
-    """Data that can be read several times; made by `rereadable`."""
+    """Data that can be read several times. `rereadable` makes them."""
 
     data: Any
     reading: InputOptions
     place: str | None = None
-    """Its name in messages, where that is not the name of the file."""
+    """Its name in messages, if that is not the name of the file."""
     stamp: str | None = None
     """Stamp of the file when it was first opened; later reads must see the same."""
     labels: LabelNames | None = None
     """The columns of labels, if only rows with labels are read."""
     fitted: Dialect | None = None
-    """The dialect of a model, which holds where options and the file say nothing else."""
+    """The dialect of a model, which applies unless options or the file specify another."""
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class RereadableData:
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
-        """Open a reader at the first row; a file that has changed is refused."""
+        """Open a reader at the first row. A file that has changed is refused."""
         is_path = isinstance(self.data, Location)
         try:
             opened = (
@@ -89,11 +89,11 @@ class RereadableData:
             source.check_unchanged()
 
     def of_columns(self, columns: Mapping[str, Array]) -> Self:
-        """Return other columns in the place of these, under the same name."""
+        """Return data with other columns in place of these, under the same name."""
         return replace(self, data=table_of(columns), place=self.name, stamp=None)
 
     def columns_named(self, names: Sequence[str]) -> list[str]:
-        """Return the columns that a model file names, in which control characters are replaced."""
+        """Return the columns that a model file names. It has replaced control characters in names."""
         with self.open() as source:
             columns = {printable(field.name): field.name for field in source.fields}
         return [columns.get(name, name) for name in names]
@@ -111,7 +111,7 @@ class RereadableData:
     def rows_known(
         self, labels: LabelNames, split: str | None = None, config: Config | None = None
     ) -> RowsKnown:
-        """Return what columns say of all rows; `config` names groups or times by which rows are held out."""
+        """Return labels, test rows and keys of all rows. `config` names groups or times to hold out rows by."""
         with self.open() as source:
             require(source, labels, "--label")
             require(source, () if split is None else (split,), "--split")
@@ -128,7 +128,7 @@ class RereadableData:
     def task_of(
         self, labels: Array, kind: TaskKind, make: Callable[[Array, TaskKind], PredictionTask]
     ) -> PredictionTask:
-        """Return what `task_of` or `task_to_score` makes of these labels; an error names the data."""
+        """Return the result of `task_of` or `task_to_score` for these labels. An error names the data."""
         try:
             return make(labels, kind)
         except DataError as error:
@@ -143,7 +143,7 @@ _ROWS = 1 << 16
 def rereadable(
     data: Any, reading: InputOptions | None, labels: LabelNames | None = None
 ) -> Iterator[RereadableData]:
-    """Make a path, an array or a table rereadable; standard input is copied to a temporary file.
+    """Make a path, an array or a table rereadable. Standard input is copied to a temporary file.
 
     With `labels`, only the rows that have values in these columns are read.
     """
@@ -152,7 +152,7 @@ def rereadable(
     if place is None:
         yield RereadableData(
             reader_of(data), reading, labels=labels
-        )  # once: a stream of Arrow is gone after that
+        )  # once: a stream of Arrow cannot be read again
     elif not isinstance(place, StandardStream):
         entry = place.entry()
         yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp, labels=labels)

@@ -49,21 +49,20 @@ from kafeat.runtime.ordered_map import prefetch
 from kafeat.types import Array, Floats, Mask
 
 _LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
-# Products of two sums of weights stay within float64.
+# Sums of products of two weights stay within float64.
 _WEIGHTS = (1e-100, 1e100)
 _OF_MISSING = "; impute as the first step of the config fills in missing values"
 
 
 RowChoice = Callable[[Array, Floats | None], Mask]
-"""Return true for the rows that take part, by their numbers (n,) in the data and their keys (n,), None without
-`split_by`."""
+"""Returns true for the rows to use, by their numbers (n,) in the data and their keys (n,), None without `split_by`."""
 
 
 @dataclass(frozen=True)
 class TrainingData:
     """A source, and its columns of labels, of train and test, and of weights. None of them is a feature.
 
-    Test rows are read but not fitted on, and neither are those that are not `chosen`.
+    Test rows, and rows that are not `chosen`, are read but not fitted on.
     """
 
     source: Reader
@@ -72,21 +71,21 @@ class TrainingData:
     chosen: RowChoice | None = None
     weight: str | None = None
     tested: bool = False
-    """True takes the test rows of the split instead."""
+    """True if the test rows of the split are used instead."""
 
     @property
     def all_count(self) -> bool:
-        """True if all rows are fitted on."""
+        """True if all rows are used for fitting."""
         return self.chosen is None and self.split is None
 
     def of_rows(self, chosen: RowChoice) -> Self:
-        """Return the data of which only these rows take part."""
+        """Return the same data with only these rows."""
         if self.chosen is not None:
             raise TypeError("these are rows of a choice already")
         return replace(self, chosen=chosen)
 
     def roles(self, split_by: SplitBy | None, weighted: bool = True) -> list[str]:
-        """Return the columns that are read beside the features, each once."""
+        """Return the columns that are read in addition to the features, each once."""
         names = (
             *label_names(self.label),
             self.split,
@@ -96,7 +95,7 @@ class TrainingData:
         return list(dict.fromkeys(name for name in names if name is not None))
 
     def train_rows(self, chunk: Chunk, keys: Floats | None) -> Mask:
-        """Return true for the rows of a chunk, which have these keys, that are to be fitted on."""
+        """Return true for the rows of a chunk, with these keys, that are fitted on."""
         rows = np.ones(chunk.rows, dtype=bool)
         if self.split is not None:
             rows = read_test_rows(chunk, self.split) == self.tested
@@ -105,7 +104,7 @@ class TrainingData:
         return rows & self.chosen(np.arange(chunk.start, chunk.start + chunk.rows), keys)
 
     def weights(self, chunk: Chunk, train: Mask) -> Floats | None:
-        """Return the weights of the rows of a chunk to fit on; refuse text, and numbers outside `_WEIGHTS`."""
+        """Return the weights of a chunk's training rows. Refuse text, and numbers outside `_WEIGHTS`."""
         if self.weight is None:
             return None
         values = read_label(chunk, self.weight, "weight")
@@ -123,7 +122,7 @@ class TrainingData:
 
 
 class KnownRows(NamedTuple):
-    """Rows of a chunk: a mask of those that take part, the weights of these, and the labels and keys of all."""
+    """A chunk's rows: a mask of the rows to use, the weights of these, and the labels and keys of all."""
 
     taken: Mask
     labels: Array | None
@@ -132,11 +131,11 @@ class KnownRows(NamedTuple):
 
 
 class RowReader:
-    """Reads what columns beside the features say of rows, chunk after chunk.
+    """A reader of the other columns than features, chunk by chunk.
 
     Attributes:
-        split_by: That of the config.
-        names: These columns, each once; `source` reads them as they are.
+        split_by: The `split_by` of the config.
+        names: These columns, each once. `source` reads them as they are.
     """
 
     def __init__(self, data: TrainingData, config: Config | None, weighted: bool = True) -> None:
@@ -148,7 +147,7 @@ class RowReader:
         self._keys = self.split_by and config and KeyReader(self.split_by, self.source, config.seed)
 
     def read(self, chunk: Chunk) -> KnownRows:
-        """Return what is known of the rows of a chunk."""
+        """Return what is known about the rows of a chunk."""
         keys = self._keys.keys(chunk) if self._keys else None
         taken = self._data.train_rows(chunk, keys)
         labels = None if self._labels is None else self._labels.read(chunk)
@@ -160,7 +159,7 @@ class RowReader:
 class SampledFit:
     """A fit in progress: the sample of all rows read so far, from one reader or several.
 
-    The sample and the map do not depend on how the rows are divided among readers.
+    The sample and the map do not depend on how rows are divided among readers.
     """
 
     config: Config
@@ -176,7 +175,7 @@ class SampledFit:
     split: str | None = None
     """The columns of the label, and of train and test."""
     locate: Callable[[int], tuple[str, int]] | None = None
-    """Returns the file and row of a row of a data set, for messages."""
+    """Returns the file and the row number in it of a row of a data set, for messages."""
 
     @property
     def n_rows(self) -> int:
@@ -185,7 +184,7 @@ class SampledFit:
 
     @classmethod
     def empty(cls, config: Config, columns: Columns, summary: LabelSummary | None = None) -> Self:
-        """Return a fit that has read no rows."""
+        """Return a fit that has not read any rows."""
         size = None if config.fit_rows == "all" else config.fit_rows
         return cls(
             config, columns, RowSample(config.seed, size), ColumnRanges.empty(columns.n_features), summary
@@ -197,21 +196,21 @@ class SampledFit:
         columns: Columns,
         listener: Listener = SILENT,
     ) -> None:
-        """Read data and sample the rows to fit on; every row that is read is checked.
+        """Read data and sample the rows to fit on. Every row that is read is checked.
 
-        An error leaves the fit with a part of the rows. Of a seekable data set only the blocks that hold rows of the
+        After an error, the fit has only some of the rows. From a seekable data set, only the blocks with rows of the
         sample are read.
         """
         self.labels, self.split = label_names(data.label), data.split
         if self.chosen.labelled not in (None, has_label(data.label)):
             raise UsageError("label: expected labels for all batches of rows or for none, got both")
         first = self.chosen.n_rows
-        # Weights are for the predictor, and a search without one counts every row once.
+        # Weights are for the predictor. A search without a predictor counts every row once.
         weighted = self.summary is not None and self.config.predictor is not None
         reader = RowReader(data, self.config, weighted)
         source, most, width = reader.source, self.config.chunk_rows, columns.numbers.n_features
         blocks = self._sampled_blocks(data, source, Wanted(columns, reader.names, most))
-        # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
+        # Any height will do, because rows are independent. It is bounded because sparse chunks may become dense.
         height = min(most, max(_LEAST_ROWS, _MOST_NUMBERS // max(1, width)))
         chunks = source.chunks(columns, reader.names, height) if blocks is None else blocks
         for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
@@ -229,7 +228,7 @@ class SampledFit:
             self.chosen.n_rows = source.rows
 
     def _note(self, data: TrainingData, columns: Columns, X: InputRows, known: KnownRows) -> None:
-        """Note the ranges, categories and labels of the rows of a chunk to fit on."""
+        """Record the ranges, categories and labels of a chunk's rows to fit on."""
         train = slice(None) if data.all_count else known.taken
         self.column_ranges = self.column_ranges.adding(X[train])
         if not data.all_count and data.chosen is None and not isinstance(X, SparseRows):
@@ -238,7 +237,7 @@ class SampledFit:
             self.summary.add(known.labels[train], known.weights)
 
     def _require_memory(self, place: str, width: int, more: int) -> None:
-        """Refuse so many more rows of the sample where memory is short: the steps make as much again of them."""
+        """Refuse so many more rows of the sample if memory is short. The steps need the same amount again."""
         most = self.config.fit_rows
         require_memory(
             float(len(self.chosen) + 2 * more) * width,
@@ -247,7 +246,7 @@ class SampledFit:
         )
 
     def _sampled_blocks(self, data: TrainingData, source: Reader, wanted: Wanted) -> Iterator[Chunk] | None:
-        """Yield only the blocks that hold rows of the sample; None if all rows have to be read."""
+        """Yield only the blocks that hold rows of the sample. Return None if all rows must be read."""
         if not data.all_count or self.chosen.n_rows or self.summary is not None:
             return None
         size, rows = self.config.fit_rows, source.rows if isinstance(source, DatasetReader) else None
@@ -256,7 +255,7 @@ class SampledFit:
         return source.chunks_with(smallest(self.config.seed, rows, size), wanted)
 
     def copy(self) -> Self:
-        """Return a copy that can read more rows without a change to this one."""
+        """Return a copy that can read more rows without changing this one."""
         return replace(self, chosen=self.chosen.copied())
 
     def of_rows(self, chosen: RowChoice) -> Self:
@@ -288,7 +287,7 @@ class SampledFit:
 
     @property
     def keys(self) -> RowKeys | None:
-        """The groups or times of the rows of the sample; None if rows are held out at random."""
+        """The groups or times of the rows of the sample, or None if rows are held out at random."""
         split_by = SplitBy.of(self.config)
         return None if split_by is None else RowKeys(self.chosen.result()[2]["keys"], split_by.ordered)
 
@@ -303,11 +302,11 @@ class SampledFit:
         all_rows: Callable[[Columns, Array], RowStream] | None = None,
         jobs: int = 1,
     ) -> FeatureMap:
-        """Fit the map on the sample so far, by `jobs` threads. If not `final`, more rows may be read later.
+        """Fit the map on the sample so far, with `jobs` threads. If not `final`, more rows may be read later.
 
-        `with_mean` records the mean of the features, for tests of drift, which takes as long as a transform of the
-        sample. `learner` scores values of `validate`, and `task` its task if the config has
-        no predictor. `all_rows` reads all rows, for steps that learn from them; without it they learn from the sample.
+        `with_mean` records the mean of the features for tests of drift, which costs a transform of the sample.
+        `learner` scores values of `validate`, for the task `task` if the config has no predictor. `all_rows` reads all
+        rows, for steps that learn from them. Without it, they learn from the sample.
         """
         config = self.config
         columns, sample = self.sample(final)
@@ -329,7 +328,7 @@ class SampledFit:
         )  # fmt: skip
 
     def _provenance(self, sample: Sample, given: list[Origin], searches: list[ChosenParameter]) -> Provenance:
-        """Return what a map on the sample comes from."""
+        """Return the origins of a map on the sample."""
         name = printable(parse_location(self.place).name)
         return Provenance(
             sources=[Origin(name=name, rows=sample.n_rows, sha256=self.digest)],
@@ -344,7 +343,7 @@ class SampledFit:
     def _chain(
         self, sample: Sample, listener: Listener, learner: Learn, task: TaskKind
     ) -> tuple[Chain, list[ChosenParameter]]:
-        """Fit the chain on the sample; return it and the searches for its sizes."""
+        """Fit the chain on the sample. Return it, and the searches for its sizes."""
         config = self.config
 
         def on_step(number: int, X: Floats) -> None:
@@ -384,7 +383,7 @@ class SampledFit:
 
 
 def _feature_mean(chain: Chain, X: Floats, config: Config, columns: Columns) -> FeatureMean | None:
-    """Return the mean of the features; None if it overflows, or if rows have none, which a transform will tell."""
+    """Return the mean of the features. It is None if it overflows, or if some rows have no features."""
     dtype, inputs = np.dtype(config.dtype), np.array([j for _, j in columns.inputs])
     try:
         return FeatureMean.of_sample(chain.bind(dtype), X, dtype, _stream(config.seed, 4), inputs)
@@ -398,7 +397,7 @@ def _stream(seed: int, number: int) -> np.random.Generator:
 
 
 def _with_category_ranges(column_ranges: ColumnRanges, columns: Columns) -> ColumnRanges:
-    """Set the ranges of categorical features to all of their codes, so that only unknown ones lie outside."""
+    """Set the ranges of categorical features to all of their codes, so that only unknown categories lie outside."""
     n = np.array(columns.n_categories)
     return ColumnRanges(np.where(n > 0, 0.0, column_ranges.low), np.where(n > 0, n - 1.0, column_ranges.high))
 
@@ -406,7 +405,7 @@ def _with_category_ranges(column_ranges: ColumnRanges, columns: Columns) -> Colu
 def matrices(
     chunks: Iterator[Chunk], dtype: np.dtype[Any], of_missing: str = ""
 ) -> Iterator[tuple[Chunk, InputRows]]:
-    """Yield chunks and their features (rows, d), read ahead; these are sparse if the source is.
+    """Yield chunks and their features (rows, d), read ahead. They are sparse if the source is.
 
     `of_missing` is advice for errors about missing values.
     """
@@ -417,7 +416,7 @@ def matrices(
 def read_given_rows(
     config: Config, columns: Columns, labels: LabelNames
 ) -> tuple[dict[str, Floats], list[Origin]]:
-    """Read the rows that the config gives to steps, such as landmarks; return them and their origins."""
+    """Read the rows that the config gives to steps, such as landmarks. Return them and their origins."""
     rows_of: dict[str, Floats] = {}
     origins: list[Origin] = []
     for step in config.steps:

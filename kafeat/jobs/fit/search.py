@@ -1,12 +1,12 @@
 """Choose parameters from the data: values by their validation score, the width by a target error.
 
-`{validate: [...]}` may stand in the place of any parameter of any step. Its values are scored by a learner on the
-features, on rows that the chain was not fitted on. With few combinations every one is tried. Otherwise one parameter
-after the other is set to its best value while the others stay, until nothing changes.
+`{validate: [...]}` may replace any parameter of any step. A learner scores its values by the features of rows that the
+chain was not fitted on. If there are few combinations, all are tried. Otherwise one parameter after the other is set to
+its best value while the others stay, until nothing changes.
 
 `n_components: {target_error: 0.02}` doubles the width until the relative Frobenius error against the exact kernel, on
-rows held out of the sample, is at or below the target, and then interpolates between the last two widths. A Nyström map
-gets no more landmarks than there are rows. Every search is recorded, with its curve.
+held-out rows of the sample, is at or below the target, and then interpolates between the last two widths. A Nyström map
+gets at most as many landmarks as there are rows. Every search is recorded, with its curve.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ Recipe = dict[str, Any]
 
 
 def limit_landmarks(recipes: list[Recipe], n_rows: int) -> int | None:
-    """Let Nyström maps in `recipes` have at most `n_rows` landmarks and outputs.
+    """Limit Nyström maps in `recipes` to `n_rows` landmarks and outputs.
 
-    Return the largest number that was lowered, or None if the rows are enough.
+    Return the largest number that was lowered, or None if there are enough rows.
     """
     lowered: list[int] = []
     for recipe in nested(recipes):
@@ -60,7 +60,7 @@ def limit_landmarks(recipes: list[Recipe], n_rows: int) -> int | None:
 
 
 def nested(node: Any) -> Iterator[Recipe]:
-    """Yield the recipes of all steps, those inside of others included."""
+    """Yield the recipes of all steps, including inner ones."""
     mapping = isinstance(node, dict)
     if mapping and "kind" in node:
         yield node
@@ -115,16 +115,16 @@ def subset_of(sample: Sample, rows: Array) -> Subset:
     return Subset(chosen, rows)
 
 
-# Combinations up to which every one is tried, if the config says nothing.
+# If the config does not choose, every combination is tried up to this number.
 _FEW = 36
 _MOST_COMBINATIONS = 10_000
 _MOST_ROUNDS = 5
-# The width of a map while its values are chosen, if the width is to be found afterwards.
+# The width of a map while its values are chosen, if the width is searched afterwards.
 _WORKING_WIDTH = 256
 
 
 def open_searches(node: Any, way: str, place: str = "steps") -> Iterator[tuple[str, Recipe, str]]:
-    """Yield the place, the recipe and the key of every parameter that is to be chosen in this way."""
+    """Yield the place, the recipe and the key of every parameter that is chosen in this `way`."""
     if isinstance(node, list):
         for i, item in enumerate(node):
             yield from open_searches(item, way, f"{place}[{i}]")
@@ -137,7 +137,7 @@ def open_searches(node: Any, way: str, place: str = "steps") -> Iterator[tuple[s
 
 
 def _settled(recipes: list[Recipe], way: str, values: Mapping[str, Any]) -> list[Recipe]:
-    """Return recipes with these values in the places of searches of this way."""
+    """Return recipes in which these values replace the searches of this `way`."""
     settled = copy.deepcopy(recipes)
     for place, holder, key in list(open_searches(settled, way)):
         holder[key] = values.get(place, holder[key])
@@ -147,11 +147,11 @@ def _settled(recipes: list[Recipe], way: str, values: Mapping[str, Any]) -> list
 def fit_chain(
     recipes: list[Recipe], train: Subset, rng: np.random.Generator, cache: FitCache | None = None
 ) -> Chain:
-    """Fit the chain on these rows, with a working width in the place of one that is still open."""
+    """Fit the chain on these rows, with a working width in place of a width that is still open."""
     settled = copy.deepcopy(recipes)
     for _, holder, key in list(open_searches(settled, "target_error")):
         holder[key] = min(_WORKING_WIDTH, 2 * (len(train) // 4))
-    # All rows are enough for a width that these are not enough for.
+    # If there are fewer rows than a width needs, all of them are used.
     limit_landmarks(settled, len(train))
     steps = [build_step(recipe) for recipe in settled]
     with train.counted():
@@ -159,13 +159,13 @@ def fit_chain(
 
 
 Learn = Callable[[Floats, Array, Folded, PredictionTask], Callable[[Floats], Floats]]
-"""Learn from features (n, D) with labels (n,), which are in folds; return what predicts (m, k) from features."""
+"""Learns from features (n, D) and labels (n,) in folds. Returns a function that predicts (m, k) from features."""
 
 
 def learn_ridge(
     Z: Floats, labels: Array, folded: Folded, task: PredictionTask, weights: Floats | None = None
 ) -> Callable[[Floats], Floats]:
-    """Learn by ridge, with the penalty that is best over the folds."""
+    """Learn ridge regression, with the penalty that is best over the folds."""
     Y = task.targets(labels)
     ridge = NormalEquations(Z.shape[1], Y.shape[1], folds=folded.folds)
     ridge.add(Z, Y, folded.parts, weights)
@@ -174,7 +174,7 @@ def learn_ridge(
 
 @dataclass(frozen=True)
 class SampleSplit:
-    """Rows of a sample to fit on, rows to score on, and the fits that chains on the former have in common."""
+    """Rows of a sample to fit on, rows to score on, and the fits that chains on the training rows share."""
 
     train: Subset
     test: Subset
@@ -191,18 +191,18 @@ class SampleSplit:
 
     @property
     def labels(self) -> Array:
-        """The labels of the rows to fit on, and after them those of the rows to score on."""
+        """The labels of the rows to fit on, followed by those of the rows to score on."""
         return np.concatenate([self.train.labels, self.test.labels])
 
     def model(self, Z: Floats, learn: Learn, task: PredictionTask) -> Callable[[Floats], Floats]:
-        """Return what is learned from features (n, D) of the rows to fit on, as a function of features in float64."""
+        """Return the learned function of float64 features. It learns from features (n, D) of the rows to fit on."""
         return learn(Z, self.train.labels, Folded.of(self.train.sample.keys, len(self.train)), task)
 
 
 def splits_of(
     sample: Sample, rng: np.random.Generator, most_rows: int, n_folds: int | None = None
 ) -> list[SampleSplit]:
-    """Return a split for each fold, whose rows are scored on; without folds, one that scores on a quarter."""
+    """Return a split for each fold, which is scored on. Without folds, return one split that scores on a quarter."""
     order = rng.permutation(len(sample.X))[:most_rows]
     n, keys = len(order), None if sample.keys is None else sample.keys.select(order)
     if n < _LEAST_ROWS:
@@ -220,7 +220,7 @@ def splits_of(
 
 @contextmanager
 def trying(values: Mapping[str, Any]) -> Iterator[None]:
-    """Name the values that are tried in errors about the rows."""
+    """Name the values that are being tried in errors about the rows."""
     said = ", ".join(f"{place} = {spell_value(value)}" for place, value in values.items())
     try:
         yield
@@ -238,13 +238,13 @@ def spell_value(value: Any) -> str:
 
 
 ScoreOn = Callable[[SampleSplit, list[Recipe]], float]
-"""Return the score of recipes on a split."""
+"""Returns the score of recipes on a split."""
 
 
 def _choose_values(
     recipes: list[Recipe], folds: list[SampleSplit], score_on: ScoreOn, options: SearchOptions
 ) -> list[ChosenParameter]:
-    """Return the choice of the best value for every `validate` by the mean score over the folds."""
+    """Return the best value for every `validate`, by the mean score over the folds."""
     values = {place: holder[key]["validate"] for place, holder, key in open_searches(recipes, "validate")}
     tried: dict[str, tuple[dict[str, Any], float]] = {}
 
@@ -299,7 +299,7 @@ def _by_coordinate(score: Callable[[dict[str, Any]], float], values: Mapping[str
             return
 
 
-# Widths that are tried.
+# The smallest and the largest width to try.
 _FIRST_WIDTH, _LAST_WIDTH = 16, 16_384
 
 
@@ -311,9 +311,9 @@ def settle(
     learn: Learn,
     kind: TaskKind,
 ) -> tuple[tuple[Step, ...], list[ChosenParameter]]:
-    """Return the steps with a value in the place of every search, and the record of each search.
+    """Return the steps with a value in place of every search, and the record of each search.
 
-    `kind` is the task of the labels by which values are scored.
+    `kind` is the task of the labels that score the values.
     """
     if not any(step.searches for step in steps):
         return tuple(steps), []
@@ -327,7 +327,7 @@ def settle(
     [split] = splits_of(sample, rng, options.rows)
     folds = [split] if options.folds is None else splits_of(sample, rng, options.rows, options.folds)
     records = []
-    # Values first, as the width that a map needs depends on them.
+    # Values first, because the width that a map needs depends on them.
     if any(open_searches(recipes, "validate")):
         score_on = partial(_score, rng=rng, learn=learn, kind=kind, scoring=options.scoring)
         records = _choose_values(recipes, folds, score_on, options)
@@ -346,7 +346,7 @@ def _score(
     kind: TaskKind,
     scoring: str,
 ) -> float:
-    """Return the score of recipes on the rows of a split that are held out."""
+    """Return the score of recipes on the held-out rows of a split."""
     chain, task, labels = split.fit(recipes, rng), task_of(split.labels, kind), split.test.labels
     predicted = split.model(split.train.features(chain), learn, task)(split.test.features(chain))
     score = score_for(scoring, task.kind)
@@ -364,7 +364,7 @@ def _score(
 def _reach(
     recipes: list[Recipe], holder: Recipe, place: str, split: SampleSplit, rng: np.random.Generator
 ) -> ChosenParameter:
-    """Return the choice of the smallest width with the wanted error, for the step `holder`."""
+    """Return the choice of the smallest width that reaches the target error, for the step `holder`."""
     target, errors = holder["n_components"]["target_error"], dict[int, float]()
     traits = build_step({**holder, "n_components": _FIRST_WIDTH}).traits
     got = traits.exact.own or (traits.exact.none and f"none ({traits.exact.none})")

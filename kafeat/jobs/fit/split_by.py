@@ -1,4 +1,4 @@
-"""Read the groups or times of rows, by which rows are held out wherever a fit chooses by a score."""
+"""Read the groups or times by which rows are held out wherever fitting chooses by a score."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from kafeat.types import Array, Floats
 
 
 class SplitBy(NamedTuple):
-    """A column of groups, or of times if the rows are ordered by it."""
+    """A column of groups, or of times if rows are ordered by it."""
 
     ordered: bool
     column: str
 
     @classmethod
     def of(cls, config: Config) -> SplitBy | None:
-        """Return what the config names; None if rows are held out at random."""
+        """Return what the config names, or None if rows are held out at random."""
         if config.split_by is None:
             return None
         way, _, column = config.split_by.partition(":")
@@ -36,7 +36,7 @@ class SplitBy(NamedTuple):
 
 
 def with_split_by(config: Config, split_by: str | None) -> Config:
-    """Return the config with this way to hold out rows; None leaves it as it is."""
+    """Return the config with this way to hold out rows. None leaves it as it is."""
     if split_by is None:
         return config
     try:
@@ -46,7 +46,7 @@ def with_split_by(config: Config, split_by: str | None) -> Config:
 
 
 def with_selection(config: Config, exclude: str | Sequence[str], only: str | Sequence[str]) -> Config:
-    """Return the config with these columns left out, or with only these; a text has names between commas."""
+    """Return the config without these columns, or with only these. A text has names separated by commas."""
     without, chosen = (
         [name.strip() for name in (given.split(",") if isinstance(given, str) else given)]
         for given in (exclude, only)
@@ -62,7 +62,7 @@ def with_selection(config: Config, exclude: str | Sequence[str], only: str | Seq
 
 
 def refuse_shared(option: str, column: str | None, others: Sequence[str | None]) -> None:
-    """Refuse a column of weights or groups that is the label or the split, too."""
+    """Refuse a column of weights or groups that is also the label or the split."""
     if column is not None and column in others:
         raise UsageError(
             f"{option}: expected another column than those of the label and the split, got {quoted(column)}"
@@ -70,7 +70,7 @@ def refuse_shared(option: str, column: str | None, others: Sequence[str | None])
 
 
 class KeyReader:
-    """Reads the key of each row of chunks. Groups are random numbers from 0 to 1, the same for equal values."""
+    """A reader of the key of each row. Groups become random numbers from 0 to 1, the same for equal values."""
 
     def __init__(self, split_by: SplitBy, source: Reader, seed: int) -> None:
         require(source, [split_by.column], "split_by")
@@ -81,7 +81,7 @@ class KeyReader:
         self._known: dict[str | None, int] = {}
 
     def keys(self, chunk: Chunk) -> Floats:
-        """Return the keys (rows,) of the rows of a chunk."""
+        """Return the keys (rows,) of a chunk's rows."""
         if chunk.passthrough is None:
             raise KeyError(self._column)
         column = chunk.passthrough.column(self._column)

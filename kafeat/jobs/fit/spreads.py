@@ -18,12 +18,12 @@ _LEAST_SPREAD_ROWS, _MOST_ROWS, _MOST_SPREADS = 10, 5_000, 1 << 22
 
 
 def spread_warnings(step: Step, X: Floats, names: Sequence[str | None] | None) -> Iterator[str]:
-    """Yield warnings about the rows X (n, d) that a step is fitted on; `names` are the column names, if known.
+    """Yield warnings about the rows X (n, d) that a step is fitted on. `names` are the column names, if known.
 
-    They are of columns whose spreads differ by orders of magnitude, before a step that compares whole rows. A squared
-    distance is a sum over the columns, each of which adds twice its variance on average. So a column with a hundredth
-    of the largest standard deviation adds a ten-thousandth of the largest share. A column that is nearly always zero (a
-    rare category, a count, a pixel at the rim) has a small spread by nature and not by its unit: it does not count.
+    They are about columns whose spreads differ by orders of magnitude, before a step that compares whole rows. A
+    squared distance is a sum over the columns, each of which adds twice its variance on average. So a column with a
+    hundredth of the largest standard deviation adds a ten-thousandth of the largest share. A column that is nearly
+    always zero (a rare category, a count, a pixel at the rim) has a small spread by nature, so it does not count.
     """
     if isinstance(X, TextRows):
         return
@@ -54,11 +54,11 @@ def _spelled(factor: float) -> str:
 
 
 def _extremes(X: Floats) -> tuple[int, int, Array] | None:
-    """Return the columns with the largest and the smallest spread, and all spreads; None without two columns."""
+    """Return the columns with the largest and the smallest spread, and all spreads, or None without two columns."""
     rows = max(_LEAST_SPREAD_ROWS, min(_MOST_ROWS, _MOST_SPREADS // X.shape[1]))
     some = X[:: -(-len(X) // rows)].astype(np.float64)
     size = np.abs(some).max(axis=0, initial=0.0)
-    relative = (some / np.where(size > 0.0, size, 1.0)).std(axis=0)  # squares of 1e200 are no numbers
+    relative = (some / np.where(size > 0.0, size, 1.0)).std(axis=0)  # squares of 1e200 would overflow
     spread = relative * size
     varies = relative > 1e-6  # rounding makes constants vary by less
     small = np.flatnonzero(varies & (np.mean(some == 0.0, axis=0) < _MOSTLY_ZERO))
@@ -68,7 +68,7 @@ def _extremes(X: Floats) -> tuple[int, int, Array] | None:
 
 
 def _picked(columns: Sequence[str] | None, names: Sequence[str | None] | None, width: int) -> list[int]:
-    """Return the indices of the columns that a chain reads; a list column is named as a whole."""
+    """Return the indices of the columns that a chain reads. A list column is named as a whole."""
     if columns is None or names is None:
         return list(range(width))
     return list(dict.fromkeys(j for _, places in feature_places(columns, names) for j in places))

@@ -1,7 +1,7 @@
-"""Options of `kafeat transform`, each declared once, and the rules for rows that are made of them.
+"""Options of `kafeat transform`, each declared once, and the rules for rows that are made from them.
 
-The option of the command and the keyword of `kafeat.transform` with its paragraph are made from the declaration. The
-command line imports this file for its help, so it imports nothing that is slow.
+The command's option and the documented keyword of `kafeat.transform` are made from one declaration. The command line
+imports this file for its help, so it imports nothing slow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Files:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOptions:
-    """Rules for bad rows and drift, which are handed down as the user gives them."""
+    """Rules for bad rows and drift, as the user gives them."""
 
     on_bad_rows: BadRows = option(
         "error", "If a row cannot be transformed: fail, omit the row, or write null features (NaN in NPY).",
@@ -126,7 +126,7 @@ _FORM = re.compile(r"(\d+(?:\.\d+)?)%|\d+", re.ASCII)
 
 @dataclass(frozen=True)
 class BadRowsLimit:
-    """The largest number, or percentage, of rows that may be bad. `text` is as the user wrote it."""
+    """The largest number or percentage of rows that may be bad. `text` is what the user wrote."""
 
     text: str
     number: Fraction
@@ -155,7 +155,7 @@ class BadRowsLimit:
 class RowOptions(RuleOptions):
     """Rules for rows that cannot be transformed, and for inputs that have drifted.
 
-    `drift` counts the values outside of the column ranges of the fit, even if none are refused.
+    `drift` counts the values outside the column ranges of the training rows, even if none are refused.
     """
 
     rejects: Location | None = None

@@ -1,4 +1,4 @@
-"""The output of a transform for every row: the features of a map, or the predictions of a model with a predictor."""
+"""The output of a transform for every row: features, or the predictions of a model with a predictor."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from kafeat.runtime.run import Done, NewArrays, RowPolicy, Target, run
 
 @dataclass(frozen=True)
 class Outputs:
-    """The numbers (n, width) that are written of n rows.
+    """The numbers (n, width) to write for n rows.
 
     Attributes:
         fm: The model.
-        what: Features or predictions. Features are computed in the memory of the writer.
+        what: Features or predictions. Features are computed in the writer's memory.
         names: Names of the numbers.
         list_name: Name of the one column that holds all of them in a layout of lists.
-        dtype: The dtype that they are written in.
-        classes: A column of classes beside probabilities, if the format holds it.
+        dtype: The dtype in which they are written.
+        classes: A column of classes next to probabilities, if the format holds it.
         scale: The factor that features were multiplied by; None for features as they are, and for predictions.
         sparse: True for features that are mostly 0, as sparse rows.
-        levels: Probabilities of the intervals, or sets of classes, beside predictions.
+        levels: Probabilities of the intervals, or sets of classes, that accompany predictions.
     """
 
     fm: FeatureMap
@@ -50,12 +50,12 @@ class Outputs:
 
     @property
     def width(self) -> int:
-        """Number of columns of numbers."""
+        """The number of columns of numbers."""
         return len(self.names)
 
     @property
     def notes(self) -> dict[str, str]:
-        """Notes on the outputs, for formats that have a place for them."""
+        """Notes on the outputs, for formats with a place for them."""
         return {
             **({} if self.what == "features" else {"content": self.what}),
             **({} if self.scale is None else {"scale": repr(self.scale)}),
@@ -64,7 +64,7 @@ class Outputs:
         }
 
     def program(self, sums: bool = False) -> Program:
-        """Return what makes the numbers, and with `sums` leaves the features of predictions behind them."""
+        """Return the program that computes the numbers and, with `sums`, leaves the features after the predictions."""
         if self.what == "predictions":
             levels = self.levels if self.fm.classes is None else ()
             return self.fm.program("predictions", sums=sums, levels=levels)
@@ -102,7 +102,7 @@ class Outputs:
 
 
 def levels_of(given: float | Sequence[float]) -> tuple[float, ...]:
-    """Return probabilities of intervals as they are given, one or several; refuse others, and the same twice."""
+    """Return one or several given probabilities of intervals. Refuse invalid ones, and the same one twice."""
     levels = tuple(map(float, given)) if isinstance(given, Sequence) else (float(given),)
     for i, level in enumerate(levels):
         if not 0.0 < level < 1.0:
@@ -115,16 +115,16 @@ def levels_of(given: float | Sequence[float]) -> tuple[float, ...]:
 def outputs_of(
     fm: FeatureMap, writing: OutputOptions, *, sparse: bool = False, only_numbers: bool = False
 ) -> Outputs:
-    """Return the predictions of a map that ends in a predictor, unless features are wanted, else the features.
+    """Return the predictions of a model with a predictor, unless features are wanted. Otherwise return the features.
 
     With `sparse`, the features are sparse rows if the map has them. Predictions are numbers, or the probabilities of
-    classes and the likeliest one. With `only_numbers`, these are the probabilities, whose columns tell the class.
+    classes and the likeliest class. With `only_numbers`, only the probabilities, whose columns name the classes.
     """
     if fm.predictor is not None and not writing.features:
         return _predictions(fm, fm.predictor, writing, only_numbers)
     if writing.interval:
         raise UsageError("--interval: expected predictions, got features, which have no intervals")
-    # scaled features are made by the loop of dense ones
+    # scaled features are made by the loop for dense ones
     sparse = sparse and fm.program.gives_sparse and not writing.unit_variance
     scale = fm.needed_unit_scale() if writing.unit_variance else None
     names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.output_dtype or fm.dtype)
@@ -134,7 +134,7 @@ def outputs_of(
 def _predictions(
     fm: FeatureMap, predictor: FittedPredictor, writing: OutputOptions, only_numbers: bool
 ) -> Outputs:
-    """Return the predictions as they are written."""
+    """Return the predictions in the form in which they are written."""
     if writing.unit_variance:
         raise UsageError("--unit-variance: expected features to scale, got predictions: use --features")
     labels, prefix = predictor.labels, writing.prefix or ""

@@ -1,4 +1,4 @@
-"""Refuse outputs that would replace what is read, be read by the next run, or replace each other."""
+"""Refuse outputs that would replace an input or each other, or that the next run would read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafeat.io.storage.object_store import ObjectUri
 
 @dataclass(frozen=True)
 class InputPlace:
-    """An input: `what` is its name in messages, `files` are all of its files.
+    """An input: `what` is its name in messages, and `files` are all its files.
 
     `data` is the data set that the files belong to, if they do.
     """
@@ -30,7 +30,7 @@ class InputPlace:
 
     @classmethod
     def of_data(cls, what: str, place: Location, remote: bool = True) -> InputPlace:
-        """List the files of a data set, or take one file. A remote data set is listed only if `remote`."""
+        """List the files of a data set, or use one file. A remote data set is listed only if `remote`."""
         files, data = [place], None
         # The command itself reports inputs that cannot be read.
         with suppress(KafeatError):
@@ -45,7 +45,7 @@ class InputPlace:
 
 @dataclass(frozen=True)
 class OutputPlace:
-    """An output, a file or a folder of files; `what` is its name in messages."""
+    """An output, which is a file or a folder of files. `what` is its name in messages."""
 
     what: str
     place: Location
@@ -93,7 +93,7 @@ _INSIDE = "one inside of the other"
 
 
 def _overlap(out: OutputPlace, one: InputPlace) -> str | None:
-    """Describe how an output overlaps with an input, in words; None if it does not."""
+    """Describe in words how an output overlaps with an input, or return None if it does not."""
     own, inode = out.place.identity, out.place.inode
     if isinstance(out.place, ObjectUri):
         if any(isinstance(file, ObjectUri) and file.identity == own for file in one.files):
@@ -112,14 +112,14 @@ def _overlap(out: OutputPlace, one: InputPlace) -> str | None:
 
 
 def _is_stream(place: Location) -> bool:
-    """Return true for standard output and for a device or a pipe, which are not replaced."""
+    """Return true for standard output, and for a device or a pipe, which are not replaced."""
     if isinstance(place, LocalPath):
         return place.kind() == "other" and os.path.exists(place.path)
     return isinstance(place, StandardStream)
 
 
 def _status(place: Location) -> tuple[int, int] | None:
-    """Return device and inode of an existing file, device or pipe, the same for all names; None for /dev/null."""
+    """Return device and inode of an existing file, device or pipe, the same for all names, or None for /dev/null."""
     with suppress(OSError, ValueError):
         found = os.stat(1 if isinstance(place, StandardStream) else place.path)
         if not os.path.samestat(found, os.stat(os.devnull)):

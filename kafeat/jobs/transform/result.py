@@ -1,4 +1,4 @@
-"""The result of a transform of one file, which the rules may refuse, and its bad rows."""
+"""The result of a transform of one file, which may violate the rules, and its bad rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _OWN_COLUMNS = ("row", "column", "problem", "text")
 
 
 class TransformResult:
-    """The result of a transform of one file: sums over its chunks, which the rules may refuse.
+    """The result of a transform of one file: sums over its chunks, which may violate the rules.
 
     Attributes:
         rows_read: Rows of the input that were read.
-        clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
+        clipped: Values outside the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were dropped or have null features.
         first_bad_row: The first of them and its problem; None if there is none.
         columns: Number of features, or of predicted numbers.
         what: The content of the output.
         scale: The factor that the features were multiplied by; None for features as they are.
         dtype: Type of the features, or of the predicted numbers.
-        input_sha256: Hash of the input, if it was asked for.
-        written: The output; its hash is known if it was asked for.
+        input_sha256: Hash of the input, if it was requested.
+        written: The output, with its hash if it was requested.
         seconds: Duration.
     """
 
@@ -45,7 +45,7 @@ class TransformResult:
         self.first_bad_row: str | None = None
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(inputs.n_features, dtype=np.int64)
-        # Features of predictions leave their tile for the test alone, so it has to be asked for.
+        # Features of predictions leave their tile only for the test, so it must be requested.
         wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
         self.tests_mean = fm.feature_mean is not None and wanted
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
@@ -72,7 +72,7 @@ class TransformResult:
 
     @property
     def rows(self) -> int:
-        """Rows of the output."""
+        """The number of rows of the output."""
         return self.rows_read - (self.bad_rows if self._rules.on_bad_rows == "drop" else 0)
 
     @property
@@ -82,7 +82,7 @@ class TransformResult:
 
     @property
     def drift(self) -> dict[str, float] | None:
-        """The share of values outside of the range of the fit, for each input feature; None if not measured."""
+        """The share of values outside the range of the training rows, by input feature; None if not measured."""
         if not self.watches_drift:
             return None
         good = max(1, self.rows_read - self.bad_rows)
@@ -90,7 +90,7 @@ class TransformResult:
 
     @property
     def drift_test(self) -> DriftTest | None:
-        """The test of the mean of the features; None if it is not made, or there are no rows."""
+        """The test of the mean of the features, or None if it is not made or there are no rows."""
         if self._fm.feature_mean is None or not self.tests_mean:
             return None
         return self._fm.feature_mean.test(self._total / (self.scale or 1.0), self.rows_read - self.bad_rows)
@@ -120,7 +120,7 @@ class TransformResult:
             )
 
     def _drifting(self) -> str:
-        """Return the columns that differ most from those of the fit, with figures."""
+        """Return the columns that differ most from those of the training rows, with figures."""
         mean = self._fm.feature_mean
         if mean is None or mean.columns is None:
             return (
@@ -135,7 +135,7 @@ class TransformResult:
         return f"; the columns that differ most: {', '.join(spelled[:3])}{more}"
 
     def _spelled(self, one: Difference) -> str:
-        """Describe the difference of a column. The mean of a time, or of codes of categories, is nothing to show."""
+        """Describe the difference of a column. The mean of a time, or of codes of categories, is not shown."""
         name, j = self._inputs.inputs[one.column]
         if one.missing:
             return f"{quoted(name)} (missing {one.here:.2%}, in the fit {one.of_fit:.2%})"
@@ -179,8 +179,8 @@ class TransformResult:
 class Rejects:
     """A CSV with a line for each bad row: its number (from 1), the column and the problem, then its cells.
 
-    A row with too few or too many fields has no cells; the column `text` holds its line. An input column with one of
-    these names gets the prefix `input.`.
+    A row with too few or too many fields has no cells, and the column `text` holds its line. An input column with one
+    of these names gets the prefix `input.`.
     """
 
     def __init__(self, file: IO[str], columns: Columns, keep: list[str]) -> None:
@@ -213,7 +213,7 @@ class Rejects:
 
 
 def rejects_name(part: str) -> str:
-    """Return the name for the rejects of a part. It has the suffix too, as a.csv and a.parquet may both be parts."""
+    """Return the name for the rejects of a part, with its suffix: a.csv and a.parquet may both be parts."""
     return f"{part}.csv"
 
 

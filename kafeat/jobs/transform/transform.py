@@ -36,7 +36,7 @@ _DROP, _NULL = "; --on-bad-rows drop leaves such rows out", ", null marks them"
 
 @dataclass(frozen=True)
 class TransformJob:
-    """A map, how its input is read and its output is written, and rules for bad rows and drift.
+    """A map, the options to read its input and write its output, and rules for bad rows and drift.
 
     It can be sent to other processes if its model can.
     """
@@ -54,7 +54,7 @@ class TransformJob:
 
     @contextmanager
     def opened(self, source: Location | Part, seen: Sequence[str] | None = None) -> Iterator[Reader]:
-        """Open an input, of a part its rows; text is read as that of the fit was, where nothing else is said."""
+        """Open an input, or the rows of a part. Unless options differ, read text like the training data."""
         with self.reading.open(source, seen=seen, fitted=self.fm.columns.file_dialect) as opened:
             only = source.only if isinstance(source, Part) else None
             yield opened if only is None else opened.select_rows(*only)
@@ -68,11 +68,10 @@ def transform_file(
     announce: Announce | None = None,
     hashed: bool = False,
 ) -> TransformResult:
-    """Write the features of every row of `source` to `target`, in order; the file is written completely or not at all.
+    """Write the features of every row of `source` to `target`, in order. The file is written completely or not at all.
 
-    `announce(rows)` is called with the number of rows (None if it is unknown) and returns a callback for the rows of
-    each finished chunk. With `hashed` the result has the SHA-256 of the output, and that of an input of which all rows
-    are read.
+    `announce(rows)` is called with the number of rows (None if unknown) and returns a callback for the rows of each
+    finished chunk. With `hashed`, the result has the SHA-256 of the output, and of an input whose rows are all read.
     """
     format = format_of(target, job.writing.output_format)
     started = time.perf_counter()
@@ -90,10 +89,10 @@ def transform_file(
 def _columns_to_see(
     job: TransformJob, source: Location, target: Location, format: Format
 ) -> Sequence[str] | None:
-    """Return the columns of which values are needed before rows can be given as they come; None if they cannot be.
+    """Return the columns whose values must be known before rows can stream, or None if they cannot stream.
 
-    What all of the first bytes would tell must not change the output: the columns of a model are known, but types of
-    passthrough columns, and what options say about columns, follow from values.
+    Streaming must give the same output as reading all of the first bytes. A model's columns are known, but types of
+    passthrough columns, and what options demand of columns, depend on values.
     """
     reading, writing = job.reading, job.writing
     flows = isinstance(target, StandardStream) and format.text and writing.compression in (None, "none")
@@ -106,7 +105,7 @@ def _columns_to_see(
 
 
 class OpenTransform:
-    """A transform of an open input to one output, or to several of its format, one after the other."""
+    """A transform of an open input to one output, or to several of one format, one after the other."""
 
     def __init__(self, job: TransformJob, opened: Reader, target: Location) -> None:
         writing = job.writing
@@ -143,7 +142,7 @@ class OpenTransform:
     ) -> TransformResult:
         """Write the features of these chunks, which hold `rows` rows (None: unknown) from row `first` on.
 
-        `first` is None if they are the whole input. An input that has changed meanwhile is refused. With `hashed` the
+        `first` is None if they are the whole input. An input that has changed meanwhile is refused. With `hashed`, the
         result has the SHA-256 of the output, and that of a whole input.
         """
         result = TransformResult(self._fm, self._columns, self._rules, self._outputs)
@@ -165,7 +164,7 @@ class OpenTransform:
                         progress(done.chunk.rows)
                 result.input_sha256 = self._opened.digest() if hashed and first is None else None
                 self._opened.check_unchanged()
-            result.check(self._opened.location, first)  # whatever it says, the bad rows are listed
+            result.check(self._opened.location, first)  # even if it raises an error, the bad rows are listed
             writer.finish()
         result.written = writer.file
         return result
@@ -175,7 +174,7 @@ class OpenTransform:
         checked(target, self._format, self._layout(self._opened.rows, 0))
 
     def _open_rejects(self) -> AbstractContextManager[IO[str] | None]:
-        """Return a file that appears when the block ends without an error; None if bad rows are not listed."""
+        """Return a file that appears when the block ends without an error, or None if bad rows are not listed."""
         place, writing = self._rules.rejects, self._writing
         if place is None:
             return nullcontext()
@@ -199,7 +198,7 @@ class OpenTransform:
         outputs, dropping = self._outputs, self._rules.on_bad_rows == "drop"
         passthrough = self._opened.passthrough_schema(self._keep, self._format.typed) if self._keep else None
         if passthrough is not None:
-            from kafeat.io.writers.passthrough import refuse_nested  # with pyarrow, which is slow to import
+            from kafeat.io.writers.passthrough import refuse_nested  # it imports pyarrow, which is slow
 
             refuse_nested(self._opened.location, passthrough)
         return Layout(

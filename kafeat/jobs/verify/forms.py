@@ -1,4 +1,4 @@
-"""Which outputs of a model a file holds, by its columns; or the columns that do not fit, and the option that does."""
+"""Find which outputs of a model a file holds, by its columns, or the columns that do not fit and the right option."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.model.feature_map import FeatureMap
 
 _LEVEL = re.compile(r"(?:lower|upper|set)(?:_.*)?_(0\.\d+)$|(?:lower|upper|set)(?:_.*)?$")
-# Any probability: the names of a single interval do not tell theirs.
+# Any probability: the column names of a single interval do not show it.
 _SOME = 0.5
 
 
 def outputs_in(
     made: Reader, fm: FeatureMap, scaled: bool, asked: tuple[float, ...], stated: tuple[float, ...] = ()
 ) -> Outputs:
-    """Return the outputs of the model that a file holds; refuse a file with other columns.
+    """Return the outputs of the model that a file holds. Refuse a file with other columns.
 
     `scaled` is true for features of unit variance, `asked` are the levels of intervals that it should have, and
-    `stated` those in its notes.
+    `stated` are those in its notes.
     """
     if asked and stated and asked != stated:
         raise GateError(f"{made.location}: expected {_option(asked)}, got an output of {_option(stated)}")
@@ -39,7 +39,7 @@ def outputs_in(
 
 
 def _forms(made: Reader, fm: FeatureMap, scaled: bool, levels: tuple[float, ...]) -> Iterator[Outputs]:
-    """Yield the outputs that a file may hold. Without intervals, it may have features of a model that predicts."""
+    """Yield the outputs that a file may hold. Without intervals, it may have features of a model with a predictor."""
     if fm.predictor is not None and not scaled:
         yield outputs_of(fm, OutputOptions(interval=levels), only_numbers=made.positional)
         if levels:
@@ -49,7 +49,7 @@ def _forms(made: Reader, fm: FeatureMap, scaled: bool, levels: tuple[float, ...]
 
 
 def _advice(made: Reader, fm: FeatureMap, scaled: bool, asked: tuple[float, ...]) -> str:
-    """Return what else of the model the file holds, and the option that says so; nothing if it holds nothing of it."""
+    """Return advice if the file holds other outputs of the model: what it holds, and the option for it."""
     endings = filter(None, (_LEVEL.search(field.name) for field in made.fields))
     found = tuple(dict.fromkeys(float(one[1] or _SOME) for one in endings))
     for levels in dict.fromkeys([(), found, (_SOME,)]):
@@ -74,7 +74,7 @@ def _holds(made: Reader, form: Outputs) -> bool:
     if made.positional or made.sparse:
         width = _width(made)
         if form.what == "features" and made.sparse:
-            return width <= form.width  # LIBSVM does not tell zeros at the end
+            return width <= form.width  # LIBSVM does not show zeros at the end
         if form.what == "features" and made.untyped:
             return width >= form.width  # text without names may have passthrough columns
         return width == form.width
@@ -100,7 +100,7 @@ def _names(form: Outputs) -> list[str]:
 
 
 def _width(made: Reader) -> int:
-    """Return the number of numbers in a row, without the label of LIBSVM."""
+    """Return how many numbers a row has, without the label of LIBSVM."""
     fields = made.settled().fields[-1:] if made.sparse else made.fields
     return sum(field.width or 1 for field in fields)
 

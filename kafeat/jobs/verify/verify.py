@@ -32,7 +32,7 @@ from kafeat.model.load import load_from
 from kafeat.runtime.run import Done, NewArrays, RowPolicy
 from kafeat.types import Floats
 
-# Of the largest feature of a row: another processor or library may round otherwise.
+# Relative to the largest feature of a row: another processor or library may round differently.
 TOLERANCE = {"float16": 2e-3, "float32": 1e-4, "float64": 1e-9}
 _OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
@@ -40,8 +40,8 @@ _OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 class OutputRows:
     """A reader of the rows of an output that compares them, and memory for computing their features again.
 
-    `at` is the next row to compare. `keep` names the passthrough columns, which stand before the features and which the
-    input has too. LIBSVM does not name its label, so `kept` does.
+    `at` is the next row to compare. `keep` names the passthrough columns, which come before the features and are also
+    in the input. LIBSVM does not name its label, so `kept` does.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class OutputRows:
         )
         self._names = _names_of(outputs, fields, made)
         self._dtype = np.dtype(dtype or outputs.dtype) if made.untyped else _dtype(made, fields)
-        # Predictions in float64 are made of features in the dtype of the map.
+        # Predictions in float64 are made from features in the map's dtype.
         self._tolerance = max(TOLERANCE[self._dtype.name], TOLERANCE[fm.dtype])
         lists = fields[0].width is not None
-        # Memory in the order that the output was written in, as the last bit depends on it.
+        # Memory in the order in which the output was written, because the last bit depends on it.
         self.memory = NewArrays(outputs.width, self._dtype, "C" if made.positional or lists else "F")
         written = self._columns_before(source, [field.name for field in made.fields[: -len(fields)]], kept)
-        # Text is compared as text: its type would be a guess.
+        # Text is compared as text, because its type would be a guess.
         self.typed = made.format.typed
         self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=not made.untyped)
         self._chunk: Chunk | None = next(self._chunks, None)
@@ -74,7 +74,7 @@ class OutputRows:
         self.rows = 0
 
     def _columns_before(self, source: Reader, before: list[str], kept: Sequence[str]) -> list[str]:
-        """Note which columns before the numbers are copied, and which are classes; return those to read."""
+        """Record which columns before the numbers are copied, and which are classes. Return those to read."""
         made, classes = self._made, self._outputs.classes
         predicted = [] if classes is None else before[-len(classes.names) :]
         self._predicted, self._labelled = set(predicted), made.sparse and bool(before)
@@ -87,7 +87,7 @@ class OutputRows:
         return [*self.keep, *predicted]
 
     def compare(self, expected: Rows, kept: KeptRows | None, made_of: Chunk) -> float:
-        """Return the largest difference of the next rows to these; `kept` holds the passthrough columns."""
+        """Return the largest difference between the next rows and these. `kept` holds the passthrough columns."""
         largest = 0.0
         while len(expected):
             got, got_kept = self._next(len(expected))
@@ -158,7 +158,7 @@ class OutputRows:
 
 
 def _names_of(outputs: Outputs, fields: list[Field], made: Reader) -> list[str] | None:
-    """Return the names of the numbers; None for features, one list and formats without names, which have numbers."""
+    """Return the names of the numbers, or None for features, one list, and formats without names."""
     named = outputs.what == "predictions" and len(fields) == outputs.width and not made.positional
     return [f"column {quoted(field.name)}" for field in fields] if named else None
 
@@ -173,14 +173,14 @@ def _differences(expected: Floats, got: Floats, dtype: np.dtype[Any]) -> tuple[R
 
 
 def _sparse_differences(expected: SparseRows, got: SparseRows, dtype: np.dtype[Any]) -> tuple[Rows, Floats]:
-    """Return the same of sparse rows."""
+    """Return the same for sparse rows."""
     wanted, found = (rows.csr.astype(dtype).astype(np.float64) for rows in (expected, got))
     apart = abs(wanted - found).tocsr()
     return SparseRows(apart.data, apart.indices, apart.indptr, expected.width), _largest_of_rows(expected)
 
 
 def _largest_of_rows(rows: Rows) -> Floats:
-    """Return the largest size of a number in each row, NaN if there is one."""
+    """Return the largest size of a number in each row, or NaN if the row has a NaN."""
     if not isinstance(rows, SparseRows):
         return np.abs(rows).max(axis=1)
     largest = np.zeros(len(rows))
@@ -189,7 +189,7 @@ def _largest_of_rows(rows: Rows) -> Floats:
 
 
 def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
-    """Return the dtype of the features; that of `fixed_size_list<element: float>[4]` is float32."""
+    """Return the dtype of the features. That of `fixed_size_list<element: float>[4]` is float32."""
     spelled = {
         name for field in fields for name in re.findall(r"halffloat|float(?:16|32|64)?|double", field.spelled)
     }
@@ -202,7 +202,7 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
 
 
 def _numbers(made: Reader, width: int) -> list[Field]:
-    """Return the fields of features or predictions: the last ones, after the passthrough columns."""
+    """Return the fields of features or predictions, which come last, after the passthrough columns."""
     last = made.fields[-1]
     if last.kind == "list" and last.width in (None, width):
         return [replace(last, width=width)]
@@ -228,12 +228,12 @@ class VerifyResult:
 
 @with_keywords(VerifyOptions)
 def verify_file(asked: VerifyOptions) -> VerifyResult:
-    """Transform random chunks of about `rows` rows again, and count all rows; raise `GateError` for a wrong output.
+    """Transform random chunks of about `rows` rows again, and count all rows. Raise `GateError` for a wrong output.
 
     `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
-    `unit_variance` tells that the features are scaled, for an output that does not state it, such as text.
-    `label` names the column that was copied as the label of LIBSVM; default: that of the stats, or none.
-    With `drop` all rows are transformed again, as only that shows which rows were dropped.
+    `unit_variance` means that the features are scaled, for an output that does not state it, such as text. `label`
+    names the column that was copied as the label of LIBSVM; default: that of the stats, or none. With `drop`, all rows
+    are transformed again, because only that shows which rows were dropped.
     """
     fm = load_from(asked.model)
     known = {} if asked.stats is None else _read_stats(asked.stats)
@@ -261,7 +261,7 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
 
 
 def _opened_output(target: Location, reading: InputOptions) -> Reader:
-    """Open an output, whose folders name no columns."""
+    """Open an output. Its folders name no columns."""
     if not is_data_set(target):
         return reading.open(target)
     parts = list_parts(target, reading.input_format).parts
@@ -271,7 +271,7 @@ def _opened_output(target: Location, reading: InputOptions) -> Reader:
 def _compare(
     asked: VerifyOptions, fm: FeatureMap, source: Reader, output: OutputRows, outputs: Outputs
 ) -> tuple[int, int, float]:
-    """Return the rows that the output must have, the rows compared, and the largest difference of one."""
+    """Return the expected number of rows, the rows compared, and the largest difference."""
     rule, dropped = asked.on_bad_rows, asked.on_bad_rows == "drop"
     chunks = source.chunks(
         match(source, fm.columns, ()), output.keep, fm.chunk_rows,
@@ -299,7 +299,7 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: Locati
 
 
 def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]:
-    """Return the passthrough columns as far as the label or the stats tell; only LIBSVM needs to be told."""
+    """Return the passthrough columns, as far as the label or the stats name them. Only LIBSVM needs that."""
     if label is None:
         return list(known.get("output", {}).get("keep", []))
     if not made.sparse or len(made.fields) < 2:
@@ -310,7 +310,7 @@ def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]
 
 
 def _stated_levels(stated: object) -> tuple[float, ...]:
-    """Return the levels of intervals that the notes of an output state, as text, or its stats, as a list."""
+    """Return the levels of intervals that the notes of an output state as text, or its stats as a list."""
     listed = stated.split(",") if isinstance(stated, str) else stated if isinstance(stated, list) else []
     with suppress(TypeError, ValueError):
         return levels_of([float(one) for one in listed])
@@ -329,10 +329,10 @@ def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tu
 
 
 class _RandomChunks:
-    """An iterator over about `size` random chunks (all if None), with the first and the last, that counts all rows.
+    """An iterator over about `size` random chunks (all if None), with the first and the last. It counts all rows.
 
-    It takes each chunk whose hash is among the smallest so far, as the number of chunks may be unknown. So it takes
-    some more than `size`.
+    Since the number of chunks may be unknown, it yields each chunk whose hash is among the smallest so far, which is
+    slightly more than `size`.
     """
 
     def __init__(self, chunks: Iterator[Chunk], seed: int, size: int | None) -> None:
@@ -375,7 +375,7 @@ def _read_stats(place: Location) -> dict[str, Any]:
 def _check_hashes(
     known: dict[str, Any], fm: FeatureMap, model: Location, source: Location, target: Location
 ) -> tuple[str, ...]:
-    """Return the files that have the hashes of the stats; raise `GateError` for another hash."""
+    """Return the files that have the hashes of the stats. Raise `GateError` for another hash."""
     checked = []
     for what, place in (("model", model), ("input", source), ("output", target)):
         expected = known.get(what, {}).get("sha256")

@@ -67,7 +67,7 @@ class Alive:
                 )  # fmt: skip
 
     def _tell_count(self, done: int, total: int | None, seconds: float) -> None:
-        unit, rate = self._unit, done / seconds
+        unit, rate = self._unit, done / max(seconds, 1e-3)  # a phase may have begun right now
         left = None if total is None or not done else max(0.0, (total - done) / rate)
         log.say(
             f"{self._what}: {amount(done, total, unit, rate, left)}", "progress",

@@ -46,7 +46,7 @@ def _list() -> None:
         for kind in sorted(kinds, key=lambda one: (_FIRST.index(one) if one in _FIRST else len(_FIRST), one)):
             click.echo(f"  {kind:<{width}}  {purpose(registry.step_class(kind))}")
     click.echo(
-        "\nThe kinds that most tables need stand first. `kafeat kinds KIND` shows formula and parameters of one."
+        "\nThe first ones suit most tables. `kafeat kinds KIND` shows the formula and the parameters of one."
     )
 
 

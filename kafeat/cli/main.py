@@ -108,11 +108,11 @@ COMMANDS = (
 EPILOG = """\b
 Environment:
   KAFEAT_JOBS       default of --jobs in every command that has it; other
-                    options have such variables, too
-  KAFEAT_FIT_LABEL  default of --label in fit only, in place of KAFEAT_LABEL
-  KAFEAT_COMPILED   0: compute by NumPy alone, without the compiled core
+                    options have variables like it
+  KAFEAT_FIT_LABEL  default of --label in fit only, instead of KAFEAT_LABEL
+  KAFEAT_COMPILED   0: compute with NumPy, without the compiled core
   NO_COLOR          disable colours
-  FORCE_COLOR       use colours in pipes, too
+  FORCE_COLOR       use colours also in pipes
   The command line takes precedence over these variables.
 
 \b
@@ -126,7 +126,7 @@ Exit codes:
   2    wrong usage or config
   3    bad data: unreadable, missing columns, values out of bounds
   4    bad model file
-  5    refused by the system: no such file, permission denied, disk full,
+  5    a problem of the system: no such file, permission denied, disk full,
        out of memory
   6    quality gate not met
   130  interrupted (SIGINT)
@@ -181,7 +181,7 @@ def _tell_version(context: click.Context, _option: click.Parameter, asked: bool)
     "--version", is_flag=True, expose_value=False, callback=_tell_version, help="Show the version and exit."
 )
 def kafeat(verbose: bool) -> None:
-    """Turn tables of numbers into explicit kernel features.
+    """Turn tables into explicit kernel features.
 
     Choose a map for a table and its label, fit it, stream files of any size through it, and evaluate it:
 

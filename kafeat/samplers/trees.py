@@ -1,4 +1,4 @@
-"""Thresholds of single columns: the columns that boosted trees give, for a linear model beside a kernel map."""
+"""Thresholds of single columns: the columns that boosted trees give, for a linear model next to a kernel map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of zeros and ones that say where a number is missing."""
+"""Columns of zeros and ones that mark missing numbers."""
 
 from __future__ import annotations
 

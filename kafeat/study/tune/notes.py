@@ -147,8 +147,8 @@ def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
         loss = proper.stated(proper.of_constant(goal, labels, labels))
         yield (
             f"{100.0 * shares.max():.3g} % of the rows have the label {quoted(str(goal.classes[shares.argmax()]))}: "
-            f"to predict it for all rows has accuracy {shares.max():.4f} and balanced accuracy "
-            f"{1.0 / len(shares):.4f}, and the shares of the classes have {proper} {loss:.4f}."
+            f"always predicting it scores accuracy {shares.max():.4f} and balanced accuracy "
+            f"{1.0 / len(shares):.4f}, and the shares of the classes score {proper} {loss:.4f}."
         )
 
 

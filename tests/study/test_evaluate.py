@@ -602,13 +602,13 @@ def test_recipes_are_not_fitted_on_the_rows_to_choose_by(monkeypatch):
 
     X = np.random.default_rng(0).normal(size=(200, 2))
     table, held = pa.table({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0]}), []
-    inner = candidates.read_sample
+    inner = candidates.read_job
 
     def watched(config, rows, *others):
         held.append(~rows.chosen(np.arange(200), None))
         return inner(config, rows, *others)
 
-    monkeypatch.setattr(candidates, "read_sample", watched)
+    monkeypatch.setattr(candidates, "read_job", watched)
     config = {"steps": [{"kind": "fourier", "frequencies": "iid", "n_components": 4}]}
     several = kafeat.evaluate(data=table, label="y", config=config, sweep={"n_components": [4, 8]}, **FEW)
     one = kafeat.evaluate(data=table, label="y", config=config, **FEW)

@@ -1,10 +1,13 @@
 """Every learner on a problem that a line cannot solve and a map can."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 
 from kafeat.contract.folds import RANDOM, Folded, RowKeys
 from kafeat.errors import UsageError
+from kafeat.jobs.fit import map_on_data
 from kafeat.jobs.fit.map_on_data import Inputs
 from kafeat.jobs.fit.search import learn_ridge
 from kafeat.maths.scoring import score_for
@@ -159,6 +162,17 @@ def test_the_ridge_of_a_fit_is_that_of_an_evaluation(ring):
             predicted = learn_ridge(*known)(features[480:])
             assert least < usual(truth.task, predicted, truth.labels[480:]) <= most
             np.testing.assert_array_equal(predicted, learner_of("ridge").learn(*known)(features[480:]))
+
+
+def test_reading_and_making_are_counted_apart(monkeypatch):
+    clock = count()  # a look at it takes a second
+    monkeypatch.setattr(map_on_data.time, "perf_counter", lambda: float(next(clock)))
+    table, some = Inputs.of(np.eye(4)[:, :3]), np.arange(4) > 1
+    (numbers, Z), seconds = map_on_data.timed(lambda: table.joined(some), lambda: table.seconds)
+    np.testing.assert_array_equal(Z, np.eye(4)[numbers, :3])
+    # Two pieces are asked for, of which the second is the end, and one is made: 6 of 8 looks are inside.
+    assert (table.reading, table.making, table.last_making, seconds) == (2.0, 1.0, 1.0, 7.0 - 3.0)
+    np.testing.assert_array_equal(table.without(np.array([1])).joined(some)[1], Z[:, [0, 2]])
 
 
 def test_too_many_rows_for_memory_are_refused():

@@ -14,10 +14,8 @@ from math import inf
 from typing import NamedTuple
 
 from kafeat.contract.folds import RowKeys
-from kafeat.errors import DataError
-from kafeat.maths.scoring import PROPER, Score
-from kafeat.study.tune.budget import Budget
-from kafeat.study.tune.space import BASE, DEFAULT, FIXED, NO_TREES, RAW, Candidate, SearchSpace
+from kafeat.study.tune.ranking import Trials
+from kafeat.study.tune.space import BASE, DEFAULT, NO_TREES, RAW, Candidate, SearchSpace
 from kafeat.study.tune.trials import IDLE, Outcome, Size, Trial, in_one_pass, in_parts
 
 
@@ -81,8 +79,8 @@ Run = Callable[[Candidate, Size, float | None], Outcome]
 
 
 @dataclass(kw_only=True)
-class Search:
-    """The trials of the rungs, in order. `later` holds those of the chosen map with other widths and fewer rows.
+class Search(Trials):
+    """The trials of the rungs, in order.
 
     `screened` gives the best kernels of the exact machine within some seconds, for tables that are read as by a
     candidate. A search ends after `most_trials`, or after `seconds` since it `started`, of which `last_fit` are for the
@@ -93,15 +91,11 @@ class Search:
     rungs: Sequence[tuple[Rung, Size]]
     run: Run
     screened: Callable[[Candidate, float], Sequence[Candidate]]
-    scoring: Score = PROPER["regression"]
     most_trials: int | None = None
     seconds: float = inf
     last_fit: float = 0.0
     tell: Callable[[Trial], None] = lambda _trial: None
-    trials: list[Trial] = field(default_factory=list)
-    later: list[Trial] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
-    budget: Budget = field(default_factory=Budget)
     idle: set[object] = field(default_factory=set)
     """The metrics that found nothing, so that maps with them are those without."""
     ended_early: bool = False
@@ -212,102 +206,26 @@ class Search:
             return made
         slowest = max((one.outcome.seconds for one in self.later), default=self.best_score.outcome.seconds)
         left = self.seconds - self.elapsed - self.last_fit * slowest
-        return None if slowest > left else self._make(candidate, size, left, self.later)
-
-    @property
-    def elapsed(self) -> float:
-        """The seconds since the search has started."""
-        return time.monotonic() - self.started
-
-    def _made(self, candidate: Candidate, size: Size) -> Trial | None:
-        same = (one for one in (*self.trials, *self.later) if (one.candidate, one.size) == (candidate, size))
-        return next(same, None)
-
-    def _make(
-        self, candidate: Candidate, size: Size, seconds: float, trials: list[Trial] | None = None
-    ) -> Trial:
-        trials = self.trials if trials is None else trials
-        try:
-            outcome = self.run(candidate, size, None if seconds == inf else seconds)
-        except TimeoutError:
-            self.cut_by_time = True
-            outcome = Outcome(-inf, (), seconds, failure=ENDED)
-        trial = Trial(len(trials) + 1, candidate, size, outcome, trials is self.later, self.rung)
-        trials.append(trial)
-        self.tell(trial)
-        return trial
-
-    def _best_map(self, apart_from: Sequence[Candidate] = ()) -> Candidate | None:
-        """Return the best map that has neighbours."""
-        maps = (one for one in self._different() if one.map not in FIXED or one.trees != NO_TREES)
-        return next((one for one in maps if one not in apart_from), None)
-
-    def _different(self) -> list[Candidate]:
-        """Return the candidates of the last size so far, best first; of those with equal scores the first."""
-        found: dict[object, Candidate] = {}
-        for trial in self._ranked(self.trials[-1].size):  # a metric, say, may change nothing
-            outcome = trial.outcome
-            found.setdefault((outcome.resampled, *outcome.figures.values()), trial.candidate)
-        return list(found.values())
-
-    def _ranked(self, size: Size) -> list[Trial]:
-        """Return the trials of a size that have a score and are within the budget, best first.
-
-        Of equal ones the simplest map is the best. The share of right rows is noisy, so of the maps whose share is
-        within noise of the highest, and no worse than that of raw columns and the default map, the one with the lowest
-        log loss is the best.
-        """
-        every = (*self.trials, *self.later)
-        of_size = [trial for trial in every if trial.size == size and trial.outcome.failure is None]
-        scored = filter(self.budget.allows, of_size)
-        ranked = sorted(scored, key=lambda one: (-one.outcome.score, one.candidate.complexity))
-        proper = PROPER["classification"].name
-        if not self.scoring.is_noisy or not ranked or proper not in ranked[0].outcome.figures:
-            return ranked
-        top, floor = ranked[0].outcome, _floor(ranked)
-        least = [max(floor, top.score - top.noise(one.outcome)) for one in ranked]
-        level = [one for one, bound in zip(ranked, least, strict=True) if one.outcome.score >= bound]
-        best = min(level, key=lambda one: one.outcome.figures[proper])
-        return [best, *(one for one in ranked if one is not best)]
-
-    @property
-    def best_score(self) -> Trial:
-        """The best trial of the last rung that has any with a score."""
-        for size in reversed(list(dict.fromkeys(trial.size for trial in self.trials))):
-            ranked = self._ranked(size)
-            if ranked:
-                return ranked[0]
-        failures = [trial.outcome.failure for trial in self.trials if trial.outcome.failure]
-        raise DataError(failures[0] if failures else "tune: expected at least one trial, got none")
+        return None if slowest > left else self._make(candidate, size, left, later=True)
 
     @property
     def complete(self) -> bool:
         """True if the best map was tried on as many rows as the last rung has."""
         return self.best_score.size.rows == self.rungs[-1][1].rows
 
-    def leaderboard(self) -> list[Trial]:
-        """Return the trials of the last rung, best first, and those of the rung before that did not go on.
-
-        The best is chosen. It is no worse than raw columns and the default map. To take a simpler one that is worse
-        within noise cost up to a fifth of the log loss on test rows.
-        """
-        found: dict[Candidate, Trial] = {}
-        reached = self.best_score.size
-        for size in reversed(list(dict.fromkeys(trial.size for trial in self.trials))):
-            for trial in self._ranked(size) if size.rows <= reached.rows else ():
-                found.setdefault(trial.candidate, trial)
-        return list(found.values())
-
     @property
-    def floor(self) -> float:
-        """The best score of the raw columns and the default map, below which nothing is recommended."""
-        return _floor(self._ranked(self.best_score.size))
+    def elapsed(self) -> float:
+        """The seconds since the search has started."""
+        return time.monotonic() - self.started
 
-    def stated(self, trial: Trial) -> str:
-        """Return the score of a trial as it is usually stated, and its standard error."""
-        return f"{self.scoring.stated(trial.outcome.score):z.4f} ± {trial.error:.4f}"
-
-
-def _floor(ranked: Sequence[Trial]) -> float:
-    """Return the best score of raw columns and the default map among trials."""
-    return max((one.outcome.score for one in ranked if one.candidate in (RAW, DEFAULT)), default=-inf)
+    def _make(self, candidate: Candidate, size: Size, seconds: float, later: bool = False) -> Trial:
+        """Return a trial of the candidate, which is ended after so many seconds."""
+        trials = self.later if later else self.trials
+        try:
+            outcome = self.run(candidate, size, None if seconds == inf else seconds)
+        except TimeoutError:
+            self.cut_by_time = True
+            outcome = Outcome(-inf, (), seconds, failure=ENDED)
+        trials.append(Trial(len(trials) + 1, candidate, size, outcome, later, self.rung))
+        self.tell(trials[-1])
+        return trials[-1]

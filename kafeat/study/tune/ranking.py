@@ -1,0 +1,97 @@
+"""The trials of a search so far, and which of them are the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from kafeat.errors import DataError
+from kafeat.maths.scoring import PROPER, Score
+from kafeat.study.tune.budget import Budget
+from kafeat.study.tune.space import DEFAULT, FIXED, NO_TREES, RAW, Candidate
+from kafeat.study.tune.trials import Size, Trial
+
+
+@dataclass(kw_only=True)
+class Trials:
+    """Trials in their order. `later` holds those of the chosen map with other widths and fewer rows."""
+
+    scoring: Score = PROPER["regression"]
+    budget: Budget = field(default_factory=Budget)
+    trials: list[Trial] = field(default_factory=list)
+    later: list[Trial] = field(default_factory=list)
+
+    def _made(self, candidate: Candidate, size: Size) -> Trial | None:
+        same = (one for one in (*self.trials, *self.later) if (one.candidate, one.size) == (candidate, size))
+        return next(same, None)
+
+    def _best_map(self, apart_from: Sequence[Candidate] = ()) -> Candidate | None:
+        """Return the best map that has neighbours."""
+        maps = (one for one in self._different() if one.map not in FIXED or one.trees != NO_TREES)
+        return next((one for one in maps if one not in apart_from), None)
+
+    def _different(self) -> list[Candidate]:
+        """Return the candidates of the last size so far, best first; of those with equal scores the first."""
+        found: dict[object, Candidate] = {}
+        for trial in self._ranked(self.trials[-1].size):  # a metric, say, may change nothing
+            outcome = trial.outcome
+            found.setdefault((outcome.resampled, *outcome.figures.values()), trial.candidate)
+        return list(found.values())
+
+    def _ranked(self, size: Size) -> list[Trial]:
+        """Return the trials of a size that have a score and are within the budget, best first.
+
+        Of equal ones the simplest map is the best. The share of right rows is noisy, so of the maps whose share is
+        within noise of the highest, and no worse than that of raw columns and the default map, the one with the lowest
+        log loss is the best.
+        """
+        every = (*self.trials, *self.later)
+        of_size = [trial for trial in every if trial.size == size and trial.outcome.failure is None]
+        scored = filter(self.budget.allows, of_size)
+        ranked = sorted(scored, key=lambda one: (-one.outcome.score, one.candidate.complexity))
+        proper = PROPER["classification"].name
+        if not self.scoring.is_noisy or not ranked or proper not in ranked[0].outcome.figures:
+            return ranked
+        top, floor = ranked[0].outcome, _floor(ranked)
+        least = [max(floor, top.score - top.noise(one.outcome)) for one in ranked]
+        level = [one for one, bound in zip(ranked, least, strict=True) if one.outcome.score >= bound]
+        best = min(level, key=lambda one: one.outcome.figures[proper])
+        return [best, *(one for one in ranked if one is not best)]
+
+    @property
+    def best_score(self) -> Trial:
+        """The best trial of the last rung that has any with a score."""
+        for size in reversed(list(dict.fromkeys(trial.size for trial in self.trials))):
+            ranked = self._ranked(size)
+            if ranked:
+                return ranked[0]
+        failures = [trial.outcome.failure for trial in self.trials if trial.outcome.failure]
+        raise DataError(failures[0] if failures else "tune: expected at least one trial, got none")
+
+    def leaderboard(self) -> list[Trial]:
+        """Return the trials of the last rung, best first, and those of the rung before that did not go on.
+
+        The best is chosen. It is no worse than raw columns and the default map. To take a simpler one that is worse
+        within noise cost up to a fifth of the log loss on test rows.
+        """
+        found: dict[Candidate, Trial] = {}
+        reached = self.best_score.size
+        for size in reversed(list(dict.fromkeys(trial.size for trial in self.trials))):
+            for trial in self._ranked(size) if size.rows <= reached.rows else ():
+                found.setdefault(trial.candidate, trial)
+        return list(found.values())
+
+    @property
+    def floor(self) -> float:
+        """The best score of the raw columns and the default map, below which nothing is recommended."""
+        return _floor(self._ranked(self.best_score.size))
+
+    def stated(self, trial: Trial) -> str:
+        """Return the score of a trial as it is usually stated, and its standard error."""
+        return f"{self.scoring.stated(trial.outcome.score):z.4f} ± {trial.error:.4f}"
+
+
+def _floor(ranked: Sequence[Trial]) -> float:
+    """Return the best score of raw columns and the default map among trials."""
+    return max((one.outcome.score for one in ranked if one.candidate in (RAW, DEFAULT)), default=-inf)

@@ -26,10 +26,10 @@ from kafeat.types import Floats, Shapes, State
 class ArcCosine(InTwos):
     """Random ReLU features: z(x)·z(y) ≈ 1 − θ/π (order 0) or ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π (order 1).
 
-    θ is the angle between x and y, and z = √(2/D) Θ(w·x)(w·x)^order with w ~ N(0, I) and Θ the step, ½ at 0: an
-    infinitely wide layer of random steps or rectified linear units. The error falls like 1/√D. Paired features take
-    every w together with −w: of the two, just one responds to a row, so chance no longer decides how many do, and
-    the variance falls by k(x, y)²/D. Orthogonal directions, each with a norm of its own, spread evenly.
+    θ is the angle between x and y, and z = √(2/D) Θ(w·x)(w·x)^order with w ~ N(0, I) and Θ the step, ½ at 0. This is an
+    infinitely wide layer of random steps or rectified linear units. The error falls like 1/√D. Paired features use
+    every w together with −w. Exactly one of the two responds to a row, so the number of responses is no longer random,
+    and the variance falls by k(x, y)²/D. Orthogonal directions, each with its own norm, spread evenly.
 
     Source: Cho & Saul 2009, equations 1 to 3 and section 2.2; Yu et al. 2016 (orthogonal).
     """
@@ -56,14 +56,14 @@ class ArcCosine(InTwos):
 
 
 class _RectifiedTransform(Transform):
-    """One product, then one pass a sign of the directions."""
+    """A transform with one product, then one pass for each sign of the directions."""
 
     def __init__(self, directions: Floats, n_components: int, order: int, dtype: np.dtype[Any]) -> None:
         m, self.n_features_in = directions.shape
         self.n_features_out = n_components
         scale = np.sqrt(2.0 / n_components)
         self._order, self._m = order, m
-        # the step forgets lengths, so its scale comes after it
+        # the step ignores lengths, so the scale is applied after it
         self._directions = np.ascontiguousarray(directions * (scale if order else 1.0), dtype=dtype)
         self._step = dtype.type(scale)
         self._dtype = dtype
@@ -82,5 +82,5 @@ class _RectifiedTransform(Transform):
             np.heaviside(products, self._dtype.type(0.5), out=first)
             first *= self._step
         if self.n_features_out > m:
-            # what −w responds to, without rounding: max(−t, 0) = max(t, 0) − t
+            # the response of −w, without rounding: max(−t, 0) = max(t, 0) − t
             np.subtract(first if self._order else self._step, products if self._order else first, out=second)

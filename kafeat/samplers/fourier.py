@@ -57,8 +57,8 @@ _SUPERVISED = "frequencies: supervised"
 class Fourier(RandomCosines):
     """Random Fourier features: z(x)·z(y) ≈ k(x − y) = E_ω[cos ω·(x − y)].
 
-    m frequencies of the kernel's distribution average the cosine, so the error of every entry falls like 1/√m, whatever
-    the inputs. Paired features are √a_j [cos ω_j·x, sin ω_j·x], m = D/2, offset ones √(2a_j) cos(ω_j·x + b_j).
+    The cosine is averaged over m frequencies from the kernel's distribution, so the error of every entry falls like
+    1/√m for any input. Paired features are √a_j [cos ω_j·x, sin ω_j·x], m = D/2, offset ones √(2a_j) cos(ω_j·x + b_j).
     The distribution of ω is N(0, 2γI) for rbf. In each coordinate it is Cauchy(0, γ) for laplacian and Laplace(0, √γ)
     for cauchy. It is N(0, γI)·√(2ν/χ²_{2ν}) for matern; N(0, 2γsI), s ~ Gamma(α, rate α), for rational_quadratic.
 

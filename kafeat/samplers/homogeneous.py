@@ -1,4 +1,4 @@
-"""Histograms and counts: the chi2, intersection, hellinger and jensen_shannon kernels. Nothing is random."""
+"""Histograms and counts: the chi2, intersection, hellinger and jensen_shannon kernels, without randomness."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from kafeat.maths.kernels.histograms import ADDITIVE
 from kafeat.maths.windows import ratio_weights, widest_ratio
 from kafeat.types import Floats, Scratch, Shapes, State
 
-# Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
+# Weight of ratios that the sample does not contain, so that a fitted window is defined, and sensible, on other data.
 _UNSEEN_SHARE = 1e-3
 _UNSEEN_WEIGHT = 1.0 / 30.0
-# What the least largest error may cost in the error of the rows' kernel for `auto` to take it: uniform numbers pay 1.3
-# to 1.45, bags of words 1.8 to 2.5, histograms of one kind 2.5 to 3.
+# `auto` minimizes the largest error if the error of the rows' kernel grows by at most this factor. It grows by 1.3 to
+# 1.45 for uniform numbers, 1.8 to 2.5 for bags of words, and 2.5 to 3 for histograms of one kind.
 _DEARER = 1.6
-# Rows whose kernel is looked at for that, and the numbers that may take.
+# The rows whose kernel is compared for that, and the most numbers in them.
 _ROWS = 256
 _MOST_FEATURES = 1 << 22
 _MOST_ENTRIES = 1 << 26
@@ -90,7 +90,7 @@ class Homogeneous(Step):
 
     @property
     def n(self) -> int:
-        """The order in force."""
+        """The order that is used."""
         if self.order is None:
             return 0 if self.kernel == "hellinger" else 1
         return self.order
@@ -119,7 +119,7 @@ class Homogeneous(Step):
         self, ratios: Floats, weights: Floats, X: Floats, rng: np.random.Generator
     ) -> windows.Coefficients:
         kernel, order, period = self.kernel, self.n, self.period
-        # a share of 1e-5 only: what is largest is in the tail
+        # a share of only 1e-5, because the largest values are in the tail
         widest = widest_ratio(ratios, weights, 1e-5)
         unseen = np.exp(-ratios)
         weights = weights / weights.sum() + _UNSEEN_SHARE * unseen / unseen.sum()
@@ -135,7 +135,7 @@ class Homogeneous(Step):
         return least_max if of_max <= _DEARER * of_mean else least_mean
 
     def _kernel_error(self, window: windows.Coefficients, X: Floats) -> float:
-        """‖ZZᵀ − K‖_F of the rows X."""
+        """Return ‖ZZᵀ − K‖_F for the rows X."""
         state = dict(zip(("frequencies", "coefficients"), window, strict=True))
         transform = self.bind(state, X.shape[1], X.dtype)
         Z = np.empty((len(X), transform.n_features_out))
@@ -143,7 +143,7 @@ class Homogeneous(Step):
         return float(np.linalg.norm(Z @ Z.T - self.exact(state, Coordinates(X, X)).dots))
 
     def error_curve(self, state: State, X: Floats) -> tuple[Floats, Floats, Floats]:
-        """ω = log(y/x) ≥ 0, the error k̂(ω) − 𝒦(ω) of the map at that ratio per (xy)^(γ/2), and how often X has it."""
+        """Return ω = log(y/x) ≥ 0, the map's error k̂(ω) − 𝒦(ω) per (xy)^(γ/2), and how often X has that ratio."""
         ratios, weights = ratio_weights(X, self.homogeneity, np.random.default_rng(0))
         used = max(2, int(np.searchsorted(np.cumsum(weights), 0.999 * weights.sum())) + 1)
         ratios, weights = ratios[:used], weights[:used]
@@ -169,17 +169,17 @@ class Homogeneous(Step):
 
 
 def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:
-    """Random rows in float64, as many as their features and their kernel allow."""
+    """Return random rows in float64, as many as their features and their kernel allow."""
     n, d = X.shape
     most = min(_ROWS, _MOST_FEATURES // (d * (2 * order + 1)), int(np.sqrt(_MOST_ENTRIES / d)))
     return X[np.sort(rng.choice(n, min(n, max(most, 2)), replace=False))].astype(np.float64)
 
 
 class _HomogeneousTransform(Transform):
-    """Each entry has outputs of its own, which do not depend on its column; those of 0 are 0.
+    """A transform in which each entry has its own outputs, independent of its column, and 0 gives 0.
 
-    Roots that are square roots or the numbers themselves have a compiled loop. Without it there is one logarithm and
-    one square root per entry; the rest are cosines and sines in cache.
+    If roots are square roots or the numbers themselves, a compiled loop computes it. Otherwise there is one logarithm
+    and one square root per entry, and the rest are cosines and sines in cache.
     """
 
     gives_sparse = True
@@ -221,7 +221,7 @@ class _HomogeneousTransform(Transform):
         if self._loop:
             self._by_loop(self._loop, X, out, scratch)
             return
-        # All passes run in the memory order of the output: what is in another costs five times as much.
+        # All passes use the memory order of the output, because the other order costs five times as much.
         feature_major = is_feature_major(out)
         root, logs, angles = (shaped(flat, X.shape, feature_major) for flat in scratch)
         blocks = np.split(out, self.n_features_out // self.n_features_in, axis=1)
@@ -229,7 +229,7 @@ class _HomogeneousTransform(Transform):
         np.multiply(root, self._amplitudes[0], out=blocks[0])
         if not len(self._frequencies):
             return
-        # log 0 would be −∞ and 0·cos(∞) not a number; the square root is 0 there, so any finite logarithm does.
+        # log 0 would be −∞, and 0·cos(∞) is NaN. The square root is 0 there, so any finite logarithm will do.
         np.maximum(logs, np.finfo(self._dtype).smallest_subnormal, out=logs)
         np.log(logs, out=logs)
         for j, (frequency, amplitude) in enumerate(zip(self._frequencies, self._amplitudes[1:], strict=True)):

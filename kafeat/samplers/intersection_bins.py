@@ -1,4 +1,4 @@
-"""Histograms: every entry becomes a bar of ones. A simple alternative to homogeneous, for comparison."""
+"""Histograms: each entry becomes a bar of ones. A simple alternative to homogeneous, for comparison."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from kafeat.types import Array, Floats, Mask, Shapes, State
 class IntersectionBins(Step):
     """Unary encoding: z(x)·z(y) ≈ Σ_i min(x_i, y_i), with |error| ≤ max_i/(4N) per entry, max_i the fitted maximum.
 
-    With N = n_bins and R = N x/max, output l = 0..N − 1 of an input is √(max/N)·clip(R − l, 0, 1): ones below ⌊R⌋,
-    the fraction R − ⌊R⌋ there, zeros above. The error is 0 unless both fall in one bin. Outputs come in blocks, bin 0
-    of every input first. It is the comparator of the homogeneous maps, which need fewer outputs and no maximum.
-    Values above the maximum are clipped to it: the kernel is then that of the clipped value. `transform` reports how
-    many there were; a larger fit sample leaves fewer.
+    With N = n_bins and R = N x/max, output l = 0..N − 1 of an input is √(max/N)·clip(R − l, 0, 1): ones below ⌊R⌋, the
+    fraction R − ⌊R⌋ there, zeros above. The error is 0 unless both fall in one bin. Outputs come in blocks, bin 0 of
+    every input first. It serves as a comparison for homogeneous maps, which need fewer outputs and no maximum. Values
+    above the maximum are clipped to it, and the kernel is then that of the clipped value. `transform` reports how many
+    were clipped; with a larger fit sample there are fewer.
 
     Source: Maji & Berg 2009, "Max-margin additive classifiers for detection", section 3.
     """
@@ -60,7 +60,7 @@ class _Buffers(NamedTuple):
 
 
 class _BinsTransform(Transform):
-    """One division per entry, then a clip per output."""
+    """A transform with one division per entry, then a clip per output."""
 
     gives_sparse = True
 
@@ -90,7 +90,7 @@ class _BinsTransform(Transform):
         counts = np.ceil(levels).astype(np.int64)
         bins = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         column = np.repeat(column, counts).astype(np.int64)
-        # differences of a number and smaller whole ones are exact
+        # the difference of a number and a smaller whole number is exact
         values = np.clip(np.repeat(levels, counts) - bins.astype(self._dtype), 0.0, 1.0)
         values *= self._amplitude[column]
         places = np.repeat(row, counts), bins * self.n_features_in + column

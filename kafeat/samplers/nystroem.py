@@ -1,4 +1,4 @@
-"""Any kernel, by comparing a row with some rows of the data: the first map to try on most tables."""
+"""Any kernel, by comparing each row with some rows of the data: the first map to try on most tables."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Nystroem(Step):
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks. It is exact on the
     landmarks and never above a positive definite kernel. The faster the spectrum falls, the smaller its error. T is
     lower triangular, a rotation of V_r Λ_r^{−½} that saves half of the product. Columns beyond rank r are 0. With
-    `root: symmetric` T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. `kernel: precomputed` takes rows that hold k(x, every
+    `root: symmetric`, T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. With `kernel: precomputed`, rows hold k(x, every
     training row).
 
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
@@ -143,7 +143,7 @@ class Nystroem(Step):
         return spelled_out(kernel)
 
     def check_parameters(self) -> None:
-        if not self._named:  # a kernel that is given brings its numbers along, so these would do nothing
+        if not self._named:  # a given kernel has its own numbers, so these would have no effect
             given = "a precomputed kernel" if self._precomputed else "a Python function"
             refuse_beside(self, ("gamma", "nu", "alpha", "degree", "coef0"), given)
         check_series(self, self.kernel, self.coefficients)
@@ -179,13 +179,13 @@ class Nystroem(Step):
 
     @property
     def _named(self) -> str | None:
-        """The name of the kernel; None for columns and functions."""
+        """The name of the kernel, or None for columns and functions."""
         named = isinstance(self.kernel, str) and not self._precomputed
         return str(self.kernel) if named else None
 
     @property
     def _selector(self) -> str:
-        """The name of the selector, `auto` resolved."""
+        """The name of the selector, with `auto` resolved."""
         if isinstance(self.landmarks, Given):
             return "given"
         if self.landmarks != "auto":
@@ -227,7 +227,7 @@ class Nystroem(Step):
         }
 
     def _fit_gamma(self, X: Floats, rng: np.random.Generator) -> float:
-        """Return γ for the rows X, which the kernel has to accept; 1 for a kernel without it."""
+        """Return γ for the rows X, which the kernel must accept, or 1 for a kernel without it."""
         if self._precomputed:
             check_square(X)
         if self._named is None:
@@ -241,7 +241,7 @@ class Nystroem(Step):
     ) -> tuple[Array, Array | None]:
         """Return the landmarks: rows (m, d), or numbers of columns (m,) of a precomputed kernel.
 
-        Landmarks that are rows of the sample come with the numbers of these rows in the input, (m,).
+        If landmarks are rows of the sample, their numbers in the input (m,) are returned as well.
         """
         X, m = sample.X, self.n_landmarks or self.n_components
         if isinstance(self.landmarks, Given):
@@ -252,7 +252,7 @@ class Nystroem(Step):
             m = min(m, len(X))
         chosen = select(self._selector, kernel.view(sample, self.dual_l1, self.tolerance), m, rng)
         if self._selector in POINTS:
-            # a centre of rows that are never negative, but for rounding
+            # a centre of rows that are never negative, except for rounding
             return np.maximum(chosen, 0.0) if kernel.non_negative else chosen, None
         if self._precomputed:
             return np.sort(chosen).astype(np.int64), None
@@ -275,11 +275,11 @@ class Nystroem(Step):
         return W if W.shape[1] <= width else leading(W, against, X, width, rng)
 
     def _width(self, m: int) -> int:
-        """The number of outputs with m landmarks."""
+        """Return the number of outputs with m landmarks."""
         return self.n_components if self.tolerance is None else min(self.n_components, m)
 
     def landmark_kernel(self, gamma: float) -> LandmarkKernel:
-        """Return the kernel with its parameters in force."""
+        """Return the kernel with the parameters that are used."""
         if self._precomputed:
             return PrecomputedKernel()
         if isinstance(self.kernel, str):
@@ -293,7 +293,7 @@ class Nystroem(Step):
         if isinstance(self.landmarks, Given) or self.tolerance is not None:
             m = count_rows(state, "landmarks")
         return {
-            # the first files of format 1 have no gain, and all of them no centre and no rows
+            # the first files of format 1 have no gain, and none of them has a centre or rows
             "gain": ArrayOf((), optional=True),
             "centre": ArrayOf((n_features_in,), optional=True),
             "rows": ArrayOf((m,), "int64", optional=True),
@@ -327,7 +327,7 @@ class Nystroem(Step):
         return LandmarkFeatures(tile, projection, n_features_in, dtype, self._is_triangle(projection))
 
     def precision(self, state: State, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the dtype for a transform in `dtype`: float64 where `dtype` would drown small features."""
+        """Return the dtype for a transform in `dtype`: float64 if small features would be lost in `dtype`."""
         if drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype):
             return np.dtype(np.float64)
         return dtype

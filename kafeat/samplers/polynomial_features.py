@@ -18,9 +18,9 @@ MAX_WIDTH = 100_000
 class PolynomialFeatures(PolynomialMap):
     """Every monomial: z(x)·z(y) = (γ x·y + c₀)^p, exactly.
 
-    The multinomial theorem: an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p, by
+    By the multinomial theorem, an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p, by
     degree and then in the order of the columns. That is C(d + p, p) outputs, C(d + p − 1, p) without c₀; more than
-    100,000 are refused. It is what the sketches are compared with.
+    100,000 are refused. The sketches are compared with it.
 
     Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
     """
@@ -61,7 +61,7 @@ class PolynomialFeatures(PolynomialMap):
 
 
 def count_monomials(d: int, q: int) -> int:
-    """Monomials of degree q in d variables."""
+    """Return the number of monomials of degree q in d variables."""
     return comb(d + q - 1, q)
 
 
@@ -74,7 +74,7 @@ def factors_of(d: int, q: int) -> tuple[Array, Array]:
 
 
 def monomial_weights(recipe: PolynomialFeatures, d: int, q: int) -> Floats:
-    """√(p!/(k₀! k₁! … k_d!) c₀^{k₀}) of the monomials of degree q, in their order."""
+    """Return √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) for the monomials of degree q, in their order."""
     p = recipe.degree
     of_constant = (p - q) * log(recipe.coef0) if p > q else 0.0
     return np.exp(_log_repeats(d, q) + 0.5 * (lgamma(p + 1) - lgamma(p - q + 1) + of_constant))
@@ -86,7 +86,7 @@ class _Buffers(NamedTuple):
 
 
 class _MonomialTransform(Transform):
-    """Degree by degree: x_j times the monomials of one degree less that have no variable before j."""
+    """A transform degree by degree: x_j times the monomials of one degree less that have no variable before j."""
 
     gives_sparse = True
 
@@ -94,7 +94,7 @@ class _MonomialTransform(Transform):
         self.n_features_in = d
         p = self._degree = recipe.degree
         self._widths = [count_monomials(d, q) for q in range(p + 1)]
-        # Without c₀ the lower degrees are steps on the way only.
+        # Without c₀, the lower degrees are only intermediate results.
         self._lowest = 0 if recipe.coef0 > 0 else p
         self.n_features_out = sum(self._widths[self._lowest :])
         self._root = dtype.type(np.sqrt(gamma))
@@ -126,7 +126,7 @@ class _MonomialTransform(Transform):
         out *= self._weights
 
     def _levels(self, out: Floats, flat: Floats) -> list[Floats]:
-        """The columns for the monomials of each degree, in `out` or in a buffer of its memory order."""
+        """Return the columns for the monomials of each degree, in `out` or in a buffer with its memory order."""
         rows = len(out)
         below = flat.reshape(rows, -1) if out.strides[0] >= out.strides[1] else flat.reshape(-1, rows).T
         levels, starts = [], [0, 0]
@@ -138,7 +138,7 @@ class _MonomialTransform(Transform):
 
 
 def _log_repeats(d: int, q: int) -> Floats:
-    """−½ Σ log k_i! of the monomials of degree q, in their order."""
+    """Return −½ Σ log k_i! for the monomials of degree q, in their order."""
     # by runs: (variable, length of its run at the end) decides what one more factor costs
     if not q:
         return np.zeros(1)

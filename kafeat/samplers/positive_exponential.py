@@ -26,7 +26,7 @@ from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ExponentialKernel
 from kafeat.types import Floats, Shapes, State
 
-# Enough for a median; the tilt is flat around its best value.
+# Enough for a median, because the variance hardly changes near the best tilt.
 _PAIRS = 10_000
 
 
@@ -34,10 +34,10 @@ class PositiveExponential(InTwos):
     """Positive random features: z(x)·z(y) ≈ e^{γ x·y}, unbiased, with outputs that are never negative.
 
     With w ~ N(0, I), an output is √(1/D) (1 − 4A)^{d/4} exp(A‖w‖² + √(γ(1 − 4A)) w·x − γ‖x‖²/2); A = 0 is the plain
-    form. `hyperbolic` takes every w together with −w, which at equal D multiplies the variance by
-    1 − exp(−γ‖x + y‖²). `tilt: fitted` takes the A < 0 that is best for the median of γ‖x + y‖² in the fit sample;
-    every A is unbiased, and A < 0 thins the tail of large w. Orthogonal directions spread evenly. The error falls like
-    1/√D and grows like exp(γ‖x + y‖²/2): scale rows so that γ‖x‖² is about 1.
+    form. `hyperbolic` uses every w together with −w, which at equal D multiplies the variance by 1 − exp(−γ‖x + y‖²).
+    `tilt: fitted` uses the A < 0 that is best for the median of γ‖x + y‖² in the fit sample. Every A is unbiased, and A
+    < 0 thins the tail of large w. Orthogonal directions spread evenly. The error falls like 1/√D and grows like exp(γ‖x
+    + y‖²/2), so scale rows such that γ‖x‖² is about 1.
 
     Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
     """
@@ -75,14 +75,14 @@ class PositiveExponential(InTwos):
 
 
 def best_tilt(phi: float, d: int) -> float:
-    """The A that minimises the variance of one direction at ‖x + y‖² = φ (Likhosherstov et al. 2022, theorem 4.1)."""
+    """Return the A of least variance of one direction at ‖x + y‖² = φ (Likhosherstov et al. 2022, theorem 4.1)."""
     # The root ρ in (0, 1] of 2φρ² + (2φ + d)ρ − d = 0, written without cancellation for small φ, or squares of large φ.
     share = 2.0 * phi / d
     return float((1.0 - 0.5 * (np.hypot(share + 1.0, np.sqrt(4.0 * share)) + share + 1.0)) / 8.0)
 
 
 def _median_sum(X: Floats, rng: np.random.Generator) -> float:
-    """The median of ‖x + y‖² over random pairs: an outlier does not move it."""
+    """Return the median of ‖x + y‖² over random pairs, which is robust against outliers."""
     first, second = rng.integers(len(X), size=(2, _PAIRS))
     parts = [
         ((X[first[some]].astype(np.float64) + X[second[some]]) ** 2).sum(axis=1)
@@ -105,7 +105,7 @@ class _Buffers(NamedTuple):
 
 
 class _ExponentialTransform(Transform):
-    """One product, all exponents written into the output, one exponential."""
+    """A transform with one product, all exponents written into the output, and one exponential."""
 
     def __init__(self, state: State, n_components: int, dtype: np.dtype[Any]) -> None:
         w, shifts, root = exponent_terms(state, n_components)
@@ -134,7 +134,7 @@ class _ExponentialTransform(Transform):
         np.exp(out, out=out)
 
     def _refuse_range(self, exponents: Floats) -> None:
-        """A row whose largest output the dtype cannot hold, or holds as 0, has lost its kernel."""
+        """Refuse a row whose largest output overflows the dtype, or is 0 in it, because its kernel is lost."""
         largest = exponents.max(axis=1)
         bad = ~((largest > self._low) & (largest < self._high))
         if bad.any():

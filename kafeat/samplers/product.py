@@ -1,4 +1,4 @@
-"""Maps multiplied: the product of their kernels, each on columns of its own if wanted."""
+"""Products of maps: the product of their kernels, each on its own columns if wanted."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from kafeat.errors import DataError
 from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 _MOST_EXACT = 100_000
-"""Outputs of an exact product: more are a slip."""
+"""The most outputs of an exact product. More are probably a mistake."""
 
 
 class Product(ParallelChains):
     """Products of maps: z(x) = z₁(x) ⊗ z₂(x) ⊗ … or random sums of it, so that z(x)·z(y) ≈ Π_i k_i(x, y).
 
-    The product of kernels is a kernel: rows are alike that are alike in every group of columns, say in place and in
-    time. Without `n_components` the outputs are all products of one output of each map, and their kernel is the
-    product of the maps' own, exactly. With D, an output is Π_i w_i·z_i(x)/√D with random signs w_i, which is
+    The product of kernels is a kernel: rows are similar if they are similar in every group of columns, such as place
+    and time. Without `n_components`, the outputs are all products of one output of each map, and their kernel is
+    exactly the product of the maps' own kernels. With D, an output is Π_i w_i·z_i(x)/√D with random signs w_i, which is
     unbiased, and the error falls like 1/√D.
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (products); Kar & Karnick 2012, lemma 7 (signs).
@@ -85,7 +85,7 @@ class _Buffers(NamedTuple):
 
 
 class _Products(ParallelTransform):
-    """All products, in the order of Kronecker's, where that of the last map runs fastest; or those of random sums."""
+    """All products in Kronecker's order, in which the last map's output varies fastest, or random sums."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class _Products(ParallelTransform):
     ) -> None:
         D = len(signs[0]) if signs else prod(transform.n_features_out for _, transform in maps)
         super().__init__(maps, n_features, D, dtype)
-        # in equal parts, so that no factor leaves the range of the dtype alone
+        # in equal parts, so that no single factor exceeds the range of the dtype
         self._signs = [np.ascontiguousarray(D ** (-0.5 / len(signs)) * one.T, dtype=dtype) for one in signs]
 
     @property

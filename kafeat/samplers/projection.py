@@ -1,4 +1,4 @@
-"""Fewer columns, with dot products and distances kept on average. No kernel but the linear one."""
+"""Fewer columns, with dot products and distances kept on average. Only for the linear kernel."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from kafeat.types import ArrayOf, Floats, Scratch, Shapes, State
 class Projection(Step):
     """A random projection: z(x)·z(y) ≈ x·y, and distances kept to a factor 1 ± ε.
 
-    z(x) = A x with independent entries of mean 0 and variance 1/D: gaussian N(0, 1/D), or sparse,
-    √(s/D)·{+1 with probability 1/2s, 0, −1 with probability 1/2s}, s = 1/density. Or srht, √(1/D) P H F: random
-    signs F, a Walsh–Hadamard matrix H of entries ±1 and D rows P of it without replacement, in d log d steps a row.
-    D beyond the padded width stacks independent blocks. D ≥ 4 ln m/(ε²/2 − ε³/3) outputs keep all distances among
-    m rows (a theorem for gaussian); `auto` takes the smallest such D, m being the rows of the whole input.
+    z(x) = A x with independent entries of mean 0 and variance 1/D: gaussian N(0, 1/D), or sparse, √(s/D)·{+1 with
+    probability 1/2s, 0, −1 with probability 1/2s}, s = 1/density. For srht, A is √(1/D) P H F with random signs F, a
+    Walsh–Hadamard matrix H of entries ±1 and D rows P of it without replacement, in d log d steps per row. If D exceeds
+    the padded width, independent blocks are stacked. D ≥ 4 ln m/(ε²/2 − ε³/3) outputs keep all distances among m rows
+    (a theorem for gaussian). `auto` uses the smallest such D, where m counts the rows of the whole input.
 
-    Source: Dasgupta & Gupta 2003 (the bound); Achlioptas 2003, Li et al. 2006 (sparse); Ailon & Chazelle 2009,
-    Tropp 2011 (srht).
+    Source: Dasgupta & Gupta 2003 (the bound); Achlioptas 2003, Li et al. 2006 (sparse); Ailon & Chazelle 2009, Tropp
+    2011 (srht).
     """
 
     always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
@@ -146,12 +146,12 @@ class Projection(Step):
 
 
 def jl_width(n_rows: int, eps: float) -> int:
-    """The smallest D with D ≥ 4 ln m/(ε²/2 − ε³/3) for m rows."""
+    """Return the smallest D with D ≥ 4 ln m/(ε²/2 − ε³/3) for m rows."""
     return max(1, int(np.ceil(4.0 * np.log(n_rows) / (eps**2 / 2.0 - eps**3 / 3.0))))
 
 
 class _MatrixTransform(Transform):
-    """One product with a matrix."""
+    """A transform with one matrix product."""
 
     takes = (SparseRows,)
 
@@ -168,7 +168,7 @@ class _MatrixTransform(Transform):
 
 
 class _SparseTransform(_MatrixTransform):
-    """The matrix is sparse, and so are the features of sparse rows."""
+    """A transform by a sparse matrix. The features of sparse rows are also sparse."""
 
     gives_sparse = True
 
@@ -188,7 +188,7 @@ class _HadamardInOut(NamedTuple):
 
 
 class _HadamardTransform(Transform):
-    """Fast Walsh–Hadamard transforms of signed inputs, and the drawn rows of them."""
+    """A transform with fast Walsh–Hadamard transforms of signed inputs, of which it keeps the drawn rows."""
 
     def __init__(self, state: State, dtype: np.dtype[Any]) -> None:
         signs, rows = state["signs"], state["rows"]

@@ -33,20 +33,20 @@ from kafeat.maths.kernels import find_kernel
 from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 _PAIRS = 1_000
-# Degrees that are less likely than a random number resolves are left out.
+# Degrees that are less likely than the resolution of a random number are left out.
 _RESOLUTION = 2.0**-53
-# The last degree's share of the outputs from which on those above it would be missed.
+# If the last degree has this share of the outputs, higher degrees would be missed.
 _CUT_OFF = 1e-4
 
 
 class RandomMaclaurin(Step):
     """Random Maclaurin features: z(x)·z(y) ≈ (γ x·y + c₀)^p, e^{γ x·y}, or any Σ a_n (γ x·y)^n with a_n ≥ 0, unbiased.
 
-    The kernel is Σ a_n (x·y)^n. An output is √(a_n/(m q_n)) Π_{j ≤ n} w_j·x with random signs w_j and a degree n drawn
-    with probability q_n, m of them. Any q > 0 is unbiased; least variance has q_n ∝ a_n√V_n, V_n the variance of
-    one product of degree n, read off pairs of the fit sample. The degrees are drawn together, so that each comes
-    m·q_n times, rounded up or down. One output carries a₀ exactly, and d outputs carry a₁x·y where that leaves less
-    variance than drawing it. The error falls like 1/√D.
+    The kernel is Σ a_n (x·y)^n. Each of m outputs is √(a_n/(m q_n)) Π_{j ≤ n} w_j·x with random signs w_j and a degree
+    n that is drawn with probability q_n. Any q > 0 is unbiased. The least variance has q_n ∝ a_n√V_n, where V_n is the
+    variance of one product of degree n, estimated from pairs of the fit sample. The degrees are drawn together, so that
+    each occurs m·q_n times, rounded up or down. One output carries a₀ exactly, and d outputs carry a₁x·y if that leaves
+    less variance than drawing it. The error falls like 1/√D.
 
     Source: Kar & Karnick 2012, algorithm 1 and section 6 (H0/1).
     """
@@ -96,14 +96,14 @@ class RandomMaclaurin(Step):
         }
 
     def _log_coefficients(self) -> Floats:
-        """log a_n of Σ a_n (γ x·y)^n; −∞ where it is 0."""
+        """Return log a_n of Σ a_n (γ x·y)^n, which is −∞ where a_n is 0."""
         from scipy.special import gammaln
 
         if self.kernel == "exponential":
             return -gammaln(np.arange(MOST_DEGREES) + 1.0)
         if self.coefficients is not None:
             with np.errstate(divide="ignore"):
-                # two at least, as the linear part is looked at
+                # at least two, because the linear part is examined
                 series: Floats = np.log(np.array([*self.coefficients, 0.0]))
             return series
         n, p = np.arange(self.degree + 1), self.degree
@@ -164,7 +164,7 @@ class RandomMaclaurin(Step):
 
 @dataclass(frozen=True)
 class _Monomials:
-    """m outputs with degrees drawn in proportion to exp(log_sizes), and whether degree 1 is exact beside them."""
+    """m outputs with degrees drawn in proportion to exp(log_sizes), and whether degree 1 is exact as well."""
 
     linear: bool
     m: int
@@ -172,7 +172,7 @@ class _Monomials:
 
     @property
     def probabilities(self) -> Floats:
-        """q; all 0 where nothing is left to draw."""
+        """The probabilities q, which are all 0 if nothing is left to draw."""
         top = self.log_sizes.max()
         if top == -np.inf:
             return np.zeros(len(self.log_sizes))
@@ -183,35 +183,35 @@ class _Monomials:
 
     @property
     def log_variance(self) -> float:
-        """log of (Σ a_n√V_n)²/m: what least variance leaves."""
+        """The logarithm of (Σ a_n√V_n)²/m, the least variance."""
         total = float(np.logaddexp.reduce(self.log_sizes))
         return 2.0 * total - float(np.log(self.m)) if total > -np.inf else -np.inf
 
 
 def _of_pairs(X: Floats, gamma: float, rng: np.random.Generator) -> Floats:
-    """The moments of random pairs of rows of √γ·X, (2, pairs)."""
+    """Return the moments of random pairs of rows of √γ·X, (2, pairs)."""
     pairs = rng.integers(len(X), size=(2, _PAIRS))
     some = (X[pairs[:, block]].astype(np.float64) for block in blocks(_PAIRS, X.shape[1]))
     return np.hstack([_moments(*(np.sqrt(gamma) * rows)) for rows in some])
 
 
 def _moments(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """(x·y)² and E[(w·x)²(w·y)²] for signs w, of rows x and y (n, d), (n,) each."""
+    """Return (x·y)² and E[(w·x)²(w·y)²] over signs w, for rows x and y (n, d), (n,) each."""
     dots = np.einsum("ij,ij->i", x, y) ** 2
     sizes = np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y)
     return dots, sizes + 2.0 * (dots - np.einsum("ij,ij->i", x**2, y**2))
 
 
 def _log_spread(squared_dots: Floats, moments: Floats, degrees: int) -> Floats:
-    """½ log V_n, n = 0 … degrees − 1: V_n the mean over pairs of E[Π(w_j·x)²(w_j·y)²] − (x·y)^{2n}."""
+    """Return ½ log V_n for n = 0 … degrees − 1. V_n is the mean over pairs of E[Π(w_j·x)²(w_j·y)²] − (x·y)^{2n}."""
     kept = moments > 0
     if not kept.any():
         return np.zeros(degrees)
     ratios = np.clip(squared_dots[kept] / moments[kept], 0.0, 1.0)
-    # A few outliers would turn everything to the highest degrees.
+    # A few outliers would give all weight to the highest degrees.
     logs = np.log(np.minimum(moments[kept], np.quantile(moments[kept], 0.95)))
     n = np.arange(degrees)[:, None]
-    # A share of the second moment itself keeps every degree possible where its variance vanishes.
+    # A share of the second moment itself keeps every degree possible if its variance vanishes.
     top = logs.max()
     with np.errstate(under="ignore"):
         variances = np.exp(n * (logs - top)) * (1.01 - ratios**n)
@@ -219,7 +219,7 @@ def _log_spread(squared_dots: Floats, moments: Floats, degrees: int) -> Floats:
 
 
 def _systematic(q: Floats, m: int, rng: np.random.Generator) -> Array:
-    """m degrees, falling: degree n comes m·q_n times, rounded up or down at random so that this is the mean."""
+    """Draw m degrees, descending. Degree n occurs m·q_n times, rounded up or down at random with this mean."""
     if not q.any():
         return np.zeros(m, dtype=np.int64)
     order = rng.permutation(len(q))
@@ -234,7 +234,7 @@ def _systematic(q: Floats, m: int, rng: np.random.Generator) -> Array:
 
 
 class _MaclaurinTransform(Transform):
-    """One product of matrices a level: level j multiplies the outputs of degree j and more, which come first."""
+    """A transform with one product of matrices per level: level j multiplies the outputs of degree ≥ j."""
 
     def __init__(self, state: State, d: int, terms: ExactTerms, dtype: np.dtype[Any]) -> None:
         root = np.sqrt(float(state["gamma"]))

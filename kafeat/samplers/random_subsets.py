@@ -23,17 +23,17 @@ from kafeat.maths.kernels import find_kernel
 from kafeat.maths.kernels.column_sets import all_sets, degree_warning, larger_sets, sets_of_size
 from kafeat.types import ArrayOf, Floats, Shapes, State
 
-# Numbers in a buffer: rows and outputs that are taken at a time, so that sums stay in the second-level cache.
+# Numbers in a buffer of rows and outputs, so that sums stay in the second-level cache.
 _CACHED = 32_768
 
 
 class RandomSubsets(Step):
     """Random features of column sets: z(x)·z(y) ≈ Σ_{|S|=p} Π_{i∈S} γ x_i y_i (anova) or Π (1 + γ x_i y_i), unbiased.
 
-    An output is the same sum over sets, of random signs in the place of one of the rows: Σ_{|S|=p} Π_{i∈S} w_i √γ x_i,
-    or Π (1 + w_i √γ x_i). Products of signs of different sets are uncorrelated, so the mean over the signs is the
-    kernel. Of all_subsets one output carries the empty set exactly, and d outputs the single columns where that leaves
-    less variance; the others leave these sets out. The error falls like 1/√D.
+    An output is the same sum over sets with random signs in place of one of the rows: Σ_{|S|=p} Π_{i∈S} w_i √γ x_i, or
+    Π (1 + w_i √γ x_i). Products of signs of different sets are uncorrelated, so the mean over the signs is the kernel.
+    For all_subsets, one output carries the empty set exactly, and d outputs carry the single columns if that leaves
+    less variance. The other outputs leave these sets out. The error falls like 1/√D.
 
     Source: Shawe-Taylor & Cristianini 2004, section 9.2 (kernels); Atarashi, Maji & Oyama 2019 (features).
     """
@@ -73,9 +73,9 @@ class RandomSubsets(Step):
         return self.n_components - self._constant - (d if linear else 0)
 
     def _less_without_columns(self, X: Floats) -> bool:
-        """Return True if outputs that carry the single columns leave the others less variance.
+        """Return True if outputs that carry the single columns leave less variance for the others.
 
-        That is of the size of the mean squared ‖rest(x)‖²‖rest(y)‖² over their number.
+        The variance is about the mean squared ‖rest(x)‖²‖rest(y)‖² divided by their number.
         """
         n, d = X.shape
         if self._drawn(True, d) < 1:
@@ -103,7 +103,7 @@ class RandomSubsets(Step):
         return _SubsetsTransform(state, size, self.least_set(state), self.exact_terms(state), dtype)
 
     def least_set(self, state: State) -> int:
-        """Return the size of the least sets that are drawn, as outputs carry all smaller ones exactly."""
+        """Return the size of the smallest sets that are drawn. Outputs carry all smaller ones exactly."""
         return int(self._constant) + int(bool(state["linear"]))
 
     def exact_terms(self, state: State) -> ExactTerms:
@@ -116,7 +116,7 @@ class RandomSubsets(Step):
 
 
 class _SubsetsTransform(Transform):
-    """Sums over sets of √γ w_i x_i by recurrence over the columns, for some outputs at a time."""
+    """A transform that sums over sets of √γ w_i x_i by recurrence over the columns, some outputs at a time."""
 
     def __init__(
         self, state: State, size: int | None, least: int, terms: ExactTerms, dtype: np.dtype[Any]
@@ -154,6 +154,6 @@ class _SubsetsTransform(Transform):
 
 
 def _terms(columns: Floats, signs: Floats, product: Floats) -> Iterator[Floats]:
-    """Yield w_i x_i of every row with every output, all in the buffer (n, m)."""
+    """Yield w_i x_i of every row with every output, always in the buffer (n, m)."""
     for x, w in zip(columns, signs, strict=True):
         yield np.multiply(x[:, None], w, out=product)

@@ -33,10 +33,10 @@ from kafeat.types import State
 class Skewed(RandomCosines):
     """Random features of skewed kernels, chi2: z(x)·z(y) ≈ Π_i 2√(x_i + c)√(y_i + c)/(x_i + y_i + 2c).
 
-    On log(x + c) the kernel is shift-invariant, with the frequency density sech(πω) in each coordinate, so it is
-    Fourier features after a logarithm. intersection, Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c))), has
-    Cauchy(0, ½). The error of every entry falls like 1/√D. Inputs must lie above −c. `learned` and `fitted` are
-    those of `fourier`.
+    On log(x + c) the kernel is shift-invariant, with the frequency density sech(πω) in each coordinate, so these are
+    Fourier features after a logarithm. For intersection, Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c))), the
+    density is Cauchy(0, ½). The error of every entry falls like 1/√D. Inputs must lie above −c. `learned` and `fitted`
+    are those of `fourier`.
 
     Source: Li, Ionescu & Sminchisescu 2010, section 3.
     """

@@ -16,22 +16,22 @@ from kafeat.maths.dot_products import ExactTerms, PolynomialSketch, fit_gamma, r
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, sketch_loop, spectrum_for
 from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
-# Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.
+# Rows at a time: the memory of a product and a transform stays in the cache, and calls are long enough for two threads.
 _STRIP = 128
-# Of all sketches together: NumPy would take 10 GB for a strip of more.
+# For all sketches together: with more, NumPy would need 10 GB for a strip.
 _MOST_BUCKETS = 10_000_000
 
 
 class TensorSketch(PolynomialSketch):
     """TensorSketch: z(x)·z(y) ≈ (γ x·y + c₀)^p, unbiased.
 
-    The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed. To this end, count
-    sketches of u (a bucket and a sign per entry), p of them, are multiplied in the Fourier domain. The variance of an
-    entry is at most (3^p − 1)(‖u‖‖v‖)^{2p}/D, so the error falls like 1/√D, or faster where buckets are balanced and
-    few columns meet in one. One output carries c₀^p exactly, and d outputs the linear part where that leaves less
-    variance; the others sketch the rest. A Fourier transform keeps dot products, so the way back is left out unless it
-    is asked for. The outputs are then numbers of the spectrum, scaled, of D buckets or more: as many as a fast
-    transform has.
+    The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed. To this end, p count
+    sketches of u (a bucket and a sign per entry) are multiplied in the Fourier domain. The variance of an entry is at
+    most (3^p − 1)(‖u‖‖v‖)^{2p}/D, so the error falls like 1/√D, or faster if buckets are balanced and few columns share
+    one. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance. The others
+    sketch the rest. A Fourier transform preserves dot products, so the inverse transform is left out unless it is
+    requested. The outputs are then scaled numbers of the spectrum, for D buckets or more: as many as a fast transform
+    has.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """
@@ -102,7 +102,7 @@ class TensorSketch(PolynomialSketch):
         return _SketchTransform(sketch, dtype)
 
     def factors(self, state: State) -> Floats:
-        """Return the factor of each input, and of the constant 1 behind them, in each sketch."""
+        """Return the factor of each input, and of the constant 1 after them, in each sketch."""
         scale = np.full(state["signs"].shape[1], np.sqrt(float(state["gamma"])))
         scale[-1] = np.sqrt(self.coef0)
         return state["signs"] * scale
@@ -110,7 +110,7 @@ class TensorSketch(PolynomialSketch):
 
 @dataclass(frozen=True)
 class _Sketch:
-    """Factor and bucket of each input, and of the constant 1 behind them, in each sketch; and what becomes of them."""
+    """Factor and bucket of each input, and of the constant 1 after them, in each sketch, and the outputs."""
 
     buckets: Array
     factors: Floats
@@ -125,20 +125,20 @@ class _Sketch:
 
     @property
     def outputs(self) -> slice:
-        """The outputs that are sketched: behind those that carry terms, and before those that are 0."""
+        """The outputs that are sketched: after those that carry terms, and before those that are 0."""
         start = self.terms.count(self.n_features_in)
         return slice(start, start + self.spectrum.count)
 
     @property
     def inputs(self) -> Floats:
-        """The factors with 0 for the constant, where its terms are left out."""
+        """The factors, with 0 for the constant if its terms are left out."""
         factors = self.factors.copy()
         factors[:, -1] *= self.terms.constant is None
         return factors
 
     @property
     def constants(self) -> Iterator[Array]:
-        """The spectra of the constant's sketches, one by one: together they may be large."""
+        """The spectra of the constant's sketches, one by one, because together they may be large."""
         return bucket_spectra(self.buckets[:, -1], self.factors[:, -1], self.spectrum.length)
 
     def carry(self, X: Rows, out: Floats) -> None:
@@ -147,7 +147,7 @@ class _Sketch:
         out[:, self.outputs.stop :] = 0.0
 
     def loop(self, dtype: np.dtype[Any]) -> SketchLoop | None:
-        """The compiled loop, or None where NumPy has to compute."""
+        """Return the compiled loop, or None if NumPy has to compute."""
         if self.in_time:
             return None
         loop = sketch_loop(self.inputs, self.buckets, self.spectrum, dtype)
@@ -157,7 +157,7 @@ class _Sketch:
 
 
 class _SketchTransform(Transform):
-    """A compiled loop for transforms of powers of two; else sparse count sketches, real FFTs, and their product."""
+    """A compiled loop for lengths that are powers of two, else sparse count sketches, real FFTs, and a product."""
 
     takes = (SparseRows,)
 
@@ -172,7 +172,7 @@ class _SketchTransform(Transform):
 
     @cached_property
     def _sketches(self) -> Any:
-        """The sketches one below the other: one product and one FFT for all of them."""
+        """The sketches stacked vertically: one product and one FFT for all of them."""
         from scipy.sparse import csr_array
 
         (degree, d), L = self._sketch.buckets.shape, self._sketch.spectrum.length
@@ -197,7 +197,7 @@ class _SketchTransform(Transform):
         refuse_infinite(out)
 
     def _write(self, X: Rows, out: Floats, scratch: Floats) -> None:
-        # scipy's FFT: NumPy's forward one took 8 to 20 times as long on a float32 tile.
+        # scipy's FFT: NumPy's forward one was 8 to 20 times as slow on a float32 tile.
         from scipy import fft
 
         L = self._sketch.spectrum.length
@@ -207,7 +207,7 @@ class _SketchTransform(Transform):
             out[...] = fft.irfft(spectrum, n=L, axis=1, overwrite_x=True)
             return
         taken, a = self._sketch.spectrum, self._sketch.spectrum.amplitudes.astype(self._dtype)
-        # The numbers that are outputs, from the first on, lie there in the right order but for Im P₀ = 0.
+        # Except for Im P₀ = 0, the numbers that become outputs are there in the right order.
         parts = spectrum.view(self._dtype)
         if not taken.first:
             np.multiply(parts[:, 0], a[0], out=out[:, 0])
@@ -215,14 +215,14 @@ class _SketchTransform(Transform):
         np.multiply(parts[:, 2 : 2 + len(a)], a, out=out)
 
     def _multiplied(self, X: Floats, L: int, scratch: Floats) -> Floats:
-        """The sketches (degree, n, L) of dense rows, by one product."""
+        """Return the sketches (degree, n, L) of dense rows, by one product."""
         inputs = scratch[:, : len(X)]
         inputs[:-1] = X.T
         sketched: Floats = (self._sketches @ inputs).reshape(-1, L, len(X))
         return sketched.swapaxes(1, 2)
 
     def _counted(self, X: SparseRows, L: int) -> Floats:
-        """The sketches of sparse rows: each entry is added to its bucket, and the constant to its own."""
+        """Return the sketches of sparse rows. Each entry is added to its bucket, and the constant to its own."""
         n = len(X)
         columns = np.append(X.columns, np.full(n, X.width))
         values, rows = np.append(X.values, np.ones(n)), np.append(X.row_of, np.arange(n))
@@ -242,7 +242,7 @@ class _SketchTransform(Transform):
         return spectrum
 
 
-# Divisors up to which a length has fast transforms.
+# Lengths whose prime divisors are among these have fast transforms.
 _SMOOTH = (2, 3, 5, 7, 11)
 
 
@@ -261,6 +261,6 @@ def fast_length(most: int) -> int:
 def bucket_spectra(buckets: Array, values: Floats, D: int) -> Iterator[Array]:
     """Yield the Fourier transform (D//2 + 1,) of the sketch of each of these numbers in its bucket."""
     for bucket, value in zip(buckets, values, strict=True):
-        # whole turns are taken out, so that the angle is exact to the last digits
+        # whole turns are removed, so that the angle is exact to the last digits
         turns = bucket * np.arange(D // 2 + 1) % D
         yield value * np.exp(-2j * np.pi / D * turns)

@@ -28,11 +28,11 @@ class TensorSrht(PolynomialSketch, InTwos):
     """Products of randomised Hadamard projections: z(x)·z(y) ≈ (γ x·y + c₀)^p, unbiased.
 
     An output is √(1/m) Π_q (H F_q u)_{r_q}, with u = [√γ x, √c₀] padded to a power of two, H of entries ±1, F_q
-    diagonal and random, and rows r_q drawn without replacement. More outputs than the padded width stack independent
-    blocks. The rows of a block are orthogonal, which independent projections are not; the error falls like 1/√D.
-    One output carries c₀^p exactly, and d outputs the linear part where that leaves less variance.
-    With `complex_to_real` F has entries 1, i, −1, −i, and the real and imaginary parts of m = D/2 products are the
-    outputs: at degree p a factor's fourth moment counts 2^p in place of 3^p.
+    diagonal and random, and rows r_q drawn without replacement. If there are more outputs than the padded width,
+    independent blocks are stacked. The rows of a block are orthogonal, unlike independent projections. The error falls
+    like 1/√D. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance. With
+    `complex_to_real`, F has entries 1, i, −1, −i, and the real and imaginary parts of m = D/2 products are the outputs.
+    At degree p, a factor's fourth moment is then 2^p instead of 3^p.
 
     Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
     """
@@ -43,7 +43,7 @@ class TensorSrht(PolynomialSketch, InTwos):
 
     def _shapes(self, state: State, n_features: int) -> tuple[Shape, Shape]:
         m = max(0, self.n_sketched(state, n_features)) // (2 if self.complex_to_real else 1)
-        # Without c₀ there is no constant to carry, which matters where d is a power of two.
+        # Without c₀ there is no constant to carry, which matters if d is a power of two.
         width = n_features + (self.coef0 > 0)
         return (self.degree, count_blocks(m, width), width), (self.degree, m)
 
@@ -74,10 +74,10 @@ class TensorSrht(PolynomialSketch, InTwos):
         check_indices("state.rows", state["rows"], padded_width(state["turns"].shape[-1]))
 
     def factors(self, state: State, n_features_in: int) -> Array:
-        """Return the factors of the inputs, and of the constant behind them, (degree, blocks, width)."""
+        """Return the factors of the inputs, and of the constant after them, (degree, blocks, width)."""
         scale = np.full(state["turns"].shape[-1], np.sqrt(float(state["gamma"])))
         scale[n_features_in:] = np.sqrt(self.coef0)
-        # √(1/m) in equal parts, so that no factor leaves the range of the dtype alone
+        # √(1/m) in equal parts, so that no single factor exceeds the range of the dtype
         scale *= state["rows"].shape[1] ** (-0.5 / self.degree)
         return (_COMPLEX if self.complex_to_real else _REAL)[state["turns"]] * scale
 
@@ -93,7 +93,7 @@ class _Buffers(NamedTuple):
 
 
 class _SrhtTransform(Transform):
-    """One fast projection a degree, multiplied entry by entry."""
+    """A transform with one fast projection per degree, multiplied entry by entry."""
 
     def __init__(self, recipe: TensorSrht, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in, self.n_features_out = n_features, recipe.n_components
@@ -103,7 +103,7 @@ class _SrhtTransform(Transform):
         self._exact = self._terms.count(n_features)
         factors = recipe.factors(state, n_features)
         if self._terms.constant is not None:
-            # the constant is the last input, and stands beside the projections
+            # the constant is the last input, and is kept outside of the projections
             last = factors.shape[2] - 1
             of_constant = [written_out(*pair, last) for pair in zip(factors, state["rows"], strict=True)]
             factors[:, :, -1] = 0.0
@@ -136,7 +136,7 @@ class _SrhtTransform(Transform):
         _write_parts(products, out)
 
     def _projections(self, scratch: _Buffers) -> Iterator[Array]:
-        """Yield the factors one after the other; the first stays when the next is made."""
+        """Yield the factors one after the other. The first one stays while the next is made."""
         for i, project in enumerate(self._factors):
             out = scratch.factor if i else scratch.products
             project(scratch.inputs, out, scratch.inner)
@@ -148,6 +148,6 @@ def _write_parts(products: Array, out: Floats) -> None:
     if products.dtype.kind == "c":
         out[:, :m] = products.real.T
         out[:, m : 2 * m] = products.imag.T
-        out[:, 2 * m :] = 0.0  # one, where an odd number of outputs is left
+        out[:, 2 * m :] = 0.0  # one, if an odd number of outputs is left
     else:
         out[...] = products.T

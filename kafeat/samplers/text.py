@@ -38,9 +38,9 @@ from kafeat.maths.texts import (
 )
 from kafeat.types import Array, ArrayOf, Floats, Scratch, State
 
-# Outputs that each bucket is added to by random signs; and folds of the models of a label.
+# The number of outputs that each bucket is added to with random signs, and the number of folds of a label's models.
 _EACH, _FOLDS = 4, 10
-# The standard deviation of what these predict: three times that of a kernel map of 512 outputs.
+# The standard deviation of their predictions: three times that of a kernel map of 512 outputs.
 _SPREAD = 0.13
 _BY_LABEL = "projection: label"
 
@@ -49,17 +49,17 @@ class Text(Step):
     """z(x)·z(y) ≈ u(x)·u(y), the cosine of the n-grams of two texts: u_b = ±(1 + log c_b) log(e(1 + n)/(1 + n_b))/‖·‖.
 
     The n-grams are the words of a text, and 3 to 5 characters of each with a space at its ends, in folded case. A hash
-    gives each one of 2¹⁴ buckets b and a sign; c_b counts it in the text, n_b the training rows that have it,
-    out of n. So new words are no special case, and words with typing errors are near the right ones. `svd` gives the
-    coordinates of u in the D directions that hold most of the training rows. `sparse` needs no sample: each bucket is
-    added to four outputs with random signs, and the error falls with 1/√D. A missing or empty text has zeros.
+    maps each to one of 2¹⁴ buckets b and a sign. c_b counts it in the text, and n_b counts the rows with it among the n
+    training rows. So new words are no special case, and words with typing errors are near the right ones. `svd` gives
+    the coordinates of u in the D directions that hold most of the training rows. `sparse` needs no sample: each bucket
+    is added to four outputs with random signs, and the error falls with 1/√D. A missing or empty text has zeros.
 
     `label` gives the predictions of two ridge models first, one on u and one on rows that keep their lengths, for each
-    number or class of the label. The rest are outputs of `svd`. Ten folds of the rows have models of their own, which
-    learn from the other folds. The fold of a row follows from a hash of its texts, so that a new row has one too. With
-    fewer than 50 different texts, those that repeat are in all folds, and have the mean of all models.
+    number or class of the label. The rest are outputs of `svd`. Ten folds of the rows have their own models, which
+    learn from the other folds. The fold of a row follows from a hash of its texts, so that a new row has one as well.
+    With fewer than 50 different texts, those that repeat are in all folds, and get the mean of all models.
 
-    Outputs: the columns that are not named, then D of each named one. It reads texts, so it comes first in a chain, or
+    Outputs: the columns that are not named, then D for each named one. It reads texts, so it comes first in a chain, or
     in a map of a union.
 
     Source: Weinberger et al. 2009, section 2 (hashed features); Deerwester et al. 1990 (svd); Kane & Nelson 2014
@@ -186,7 +186,7 @@ class Text(Step):
 
 def _starts(columns: Sequence[str], names: Names | None) -> Array:
     """Return the first feature of each column of text."""
-    places_of("text", columns, names)  # refuses what there is not
+    places_of("text", columns, names)  # refuses columns that do not exist
     starts = dict[int, None]()
     for _, places in feature_places(columns, names or ()):
         starts |= dict.fromkeys(places[::BUCKETS])
@@ -194,13 +194,13 @@ def _starts(columns: Sequence[str], names: Names | None) -> Array:
 
 
 def _others(state: State, n_features_in: int) -> Array:
-    """Return the features that are not of the named columns."""
+    """Return the features that do not belong to the named columns."""
     named = (state["columns"][:, None] + np.arange(BUCKETS)).ravel()
     return np.setdiff1d(np.arange(n_features_in), named)
 
 
 def _numbers(X: Floats | TextRows, others: Array) -> Floats:
-    """Return the features that are not of the named columns, `others`, of rows."""
+    """Return the features of rows that do not belong to the named columns, which are `others`."""
     return X.numbers if isinstance(X, TextRows) else X[:, others]
 
 
@@ -215,7 +215,7 @@ def _counts(X: Floats | TextRows, start: int) -> SparseRows:
 
 
 class _TextTransform(Transform):
-    """Counts, weights and a product for each column; texts are counted tile by tile."""
+    """A transform with counts, weights and a product for each column. Texts are counted tile by tile."""
 
     takes = (TextRows,)
 
@@ -232,9 +232,9 @@ class _TextTransform(Transform):
         if step.projection == "label":
             k, c = len(self._columns), state["models"].shape[3]
             self._seed, models = int(state["seed"]), state["models"].astype(dtype)
-            # Texts that repeat among few others have the mean of all models.
+            # Texts that repeat among few others get the mean of all models.
             models = np.concatenate([models, models.mean(axis=1, keepdims=True)], axis=1)
-            # Models of rows with their own lengths and of unit rows alternate; those of all folds are one matrix.
+            # Models of rows with their own lengths alternate with those of unit rows. All folds share one matrix.
             parts = models.reshape(k, (_FOLDS + 1) * BUCKETS, c)
             self._own = state.get("own", np.zeros(0, np.int64))
             self._models = [np.ascontiguousarray(parts[:, :, i::2]) for i in range(2)]
@@ -269,7 +269,7 @@ class _TextTransform(Transform):
 
 
 def _sign_matrix(outputs: Array, signs: Array, width: int, dtype: np.dtype[Any]) -> SparseMatrix:
-    """Return the matrix (width, BUCKETS) that adds each bucket to its outputs, by the square root of their number."""
+    """Return the matrix (width, BUCKETS) that adds each bucket to its outputs and keeps its length."""
     bucket = np.repeat(np.arange(BUCKETS), outputs.shape[1])
     order = np.lexsort((bucket, outputs.ravel()))
     starts = np.searchsorted(outputs.ravel()[order], np.arange(width + 1))

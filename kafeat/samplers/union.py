@@ -1,4 +1,4 @@
-"""Maps side by side: the weighted sum of their kernels, each on columns of its own if wanted."""
+"""Parallel maps: the weighted sum of their kernels, each on its own columns if wanted."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from kafeat.types import Array, Floats, State
 
 
 class UnionMember(ChainOnColumns):
-    """One map of a union: a chain of steps, on its own columns if asked."""
+    """One map of a union: a chain of steps, which may have its own columns."""
 
     weight: PositiveFloat = Field(default=1.0, description="factor of the map's kernel in the sum")
 
 
 class Union(ParallelChains):
-    """Maps side by side: z(x) = [√w₁ z₁(x), √w₂ z₂(x), …], so that z(x)·z(y) ≈ Σ_i w_i k_i(x, y).
+    """Parallel maps: z(x) = [√w₁ z₁(x), √w₂ z₂(x), …], so that z(x)·z(y) ≈ Σ_i w_i k_i(x, y).
 
-    The sum of kernels is a kernel: one for shape and one for colour, say, each a chain of steps on its own columns.
-    Columns have the names of the input, so a map with `columns` comes first, or after steps that keep them.
+    The sum of kernels is a kernel, for example one for shape and one for colour, each a chain of steps on its own
+    columns. Columns have the names of the input, so a map with `columns` comes first, or after steps that keep them.
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (sums of kernels).
     """
@@ -57,7 +57,7 @@ class Union(ParallelChains):
 
 
 class _UnionTransform(ParallelTransform):
-    """Each map writes its own columns of the output."""
+    """A transform in which each map writes its own columns of the output."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The common bases of scalers that take every column by itself, or replace some."""
+"""Base classes of scalers that treat every column separately, or replace some columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafeat.types import Array, Floats, Shapes, State
 
 
 class ColumnScaler(Scaler):
-    """A scaler that learns a few numbers of each column, or none."""
+    """A scaler that learns a few numbers for each column, or none."""
 
     learned: ClassVar[tuple[str, ...]] = ()
     """The names of the arrays in the state, with a number for each column."""
@@ -40,9 +40,9 @@ class AffineScaler(ColumnScaler):
 
 
 class ColumnCoder(Scaler):
-    """A scaler that replaces named input columns by numbers made of them.
+    """A scaler that replaces named input columns by numbers made from them.
 
-    Outputs: first every other column, unchanged and in the order of the input; then those of each named column.
+    Outputs: first every other column, unchanged and in input order, then those of each named column.
     """
 
     always: ClassVar[Traits] = Traits(numbers=NumberTraits(missing="pass", spreads="keeps"))
@@ -75,12 +75,12 @@ class ColumnCoder(Scaler):
 
 
 def others(state: State, n_features_in: int) -> Array:
-    """Return the columns that are not named, and are not the group, by place."""
+    """Return the places of the columns that are neither named nor the group."""
     return np.setdiff1d(np.arange(n_features_in), np.append(state["columns"], state.get("group", ())))
 
 
 def widths(low: Floats, high: Floats, dtype: np.dtype[Any]) -> Floats:
-    """Return high − low (d,), or 1 for columns in which they differ by no more than rounding in `dtype`."""
+    """Return high − low (d,), or 1 for columns in which they differ only by rounding in `dtype`."""
     width = high - low
     constant = width <= 10.0 * np.finfo(dtype).eps * np.maximum(np.abs(low), np.abs(high))
     return np.where(constant, 1.0, width)

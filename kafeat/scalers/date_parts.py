@@ -22,32 +22,32 @@ Part = Literal["year", "month", "day", "day_of_year", "weekday", "hour", "minute
 PERIODS: Mapping[str, int] = {
     "month": 12, "day": 31, "day_of_year": 366, "weekday": 7, "hour": 24, "minute": 60, "second": 60,
 }  # fmt: skip
-"""Number of values of a part that comes again."""
+"""The period of each part that recurs."""
 FIRST = {"month": 1, "day": 1, "day_of_year": 1}
-"""The first value of a part, where that is not 0."""
+"""The first value of a part, if it is not 0."""
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_800.0
-"""The years 1 to 9999 in seconds since 1970."""
+"""The years 1 to 9999, in seconds since 1970."""
 _DAY = 86_400
 
 
 def _check_timezone(zone: str) -> str:
     if zone not in (KEEP, UTC):
-        from kafeat.io.columns.times import check_timezone  # with pyarrow, which is slow to import
+        from kafeat.io.columns.times import check_timezone  # it imports pyarrow, which is slow
 
         check_timezone(zone)
     return zone
 
 
 class DateParts(ColumnCoder):
-    """part(t) in the place of a time t, or cos 2πs and sin 2πs with s = (part(t) − first)/period.
+    """part(t) in place of a time t, or cos 2πs and sin 2πs with s = (part(t) − first)/period.
 
     The columns may hold timestamps, dates, or text such as 2024-02-29, 2024-02-29T12:30:00+02:00 (ISO 8601) and
     29.02.2024 12:30. Naming them here makes them features. A plain number is a number of seconds since 1970. A time
-    without a zone is taken as it is. With `timezone: keep`, text has the hours that are written, whatever offset
-    follows them, and timestamps with a zone have the hours of that zone.
+    without a zone stays as it is. With `timezone: keep`, text has the hours that are written, whatever offset follows
+    them, and timestamps with a zone have the hours of that zone.
 
     `month` (1 to 12), `day` (1 to 31), `day_of_year` (1 to 366), `weekday` (0 is Monday), `hour`, `minute` and `second`
-    come again: `cyclic` puts each on a circle, where December is beside January. `year` and `days`, the days since
+    recur: `cyclic` puts each on a circle, where December is next to January. `year` and `days`, the days since
     1970-01-01 with their fraction, do not.
 
     Outputs: the columns that are not named, then the parts of each named one. A missing time has missing parts, which
@@ -109,7 +109,7 @@ class DateParts(ColumnCoder):
 
 
 def part_of(seconds: npt.NDArray[np.float64], part: str) -> npt.NDArray[np.float64]:
-    """Return a part of times in seconds since 1970."""
+    """Return a part of times given in seconds since 1970."""
     whole = np.floor(seconds).astype(np.int64)
     days, second = np.divmod(whole, _DAY)
     date = days.astype("datetime64[D]")
@@ -138,7 +138,7 @@ def part_of(seconds: npt.NDArray[np.float64], part: str) -> npt.NDArray[np.float
 
 
 def _refuse_outside(seconds: Floats, column: int) -> None:
-    """Refuse numbers that are no times of the years 1 to 9999: milliseconds since 1970, for example."""
+    """Refuse numbers that are not times of the years 1 to 9999, for example milliseconds since 1970."""
     bad = ~np.isnan(seconds) & ~((seconds >= EARLIEST) & (seconds < LATEST))
     if bad.any():
         row = int(bad.argmax())
@@ -148,7 +148,7 @@ def _refuse_outside(seconds: Floats, column: int) -> None:
 
 
 def _refuse_other_numbers(seconds: Floats, name: str | None) -> None:
-    """Refuse a column of numbers such as 20240229 or 2024, which are dates to people and seconds of 1970 to a map."""
+    """Refuse numbers such as 20240229 or 2024, which people read as dates but would count as seconds since 1970."""
     seen = seconds[~np.isnan(seconds)]
     if not len(seen) or np.any(seen != np.floor(seen)):
         return

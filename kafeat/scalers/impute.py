@@ -16,9 +16,9 @@ from kafeat.types import Floats, State
 class Impute(ColumnScaler):
     """x, or where it is missing the column's fill = its mean or median in the fit sample, or a constant.
 
-    Missing is what the file leaves out: a null, an empty field, or NaN. Where `impute` comes first, the reader lets
-    these through; infinities and words stay refused. A column of the sample without any number has no mean or
-    median and is refused.
+    A value is missing if the file has a null, an empty field, or NaN. If `impute` comes first, the reader lets these
+    pass, but still refuses infinities and words. A column without any number in the sample has no mean or median and is
+    refused.
     """
 
     always: ClassVar[Traits] = Traits(

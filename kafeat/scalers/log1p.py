@@ -14,9 +14,9 @@ from kafeat.types import Floats, State
 
 
 class Log1p(ColumnScaler):
-    """z = log(1 + x), exact also where x is tiny: 0 stays 0, and counts of any size get comparable.
+    """z = log(1 + x), exact also where x is tiny: 0 stays 0, and counts of any size become comparable.
 
-    An entry of −1 or less has no image and is refused.
+    An entry of −1 or less has no logarithm and is refused.
     """
 
     always: ClassVar[Traits] = Traits(

@@ -1,4 +1,4 @@
-"""Distances that count what the label depends on."""
+"""Distances that emphasize what the label depends on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
 from kafeat.maths.task import targets_to_learn
 from kafeat.types import Array, Floats, Shape, Shapes, State
 
-# The matrix of more columns than this takes minutes. Of fewer it takes memory for so many of its size.
+# With more columns, the matrix takes minutes. With fewer, it needs memory for several matrices of its size.
 _MOST_COLUMNS = 4096
 _MATRICES = 16.0
 
@@ -22,10 +22,10 @@ _MATRICES = 16.0
 class Metric(Scaler):
     """xL, with L = M^{α/2} and M the average gradient outer product of a predictor of the label.
 
-    Directions in which the label changes much are stretched, the others shrink. M is the mean of ∇f∇fᵀ over rows, for
-    ridge f on Fourier features of xL, and is estimated again after every iteration. With `rank`, L holds the leading
-    eigenvectors of M only, times the roots of their eigenvalues. Otherwise L is the identity if held-out rows are not
-    predicted better by more than noise. Source: Radhakrishnan et al., Science 2024; Beaglehole et al. 2025 (xRFM).
+    Directions in which the label changes much are stretched, and the others shrink. M is the mean of ∇f∇fᵀ over rows,
+    for ridge f on Fourier features of xL, and is estimated again after every iteration. With `rank`, L holds only the
+    leading eigenvectors of M, times the roots of their eigenvalues. Otherwise L is the identity if held-out rows are
+    not predicted better by more than noise. Source: Radhakrishnan et al., Science 2024; Beaglehole et al. 2025 (xRFM).
     """
 
     always: ClassVar[Traits] = Traits(label=LabelTraits({"kind: metric": "to learn from"}))

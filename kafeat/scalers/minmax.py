@@ -1,4 +1,4 @@
-"""Every column to [0, 1] by its range in the training rows."""
+"""Scale every column to [0, 1] by its range in the training rows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kafeat.types import Floats, State
 class Minmax(AffineScaler):
     """(x − min)/(max − min), with the minimum and maximum of each column of the fit sample.
 
-    A column that varies in the sample by no more than rounding becomes x − min. Rows outside of the range seen leave
-    [0, 1] unless `clip` is set; histogram kernels, which refuse negative inputs, want it.
+    A column that varies in the sample only by rounding becomes x − min. Rows outside that range leave [0, 1] unless
+    `clip` is set. Histogram kernels need `clip`, because they refuse negative inputs.
     """
 
     learned: ClassVar[tuple[str, ...]] = ("low", "width")

@@ -15,11 +15,11 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 class MissingIndicator(Scaler):
     """[x, m], m_j = 1 where x_j is missing and 0 elsewhere.
 
-    All columns go on as they are, and the indicators come after them, in the order of their columns. Missing numbers
-    stay missing, so `impute` has to come later: without it, they are refused when they are read.
+    All columns stay as they are, and the indicators follow, in the order of their columns. Missing numbers stay
+    missing, so `impute` must come later: without it, they are refused when they are read.
 
-    With `columns: missing`, the columns with a missing number in the fit sample have an indicator. With `all`, every
-    column has one. A category has none: `one_hot` with `unknown: ignore` makes a missing one all zeros.
+    With `columns: missing`, columns with a missing number in the fit sample have an indicator. With `all`, every column
+    has one. Categories have none: `one_hot` with `unknown: ignore` turns a missing one into zeros.
     """
 
     always: ClassVar[Traits] = Traits(numbers=NumberTraits(missing="pass", spreads="keeps"))

@@ -1,4 +1,4 @@
-"""Every row to length 1, in one of four norms."""
+"""Scale every row to length 1, in one of four norms."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kafeat.types import Array, Floats, State
 class Normalize(ColumnScaler):
     """x/‖x‖ row by row: l1 Σ|x_i|, l2 √Σx_i², max max|x_i|, homogeneous (Σ|x_i|^γ)^{1/γ}. A row of zeros stays.
 
-    With l2, the linear kernel becomes the cosine. With l1, an additive homogeneous kernel of homogeneity 1 has
-    k(x, x) = 1, and with `homogeneous` one of any homogeneity γ, the same in both.
+    With l2, the linear kernel becomes the cosine. With l1, an additive homogeneous kernel of homogeneity 1 has k(x, x)
+    = 1. With `homogeneous`, this holds for a kernel of any homogeneity γ, if both use the same γ.
     """
 
     always: ClassVar[Traits] = Traits(numbers=NumberTraits(spreads="keeps"))
@@ -40,7 +40,7 @@ class Normalize(ColumnScaler):
 
     def scale(self, state: State, X: Floats) -> Floats:
         largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
-        # Divided by the largest entry first: squares and sums neither overflow nor vanish.
+        # Divide by the largest entry first, so that squares and sums neither overflow nor vanish.
         scaled: Floats = X / np.where(largest > 0.0, largest, X.dtype.type(1.0))
         if self.norm != "max":
             norms = self._norms(scaled)

@@ -18,17 +18,17 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 
 class OneHot(ColumnCoder):
-    """e_{x_j} in the place of x_j = a category: one output per category of each column named, 1 where x_j is it.
+    """e_{x_j} in place of x_j = a category: one output per category of each named column, 1 where x_j is it.
 
     The columns may hold text, categories (dictionaries), numbers, booleans or dates, and need not be numeric: naming
-    them here makes them features. Their categories are all those in the rows that the fit has read, at most 10,000 a
-    column. A value is one category in every format: 7, 7.0 and "7" are, and so are true, "True" and 1 to a map of
-    booleans.
+    them here makes them features. Their categories are all those in the rows that were read when fitting, at most
+    10,000 per column. A value is the same category in every format: 7, 7.0 and "7" are one category, and so are true,
+    "True" and 1 to a map of booleans.
 
-    Outputs: the columns that are not named, then the categories of each named one: numbers by size if all of them are,
-    else texts by code point. With `min_frequency`, categories that fewer rows of the fit sample have share one output,
-    the last of their column. Then of more than 10,000 categories the map keeps the frequent ones, and any other text is
-    a rare one, seen or not. Only steps that keep the names of columns may come before it.
+    Outputs: the columns that are not named, then the categories of each named one, by size if all are numbers, else as
+    text by code point. With `min_frequency`, categories that fewer rows of the fit sample have share one output, the
+    last of their column. If there are more than 10,000 categories, the map then keeps the frequent ones, and treats any
+    other text as a rare one, seen or not. Only steps that keep the names of columns may come before it.
     """
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
@@ -58,7 +58,7 @@ class OneHot(ColumnCoder):
         return {**state, "outputs": np.concatenate([*outputs, np.empty(0, dtype=np.int64)])}
 
     def _outputs(self, codes: Floats, size: int) -> Array:
-        """Return the output of each category of a column, from 0: the rare ones share the last."""
+        """Return the output of each category of a column, from 0. Rare ones share the last."""
         counts = np.bincount(np.rint(codes[codes >= 0.0]).astype(np.intp), minlength=size)
         rare = counts < self._coding.least_rows(len(codes))
         return np.where(rare, np.sum(~rare), np.cumsum(~rare) - 1)
@@ -91,7 +91,7 @@ def size_of(sample: Sample, column: int) -> int:
 
 
 def outputs_of(state: State) -> list[Array]:
-    """Return per column the output of each category, from 0: its own if no outputs are shared."""
+    """Return the output of each category per column, from 0. Each has its own if no outputs are shared."""
     if "outputs" not in state:
         return [np.arange(size) for size in state["sizes"]]
     return np.split(state["outputs"], np.cumsum(state["sizes"]))[:-1]
@@ -103,7 +103,7 @@ def width_of(outputs: Array) -> int:
 
 
 class _OneHotTransform(Transform):
-    """Zeros, and a one where the code points to; a code outside of the vocabulary is nobody's."""
+    """A transform to zeros, and a one where the code points. A code outside the vocabulary gives only zeros."""
 
     gives_sparse = True
 

@@ -1,4 +1,4 @@
-"""The directions of largest variance. After a map it is approximate kernel PCA."""
+"""The directions of largest variance. After a map, this is approximate kernel PCA."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kafeat.contract.traits import Traits
 from kafeat.errors import DataError
 from kafeat.types import Floats, Shapes, State
 
-# The largest singular value that is rounding alone was 0.01 to 0.4 √n ε of the largest (300 to 100,000 rows).
+# A singular value that is only rounding was 0.01 to 0.4 √n ε of the largest one (300 to 100,000 rows).
 _STEPS = 4.0
 
 
 class Pca(Scaler):
     """(x − μ)V, and with `whiten` (x − μ)V/σ: the coordinates of the largest variance in the fit sample.
 
-    V (d, n_components) are the leading right singular vectors of the centred sample, σ² the variances (over n − 1)
-    along them; the largest entry of each vector is positive. After a map z it is approximate kernel PCA: the
-    components of z are those of its kernel. A direction whose variance is no more than rounding is 0.
+    V (d, n_components) are the leading right singular vectors of the centred sample, and σ² the variances (over n − 1)
+    along them. The largest entry of each vector is positive. After a map z it is approximate kernel PCA: the components
+    of z are those of its kernel. A direction whose variance is only rounding becomes 0.
     """
 
     always: ClassVar[Traits] = Traits()
@@ -33,13 +33,13 @@ class Pca(Scaler):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n, d = sample.X.shape
         k = self._count(n, d)
-        # A triangle, its decomposition, and what that works with.
+        # A triangle, its decomposition, and the working memory of that.
         require_memory(
             (n + 8.0 * min(n, d)) * d,
             f"pca: {n:,} rows of {d:,} columns",
             "put projection before it, which takes any number of columns, or lower fit_rows",
         )
-        # Around the first row before around the mean, so that a large offset costs no digits.
+        # Centre at the first row before the mean, so that a large offset costs no digits.
         first = sample.X[0].astype(np.float64)
         centred = sample.X - first
         middle = centred.mean(axis=0)
@@ -49,7 +49,7 @@ class Pca(Scaler):
         singular, components = _leading(centred, k)
         mean = first + middle
         spread = singular / np.sqrt(max(n - 1, 1))
-        # The sums of a decomposition add their roundings as a random walk, and entries are rounded where they lie.
+        # The sums of a decomposition accumulate rounding as a random walk, and stored entries are rounded as well.
         steps = _STEPS * np.sqrt(max(n, d)) * np.finfo(sample.X.dtype).eps
         real = spread > steps * (spread[0] + np.linalg.norm(mean))
         components[~real] = 0.0
@@ -84,7 +84,7 @@ class Pca(Scaler):
 
 
 def _leading(centred: Floats, k: int) -> tuple[Floats, Floats]:
-    """The k largest singular values, and their right singular vectors (k, d), the largest entry of each positive."""
+    """Return the k largest singular values, and right singular vectors (k, d) with a positive largest entry."""
     _, singular, components = np.linalg.svd(centred, full_matrices=False)
     components = components[:k]
     largest = np.abs(components).argmax(axis=1)

@@ -1,4 +1,4 @@
-"""Skewed columns become nearly normal, by one exponent a column."""
+"""Make skewed columns nearly normal, with one exponent per column."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from kafeat.scalers._columns import ColumnScaler
 from kafeat.types import Floats, State
 
 _MOST_ROWS = 10_000
-"""Rows on which the exponent is fitted: its standard error is far below what any learner notices."""
+"""Rows on which the exponent is fitted: its standard error is far smaller than any learner notices."""
 _WIDEST = 10.0
 _CHANCE = 5.4
-"""Half of the 0.999 quantile of χ² with one degree of freedom: by so much a log-likelihood grows by chance."""
+"""Half of the 0.999 quantile of χ² with one degree of freedom: chance increases a log-likelihood by this much."""
 
 
 class Power(ColumnScaler):
     """(y(x) − μ)/σ, with y = ((1 + x)^λ − 1)/λ for x ≥ 0 and −((1 − x)^{2−λ} − 1)/(2 − λ) below.
 
     λ of each column maximizes the likelihood of normal values on the fit sample. μ and σ are the mean and the standard
-    deviation of y there. λ is 1, which leaves x as it is, unless another one is better by more than chance. Skewed
+    deviation of y there. λ is 1, which leaves x as it is, unless another value is better by more than chance. Skewed
     columns and heavy tails become nearly symmetric. Source: Yeo & Johnson 2000.
     """
 
@@ -60,12 +60,12 @@ class Power(ColumnScaler):
 
 
 def _thinned(x: Floats) -> Floats:
-    """At most `_MOST_ROWS` of the rows, evenly spaced: their order in a sample is random."""
+    """Return at most `_MOST_ROWS` of the rows, evenly spaced, because a sample is in random order."""
     return x[:: -(-len(x) // _MOST_ROWS)].astype(np.float64)
 
 
 def _bend(x: Floats, exponent: Floats | float) -> Floats:
-    """y of x (n, d) or (n,): sign(x)·(e^{p·log(1 + |x|)} − 1)/p, with p = λ for x ≥ 0 and 2 − λ below."""
+    """Return y for x (n, d) or (n,): sign(x)·(e^{p·log(1 + |x|)} − 1)/p, with p = λ for x ≥ 0 and 2 − λ below."""
     power = np.where(x >= 0.0, exponent, 2.0 - np.asarray(exponent)).astype(x.dtype)
     logs = np.log1p(np.abs(x))
     linear = np.abs(power) < np.finfo(x.dtype).eps  # (e^{pl} − 1)/p is l there
@@ -75,7 +75,7 @@ def _bend(x: Floats, exponent: Floats | float) -> Floats:
 
 
 def _exponent(x: Floats) -> float:
-    """The λ of the largest likelihood: −n/2·log σ²(y) + (λ − 1)·Σ sign(x) log(1 + |x|)."""
+    """Return the λ of the largest likelihood: −n/2·log σ²(y) + (λ − 1)·Σ sign(x) log(1 + |x|)."""
     from scipy.optimize import minimize_scalar
 
     if np.ptp(x) <= 10.0 * np.finfo(np.float64).eps * np.abs(x).max():

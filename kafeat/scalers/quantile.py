@@ -1,4 +1,4 @@
-"""Values to their ranks: heavy tails and odd scales no longer matter."""
+"""Replace values by their ranks, so that heavy tails and odd scales no longer matter."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Shapes, State
 
 _CELLS = 2048
-"""Cells over the range of a column, in which a compiled search begins."""
+"""The number of cells over the range of a column, in which compiled searches start."""
 
 
 class Quantile(Scaler):
     """z = Φ⁻¹(F(x)), or F(x) for `output: uniform`, with the distribution function F of each column in the fit sample.
 
-    F is linear between the quantiles of the sample, the mean of both sides where several of them are equal, 0 below
-    and 1 above them. It keeps the order of values and takes heavy tails and scales away, and with them what the
-    distances between values tell. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
+    F is linear between the quantiles of the sample, the mean of both sides where several of them are equal, 0 below and
+    1 above them. It keeps the order of values and removes heavy tails and scales, and with them the information in
+    distances between values. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
     """
 
     always: ClassVar[Traits] = Traits(
@@ -37,7 +37,7 @@ class Quantile(Scaler):
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n = len(sample.X)
-        # Rounded, as a position that misses a row by rounding would put a sliver between equal values.
+        # Rounded, because a position that misses a row by rounding would put a tiny interval between equal values.
         positions = np.linspace(0.0, n - 1.0, max(2, min(self.n_quantiles, n))).round(9)
         below = positions.astype(np.int64)
         share = positions - below
@@ -79,7 +79,7 @@ class Quantile(Scaler):
         scaled = np.empty(X.shape, dtype=X.dtype)
         for j, column in enumerate(quantiles.T):
             x, ascending = X[:, j], np.ascontiguousarray(column)
-            # Interpolation takes the last of equal quantiles. Seen from the other end, it takes the first.
+            # Interpolation uses the last of equal quantiles. From the other end, it uses the first.
             from_below = np.interp(x, ascending, levels)
             from_above = np.interp(-x, -ascending[::-1], -levels[::-1])
             scaled[:, j] = 0.5 * (from_below - from_above)
@@ -96,18 +96,18 @@ def _normal(F: Floats, clip: float) -> Floats:
 
 
 def _mean_levels(ascending: Floats) -> Floats:
-    """The mean of the first and the last level of the quantiles that are equal to each one."""
+    """Return the mean of the first and the last level of the quantiles that are equal to each one."""
     first, last = (np.searchsorted(ascending, ascending, side) for side in ("left", "right"))
     return (first + (last - 1)) * (0.5 / (len(ascending) - 1))
 
 
 def _cells(ascending: Floats) -> tuple[Array, float, int]:
-    """For each cell a quantile that is below all numbers in it, cells per unit, and how many halvings find the last."""
+    """Return for each cell a quantile below all numbers in it, cells per unit, and how many halvings a search needs."""
     with np.errstate(over="ignore", divide="ignore"):
         scale = _CELLS / (ascending[-1] - ascending[0])
     if not 0.0 < scale < np.inf:  # one cell for all
         return np.zeros(_CELLS, np.intp), 0.0, (len(ascending) - 1).bit_length()
-    # Computed as the loop does, so that no number is on the other side of an edge.
+    # Computed as in the loop, so that no number is on the other side of an edge.
     places = np.minimum((ascending - ascending[0]) * scale, _CELLS - 1).astype(np.intp)
     first = np.maximum(np.searchsorted(places, np.arange(_CELLS)) - 1, 0)
     last = np.searchsorted(places, np.arange(_CELLS), "right") - 1

@@ -1,4 +1,4 @@
-"""Every column with median 0 and interquartile range 1: outliers do not count."""
+"""Scale every column to median 0 and interquartile range 1, so that outliers do not matter."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from kafeat.types import State
 class Robust(AffineScaler):
     """(x − m)/(q₃ − q₁), with the median m and the quartiles q₁, q₃ of each column of the fit sample.
 
-    Outliers move neither the centre nor the scale. A column whose quartiles differ by no more than rounding is only
-    centred.
+    Outliers move neither the centre nor the scale. A column whose quartiles differ only by rounding is only centred.
     """
 
     learned: ClassVar[tuple[str, ...]] = ("centre", "width")

@@ -1,4 +1,4 @@
-"""Every column with mean 0 and variance 1: what most maps need first."""
+"""Scale every column to mean 0 and variance 1: the first step for most maps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafeat.types import State
 class Standardize(AffineScaler):
     """(x − μ)/σ, with mean μ and standard deviation σ of each column of the fit sample.
 
-    A column that varies in the sample by no more than rounding is only centred. Both numbers are computed in float64.
+    A column that varies in the sample only by rounding is only centred. Both numbers are computed in float64.
     """
 
     learned: ClassVar[tuple[str, ...]] = ("mean", "scale")
@@ -24,15 +24,15 @@ class Standardize(AffineScaler):
         X = sample.X
         mean, scale = (np.empty(X.shape[1]) for _ in range(2))
         for j in range(X.shape[1]):
-            # From the first value and then around the mean: equal numbers give exactly 0, however many they are, and
-            # nothing cancels. By column, so that the sample is not copied.
+            # Centre at the first value and then at the mean: equal numbers give exactly 0, however many they are, and
+            # nothing cancels. Work by column, so that the sample is not copied.
             moved = X[:, j].astype(np.float64)
             first = moved[0]
             moved -= first
             middle = moved.mean()
             mean[j] = first + middle
             moved -= middle
-            unit = power_of_two(np.abs(moved).max())  # squares of the numbers themselves might be none
+            unit = power_of_two(np.abs(moved).max())  # squares of the numbers might overflow or vanish
             scale[j] = unit * np.sqrt(np.mean((moved / unit) ** 2))
         constant = scale <= 10.0 * np.finfo(X.dtype).eps * np.abs(mean)
         return {"mean": mean, "scale": np.where(constant, 1.0, scale)}

@@ -1,4 +1,4 @@
-"""Categories of many values as the mean labels of their values. No row sees its own label."""
+"""Categories of many values, each replaced by its mean label. No row sees its own label."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from kafeat.scalers.one_hot import size_of
 from kafeat.types import Array, ArrayOf, Floats, Shape, Shapes, State
 
 _MOST_NUMBERS = 1 << 26
-"""Of all tables of a map: 256 MiB in its file."""
+"""For all tables of a map: 256 MiB in its file."""
 
 
 class Target(ColumnCoder):
-    """(n ȳ_v + m ȳ)/(n + m) in the place of x_j = v, for n rows of mean label ȳ_v with that value, in the other folds.
+    """(n ȳ_v + m ȳ)/(n + m) in place of x_j = v, for n rows of mean label ȳ_v with that value, in the other folds.
 
-    ȳ is the mean of all rows, which unknown categories get. A missing one is a value of its own. By default m follows
-    from the variances, σ²_within/σ²_between, and if values do not differ more than by chance, all get ȳ. The sums are
-    those of all training rows and not only of a sample: a fit reads the data once more.
+    ȳ is the mean of all rows, which unknown categories get. A missing value is a category of its own. By default m
+    follows from the variances, σ²_within/σ²_between, and if values do not differ by more than chance, all get ȳ. The
+    sums are over all training rows, not only over a sample, so the data are read once more.
 
     The fold of a row follows from a hash of its content, the columns that the step sees, or from its `group`. So a new
-    row has one too, equal rows share it, and a model behind the step sees no label twice.
+    row also has a fold, equal rows share one, and a later model sees no label twice.
 
-    Where rows repeat, other folds know too little of a value: n and ȳ_v are then those of all rows. That is so for a
-    value whose rows have fewer than 50 different contents, each two times or more on average, and for the more frequent
-    ones of such values, as long as they have 5 rows or more on average. It is never so with a `group`. If there are 50
-    different rows or more, rows count less the more the labels of equal ones agree, and copies not at all.
+    If rows repeat, other folds know too little of a value: n and ȳ_v are then those of all rows. This applies to a
+    value whose rows have fewer than 50 different contents, each two times or more on average, and to the more frequent
+    ones of such values, if they have 5 rows or more on average. With a `group`, it never happens. With 50 different
+    rows or more, rows count less the more the labels of equal ones agree, and copies do not count at all.
 
     Outputs: the columns that are not named, then the means of each named one: one for numbers and two classes (the
     share of the second), one for each class of more, one for each of several labels. Only steps that keep the names of
@@ -77,7 +77,7 @@ class Target(ColumnCoder):
         sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
         task, seed = task_to_learn(stream.labels), int(rng.integers(1 << 63))
         outputs = task.outputs(stream.labels[:1]).shape[1]
-        # The first is a column of one value: its sums are those of all rows.
+        # The first is a column of one value, whose sums are those of all rows.
         every, *sums = self._sums(np.append(1, sizes), outputs)
         equal = EqualRows(outputs)
         for rows, labels in stream.blocks():
@@ -90,7 +90,7 @@ class Target(ColumnCoder):
         return self._learned(own, every, sums, equal, task)
 
     def _sums(self, sizes: Array, outputs: int) -> list[TargetSums]:
-        """Return empty sums of columns with so many values each; refuse too many."""
+        """Return empty sums for columns with so many values each. Refuse too many."""
         values = int(sizes[1:].sum())
         if values * self.n_folds * outputs > _MOST_NUMBERS:
             raise DataError(
@@ -107,7 +107,7 @@ class Target(ColumnCoder):
         equal: EqualRows,
         task: PredictionTask,
     ) -> State:
-        """Return the state that the sums of all rows and of each column make."""
+        """Return the state from the sums of all rows and of each column."""
         means, unit = every.means, np.atleast_1d(task.unit)
         smooth = None if self.smooth == "auto" else self.smooth
         grouped = bool(self._group)
@@ -169,13 +169,13 @@ class Target(ColumnCoder):
 
 
 class _TargetTransform(Transform):
-    """Other columns as they are, and the entries of tables for the value and the fold of a row."""
+    """A transform that keeps other columns, and looks up the value and the fold of a row in tables."""
 
     def __init__(self, step: Target, state: State, n_features: int) -> None:
         self._columns, self._sizes, self._seed = state["columns"], state["sizes"], int(state["seed"])
         self._others, self._means, self._group = others(state, n_features), state["means"], state["group"]
         self._starts = np.cumsum(self._sizes) - self._sizes
-        # The last entry is that of unknown values.
+        # The last entry is for unknown values.
         tables = state["tables"]
         self._tables = np.concatenate([tables, np.zeros_like(tables[:1], shape=(1, *tables.shape[1:]))])
         self._logs = np.log1p(np.append(state["counts"], 0)) if step.frequency else None

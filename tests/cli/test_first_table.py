@@ -7,6 +7,7 @@ import re
 import shlex
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -45,10 +46,15 @@ def test_columns_of_dates_are_times_or_have_a_line(tuned):
     german = [f"{day.item():%d} {german[day.item().month - 1]} 2020" for day in days]
     mixed = [f"{day.item():{'%d.%m.%Y' if i % 3 else '%Y-%m-%d'}}" for i, day in enumerate(days)]
     compact = [f"{day.item():%Y%m%d}" for day in days]
-    text = "a;b;c;d;y\n" + rows(short, german, mixed, compact, y)
+    weeks = [f"{day.item():%G-W%V}" for day in days]
+    zone = [f"{day} 01:00 UTC" for day in days]
+    text = "a;b;c;d;w;z;y\n" + rows(short, german, mixed, compact, weeks, zone, y)
     lines, config, _ = tuned(text, "y")
-    assert "as times: a (%d-%b-%y), d (%Y%m%d)" in lines
+    assert "as times: a (%d-%b-%y), d (%Y%m%d), z (hours as written" in lines
     rest = "write all in one form)"
+    assert (
+        "'w': looks like weeks or quarters, such as '2020-W01': write the first day of each, such as" in lines
+    )
     assert "b (looks like times, got '01 Mär 2020': write the months as numbers or in English)" in lines
     assert f"c (looks like times, of which some, such as '2020-01-01', are not as %d.%m.%Y: {rest}" in lines
     assert {"b", "c"} <= set(config["columns"]["exclude"])
@@ -67,10 +73,9 @@ REFUSED = {
             [f"0{1 + i % 9}/0{1 + i % 7}/2020" for i in range(N)],
             [f"{1 + i % 9},{100 + i}" for i in range(N)],
         ],
-        r"'a': expected a time.* (--date-format %d/%m/%Y) or .*\n.*'b': row 1 .*: (--thousands ,) reads 1100;",
+        r"'a': expected a time.* (--date-format %d/%m/%Y) or .*'b': row 1 .*: (--thousands ,) reads 1100;",
         "as times: a (%d/%m/%Y); with separators of thousands: b (,)",
     ),
-    "a word": (["a;b;y", ["---", *HALVES[1:]], HALVES], r"(--null-values ---) reads it", "rows: a (---: 1)"),
     "a unit and a separator": (
         ["a;b;y", [*HALVES[1:], "$1,234.5"], HALVES],
         r"(--thousands , --unit '\$') reads 1234\.5",
@@ -81,16 +86,40 @@ REFUSED = {
         r"^kafeat: \S+ line 1, byte 2: expected UTF-8.*(--encoding latin-1) reads it",
         "",
     ),
+    "a code among numbers": (
+        ["a;b;y", ["0A", *HALVES[1:]], HALVES],
+        "(--null-values 0A) reads it",
+        "rows: a (0A: 1)",
+    ),
+    "a marker among units": (
+        ["a;b;y", [f"{one} kg" if i % 9 else "-999" for i, one in enumerate(HALVES)], HALVES],
+        "got '-999'; (--null-values -999) reads it as missing",
+        "with units: a (kg); missing in the first rows: a (-999: 7)",
+    ),
+    "money by the month": (
+        ["a;b;y", [f"${100 + i * i % 37}/mo" for i in range(N)], HALVES],
+        r"no numbers; (--unit '\$' --unit /mo) reads 100 of it",
+        "a ($, /mo)",
+    ),
 }
+FOR = ["config", "--for", "mine.csv", "--label"]
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_the_remedy_reads_the_same_file(tuned, case):
+def test_the_remedy_reads_the_same_file_and_a_starting_config_says_the_same(
+    tuned, in_process, tmp_path, case
+):
     (names, *columns), told, said = REFUSED[case]
     text = f"{names}\n" + rows(*columns, Y)
-    lines = tuned(text, "y", code=3, encoding="latin-1")
-    remedy = [word for option in re.search(told, lines).groups() for word in shlex.split(option)]
+    code = 0 if told.endswith("of it") else 3
+    lines, started = tuned(text, "y", code=code, encoding="latin-1"), in_process(*FOR, "y", cwd=tmp_path)
+    assert started.returncode == code
+    found = re.search(told, lines if code else lines[0], re.DOTALL)
+    assert re.search(told, " ".join((started.stdout + started.stderr).replace("\n#", " ").split()), re.DOTALL)
+    remedy = [word for option in found.groups() for word in shlex.split(option)]
     assert said in tuned(text, names[-1], *remedy, encoding="latin-1")[0]
+    started = in_process(*FOR, names[-1], *remedy, cwd=tmp_path)
+    assert re.search(f"  {names[0]}.*: .* -> (kept as numbers|date_parts)", started.stdout), started
 
 
 def test_odd_values_are_told_and_the_remedy_reads_them(tuned):
@@ -166,19 +195,23 @@ def test_columns_are_asked_for_in_fit_and_evaluate(run, tmp_path):
         assert f"2 features: {columns}; left out: " in said
 
 
-def test_the_next_lines_work_for_new_rows(tuned, run, tmp_path):
+@pytest.mark.parametrize("predictor", [["--predictor", "ridge"], []])
+def test_the_next_lines_work_for_new_rows(tuned, run, tmp_path, predictor):
     rates = [f"{i % 17},5 %" for i in range(80)]
     text = "größe;rate\n" + rows([f"{1 + i % 17}.000 €" for i in range(80)], rates)
-    lines, _, _ = tuned(text, "rate", "--encoding", "cp1252", "--predictor", "ridge", encoding="cp1252")
-    fit, predict = [
+    lines, _, _ = tuned(text, "rate", "--encoding", "cp1252", *predictor, encoding="cp1252")
+    fit, use = [
         line.removeprefix("next: kafeat ") for line in lines.splitlines() if line.startswith("next: ")
     ]
     assert "The fit takes about " in lines
     run(*shlex.split(fit), cwd=tmp_path)
     (tmp_path / "NEW.csv").write_text("größe\n3.000 €\n14.500 €\n", encoding="cp1252")
-    run(*shlex.split(predict), cwd=tmp_path)
-    found = np.loadtxt(tmp_path / "predictions.csv", skiprows=1)
-    np.testing.assert_allclose(found, [2.5, 14.0], atol=0.6)
+    run(*shlex.split(use), cwd=tmp_path)
+    if predictor:
+        found = np.loadtxt(tmp_path / "predictions.csv", skiprows=1)
+        np.testing.assert_allclose(found, [2.5, 14.0], atol=0.6)
+    else:
+        assert pq.read_metadata(tmp_path / "features.parquet").num_rows == 2
 
 
 def test_a_starting_config_shows_a_value_of_each_column_as_it_is_read(run, tmp_path):
@@ -220,42 +253,6 @@ def test_where_no_column_is_left_the_reasons_are_said(tuned):
         in lines
     )
     assert "id: 60 different values in 60 rows, few words: names of rows)" in lines
-
-
-WORDS = {
-    "a code among numbers": (["0A", *HALVES[1:]], "(--null-values 0A) reads it", "rows: a (0A: 1)"),
-    "a marker among units": (
-        [f"{one} °C" if i % 9 else "-999" for i, one in enumerate(HALVES)],
-        "got '-999'; (--null-values -999) reads it as missing",
-        "with units: a (°C); missing in the first rows: a (-999: 7)",
-    ),
-    "money by the month": (
-        [f"${100 + i * i % 37}/mo" for i in range(N)], "no numbers; (--unit '\\$' --unit /mo) reads 100 of it",
-        "a ($, /mo)",
-    ),
-    "thousands of money": ([f"$0.{10 + i}M" for i in range(N)], "(--unit '\\$' --unit M) reads 0.10 of it", "a ($, M)"),
-    "a name of a zone": ([f"2020-01-{10 + i % 9} 01:00 UTC" for i in range(N)], None, "as times: a (hours as written"),
-}  # fmt: skip
-
-
-FOR = ["config", "--for", "mine.csv", "--label", "y"]
-
-
-@pytest.mark.parametrize("case", WORDS)
-def test_a_starting_config_and_tune_say_the_same_and_the_remedy_works(tuned, in_process, tmp_path, case):
-    values, told, said = WORDS[case]
-    text, remedy = "a;b;y\n" + rows(values, HALVES, Y), []
-    stops = told is not None and "no numbers" not in told and "$" not in told
-    if told is not None:
-        lines = tuned(text, "y", code=3) if stops else tuned(text, "y")[0]
-        remedy = shlex.split(re.search(told, lines)[1])
-        start = in_process(*FOR, cwd=tmp_path)
-        found = " ".join((start.stdout + start.stderr).replace("\n#", " ").split())
-        assert start.returncode == (3 if stops else 0)
-        assert re.search(told, found), found
-    assert said in tuned(text, "y", *remedy)[0]
-    start = in_process(*FOR, *remedy, cwd=tmp_path)
-    assert re.search("a: .* -> (kept as numbers|date_parts)", start.stdout), start
 
 
 def test_units_of_several_scales_or_of_no_column_are_said(tuned):

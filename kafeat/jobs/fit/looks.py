@@ -222,7 +222,9 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
     ]
     fields = [field for field in fields if every or field.kind != "other"]
     guesses = {field.name: times_of(source, field) for field in fields if field.kind == "text"}
-    first = _first_rows(source, [field.name for field in fields if every or field.kind == "text"])
+    # A column that is not clear is refused below, with all others.
+    looked_at = [one.name for one in fields if one.kind == "text" or (every and not one.problem)]
+    first = _first_rows(source, looked_at)
     looks = [_look(field, (first or {}).get(field.name), source, guesses.get(field.name)) for field in fields]
     read = {
         reading: {look.name for look in looks if look.reading == reading} for reading in ("numbers", "times")

@@ -220,3 +220,10 @@ def test_a_pattern_of_many_folders_is_that_of_the_shell(tmp_path, monkeypatch):
         assert sorted(found) == wanted[few]
     with pytest.raises(SystemRefusedError, match=r"nope\.csv: expected a file, or files of that pattern"):
         list_parts(parse_location("in/" + "**/" * 12 + "nope.csv"))
+
+
+def test_a_line_of_totals_in_the_first_part_is_told(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("x,y\n1,2\n3,4\nTotal,6\n")
+    with InputOptions().open(parse_location(tmp_path)) as source:
+        assert "row 3 looks like a line of totals ('Total'): sed '$d' " in source.odd_rows

@@ -15,7 +15,7 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import joined_codings
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.name_patterns import feature_places
-from kafeat.contract.step import AS_TUPLE, DOUBLE, NestedStep, Sample, Step, Transform, total_clipped
+from kafeat.contract.step import AS_TUPLE, DOUBLE, Grouped, NestedStep, Sample, Step, Transform, total_clipped
 from kafeat.contract.tile import InputRows, TextRows, columns_of, contiguous, dense
 from kafeat.contract.traits import Traits
 from kafeat.errors import DataError, InvalidValueError, quoted
@@ -156,7 +156,8 @@ class ParallelChains(Step):
 def grouped(step: Step, column: str) -> Step:
     """Return the same recipe, with folds by this column of groups if it has its own folds and names no column."""
     if not isinstance(step, ParallelChains):
-        return step.model_copy(update={"group": column}) if getattr(step, "group", "") is None else step
+        named = not isinstance(step, Grouped) or step.group is not None
+        return step if named else step.model_copy(update={"group": column})
     maps = []
     for part in step.maps:
         changes: dict[str, Any] = {"steps": tuple(grouped(inner, column) for inner in part.steps)}

@@ -293,6 +293,18 @@ class InTwos(Step):
             refuse_parameter("n_components", f"an even number {self.twos[2]} ({neighbours})", n)
 
 
+class Grouped(Step):
+    """A step with folds of its own. A row is in the fold of its group, or of its content if no column has groups."""
+
+    if TYPE_CHECKING:
+        group: str | None  # which each kind declares, by `GROUP`
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The column of groups, if there is one."""
+        return () if self.group is None else (self.group,)
+
+
 def _build_nested(recipe: object, info: ValidationInfo) -> Step:
     # Passed on by the code that builds the outer step, because this module cannot import the registry of kinds.
     build: Callable[[object], Step] = (info.context or {})["build_step"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafeat.contract.step import Step
+from kafeat.contract.step import Grouped
 from kafeat.contract.threads import check, share_work
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.content_folds import FEW, NO_GROUP, NO_HASH, folds_to_learn, hashes_of
@@ -30,7 +30,7 @@ _HISTOGRAMS = 256.0
 _PRIOR_ROWS = 10.0
 
 
-class TreeRecipe(Step):
+class TreeRecipe(Grouped):
     """A step of trees; the kind declares the parameters."""
 
     if TYPE_CHECKING:

@@ -63,23 +63,19 @@ class Trees(TreeRecipe):
     group: str | None = GROUP
 
     @property
-    def _group(self) -> tuple[str, ...]:
-        return () if self.group is None else (self.group,)
-
-    @property
     def traits(self) -> Traits:
-        codes = {**dict.fromkeys(self.categories, _AS_RANKS), **dict.fromkeys(self._group, OF_GROUPS)}
+        codes = {**dict.fromkeys(self.categories, _AS_RANKS), **dict.fromkeys(self.group_columns, OF_GROUPS)}
         return replace(super().traits, columns=ColumnTraits(coded=codes))
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         places, sizes = places_of(self.kind, self.categories, sample.names), sample.n_categories
-        group = places_of(self.kind, self._group, sample.names)
+        group = places_of(self.kind, self.group_columns, sample.names)
         categories = {int(j): 0 if sizes is None else sizes[j] for j in places if j not in group}
         return fit_trees(sample.X, sample.needed_label, self, categories, rng, group, sample.jobs)
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         shapes = tree_shapes(state, self.n_folds, self.n_trees, self.max_leaves, self.n_components)
-        return {**shapes, "group": ArrayOf((len(self._group),), "int64")}
+        return {**shapes, "group": ArrayOf((len(self.group_columns),), "int64")}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         check_trees(state, n_features_in, self.n_components)

@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import EVERY_VALUE, MOST_CATEGORIES, OF_GROUPS, joined_codings
 from kafeat.contract.name_patterns import ColumnNames, places_of
-from kafeat.contract.step import GROUP, PositiveFloat, Sample, Transform, parameter
+from kafeat.contract.step import GROUP, Grouped, PositiveFloat, Sample, Transform, parameter
 from kafeat.contract.tile import dense
 from kafeat.contract.traits import ColumnTraits, LabelTraits, Traits
 from kafeat.errors import DataError, counted
@@ -26,7 +26,7 @@ _MOST_NUMBERS = 1 << 26
 """For all tables of a map: 256 MiB in its file."""
 
 
-class Target(ColumnCoder):
+class Target(ColumnCoder, Grouped):
     """(n ȳ_v + m ȳ)/(n + m) in place of x_j = v, for n rows of mean label ȳ_v with that value, in the other folds.
 
     ȳ is the mean of all rows, which unknown categories get. A missing value is a category of its own. By default m
@@ -63,16 +63,14 @@ class Target(ColumnCoder):
     group: str | None = GROUP
 
     @property
-    def _group(self) -> tuple[str, ...]:
-        return () if self.group is None else (self.group,)
-
-    @property
     def traits(self) -> Traits:
-        codes = [dict.fromkeys(self.columns, EVERY_VALUE), dict.fromkeys(self._group, OF_GROUPS)]
+        codes = [dict.fromkeys(self.columns, EVERY_VALUE), dict.fromkeys(self.group_columns, OF_GROUPS)]
         return replace(super().traits, columns=ColumnTraits(coded=joined_codings(codes)))
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        columns, group = (places_of(self.kind, asked, sample.names) for asked in (self.columns, self._group))
+        columns, group = (
+            places_of(self.kind, asked, sample.names) for asked in (self.columns, self.group_columns)
+        )
         stream = sample.all_rows
         sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
         task, seed = task_to_learn(stream.labels), int(rng.integers(1 << 63))
@@ -110,7 +108,7 @@ class Target(ColumnCoder):
         """Return the state from the sums of all rows and of each column."""
         means, unit = every.means, np.atleast_1d(task.unit)
         smooth = None if self.smooth == "auto" else self.smooth
-        grouped = bool(self._group)
+        grouped = bool(self.group_columns)
         repeated = [one.repeated(equal) & (not grouped) for one in sums]
         tables = [
             np.where(whole[:, None, None], one.of_all_folds(means, smooth), one.encoded(means, smooth)) * unit
@@ -132,9 +130,8 @@ class Target(ColumnCoder):
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         k, outputs = np.size(state.get("columns", ())), np.size(state.get("means", ()))
         values = int(np.sum(state.get("sizes", 0)))
-        whole: dict[str, Shape] = {
-            "columns": (k,), "sizes": (k,), "seed": (), "fold_rows": (self.n_folds,), "group": (len(self._group),),
-        }  # fmt: skip
+        whole: dict[str, Shape] = {"columns": (k,), "sizes": (k,), "seed": (), "fold_rows": (self.n_folds,)}
+        whole["group"] = (len(self.group_columns),)
         return {
             **{name: ArrayOf(shape, "int64") for name, shape in whole.items()},
             **dict.fromkeys(("own", "unknown"), ArrayOf((), "int64", optional=True)),

@@ -138,8 +138,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
     def transform(self, X: Any) -> Floats:
         """Return the features z(X), (n, n_components)."""
         if not self.sparse_output:
-            made: Floats = self._made(FittedMap.transform, X)
-            return made
+            return self._made(FittedMap.transform, X)
         source = self._source(X, self.feature_map_.config, reset=False)
         with as_value_errors():
             return self.feature_map_.transform_sparse(source)

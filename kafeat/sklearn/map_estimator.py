@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import joblib
 import numpy as np
@@ -35,6 +35,7 @@ from kafeat.registry import build_step, kinds, step_class
 from kafeat.types import Array
 
 Recipe = dict[str, Any]
+R = TypeVar("R")
 
 _NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
 
@@ -238,7 +239,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         self._check_fitted()
         return self._map
 
-    def _made(self, make: Callable[..., Any], X: Any, **options: Any) -> Any:
+    def _made(self, make: Callable[..., R], X: Any, **options: Any) -> R:
         """Return what a method of the fitted map makes of rows X (n, d)."""
         fm = self.feature_map_
         source = self._source(X, fm.config, reset=False)

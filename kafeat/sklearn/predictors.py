@@ -44,13 +44,11 @@ class _PredictingEstimator(MapEstimator):
 
         It is the lower and the upper end of each number, (n, 2) or (n, k, 2), or a mask of classes (n, n_classes).
         """
-        made: Array = self._made(FittedMap.predict_interval, X, level=level)
-        return made
+        return self._made(FittedMap.predict_interval, X, level=level)
 
     def predict(self, X: Any) -> Array:
         """Return the prediction for each row of X (n, d)."""
-        made: Array = self._made(FittedMap.predict, X)
-        return made
+        return self._made(FittedMap.predict, X)
 
 
 class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -106,8 +104,7 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities (n, n_classes) of the classes for rows X (n, d), in the order of `classes_`."""
-        made: Floats = self._made(FittedMap.predict_proba, X)
-        return made
+        return self._made(FittedMap.predict_proba, X)
 
 
 class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore[misc]  # scikit-learn has no types

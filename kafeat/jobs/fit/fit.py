@@ -210,7 +210,7 @@ def read_sample(
     check_label(config, data.label)
     for step in () if summary is None else config.learn_all_rows:
         check_rereadable(data.source, step)
-    names, options = label_names(data.label), _roles(config, data)
+    names, options = label_names(data.label), roles_of(config, data)
     source = data.source.settled()
     others = {**(left_out or {}), **options}
     columns = columns_of(config, source, names, others)
@@ -230,10 +230,11 @@ def read_sample(
     return sampled
 
 
-def _roles(config: Config, data: TrainingData) -> dict[str, str]:
+def roles_of(config: Config, data: TrainingData) -> dict[str, str]:
     """Return the columns that an option names, which are therefore not features, each with its option."""
     names = label_names(data.label)
     check_split(data.split, names)
+    refuse_shared("--weight", data.weight, (*names, data.split))
     roles = ((data.split, "--split"), (data.weight, "--weight"))
     options = {name: option for name, option in roles if name is not None}
     for name, option in options.items():

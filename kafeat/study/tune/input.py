@@ -14,13 +14,13 @@ from kafeat.contract.step import DOUBLE, Sample
 from kafeat.contract.tile import TextRows
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import listed, require
-from kafeat.jobs.fit.fit import read_sample
-from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, check_split, has_label, label_names
+from kafeat.jobs.fit.fit import read_sample, roles_of
+from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, has_label, label_names
 from kafeat.jobs.fit.looks import MIN_FREQUENCY, Encoding, Groups, groups_of, with_columns
 from kafeat.jobs.fit.messages import Listener, Say
 from kafeat.jobs.fit.reread import RereadableData
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
-from kafeat.jobs.fit.split_by import SplitBy, refuse_shared
+from kafeat.jobs.fit.split_by import SplitBy
 from kafeat.types import Array, Floats
 
 # Columns with fewer numbers may have none in a part of the rows.
@@ -123,23 +123,13 @@ def read_table(
 
     With `every`, columns of numbers are looked at, too.
     """
-    names = label_names(label)
-    check_split(split, names)
+    names, weights = label_names(label), [] if weight is None else [weight]
     with data.open() as source:
-        of_split = [] if split is None else [split]
-        require(source, of_split, "--split")
-        weights = [] if weight is None else [weight]
-        require(source, weights, "--weight")
+        roles = roles_of(base, TrainingData(source, label, split, weight=weight))
         require(source, names, "--label")
-        refuse_shared("--weight", weight, (*names, split))
-        split_by = SplitBy.of(base)
-        if split_by is not None:
-            refuse_shared("--split-by", split_by.column, (*names, split))
-            require(source, [split_by.column], "--split-by")
-            of_split += [] if split_by.ordered else [split_by.column]
         # A fit of a map knows no weights, so its config has to leave them out.
-        of_split += [] if base.predictor is None else weights
-        groups = groups_of(source.settled(), base, [*names, *of_split], every)
+        left_out = [name for name in roles if name != weight] + ([] if base.predictor is None else weights)
+        groups = groups_of(source.settled(), base, [*names, *left_out], every)
         for column, why in groups.doubts.items():
             listener.warn(f"{source.location}: column {quoted(column)}: {why}")
     if base.predictor is None:

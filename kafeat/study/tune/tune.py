@@ -20,12 +20,11 @@ from kafeat.contract.threads import endable
 from kafeat.errors import DataError
 from kafeat.io.options import InputOptions, words_of
 from kafeat.io.storage.location import location_of
+from kafeat.jobs.fit.fit import recipe_of
 from kafeat.jobs.fit.intervals import random_folds
 from kafeat.jobs.fit.labels import label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT
-from kafeat.jobs.fit.predictor import with_class_weight
 from kafeat.jobs.fit.reread import rereadable
-from kafeat.jobs.fit.split_by import with_selection, with_split_by
 from kafeat.jobs.options import with_keywords
 from kafeat.maths.task import class_numbers
 from kafeat.model.feature_map import FeatureMap
@@ -297,8 +296,8 @@ def tune(asked: TuneOptions) -> Tuning:
     """
     started = monotonic()
     start, own = load_start(asked.base)
-    start = with_class_weight(with_predictor(start, asked.predictor, asked.task), asked.class_weight)
-    start = with_selection(with_split_by(start, asked.split_by), asked.exclude, asked.only)
+    start = with_predictor(start, asked.predictor, asked.task)
+    start = recipe_of(start, asked.class_weight, asked.split_by, asked.exclude, asked.only)
     budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
     seconds_of(asked.time)  # refused before the data are read
     budget.check()

@@ -30,7 +30,7 @@ class Part:
     """A file of a data set, or a range of its rows.
 
     `name` is its name in an output, relative to the folder, with `/`. `only` is the half-open range of its rows. The
-    file must have the stamp when it is read. `keys` are columns of one value.
+    file must have the same stamp when it is read. `keys` are columns with one value.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Part:
 
     @classmethod
     def of(cls, source: Location | Part, stamp: str | None = None) -> Part:
-        """Return a file as a part of no other name, with its present stamp unless it is given; a part stays as it is.
+        """Return a file as a part with its own name, and its current stamp unless one is given. A part stays as it is.
 
-        What is no file, such as a pipe, has an empty stamp.
+        Anything but a file, such as a pipe, has an empty stamp.
         """
         if isinstance(source, Part):
             return source
@@ -66,7 +66,7 @@ class Parts:
     pattern: str = ""
 
     def would_hold(self, location: Location, folder: bool) -> bool:
-        """Return true if a file at a location would be a part, too. With `folder`, if any file below it would be."""
+        """Return true if a file at a location would also be a part or, with `folder`, if any file below it would be."""
         if self.folder is None:
             return False
         inner, base = location.identity, self.folder.identity
@@ -90,7 +90,7 @@ def is_data_set(location: Location) -> bool:
 
 
 def _is_table(location: Location) -> bool:
-    """Return true for a .txt whose first line has several fields, and is not the name of a file."""
+    """Return true for a .txt whose first line has several fields and does not name a file."""
     if not location.path.lower().endswith(".txt"):
         return False
     with location.open() as file:
@@ -104,7 +104,7 @@ def _is_table(location: Location) -> bool:
 
 
 def must_exist(location: Location) -> None:
-    """Refuse a location at which there is nothing. A pattern has been found to match no file."""
+    """Refuse a location at which there is nothing. A pattern here has matched no file."""
     if location.kind() is None:
         expected = "a folder" if location.path.endswith("/") else "a file or a folder"
         if is_pattern(location):
@@ -155,7 +155,7 @@ _WHOLE, _NUMBER, _HIVE_NULL = (
 
 
 def _with_keys(parts: list[Part]) -> Iterator[Part]:
-    """Yield the parts with the keys that the folders of all name: numbers, if all values of one are, or text."""
+    """Yield the parts with keys that all their folders name. A key is a number if all its values are, else text."""
     pairs = [[folder.partition("=") for folder in part.name.split("/")[:-1]] for part in parts]
     every = [{unquote(key): unquote(value) for key, sign, value in one if key and sign} for one in pairs]
     kinds = dict[str, str]()
@@ -199,7 +199,7 @@ def stem(name: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Return true if a name, or a folder in it, begins with `_` or `.`: readers skip such files."""
+    """Return true if a name, or a folder in it, begins with `_` or `.`. Readers skip such files."""
     return any(piece.startswith(("_", ".")) for piece in name.split("/"))
 
 
@@ -209,7 +209,7 @@ def is_pattern(location: Location) -> bool:
 
 
 def _in_folder(folder: Location, pattern: str) -> Iterator[Part]:
-    hidden = is_hidden(pattern)  # a pattern that names a hidden file asks for it
+    hidden = is_hidden(pattern)  # a pattern that names a hidden file explicitly finds it
     for entry in folder.listed():
         if hidden or not is_hidden(entry.name):
             yield Part(entry.name, folder.join(entry.name), entry.bytes, entry.stamp)
@@ -225,7 +225,7 @@ def _fixed(pattern: Location) -> tuple[Location, str]:
 def _matches(name: str, pattern: str) -> bool:
     """Return true if a name matches a pattern. `**` stands for any number of folders; `*` does not match `/`."""
     names = name.split("/")
-    places = {0}  # the numbers of names that the pieces so far may stand for
+    places = {0}  # the positions in the name up to which the pieces so far may match
     for piece in pattern.split("/"):
         if piece == "**":
             places = set(range(min(places), len(names) + 1)) if places else places
@@ -235,7 +235,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _refuse_unknown_formats(data_set: Parts) -> None:
-    """Refuse files of no known suffix, and name the pattern of the others."""
+    """Refuse files without a known suffix, and suggest a pattern for the others."""
     suffixes = Counter(suffix_of(LocalPath(part.name)) for part in data_set.parts)
     if "" not in suffixes:
         return

@@ -22,16 +22,16 @@ class Format:
     title: str
     """Name in messages."""
     endings: tuple[str, ...]
-    """Suffixes. A text may also be compressed, as .gz and .zst."""
+    """Suffixes. A text may also be compressed, with .gz or .zst added."""
     writer: str
-    """Module and class below `kafeat.io`; so is `reader`."""
+    """Module and class below `kafeat.io`, as for `reader`."""
     reader: str
     magic: tuple[bytes, ...] = ()
-    """Texts of which one begins every file."""
+    """The texts with which a file of this format begins."""
     compressions: tuple[str, ...] = ("none",)
     text: bool = False
     delimited: bool = False
-    """A text of columns with a delimiter, and with a header unless the user says that there is none."""
+    """A text of columns with a delimiter, and with a header unless the user excludes it."""
     piped: bool = False
     """Can be read from standard input and written to standard output."""
     counted: bool = False
@@ -41,7 +41,7 @@ class Format:
     typed: bool = True
     """Passthrough columns have types. Otherwise the text of the input is copied."""
     sparse: bool = False
-    """Holds only what is not 0. Features are mostly dense, so it is written only if it is asked for."""
+    """Holds only nonzero numbers. Features are mostly dense, so it is written only on request."""
     lists: bool = True
     """Can hold all features as one column of lists. A matrix is the same in both layouts."""
     passthrough: Literal["columns", "label", "none"] = "columns"
@@ -111,7 +111,7 @@ def format_of(location: Location, given: str | None = None, option: str = "--out
         raise UsageError(
             f"{location}: expected a table in CSV or Parquet, got the file of a spreadsheet: {remedy}"
         )
-    # Compressed ones are listed for CSV only, as they are many.
+    # Compressed ones are listed only for CSV, because there are many.
     known = [
         suffix for one in FORMATS.values() for suffix in (one.suffixes if one.delimited else one.endings)
     ]
@@ -127,18 +127,18 @@ def suffix_of(location: Location) -> str:
 
 
 def format_of_bytes(head: bytes) -> Format | None:
-    """Return the format whose files begin so, if it is known."""
+    """Return the format of files that begin with these bytes, or None if it is unknown."""
     return next((format for format in FORMATS.values() if head.startswith(format.magic)), None)
 
 
 def format_of_stream(head: bytes) -> Format:
-    """Return the format of standard input by its first bytes: CSV, or another that can be piped and begins so."""
+    """Return the format of standard input by its first bytes: CSV, or another format that can be piped."""
     found = format_of_bytes(head)
     return found if found is not None and found.piped else FORMATS["csv"]
 
 
 def format_of_part(place: Location, input_format: str | None, output_format: str | None) -> Format:
-    """Return the format in which a part is written: as it was read, unless it is sparse or another is given."""
+    """Return the format for writing a part: that in which it was read, unless it is sparse or another is given."""
     own = format_of(place, input_format, "--input-format")
     return FORMATS[output_format or ("parquet" if own.sparse else own.name)]
 

@@ -34,19 +34,19 @@ GROUPS = ("Options", "Input", "Output", "Bad rows and drift", "Many files and cl
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """Help, group, range and choices of an option; its field holds the name, the type and the default.
+    """Help, group, range and choices of an option. Its field holds the name, the type and the default.
 
     Attributes:
         help: Its meaning, in the help of the command.
-        python: Its meaning as a keyword, if that is another text.
-        group: Heading of the help that it stands below.
-        rare: True if `--help` leaves it to `--help-all` in a command with many options.
-        names: Names on the command line; none gives `--` and the name of the field.
+        python: Its meaning as a keyword, if the text differs.
+        group: Heading in the help.
+        rare: True if only `--help-all` shows it, in a command with many options.
+        names: Names on the command line; by default `--` and the name of the field.
         metavar: Placeholder of the value in the help.
-        use: What a text is, such as a column, or a file that is written; a shell completes it.
+        use: The use of a text, such as a column or an output file, for completion in a shell.
         multiple: True if it may be given several times.
-        choices: The values that it takes, or a function that returns them, as they are slow to know; none leaves this
-            to the type.
+        choices: The values that it accepts, or a function that returns them if they are slow to find. By default, the
+            type decides.
         least, most: Bounds of a number; None for no upper one.
         least_open, most_open: True if the bound itself is not allowed.
         variable: True lets an environment variable set it.
@@ -69,11 +69,11 @@ class Option:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The values that it takes; none leaves this to the type."""
+        """The values that it accepts, or none if the type decides."""
         return self.choices() if callable(self.choices) else self.choices
 
     def check(self, name: str, kind: str, value: object) -> None:
-        """Refuse a value that the option does not take; `kind` is the type of its field."""
+        """Refuse a value that the option does not accept. `kind` is the type of its field."""
         if self.choices:
             for one in value if self.multiple and isinstance(value, list | tuple) else (value,):
                 if one not in self.allowed:
@@ -100,18 +100,18 @@ class Option:
 
 
 def option(default: Any, help: str | Option, **more: Any) -> Any:
-    """Return a field of a dataclass that is an option, or is as another option but for some attributes."""
+    """Return a dataclass field that is a new option, or another option with some attributes changed."""
     says = replace(help, **more) if isinstance(help, Option) else Option(help=help, **more)
     return field(default=default, metadata={"option": says})
 
 
 def declared(options: type[Any]) -> list[tuple[Field[Any], Option]]:
-    """Return the fields that are options, and what they say."""
+    """Return the fields that are options, with their declarations."""
     return [(one, one.metadata["option"]) for one in fields(options) if "option" in one.metadata]
 
 
 def check(options: Any) -> None:
-    """Refuse values that the command line would not let through."""
+    """Refuse values that the command line would also refuse."""
     for one, says in declared(type(options)):
         kind, value = str(one.type), getattr(options, one.name)
         if value is not None or not kind.endswith(" | None"):
@@ -119,13 +119,13 @@ def check(options: Any) -> None:
 
 
 def taken(options: type[Made], asked: Any, **own: Any) -> Made:
-    """Return options with the values that `asked` has of them, and with those that are not as the user gave them."""
+    """Return options with the values of the same name in `asked`, and with those in `own`."""
     names = [one.name for one in fields(options) if hasattr(asked, one.name)]  # type: ignore[arg-type]
     return options(**{name: getattr(asked, name) for name in names} | own)
 
 
 def changed(options: Any, without: Container[str] = ()) -> dict[str, Any]:
-    """Return the values that are not the defaults, as JSON has them, but for some names."""
+    """Return the values that differ from the defaults, in JSON form, except those of some names."""
     values = {one.name: (getattr(options, one.name), one.default) for one in fields(options)}
     return {
         name: list(value) if isinstance(value, tuple | list) else value
@@ -249,7 +249,7 @@ class InputOptions:
 
     @property
     def dialect_options(self) -> dict[str, Any]:
-        """The options about the dialect that are given."""
+        """The options about the dialect that the user gave."""
         return changed(self, without=("input_format", "delimiter", "no_header", "limit"))
 
     @property
@@ -284,10 +284,10 @@ class InputOptions:
         seen: Sequence[str] | None = None,
         fitted: Dialect | None = None,
     ) -> Reader:
-        """Open a file, a part or a data set; a file whose stamp is no longer `stamp` is refused.
+        """Open a file, a part or a data set. Refuse a file whose stamp is no longer `stamp`.
 
-        With `seen`, the rows of a pipe are given as they come, once there are values of these columns. `fitted` is the
-        dialect of a model, which holds where options and the file say nothing else.
+        With `seen`, the rows of a pipe are passed on as they arrive, once there are values of these columns. `fitted`
+        is the dialect of a model, which applies unless options or the file specify another.
         """
         from kafeat.io.data_set import Part, is_data_set, list_parts
 
@@ -346,7 +346,7 @@ class InputOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WritingOptions:
-    """Options for writing a file of features, which are handed down as the user gives them."""
+    """Options for writing a file of features, as the user gives them."""
 
     features: bool = option(
         False,
@@ -400,9 +400,9 @@ class OutputOptions(WritingOptions):
     Attributes:
         keep: Passthrough columns, which are copied unchanged; None copies all columns.
         overwrite: True replaces an existing file, False refuses to.
-        interval: Probabilities of the intervals, or sets of classes, beside predictions.
-        sweep: True removes temporary files that killed writers of the same file have left beside it.
-        guard: Context manager held while the file gets its name; it may refuse by raising an error.
+        interval: Probabilities of the intervals, or sets of classes, that accompany predictions.
+        sweep: True removes temporary files that killed writers of the same file have left.
+        guard: Context manager that is held while the file gets its name. It may raise an error to prevent that.
     """
 
     keep: Sequence[str] | None = ()

@@ -1,9 +1,9 @@
 """Columns of categories as codes: 0, 1, ... the position in a vocabulary that is learned when a map is fitted.
 
-A category is the text of a cell without the spaces around it. Values of other types are spelled as text files spell
-them: 7 and 7.0 are `7`, a float is its shortest decimal, a decimal keeps its digits, a boolean is `true` or `false`,
-and a date is `2024-02-29`. If no category of the fit has the same spelling, the one category of the same value is used:
-`1.50` is 1.5, `True` and `1` are true. So all formats agree. `007` is not a number, and differs from 7.
+A category is the text of a cell without the spaces around it. Values of other types are spelled as in text files: 7 and
+7.0 are `7`, a float is its shortest decimal, a decimal keeps its digits, a boolean is `true` or `false`, and a date is
+`2024-02-29`. If no known category has the same spelling, the only category with the same value is used: `1.50` is 1.5,
+`True` and `1` are true. So all formats agree. `007` is not a number, and differs from 7.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kafeat.io.columns.numbers import indices_of, is_text
 from kafeat.types import Array, Floats
 
 UNKNOWN = -1.0
-"""The code of an unknown or missing category where these are accepted."""
+"""The code of an unknown or missing category if these are accepted."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+][0-9]{1,3})?", re.IGNORECASE)
 _POINT_ZERO = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
@@ -39,8 +39,8 @@ Codes = npt.NDArray[np.float64]
 class Categories:
     """The vocabulary of a column, in the order of its codes. `lenient` accepts unknown and missing categories.
 
-    An empty text among them stands for a missing one. With `rest`, it holds the frequent ones of many, and any other
-    has the code behind the last one.
+    An empty text in it stands for a missing category. With `rest`, it holds only the frequent categories of many, and
+    all others share the code after the last one.
     """
 
     values: tuple[str, ...]
@@ -49,7 +49,7 @@ class Categories:
 
     @property
     def n_codes(self) -> int:
-        """Number of codes from 0 on."""
+        """The number of codes, which start at 0."""
         return len(self.values) + self.rest
 
     @cached_property
@@ -58,7 +58,7 @@ class Categories:
 
     @cached_property
     def _numbers(self) -> Mapping[Decimal, int]:
-        """Map each number that exactly one category stands for to the code of that category."""
+        """The code of each number that exactly one category stands for."""
         numbers = [_number(value) for value in self.values]
         counts = Counter(numbers)
         return {n: code for code, n in enumerate(numbers) if n is not None and counts[n] == 1}
@@ -89,8 +89,8 @@ class Categories:
 class Vocabulary:
     """A vocabulary that is being learned: each new category gets the next code.
 
-    Of a column with more categories than are kept, it knows those of rows that may be in the fit sample. What is
-    forgotten gets a new code when it comes again, which is harmless: no row of the sample has the old one.
+    For a column with more categories than are kept, it holds those of rows that may be in the fit sample. A forgotten
+    category gets a new code when it occurs again, which is harmless: no row of the sample has the old one.
     """
 
     def __init__(self, where: str, coding: Coding) -> None:
@@ -146,9 +146,9 @@ class Vocabulary:
         return _problem(value) or f"expected a category, got {_spell(value)}"
 
     def settled(self, codes: Floats) -> tuple[Categories, Floats]:
-        """Return the sorted categories, and the final codes of the rows of the fit sample with these preliminary ones.
+        """Return the sorted categories, and the final codes of the rows of the fit sample with these preliminary codes.
 
-        Categories are sorted by value if all are numbers, else as text.
+        Categories are sorted by value if all are numbers, otherwise as text.
         """
         spelled = {code: category for category, code in self._known.items()}
         known = codes >= 0.0
@@ -180,7 +180,7 @@ class Vocabulary:
 
 
 def spelled(values: pa.Array) -> Array:
-    """Return every value as text (n,), spelled as a category would be; a missing one is empty."""
+    """Return every value as text (n,), spelled like a category. A missing value is empty."""
     if not is_text(values.type) or pa.types.is_dictionary(values.type):
         values = _coded(values)
         words = [("" if _unfit(value) else _category(value)) or "" for value in _builtins(values.dictionary)]
@@ -191,7 +191,7 @@ def spelled(values: pa.Array) -> Array:
 
 
 def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | None], float]) -> Codes:
-    """Return the code of every value. Each distinct value is converted once, unless it is spelled as a known one."""
+    """Return the code of every value. Each distinct value is converted once, unless it is spelled like a known one."""
     values = _coded(values)
     table: list[float | None] = []
     for value in _builtins(values.dictionary):
@@ -203,11 +203,11 @@ def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | Non
 
 
 def _coded(values: pa.Array) -> pa.DictionaryArray:
-    """Return the values with a dictionary of those that occur: that of a file may be of all its rows."""
+    """Return the values with a dictionary of those that occur. The dictionary of a file may cover all its rows."""
     if pa.types.is_dictionary(values.type):
         used = values.indices.dictionary_encode()
         return pa.DictionaryArray.from_arrays(used.indices, values.dictionary.take(used.dictionary))
-    if pa.types.is_float16(values.type):  # Arrow makes no dictionary of them
+    if pa.types.is_float16(values.type):  # Arrow makes no dictionary of these
         different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
         values = pa.array(np.array([float(str(value)) for value in different])[places])
     return values.dictionary_encode()

@@ -36,9 +36,9 @@ from kafeat.types import Array, Floats
 
 @dataclass(frozen=True)
 class Column:
-    """A feature column: one number a row, a list of `width` numbers, a category as its code, or a time as seconds.
+    """A feature column: one number a row, a list of `width` numbers, a category as its code, or a time in seconds.
 
-    Or it is a text, as the counts of its n-grams. `dialect` is how its text is read.
+    It may also be a text, whose features are the counts of its n-grams. `dialect` describes its text.
     """
 
     name: str
@@ -50,16 +50,16 @@ class Column:
 
     @property
     def special(self) -> bool:
-        """True for categories, times and texts, which other values than numbers are read as."""
+        """True for categories, times and texts, for which values need not be numbers."""
         return self.times or self.text or self.categories is not None
 
     @property
     def n_features(self) -> int:
-        """Number of features that the column holds."""
+        """The number of features in the column."""
         return 1 if self.width is None else self.width
 
     def codes(self, values: pa.Array) -> Codes:
-        """Return the codes of categories. Numbers get the decimal mark of the text in which the categories were met."""
+        """Return the codes of categories. Numbers get the decimal mark of the text that was read when fitting."""
         if self.categories is None:
             raise TypeError(f"column {self.name!r} has no categories")
         if self.dialect.decimal == "," and not is_text(values.type):
@@ -79,11 +79,11 @@ class Columns:
     input_width: int | None
     missing: bool = False
     groups: frozenset[str] = frozenset()
-    """Those that decide the folds of rows, for messages."""
+    """The columns that decide the folds of rows, for messages."""
 
     @property
     def n_features(self) -> int:
-        """Number of features that the columns hold. A list counts by its length."""
+        """The number of features in the columns. A list counts with its length."""
         return sum(column.n_features for column in self.features)
 
     @property
@@ -106,7 +106,7 @@ class Columns:
 
     @cached_property
     def plain(self) -> bool:
-        """True if every column holds numbers that are taken as they are."""
+        """True if every column holds numbers that are used as they are."""
         return not any(column.special for column in self.features)
 
     @cached_property
@@ -115,7 +115,7 @@ class Columns:
         return replace(self, features=tuple(column for column in self.features if not column.text))
 
     def beside_texts(self, numbers: Floats, texts: Sequence[Array]) -> InputRows:
-        """Return rows of the features, of which `numbers` (n, p) are those that are no texts."""
+        """Return rows of the features, from the `numbers` (n, p) of the other columns and from texts."""
         if not texts:
             return numbers
         starts = [
@@ -126,7 +126,7 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all features. A list column x gives x[0], x[1], ..."""
+        """The names of all features. A list column x gives x[0], x[1], ..."""
         return tuple(
             column.name if column.width is None else f"{column.name}[{i}]"
             for column in self.features
@@ -135,7 +135,7 @@ class Columns:
 
     @property
     def inputs(self) -> tuple[tuple[str, int], ...]:
-        """The name and the place of each input, which is a feature, or a text with all that are made of it."""
+        """The name and the place of each input, which is a feature, or a text with all its features."""
         names = self.names
         return tuple(
             (column.name if column.text else names[j], j)
@@ -145,7 +145,7 @@ class Columns:
 
     @property
     def n_categories(self) -> tuple[int, ...]:
-        """Number of categories of every feature, 0 for a plain number."""
+        """The number of categories of every feature, or 0 for a plain number."""
         return tuple(
             column.categories.n_codes if isinstance(column.categories, Categories) else 0
             for column in self.features
@@ -170,18 +170,18 @@ class Columns:
 
     @property
     def as_read(self) -> Columns:
-        """Columns of the array that `matrix` returns, in which categories are codes already."""
+        """The columns of the array that `matrix` returns, in which categories are already codes."""
         features = tuple(Column(f"c{i}", None) for i in range(self.n_features))
         return Columns(features, True, self.n_features, self.missing)
 
     def use(self, X: InputRows) -> None:
-        """Record the categories in the rows (n, d) of the fit sample, if that is not all rows."""
+        """Record the categories in the rows (n, d) of the fit sample, unless the sample is all rows."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary):
                 column.categories.use(numbers_of(X)[:, place.start])
 
     def forget(self, sample: Sequence[Floats]) -> None:
-        """Let vocabularies of many categories forget those that none of the rows in these parts of a sample has."""
+        """Let vocabularies of many categories forget those that are in none of these parts of a sample."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary) and column.categories.crowded:
                 column.categories.forget_others(
@@ -211,8 +211,8 @@ class Columns:
     def dialect(self) -> dict[str, Any]:
         """The rules for reading text: words for missing values, and the columns with decimal commas and with times.
 
-        Only where there are some: the separators of thousands, the units of numbers, the columns of which some numbers
-        have none, those of which some are negative in brackets, and the delimiter and the encoding of the file.
+        Optional entries are the separators of thousands, the units of numbers, columns in which some numbers have no
+        unit, columns with negative numbers in brackets, and the delimiter and the encoding of the file.
         """
         more: dict[str, Any] = {
             "thousands": {c.name: c.dialect.thousands for c in self.features if c.dialect.thousands},
@@ -231,7 +231,7 @@ class Columns:
 
     @classmethod
     def from_plain(cls, plain: object) -> Columns:
-        """Read the columns from the result of `to_plain`. It is not trusted: ValueError says what is wrong."""
+        """Read the columns from the result of `to_plain`, which is not trusted. ValueError describes what is wrong."""
         try:
             of = _Recorded.model_validate(plain)
         except ValidationError as error:

@@ -1,7 +1,7 @@
-"""The dialect of a table: how its text spells numbers and times, and what is missing.
+"""The dialect of a table: how its text spells numbers, times, and missing values.
 
-It is guessed from the first rows when a map is fitted, unless options tell it. The map records it, and later files are
-read by it.
+It is guessed from the first rows when a map is fitted, unless options specify it. The map records it, and later files
+are read with it.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from functools import cached_property
 from shlex import quote
 
 NULLS = ("NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "?", "-", ".")
-"""Words for a missing number or time. An empty field is missing, too."""
+"""Words for a missing number or time. An empty field is missing as well."""
 ISO = "%Y-%m-%d"
 """The form of dates of ISO 8601."""
 SECONDS = "%s"
 """The form of times that are seconds since 1970."""
 KEEP, UTC = "keep", "UTC"
-"""Time zones: the hours that are written, whatever offset follows them, and those of UTC."""
+"""Time zones: the hours as written, whatever offset follows them, and those of UTC."""
 
 
 UTF8 = "utf-8"
-"""The encoding that needs no name."""
+"""The default encoding."""
 BLANKS = " \u00a0\u202f\u2009"
 """The blanks that may separate thousands, and a number from its unit."""
 MARKS = {" ": "blank", "'": "apostrophe"}
 """Names of separators of thousands in options."""
 MINUS = "\u2212"
 _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
-# Of no two neighbours may both match the same digit: a long text that fails in the end would be tried in every cut.
+# No two neighbours may match the same digit: otherwise a long text that fails at its end is tried in every split.
 _READ = re.compile(
     rf"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}|inf(?:inity)?)",
     re.IGNORECASE,  # NaN is missing anyway
 )
 CODE = "[0-9]{2,}[eE][0-9]+"
-"""The pattern of 98E02, which is rather a code: a program writes a number as 9.8E+03, a person as 1e3."""
+"""The pattern of texts such as 98E02, which are codes: a program would write 9.8E+03, and a person 1e3."""
 
 
 def check_delimiter(delimiter: str) -> str:
-    """Return a character between fields; ValueError refuses others."""
+    """Return a character that separates fields. Others raise ValueError."""
     if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
         raise ValueError(f"expected one character, got {delimiter!r}")
     return delimiter
 
 
 def check_encoding(name: str) -> str:
-    """Return the name of an encoding of text that Python knows; ValueError refuses others."""
+    """Return the name of a text encoding that Python knows. Others raise ValueError."""
     try:
         known = codecs.lookup(name) if re.fullmatch("[A-Za-z0-9_-]{1,40}", name) else None
         if known is not None and "A1".encode(name).decode(name) == "A1":
@@ -59,12 +59,12 @@ def check_encoding(name: str) -> str:
 
 
 def check_file(delimiter: str, encoding: str) -> tuple[str, str]:
-    """Return the delimiter and the encoding of a file; ValueError refuses others."""
+    """Return the delimiter and the encoding of a file. Invalid ones raise ValueError."""
     return check_delimiter(delimiter), check_encoding(encoding)
 
 
 def as_option(mark: str) -> str:
-    """Return a mark as it is pasted behind an option."""
+    """Return a mark in the form in which it follows an option."""
     return {"\t": "tab", **MARKS}.get(mark) or quote(mark)
 
 
@@ -72,10 +72,10 @@ def as_option(mark: str) -> str:
 class Dialect:
     """The rules for reading a column of text. A map records them.
 
-    `nulls` are the words for what is missing. `decimal` is a point or a comma. `dates` is the form of times in text,
-    as `strftime` has it, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits.
-    One of the `units` stands beside each number; with `bare` beside some, or one before and one behind it, and a minus
-    may be U+2212. With `brackets`, (5) is −5. `delimiter` and `encoding` are those of the file.
+    `nulls` are the words for missing values. `decimal` is a point or a comma. `dates` is the `strftime` form of times
+    in text, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits. Each number has
+    one of the `units` next to it. With `bare`, some have none, or one before and one after. A minus may be U+2212. With
+    `brackets`, (5) is −5. `delimiter` and `encoding` are those of the file.
     """
 
     nulls: tuple[str, ...] = NULLS
@@ -91,7 +91,7 @@ class Dialect:
 
     @cached_property
     def null_words(self) -> frozenset[str]:
-        """The words for what is missing, and the empty one; among the usual ones is that of MySQL."""
+        """The words for missing values, including the empty one and, if the usual ones apply, that of MySQL."""
         return frozenset({"", *self.nulls, *([r"\N"] if self.nulls == NULLS else [])})
 
     @cached_property
@@ -101,12 +101,12 @@ class Dialect:
 
     @property
     def usual_file(self) -> bool:
-        """True if the delimiter and the encoding of the file go without saying."""
+        """True if the delimiter and the encoding of the file are the defaults."""
         return (self.delimiter, self.encoding) == (",", UTF8)
 
     @property
     def dressed(self) -> bool:
-        """True if there are more than digits and a decimal mark in numbers."""
+        """True if numbers contain more than digits and a decimal mark."""
         return bool(self.thousands or self.units or self.bare or self.brackets)
 
     @cached_property
@@ -129,7 +129,7 @@ class Dialect:
 
     @cached_property
     def forms(self) -> str:
-        """The pattern of a whole text that is a number, whose groups hold the digits; Arrow reads it as Python does."""
+        """The pattern of a text that is a number, with the digits in its groups. Arrow reads it as Python does."""
         gap, sign, number = f"[{BLANKS}]*", f"[+\\-{MINUS}]?", f"({self.number.pattern})"
         unit = f"(?:{'|'.join(map(re.escape, self.units))})"
         signed = rf"(?:{sign}{gap}{unit}|{unit}{gap}{sign})"
@@ -140,7 +140,7 @@ class Dialect:
         return rf"^(?:{within}|\({gap}(?:{within}){gap}\))$" if self.brackets else f"^(?:{within})$"
 
     def seen_in(self, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield what numbers in texts have beside digits and points, and its marks; the dialect may allow for more."""
+        """Yield what numbers in texts contain besides digits and points, and the marks. The dialect may allow more."""
         text = "\n".join(texts)
         if self.decimal == "," and "," in text:
             yield "decimal commas", ""
@@ -152,14 +152,14 @@ class Dialect:
             yield "(5) for -5", ""
 
     def is_missing(self, text: str) -> bool:
-        """Return true for a word for what is missing, and for the number NaN."""
+        """Return true for a word that stands for a missing value, and for the number NaN."""
         word = text.strip()
         return word in self.null_words or word.lower().lstrip("+-") == "nan"
 
 
 USUAL = Dialect()
 OLD = Dialect(nulls=("-",), dates="", timezone=UTC)
-"""The dialect of maps that record none. Their times are ISO 8601, or seconds since 1970."""
+"""The dialect of maps that record none. Their times are in ISO 8601, or seconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -176,13 +176,13 @@ class Asked:
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect of a column whose values say nothing else."""
+        """The dialect of a column whose values do not show anything else."""
         nulls = NULLS if self.nulls is None else self.nulls
         return Dialect(nulls, delimiter=self.delimiter, encoding=self.encoding)
 
     @property
     def numbers(self) -> Dialect:
-        """The dialect of numbers, as far as it was asked for."""
+        """The dialect of numbers, as far as the user gave it."""
         decimal, thousands = self.decimal or ".", self.thousands or ""
         return replace(
             self.dialect, decimal=decimal, thousands="" if thousands == decimal else thousands, units=self.units,
@@ -190,10 +190,10 @@ class Asked:
         )  # fmt: skip
 
     def over(self, recorded: Dialect, found: Dialect) -> Dialect | None:
-        """Return the recorded dialect of numbers with what was asked for in it; None if the two contradict.
+        """Return the recorded dialect of numbers with the user's options applied, or None if the two contradict.
 
-        A recorded unit stays where another one was asked for, which is then that of other columns. Brackets are never
-        asked for, so those that were `found` in the column are read.
+        If the user gave another unit, which is then for other columns, the recorded unit stays. Nobody asks for
+        brackets, so they are read if they were `found` in the column.
         """
         mark = recorded.decimal
         if self.decimal not in (None, mark) or self.thousands == mark:
@@ -207,7 +207,7 @@ class Asked:
 
     @property
     def plain(self) -> bool:
-        """True if a column of numbers is as it was asked for."""
+        """True if the user gave no options for numbers."""
         return self.dialect.plain and self.decimal != "," and not (self.thousands or self.units)
 
 

@@ -17,18 +17,17 @@ Kind = Literal["number", "list", "text", "date", "timestamp", "other"]
 MOST_LISTED = 12
 """Largest number of column names that one line of a message lists."""
 NEAR = 0.8
-"""Similarity, from 0 to 1, above which an absent name is taken for a misspelled one."""
+"""Similarity, from 0 to 1, above which an absent name counts as misspelled."""
 
 
 @dataclass(frozen=True)
 class Field:
     """A column of a table. `width` is the length of its lists, or None if that is unknown.
 
-    `spelled` names the type in messages. `code` is a text of a number field that is rather a code, such as 01067, and
-    `markers` are numbers in it that may stand for what is missing, such as -999.
-    Numbers of text have a `dialect`, a `problem` if it is not clear, and counts of the words in it for what is
-    `missing`. `note` says why text is not read as numbers, though it looks so. `zone` is the time zone of a timestamp
-    that is an instant.
+    `spelled` names the type in messages. `code` is a value of a number field that is probably a code, such as 01067,
+    and `markers` are numbers in it that may stand for missing values, such as -999. Numbers in text have a `dialect`, a
+    `problem` if it is not clear, and counts of the words for `missing` values. `note` is the reason why text that looks
+    like numbers is not read as such. `zone` is the time zone of timestamps that are instants.
     """
 
     name: str
@@ -141,7 +140,7 @@ def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:
 
 
 def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
-    """Refuse an absent name to exclude that is close to a feature: a typing error would make a label a feature."""
+    """Refuse an absent name to exclude that is similar to a feature: a typing error would leave a label in."""
     features = list(features)
     for name in absent:
         meant = near(name, features, NEAR)
@@ -168,7 +167,7 @@ def _with_hint(name: str, known: Sequence[str]) -> str:
 
 
 def _advice(known: list[str]) -> str:
-    """Return advice for a first line that was read as names but is a row, or was not split."""
+    """Return advice for a first line that was read as names but is a row of data, or was not split."""
     if known and are_numbers(known):
         return "; is the first line a row (--no-header)?"
     if known and known[0].startswith('{"'):
@@ -208,7 +207,7 @@ def shown(name: str) -> str:
 
 
 def is_harmful(name: str) -> bool:
-    """Return true if a name holds control characters other than white space, which a terminal would obey."""
+    """Return true if a name holds control characters other than white space, which could control a terminal."""
     return any(category(char) == "Cc" and not char.isspace() for char in name)
 
 

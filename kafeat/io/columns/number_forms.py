@@ -35,9 +35,9 @@ _CURRENCIES = re.compile(
 _POWERS = re.compile("[kKMB]|[bBmM]n|Mio|Mrd|Tsd|T")
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
 _LONGEST = 200
-"""Longer texts are no numbers: patterns would try them in many ways."""
+"""Longer texts are not numbers, and matching them could take very long."""
 _LEAST_LARGE = 3
-"""So many numbers with one mark before three digits, beside whole ones below 1,000, have thousands separators."""
+"""At least so many numbers have a mark before three digits, and the others are whole and below 1,000."""
 _SOME = 100
 _FORMS = tuple(
     Dialect(decimal=decimal, thousands=mark)
@@ -45,16 +45,16 @@ _FORMS = tuple(
     for decimal in ".,"
     if mark != decimal
 )
-"""The marks of numbers; of those that read the same numbers the first is taken."""
+"""The marks of numbers. If several marks read the same numbers, the first is used."""
 _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
 TOTALS = re.compile(r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal", re.IGNORECASE)
-"""Words that begin a line of totals."""
+"""Words at the beginning of a line of totals."""
 
 
 class NumberForm(NamedTuple):
-    """The dialect of the numbers of a column, or None if it remains text; the problem of one that is not clear.
+    """The dialect of the numbers of a column, or None if it stays text, and the problem of an unclear one.
 
-    `shown` is a value that shows the problem, and `note` is what to say of the column.
+    `shown` is a value that shows the problem, and `note` is a remark about the column.
     """
 
     dialect: Dialect | None
@@ -64,23 +64,23 @@ class NumberForm(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A value that holds one number, its digits and marks, and what stands before and after these, if anything."""
+    """A value with one number in it: its digits and marks, and the text before and after these, if any."""
 
     text: str
     core: str
     units: tuple[str, ...]
     known: bool
-    """The unit is one that can be nothing else, or is asked for."""
+    """The unit is unmistakable, or the user gave it."""
     brackets: bool
 
     @property
     def of_amount(self) -> bool:
-        """True if it is an amount of something: it has a known unit, or is money with more behind it."""
+        """True if it is an amount: it has a known unit, or is money followed by more text."""
         return self.known or len(self.units) > 1
 
 
 def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
-    """Return how a column writes its numbers, or None if most values are no numbers in any form."""
+    """Return how a column writes its numbers, or None if most values are not numbers in any form."""
     counts = Counter(value.strip()[:_LONGEST] for value in values)
     words, shares = list[_Word](), Counter[tuple[str, ...]]()
     for texts in ([*counts][:_SOME], [*counts]):  # the first are enough for most columns of other text
@@ -122,7 +122,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
 
 
 def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str:
-    """Return what is said of numbers of which several units are asked for."""
+    """Return a remark about numbers with several units that the user gave."""
     first = {word.units: repr(word.text[:40]) for word in reversed(taken) if word.units in own}
     for one, other in combinations(sorted(first), 2):
         if not {*one} & {*other}:
@@ -148,7 +148,7 @@ def _is_number(core: str) -> bool:
 
 
 def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
-    """Return a value in parts, or None if it is not one number, alone or with text beside it."""
+    """Return the parts of a value, or None if it is not one number, possibly with text before or after it."""
     match = _PARTED.fullmatch(text) if len(text) < _LONGEST else None
     if match is None or (match[1] is None) != (match[6] is None) or re.fullmatch(CODE, match[4]):
         return None
@@ -167,7 +167,7 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
 
 
 def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
-    """Return how to read a value that is no number in a dialect, in a column that may have missing ones."""
+    """Return how to read a value that is not a number in a dialect, in a column that may have missing values."""
     word = _word(text, dialect.units)
     null = f"; --null-values {quote(text[:40])} reads it as missing, and is repeated for other words"
     null *= may_miss
@@ -191,7 +191,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
             marks.setdefault(form.plain_digits(word.core), option)
     if dialect.number.fullmatch(
         word.core
-    ):  # any option makes kafeat look at the column, and so find its brackets
+    ):  # with any option, kafeat examines the column, and so finds its brackets
         marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
     below = word.brackets or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
@@ -203,7 +203,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
 
 @lru_cache(maxsize=256)
 def _is_unit(before: str, after: str) -> bool:
-    """Return true for a currency, and behind a number for words and signs of units."""
+    """Return true for a currency and, after a number, for words and signs of units."""
     unit = (before + after).removesuffix(".")
     if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
         return True
@@ -213,7 +213,7 @@ def _is_unit(before: str, after: str) -> bool:
 
 
 def _marks(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:
-    """Return the marks of numbers. Options decide where two readings are possible; what is beyond doubt stays."""
+    """Return the marks of numbers. If two readings are possible, options decide. Otherwise they change nothing."""
     cores = "\n".join(word.core for word in words)
     forms = [
         form
@@ -262,7 +262,7 @@ def _differ(words: Sequence[_Word], *forms: Dialect) -> bool:
 
 
 def unclear(text: str, mark: str, commas: bool) -> str:
-    """Return the problem of a number in which a mark may be of decimals or of thousands; others may have commas."""
+    """Return the problem of a number whose mark may separate decimals or thousands. Others may have commas."""
     core = re.sub(rf"[^0-9{mark}]", "", text)
     plain = core.replace(mark, ".")
     other = (

@@ -117,7 +117,7 @@ def _text_to_doubles(values: pa.Array, dialect: Dialect) -> Doubles:
 
 
 def doubles(values: Sequence[str]) -> Doubles | None:
-    """Return the values if all are finite numbers that need no look at their text, else None."""
+    """Return the values if all are finite numbers that can be read without their text, otherwise None."""
     try:
         numbers = stored(pa.array(values, pa.string()).cast(pa.float64()))
     except pa.ArrowInvalid:
@@ -126,13 +126,13 @@ def doubles(values: Sequence[str]) -> Doubles | None:
 
 
 def first_no_number(values: Sequence[str], dialect: Dialect) -> str:
-    """Return the first text that is no number of the dialect, and not missing; empty if there is none."""
+    """Return the first text that is neither a number of the dialect nor missing, or an empty text."""
     odd = np.flatnonzero(np.isnan(to_doubles(pa.array(values, pa.string()), dialect)))
     return next((values[row].strip() for row in odd.tolist() if not dialect.is_missing(values[row])), "")
 
 
 def without_nulls(values: pa.Array, dialect: Dialect) -> pa.Array:
-    """Return text without spaces around it, and null for the words for what is missing."""
+    """Return text without surrounding spaces, with null for words that stand for missing values."""
     import pyarrow.compute as pc
 
     text = pc.utf8_trim_whitespace(values)
@@ -141,7 +141,7 @@ def without_nulls(values: pa.Array, dialect: Dialect) -> pa.Array:
 
 
 def with_points(text: pa.Array, dialect: Dialect) -> pa.Array:
-    """Return text with plain numbers for those of the dialect; what is no number of it stays none."""
+    """Return text in which numbers of the dialect are plain numbers. Other text stays invalid."""
     if dialect.decimal == "." and not dialect.dressed:
         return text
     import pyarrow.compute as pc
@@ -159,7 +159,7 @@ def with_points(text: pa.Array, dialect: Dialect) -> pa.Array:
 
 
 def _one(text: str | None) -> float:
-    # Python rounds as Arrow does, but takes underscores and the digits of every script as well.
+    # Python rounds as Arrow does, but also accepts underscores and the digits of every script.
     if not text or "_" in text or not text.isascii():
         return np.nan
     try:

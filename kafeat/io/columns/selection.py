@@ -38,8 +38,8 @@ def choose(
     """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and labels.
 
     The columns of `coded` are features that are read as categories, whatever their type. Their vocabularies grow while
-    the table is read: see `Columns.settled`. The columns of `times` are features that are read as times, with the hours
-    of the time zone that it tells, and those of `texts` as the counts of their n-grams. All names may be shell
+    the table is read: see `Columns.settled`. The columns of `times` are features that are read as times, in the hours
+    of the given time zone, and those of `texts` are read as the counts of their n-grams. All names may be shell
     patterns. Columns in `exclude` may be absent, so that one config serves files with labels and files without.
     """
     require(table, labels, "--label")
@@ -102,7 +102,7 @@ def _special(
     left_out: set[str],
     kind: str,
 ) -> dict[str, Special]:
-    """Return the columns that a step names as its own, with the values of `requested`: they have to be features."""
+    """Return the columns that a step names, with the values of `requested`. They must be features."""
     special: dict[str, Special] = {}
     included = None if include is None else set(include)
     expansions = list(_expansions(table, requested, kind))
@@ -130,7 +130,7 @@ def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]
 
 
 def _check_feature(table: Table, field: Field, coded: bool, timed: bool) -> None:
-    """Refuse a column that cannot be read as the feature that it is to be."""
+    """Refuse a column that cannot be read as the requested feature."""
     if is_harmful(field.name):
         raise table.refusal(field.name, "expected a name without control characters")
     if coded or timed:
@@ -165,7 +165,7 @@ def _feature(
 
 
 def times_of(table: Table, field: Field) -> Guess:
-    """Return the form of the times of a column, or the problem; ISO 8601 where it does not hold text."""
+    """Return the form of the times of a column, or the problem. It is ISO 8601 if the column does not hold text."""
     if field.kind != "text" and not table.untyped:
         return Guess(ISO, 1.0)
     texts = table.first_texts(field.name)
@@ -180,7 +180,7 @@ def times_of(table: Table, field: Field) -> Guess:
 
 
 def date_form(table: Table, field: Field) -> str:
-    """Return the form of the times of a column, and refuse one that is not clear."""
+    """Return the form of the times of a column, or raise an error if it is not clear."""
     guess = times_of(table, field)
     refuse_unclear(table, (), {field.name: guess})
     return guess.form
@@ -191,7 +191,7 @@ def refuse_unclear(
 ) -> None:
     """Refuse all columns of numbers and times that can be read in several ways, in one error.
 
-    It tells the other words in the first rows, too, which readers would refuse next, of columns that `may_miss` values.
+    If values `may_miss`, it also lists other words in the first rows, which readers would refuse next.
     """
     numbers = [field for field in numbers if field.kind == "number"]
     problems = {field.name: field.problem for field in numbers if field.problem}
@@ -233,7 +233,7 @@ def _check_special(table: Table, field: Field, coded: bool) -> None:
 
 
 def match(table: Table, columns: Columns, not_features: Sequence[str], origin: str | None = None) -> Columns:
-    """Match the columns of a fitted map to another table, by name if both have names, else by position.
+    """Match the columns of a fitted map to another table, by name if both have names, otherwise by position.
 
     `origin` names the option that lists `not_features`.
     """
@@ -288,7 +288,7 @@ def _with_width(fields: list[Field], n_features: int) -> list[Field]:
 
 
 def _read_as(table: Table, columns: Columns, fields: Sequence[Field]) -> Columns:
-    """Return the columns of these fields, each of which is read as the fitted one in its place."""
+    """Return the columns of these fields. Each is read like the fitted one in its place."""
     features = []
     for column, field in zip(columns.features, fields, strict=True):
         if column.special:
@@ -301,9 +301,9 @@ def _read_as(table: Table, columns: Columns, fields: Sequence[Field]) -> Columns
 
 
 def _as_asked(table: Table, columns: Columns) -> Columns:
-    """Return the columns with what options tell about this table in the place of what the map records."""
+    """Return the columns with the user's options about this table in place of what the map records."""
     if not columns.times and replace(table.asked, dates=()) == NOTHING_ASKED:
-        return columns  # as most rows in memory, of which there may be few
+        return columns  # most rows in memory, of which there may be few
     features = []
     for column, field in zip(
         columns.features, fields_of(table, (c.name for c in columns.features)), strict=True
@@ -312,12 +312,12 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         if asked.nulls is not None:
             dialect = replace(dialect, nulls=asked.nulls)
         if (asked.decimal or asked.thousands or asked.units) and table.untyped:
-            # Few rows may not show what the model knows of its own.
+            # Few rows may not show the dialect that the model knows.
             knows = dialect.dressed or dialect.decimal == ","
             told = asked.over(dialect, field.dialect) if knows else None
             if (
                 told is None
-            ):  # where the column is not clear, the rows that are not as asked are refused one by one
+            ):  # if the column is not clear, the rows that do not fit the options are refused one by one
                 told = asked.numbers if field.problem else field.dialect
             dialect = replace(told, nulls=dialect.nulls, dates=dialect.dates, timezone=dialect.timezone)
         if asked.dates and column.times:

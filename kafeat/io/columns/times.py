@@ -1,6 +1,6 @@
 """Convert timestamps, dates and text to seconds since 1970-01-01 on the clock of a zone. All formats agree to the bit.
 
-A time without a zone is taken as it is. A plain number is a number of seconds since 1970 in UTC.
+A time without a zone stays as it is. A plain number is a number of seconds since 1970 in UTC.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _PARTS = {
     "f": r"(?P<fraction>\d{1,40})", "p": r"(?P<half>[ap])\.?m\.?", "%": "%",
     "z": r"(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?)",
 }  # fmt: skip
-"""Patterns of the letters behind a % of a date format. None is without an end: a model file names them in any order."""
-# A time of day behind a date, with all that Arrow's own parser accepts, and more.
+"""Patterns of the letters after a % of a date format. All are bounded: model files name them in any order."""
+# A time of day after a date, with all that Arrow's own parser accepts, and more.
 _TIME_OF_DAY = (
     rf"(?:(?:T|,? ){_PARTS['H']}(?::{_PARTS['M']}(?::{_PARTS['S']}(?:\.{_PARTS['f']})?)?)?(?: ?{_PARTS['p']})?"
     rf"(?: ?{_PARTS['z']})?)?"
@@ -46,7 +46,7 @@ _OF_TEXT = (*(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (Non
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC_ZONE)
 _ZONE = re.compile(r"[A-Za-z0-9_+\-/:]{1,64}")
 _MOST_SECONDS = 1e12
-"""Beyond the years that a map accepts."""
+"""A number of seconds beyond the years that a map accepts."""
 
 
 def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
@@ -67,12 +67,12 @@ def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
 
 
 def column_seconds(column: pa.ChunkedArray, dialect: Dialect) -> Seconds:
-    """Return the same of a column, whose numbers are taken as they are."""
+    """Do the same for a column. Numbers stay as they are."""
     return np.concatenate([np.empty(0), *(to_seconds(part, dialect) for part in decoded(column).chunks)])
 
 
 def local_seconds(instants: Seconds, zone: str) -> Seconds:
-    """Return what the clocks of a zone show at instants (seconds since 1970 in UTC), as seconds, too."""
+    """Return what the clocks of a zone show at instants (seconds since 1970 in UTC), also as seconds."""
     if zone in (UTC, KEEP):
         return instants
     import pyarrow.compute as pc
@@ -86,7 +86,7 @@ def local_seconds(instants: Seconds, zone: str) -> Seconds:
 
 
 def check_timezone(zone: object) -> str:
-    """Return the name of a time zone that this machine knows, `UTC` or `keep`; ValueError refuses others."""
+    """Return the name of a time zone that this machine knows, `UTC` or `keep`. Others raise ValueError."""
     if zone in (UTC, KEEP):
         return str(zone)
     expected = f"expected {KEEP}, {UTC} or a name such as America/New_York, got {zone!r:.60}"
@@ -102,14 +102,14 @@ def check_timezone(zone: object) -> str:
 
 
 def _joined(counts: npt.NDArray[np.int64], per_second: int, values: pa.Array) -> Seconds:
-    """Return counts of a unit as seconds."""
+    """Return counts of a unit in seconds."""
     whole, rest = np.divmod(counts, per_second)
     seconds = _without_carry(whole, rest / per_second)
     return np.where(valid(values), seconds, np.nan) if values.null_count else seconds
 
 
 def _without_carry(whole: npt.NDArray[np.int64], fraction: Seconds) -> Seconds:
-    """Return whole seconds and fractions in one. No rounding carries a time into the second after it."""
+    """Return whole seconds plus fractions. Rounding never carries a time into the next second."""
     seconds = whole + fraction
     return np.where(seconds < whole + 1.0, seconds, np.nextafter(whole + 1.0, -np.inf))
 
@@ -127,7 +127,7 @@ def _text_to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
         first = text.drop_null()[:1]
     for kind in kinds:
         try:
-            # The first value alone, as a failure of many values takes a thousand times as long.
+            # The first value only, because a failure of many values takes a thousand times as long.
             first.cast(kind)
             return to_seconds(text.cast(kind), dialect)
         except pa.ArrowInvalid:
@@ -147,14 +147,14 @@ def has_offset(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def time_pattern(form: object) -> re.Pattern[str]:
-    """Return the pattern of a date format, which a time of day may follow if it has none; ValueError refuses others."""
+    """Return the pattern of a date format, which a time of day may follow if it has none. Others raise ValueError."""
     expected = "expected %s, or year, month and day, such as %d.%m.%Y, with letters of strftime"
     if not isinstance(form, str) or len(form) > 100 or not form.isprintable():
         raise ValueError(f"{expected}, got {form!r:.60}")
     letters = re.findall("%(.?)", form)
     once = f"{expected}, each of them once, got {form!r}"
     signs = [letter for letter in letters if letter != "%"]
-    if len(set(signs)) < len(signs):  # of several names side by side, a text would be tried in every cut
+    if len(set(signs)) < len(signs):  # of adjacent names, every split of a text would be tried
         raise ValueError(once)
     if form != SECONDS:
         dated = set("Yy") & set(letters) and set("mbB") & set(letters)
@@ -188,12 +188,12 @@ def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
 
 
 def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] | None:
-    """Return the seconds since 1970 in a text, their fraction, and the seconds of its offset; None if it is no time."""
+    """Return the seconds since 1970 in a text, their fraction, and the seconds of its offset; None without a time."""
     number = {name: int(part) for name, part in parts.items() if part is not None and part.isdigit()}
     month = (parts.get("name") or "").lower()
     if month:
         number["month"] = _MONTHS.index(month[:3]) + 1 if month[:3] in _MONTHS else 0
-    if "short" in number:  # as strptime has it
+    if "short" in number:  # the rule of strptime
         number["year"] = number["short"] + (2000 if number["short"] < 69 else 1900)
     hour = number.get("hour", 0)
     half = (parts.get("half") or "").lower()
@@ -221,16 +221,16 @@ _FORMS = (
     "%b %d %Y", "%a, %d %b %Y", "%b-%Y", "%b %Y", "%m/%Y",
 )  # fmt: skip
 _COMPACT = "%Y%m%d"
-"""Digits that are a day: a column has this form only if all its values do, between 1900 and 2100."""
+"""Eight digits that are a day. A column has this form only if all its values do, between 1900 and 2100."""
 _COMPACT_DAY = re.compile(
     rf"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]){_TIME_OF_DAY}", re.ASCII | re.IGNORECASE
 )
 _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
-"""Forms with the same mark twice, by the digits of the year; which of them it is, a number above 12 or 31 tells."""
+"""Forms with the same mark twice, by the digits of the year. A number above 12 or 31 shows which one it is."""
 _THREE_NUMBERS = re.compile(
     rf"\d{{1,2}}([./-])\d{{1,2}}\1(\d{{4}}|\d\d){_TIME_OF_DAY}", re.ASCII | re.IGNORECASE
 )
-# The beginnings of the months in languages of Europe, whose names are not read.
+# The beginnings of month names in European languages, which are not read.
 _MONTH = (
     r"(?:ja|ge|en|f[eéè]|m[aäe]r|mrz|a[pvb]r|ma[ijy]|me[in]|mag|j[uú]|gi|lu|a[uo]|se|o[ckut]|no|d[eéi])"
     r"[^\W\d]{0,8}\.?"
@@ -246,16 +246,16 @@ _UNREAD = {
     r"(?=.{0,30}\b(?:19|20)\d\d\b)(?=.{0,30}\b\d\d?:\d\d).{12,50}": "looks like times, got {word}: write them as "
     "2024-02-29 12:30, or with an offset such as +01:00 in the place of the name of a zone",
 }
-"""Patterns of times that are not read, and what is said of a column of them."""
+"""Patterns of times that are not read, and the remark about a column of them."""
 _SOME, LEAST_TIMES = 100, 0.9
 MOSTLY = 0.5
-"""The share of a column of numbers that have the form of its times; fewer are no times."""
+"""Numbers are times if more than this share of a column has the form of times."""
 
 
 class Guess(NamedTuple):
-    """The form of the times of a column, the share of its texts that have it, and the problem if it is not clear.
+    """The form of the times of a column, the share of its texts with that form, and the problem if it is not clear.
 
-    `note` is why texts that look like times are not read as times.
+    `note` is the reason why texts that look like times are not read as times.
     """
 
     form: str
@@ -265,7 +265,7 @@ class Guess(NamedTuple):
 
 
 def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
-    """Return the form that most of the different texts have; one that options name goes first."""
+    """Return the form that most of the distinct texts have. A form from the options comes first."""
     words = [word for word in dict.fromkeys(map(str.strip, texts)) if not asked.dialect.is_missing(word)]
     some = words[:_SOME]
     marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, some) if match}
@@ -282,7 +282,7 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     if other is not None and any(own):
         both = f"{words[own.index(True)][:40]!r} and {other[:40]!r}"
         return Guess(best, share, f"expected times in one form, got {both}: write all in one form", note)
-    alike = [form for form in have if any(own) and have[form] == own]  # others are other forms
+    alike = [form for form in have if any(own) and have[form] == own]  # other values have other forms
     if best in asked.dates or len(alike) < 2:
         return Guess(best, share, "", note)
     alike = [form for form in alike if form[:2] != "%y" or "-" in form]  # 13/01/20 begins with a day
@@ -295,7 +295,7 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
 
 
 def _unread(some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[bool], form: str) -> str:
-    """Return why texts, of which some have these forms, are not read as times; empty if they do not look like times."""
+    """Return why texts, some of which have these forms, are not read as times; empty if they look different."""
     least = LEAST_TIMES * len(some)
     odd = repr(next((word for word, has in zip(some, own, strict=True) if not has), "")[:40])
     for pattern, said in _UNREAD.items():
@@ -308,20 +308,20 @@ def _unread(some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[b
 
 
 def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
-    """Return which words are times of a form."""
+    """Return which words are times in this form."""
     dialect = replace(asked.dialect, dates=form)
     return [not math.isnan(parse_time(word, dialect)[0]) for word in words]
 
 
 def are_days(texts: Sequence[str], asked: Asked) -> bool:
-    """Return true if all texts are days without a mark, such as 20200131."""
+    """Return true if all texts are days without separators, such as 20200131."""
     words = (word for word in map(str.strip, texts) if not asked.dialect.is_missing(word))
     days = map(_COMPACT_DAY.fullmatch, words)
     return next(days, None) is not None and all(days)
 
 
 def spell_time_problem(value: object, dialect: Dialect) -> str:
-    """Describe a value that is no time."""
+    """Describe a value that is not a time."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return "expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got null"
     if not isinstance(value, str):

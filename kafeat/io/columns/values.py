@@ -1,4 +1,4 @@
-"""Columns as plain values: categories as what they stand for, values as text or bits, and columns as NumPy arrays."""
+"""Columns as plain values: categories as their values, values as text or bits, and columns as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MICROSECONDS = (
     (r"(\.\d{3})($|[Z+-])", r"\1000\2"),
     (r"(\.\d{6})000($|[Z+-])", r"\1\2"),
 )
-"""Patterns of a time of day with another number of digits, and what replaces them."""
+"""Patterns of a time of day with another number of digits, and their replacements."""
 
 
 def widened(values: pa.Array) -> pa.Array:
@@ -32,13 +32,13 @@ def as_text(values: pa.Array, null: str | pa.Scalar | None = None) -> pa.Array:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as plain values: categories, runs and views as what they stand for."""
+    """Return a column as plain values, with categories, runs and views resolved."""
     kind = plain(pa.nulls(0, column.type)).type
     return pa.chunked_array([plain(chunk) for chunk in column.chunks], kind)
 
 
 def plain(values: pa.Array) -> pa.Array:
-    """Return the same of an array."""
+    """Do the same for an array."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(values.indices, plain(values.dictionary)).dictionary_decode()
@@ -52,7 +52,7 @@ def plain(values: pa.Array) -> pa.Array:
 
 
 def column_values(column: pa.ChunkedArray) -> Array | None:
-    """Return numbers, or text as `text_values` does; None for a column of another type. A null of numbers is NaN."""
+    """Return numbers (null is NaN), or text as in `text_values`, or None for a column of another type."""
     column = column if is_text(column.type) else decoded(column)
     if is_text(column.type):
         return text_values(column)
@@ -60,7 +60,7 @@ def column_values(column: pa.ChunkedArray) -> Array | None:
 
 
 def text_values(column: pa.ChunkedArray) -> Array:
-    """Return a column of text as an array of objects, of which equal ones are one object, and None for null."""
+    """Return a column of text as an array of objects. Equal texts are one object, and null is None."""
     if pa.types.is_dictionary(column.type):
         parts = column.chunks
     else:
@@ -73,9 +73,9 @@ def text_values(column: pa.ChunkedArray) -> Array:
 
 
 def numbers_or_text(column: pa.ChunkedArray) -> Array:
-    """Return numbers, or text as `text_values` does; a column of another type as text, times with microseconds.
+    """Return numbers, text as in `text_values`, or a column of another type as text, with times in microseconds.
 
-    Parts of a data set may store times in different units, of which equal ones must have the same text.
+    Parts of a data set may store times in different units, and equal times must have the same text.
     """
     values = column_values(column)
     if values is None:
@@ -91,8 +91,8 @@ def numbers_or_text(column: pa.ChunkedArray) -> Array:
 
 
 def _numbers(column: pa.ChunkedArray) -> Array:
-    """Return numbers as they are stored; decimals as whole numbers if their type has no others."""
-    if pa.types.is_float32(column.type):  # the number that text has: 0.1, not 0.10000000149
+    """Return numbers as they are stored. Decimals become whole numbers if their type has no fractions."""
+    if pa.types.is_float32(column.type):  # the same number as in text: 0.1, not 0.10000000149
         column = column.cast(pa.string()).cast(pa.float64())
     if not pa.types.is_decimal(column.type):
         return column.to_numpy()
@@ -124,7 +124,7 @@ def missing_rows(column: pa.ChunkedArray) -> Array:
 
 
 def different_decimals(column: pa.ChunkedArray) -> set[Decimal]:
-    """Return the different values of a column of decimals; none of another column."""
+    """Return the distinct values of a column of decimals, or none for another column."""
     column = decoded(column)
     return set(column.unique().to_pylist()) if pa.types.is_decimal(column.type) else set()
 
@@ -133,11 +133,11 @@ _MISSING = np.float64(np.nan).view(np.uint64)
 
 
 def bits_or_text(column: pa.ChunkedArray) -> Array:
-    """Return 64 bits for each number, the same for a whole number of any type; a column of another type as text."""
+    """Return 64 bits for each number, equal for equal whole numbers of any type, or text for another column."""
     column = column if is_text(column.type) else decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if pa.types.is_integer(column.type):  # beside a null, Arrow would give doubles, which merge large numbers
+    if pa.types.is_integer(column.type):  # with a null, Arrow would give doubles, which merge large numbers
         return np.where(column.is_null().to_numpy(), _MISSING, _bits(column.fill_null(0).to_numpy()))
     if pa.types.is_decimal(column.type):
         different = column.unique().to_pylist()
@@ -156,7 +156,7 @@ def _bits_of_decimal(value: Decimal | None) -> int:
 
 
 def _bits(values: Array) -> Array:
-    """Return 64 bits for each number, the same for a whole number of any type."""
+    """Return 64 bits for each number, equal for equal whole numbers of any type."""
     if values.dtype.kind in "iub":
         return values.astype(np.int64).view(np.uint64)
     numbers = values.astype(np.float64) + 0.0

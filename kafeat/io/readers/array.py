@@ -36,7 +36,7 @@ def check_array(location: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
 
 @dataclass(eq=False)
 class ArrayChunk(Chunk):
-    """Some rows of an array, for columns of plain numbers. `keep` are the passthrough columns by name."""
+    """Some rows of an array, with columns of plain numbers. `keep` are the passthrough columns by name."""
 
     block: Array
     features: list[int]
@@ -77,7 +77,7 @@ class ArrayChunk(Chunk):
 
 
 def _table(block: Array, places: Sequence[int], names: Sequence[str]) -> pa.Table:
-    """Return columns in their own type: floats would lose digits of whole numbers and names of booleans."""
+    """Return columns in their own type. Floats would lose digits of whole numbers, and the names of booleans."""
     native = block.dtype.newbyteorder("=")
     return pa.Table.from_arrays([pa.array(block[:, i].astype(native)) for i in places], names=list(names))
 

@@ -35,7 +35,7 @@ _damage = partial(
 
 
 def open_arrow(location: Location, raw: HashingStream | None = None) -> ArrowReader:
-    """Open a file or a stream, as its first bytes tell. `raw` is standard input if it is open already."""
+    """Open a file or a stream, depending on its first bytes. `raw` is standard input if it is already open."""
     if location.kind() == "file":
         with location.open_random() as file:
             magic = read_full(file, len(FILE))
@@ -127,8 +127,8 @@ class ArrowStreamReader(TextReader, ArrowReader):
 class _Stream:
     """The record batches of a complete stream. Arrow's own reader accepts an end between any two batches.
 
-    The format allows a writer to close the stream without the end mark. The writers of pyarrow, Polars, Spark and
-    kafeat write it, and without it a failed writer cannot be distinguished from a finished one.
+    The format allows a writer to close the stream without the end mark, but the writers of pyarrow, Polars, Spark and
+    kafeat write it. Without it, a failed writer could not be distinguished from a finished one.
     """
 
     def __init__(self, location: str, text: DecompressedStream) -> None:
@@ -177,7 +177,7 @@ class _Stream:
 
 
 class _FullReads(io.RawIOBase):
-    """A file whose reads return all requested bytes: Arrow's reader takes fewer for the end."""
+    """A file whose reads return all requested bytes. Arrow's reader would mistake fewer for the end."""
 
     ended = False
     """A read returned fewer bytes than requested."""
@@ -185,7 +185,7 @@ class _FullReads(io.RawIOBase):
     def __init__(self, text: DecompressedStream) -> None:
         self._text = text
         self.first: list[bytes] | None = []
-        """What the reads have returned so far, until this is None."""
+        """What the reads have returned so far, until this becomes None."""
 
     def readable(self) -> bool:
         return True
@@ -206,6 +206,6 @@ class _FullReads(io.RawIOBase):
 
 
 def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Validate offsets and lengths, which come from the file and are used without checks later."""
+    """Validate offsets and lengths, which come from the file and are later used without checks."""
     batch.validate(full=True)
     return batch

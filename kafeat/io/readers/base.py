@@ -37,7 +37,7 @@ def wrong_count(location: str, promised: int, got: int) -> DataError:
 
 
 _MOST_TOLD, _MOST_LOOKED_AT = 8, 1000
-"""Columns whose invalid values one error tells, and rows in which it looks for them."""
+"""The most columns whose invalid values one error lists, and the rows in which it searches for them."""
 
 
 @dataclass(eq=False)
@@ -50,13 +50,13 @@ class Chunk(ABC):
     rows: int
     columns: Columns
     before: int = field(default=0, kw_only=True)
-    """Rows of earlier parts of a data set. They count for `start`, but not for row numbers in messages."""
+    """Rows of earlier parts of a data set. They count for `start`, but not for the row numbers in messages."""
     picked: Array | None = field(default=None, kw_only=True)
-    """The numbers of the rows within the file, if others between them were left out."""
+    """The row numbers within the file, if other rows between them were left out."""
     above: int = field(default=0, kw_only=True)
-    """Rows before these that belong to the same chunk, and were given at a pause."""
+    """Rows before these that belong to the same chunk, and were passed on at a pause."""
     pressing: bool = field(default=False, kw_only=True)
-    """Nothing may follow for a while: the results are wanted before the next rows have come."""
+    """True if nothing may follow for a while, so that the results are wanted before more rows arrive."""
 
     def shift(self, rows: int) -> Self:
         """Return the chunk in a data set whose earlier parts have so many rows."""
@@ -72,7 +72,7 @@ class Chunk(ABC):
         return self.first_row + row if self.picked is None else int(self.picked[row])
 
     def pieces(self, height: int) -> Iterator[Self]:
-        """Yield the rows in chunks of `height`, of which the last may be lower."""
+        """Yield the rows in chunks of `height`. The last may be lower."""
         if self.rows <= height:
             yield self
             return
@@ -94,9 +94,9 @@ class Chunk(ABC):
         return dense(self.numbers(dtype))
 
     def numbers(self, dtype: np.dtype[Any], of_missing: str = "") -> InputRows:
-        """Return the features, sparse if the reader is; refuse the first invalid value of each column of the chunk.
+        """Return the features, sparse if the reader is. Refuse the first invalid value of each column of the chunk.
 
-        `of_missing` is advice to add to errors of missing values.
+        `of_missing` is advice to add to errors about missing values.
         """
         X, sound = self.decode(dtype)
         if not sound:
@@ -129,7 +129,7 @@ class Chunk(ABC):
         """Return the values of the feature columns of a row, as builtins."""
 
     def broken_text(self, row: int) -> str | None:
-        """Return the text of a row that breaks the format, else None. Such a row has no cells."""
+        """Return the text of a row that breaks the format, otherwise None. Such a row has no cells."""
         return None
 
     @property
@@ -139,7 +139,7 @@ class Chunk(ABC):
 
 
 class Wanted(NamedTuple):
-    """What is read of each row, and how many rows are a chunk; `Reader.chunks` says more."""
+    """What to read from each row, and the number of rows in a chunk. `Reader.chunks` explains it."""
 
     columns: Columns
     keep: Sequence[str]
@@ -163,7 +163,7 @@ class Reader(Table, ABC):
     counts_rows: bool = True
     """The chunks must have as many rows as the reader knows of."""
     sparse: bool = False
-    """Rows are decoded as sparse ones."""
+    """Rows are decoded as sparse rows."""
     first: int = 0
     """Number of the first row to read."""
     limit: int | None = None
@@ -175,11 +175,11 @@ class Reader(Table, ABC):
     format: Format
     """Format of a file or of the first part of a data set."""
     keys: Mapping[str, pa.Scalar] = MappingProxyType({})
-    """Columns of one value, which the folders of a part name. They are the last ones."""
+    """Columns with one value each, which the folders of a part name. They come last."""
     _place: Location
 
     def add_keys(self, keys: Keys) -> None:
-        """Add columns of one value, but not those that the file itself has; formats without names have none."""
+        """Add columns with one value, except those that the file itself has. Formats without names have none."""
         return
 
     @property
@@ -190,8 +190,8 @@ class Reader(Table, ABC):
     def limited(self, limit: int) -> Self:
         """Return a view of the first rows, for a trial.
 
-        Its chunks are those of all rows, of which the last one is cut. The output of a row does not depend on later
-        rows, so the output is the beginning of the complete one. The digest is that of the complete input.
+        Its chunks are those of all rows, with the last one cut. The output of a row does not depend on later rows, so
+        the output is the beginning of the complete one. The digest is that of the complete input.
         """
         view = copy(self)
         view.limit, view.seekable = limit, False
@@ -217,7 +217,7 @@ class Reader(Table, ABC):
         return np.array([0, self.rows or 0])
 
     def coding(self, names: Iterable[str]) -> Self:
-        """Return a view that reads these columns of text as codes and a dictionary, where the format can.
+        """Return a view that reads these text columns as codes and a dictionary, if the format can.
 
         A file of some kilobytes may repeat a long text in every row. The view shares the open file with this reader.
         """
@@ -247,7 +247,7 @@ class Reader(Table, ABC):
         return self.chunks_of(Wanted(columns, keep, height, typed_passthrough, set_aside))
 
     def chunks_of(self, wanted: Wanted) -> Iterator[Chunk]:
-        """Yield the chunks, of which none may be missing."""
+        """Yield the chunks. None may be missing."""
         promised, got = self.rows if self.counts_rows else None, 0
         for chunk in self._chunks(wanted):
             if self.limit is not None and chunk.rows > self.limit - got:
@@ -310,7 +310,7 @@ class Reader(Table, ABC):
 def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
     """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`.
 
-    Errors of an object store keep their own message, and those of the system their code.
+    Errors of an object store keep their message, and system errors their code.
     """
     try:
         yield
@@ -323,6 +323,6 @@ def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) 
             raise
         if isinstance(error, OSError) and "://" in str(location) and is_of_transport(error):
             raise unreachable(location, error) from error
-        if isinstance(error, OSError) and error.errno:  # of the system; damage has no number
+        if isinstance(error, OSError) and error.errno:  # a system error; damage has no number
             raise refused(location, error) from error
         raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error

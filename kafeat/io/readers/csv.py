@@ -26,12 +26,12 @@ from kafeat.io.readers.table import Broken, KeyedReader, TakePassthrough
 from kafeat.io.readers.text_stream import HEAD, LOOK, HashingStream, TextInput, TextReader, is_utf8
 from kafeat.io.storage.base import Location
 
-# A shell hands these two on as they are written.
+# A shell passes these two on as they are written.
 _TABS = ("\\t", "tab")
 
 
 class UntypedReader(TextReader, KeyedReader):
-    """A reader of text in which every value is text, and is converted to numbers by the worker.
+    """A reader of text in which every value is text. Workers convert the values to numbers.
 
     So the row of an invalid value is known, a passthrough column is copied as it is, and a pipe is read only once.
     """
@@ -45,7 +45,7 @@ class UntypedReader(TextReader, KeyedReader):
 
     @abstractmethod
     def _inferred(self, index: int) -> pa.DataType:
-        """Return the type that the first values of a passthrough column have in typed formats."""
+        """Return the type that a passthrough column gets in typed formats, from its first values."""
 
     def _taking(self, where: list[int], wanted: Wanted) -> TakePassthrough:
         if not wanted.typed_passthrough:
@@ -56,7 +56,7 @@ class UntypedReader(TextReader, KeyedReader):
         return lambda table, start: typed(self.location, table.select(where), types, start)
 
     def coding(self, names: Iterable[str]) -> Self:
-        """Return a view that reads these columns of labels and weights as features are read, by their dialects."""
+        """Return a view that reads these columns of labels and weights like features, by their dialects."""
         view = copy(self)
         own = len(self.fields) - len(self.keys)
         view._types = {index: kind for index, kind in self._types.items() if index >= own}
@@ -64,7 +64,7 @@ class UntypedReader(TextReader, KeyedReader):
         return view
 
     def _dialect(self, index: int) -> Dialect | None:
-        """Return how a column of numbers is read; None for one that is copied as it is, or is text."""
+        """Return how a column of numbers is read, or None for one that is copied as it is, or is text."""
         field = self.fields[index]
         if field.name not in self._meant or field.kind != "number":
             return None
@@ -144,7 +144,7 @@ class CsvReader(UntypedReader):
             self.misread = (Utf8().problem(text.head) or "") if asked.encoding == UTF8 else ""
         self.fields, self.asked, self.odd_rows = self._sniffed.fields, asked, self._sniffed.odd_rows
         self.rows = 0 if self._sniffed.empty else None
-        # The first column, if it alone has no name: pandas and R write row names so.
+        # The first column, if it is the only one without a name: pandas and R write row names like this.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         self.row_names = frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
 
@@ -241,14 +241,14 @@ class CsvReader(UntypedReader):
 
 # Control characters of Latin-1 that are letters and signs of Windows, as UTF-8.
 _LATIN_1, _LETTERS_OF_WINDOWS = "iso8859-1", re.compile(rb"\xc2[\x80\x82-\x8c\x8e\x91-\x9c\x9e\x9f]")
-# A line of Excel, which is no row.
+# A line of Excel, which is not a row.
 _SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([,;\t|])"?\r?\n')
 _LONGEST_SEP = 16
 _STRAY_RETURN = re.compile(rb"\r(?![\r\n])")
 
 
 class WrongWidthRows:
-    """Collects rows of another width of a text that begins with the row `first`, and replaces them by rows of nulls."""
+    """Collects rows of another width, in a text from row `first` on, and replaces them by rows of nulls."""
 
     def __init__(self, problems: Broken, first: int = 0) -> None:
         self._problems, self._first = problems, first

@@ -1,4 +1,4 @@
-"""The checked stream of CSV text, which Arrow's reader reads: quotes and UTF-8 are checked, no line end is split."""
+"""The checked stream of CSV text for Arrow's reader. Quotes and UTF-8 are checked, and no line end is split."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from kafeat.io.storage.files import read_full
 _QUOTE, _LF, _CR = b'"\n\r'
 _LINE_END = b"\n"
 _MOST_HELD = 4
-# In Latin-1 these are control characters, which no text has.
+# In Latin-1 these are control characters, which do not occur in text.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 _BOM = b"\xef\xbb\xbf"
 
 
 class CheckedText(io.RawIOBase):
-    """A text for Arrow's reader. It ends at an error, which `check` raises, and at a pause, behind a row.
+    """A text for Arrow's reader. It ends at an error, which `check` raises, and at a pause, after a row.
 
-    Nothing is raised while Arrow reads: a thread of its pool that meets an error waits for itself for ever, and after
+    Nothing is raised while Arrow reads. A thread of its pool that meets an error waits for itself for ever, and after
     eight of them no file can be read (pyarrow 26).
     """
 
@@ -33,7 +33,7 @@ class CheckedText(io.RawIOBase):
         self._quotes = Quotes(delimiter)
         self._checks: list[Utf8 | Quotes] = [*([Utf8()] if utf8 else []), self._quotes]
         self._held, self._checked, self._next = b"", 0, b""
-        """Bytes that were read and are held back, the number of them that are checked, and those to give next."""
+        """Bytes that were read but are held back, how many of them are checked, and the bytes to return next."""
         self._size, self._begun, self._within = 0, False, False
         self._error: Exception | None = None
         self.paused = False
@@ -83,7 +83,7 @@ class CheckedText(io.RawIOBase):
                 raise DataError(f"{self._location}: {problem}")
 
     def _rows(self, size: int) -> bytes:
-        """Return `size` bytes of whole lines, or the whole rows before a pause. Wait at one within the first row."""
+        """Return `size` bytes of whole lines, or the whole rows before a pause. Wait if the first row is incomplete."""
         while True:
             data = self._held + read_full(self._text, size - len(self._held))
             paused = len(data) < size and self._text.paused
@@ -101,19 +101,19 @@ class CheckedText(io.RawIOBase):
         """Check full data up to its last line end, or as far as it can be split, and return that position."""
         end = data.rfind(_LINE_END) + 1
         cut = max(end, self._checked) or _cut(data)
-        if cut > self._checked:  # nothing stands for the end of the text
+        if cut > self._checked:  # an empty piece would mean the end of the text
             self._check(data[self._checked : cut])
         self._checked, self._within = cut, not end or self._quotes.inside
         return cut
 
     def _end_of_rows(self, data: bytes) -> int:
-        """Check data up to its last line end, and return the position behind the last row that has ended."""
+        """Check data up to its last line end, and return the position after the last complete row."""
         begin, end, quotes = self._checked, data.rfind(_LINE_END) + 1, copy(self._quotes)
         if end <= begin:
             return 0
         self._check(data[begin:end])
         self._checked = cut = end
-        if self._quotes.inside:  # the line end is in a value, as others before it may be
+        if self._quotes.inside:  # the line end is in a value, as earlier ones may be
             cut, at = 0, begin
             for line in data[begin:end].split(_LINE_END)[:-1]:
                 quotes.problem(line + _LINE_END)

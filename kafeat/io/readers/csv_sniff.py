@@ -29,7 +29,7 @@ class CsvHead:
     """The fields of a CSV file, their first values, and a block size that holds any likely row.
 
     `skip` is the number of rows before the data. `empty` means that there is no data. `blanks` means that a blank line
-    is a row. `odd_rows` is what is odd about some rows.
+    is a row. `odd_rows` describes unusual rows.
     """
 
     fields: tuple[Field, ...]
@@ -51,7 +51,7 @@ def sniff(
 ) -> CsvHead:
     """Inspect the first rows. `text` returns them again afterwards.
 
-    Those before a pause are enough if they have values of the columns that have to be `seen`: of all without a header.
+    The rows before a pause are enough if they have values for the columns in `seen`, or for all without a header.
     """
     rows, block = _first_rows(location, text, delimiter, seen if header else None)
     first = next((index for index, row in enumerate(rows) if row), None)
@@ -84,7 +84,7 @@ def sniff(
 
 
 def _line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
-    """Return the row of names: the first one, or below titles the first that is as wide as most and has words alone."""
+    """Return the row of names: the first one, or after titles the first row of the usual width that has only words."""
     width, top = Counter(map(len, filter(None, rows))).most_common(1)[0][0], rows[first]
     title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
     for at in range(first + 1, min(len(rows), first + _MOST_TITLES) if title and width > 1 else 0):
@@ -94,7 +94,7 @@ def _line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
 
 
 def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:
-    """Return the delimiter that gives every line from the names on as many fields, or else the usual one."""
+    """Return the delimiter that gives every line from the names on the same number of fields, or else the usual one."""
     head = text.look(LOOK)
     while not (text.whole or re.search(rb"[^\r\n][\r\n]", head) or len(head) >= LOOK):
         head = text.look(LOOK, beyond=len(head))
@@ -125,7 +125,7 @@ def _first_rows(
 ) -> tuple[list[list[str]], int]:
     """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
     for head, paused in growing(location, text, "CSV"):
-        # A row that has not ended takes the character behind a pause; a lone CR may be half of an end.
+        # At a pause, an unfinished row would continue with this character, and a lone CR may be half of a line end.
         known = head.removesuffix(b"\r") + b"|" if paused else head
         rows = _parsed(location, known, delimiter, text.whole)
         count = sum(map(bool, rows))
@@ -138,7 +138,7 @@ def _first_rows(
 
 
 def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
-    """Return true if rows have values of these columns below their names; None stands for all, without names."""
+    """Return true if rows have values for these columns below their names. None means all columns, without names."""
     rows = [row for row in rows if row]
     if not rows:
         return False
@@ -148,7 +148,7 @@ def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
 
 
 def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
-    # Invalid UTF-8 is refused by the reader, wherever it is.
+    # Invalid UTF-8 is refused by the reader, wherever it occurs.
     text = head.decode("utf-8-sig", errors="replace")
     csv.field_size_limit(LONGEST * 2)
     try:
@@ -166,7 +166,7 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
-    """Return a number field if most filled cells are numbers: a stray word must be refused, and not drop a column."""
+    """Return a number field if most filled cells are numbers. A stray word must be refused, not drop the column."""
     numbers = doubles(values) if asked.plain else None
     if numbers is not None:
         return _odd(Field(name, "number", None, "numbers", dialect=asked.dialect), values, numbers)
@@ -177,7 +177,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     counts = Counter(value.strip() for value in values) if len(filled) < len(values) else {}
     missing = {word: counts[word] for word in asked.dialect.nulls if word in counts}
     number = Field(name, "number", None, "numbers", dialect=dialect, missing=missing)
-    # Without bytes that are not UTF-8, which may be a unit or a blank: the reader refuses them where they are.
+    # Without bytes that are not UTF-8, which may be a unit or a blank. The reader refuses them in their place.
     texts = [
         text.replace("\ufffd", "") if "\ufffd" in text else text for text in map(values.__getitem__, filled)
     ]
@@ -187,7 +187,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
         for row, text, value in zip(filled, texts, numbers, strict=True)
         if np.isnan(value) and not NOT_FINITE.fullmatch(text.strip())
     ]
-    # The mark of numbers of JSON is a point anyway.
+    # JSON always writes numbers with a point.
     spelled = [text for text in texts if not isinstance(text, JsonNumber)]
     stems = bool(words) and _have_stems(texts)
     form = guess_numbers(spelled, asked) if (words or (spelled and not asked.plain)) and not stems else None
@@ -207,7 +207,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
 
 
 def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
-    """Return a field of numbers with what is odd: codes, which are no numbers, and numbers for what is missing."""
+    """Return a field of numbers with what is unusual: codes, which are not numbers, and numbers for missing values."""
     lines = "\n".join(["", *texts, ""])
     code = _EXPONENT.search(lines) if "e" in lines or "E" in lines else None
     if code is not None and len(set(map(len, texts))) == 1 and not isinstance(texts[0], JsonNumber):
@@ -230,15 +230,15 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
 
 
 def _have_stems(texts: Sequence[str]) -> bool:
-    """Return true if all texts have as many digits, behind which some have a hyphen and more, as ZIP codes do."""
+    """Return true if all texts have the same number of digits, and some go on after a hyphen, like ZIP codes."""
     stems = {len(match[1]) for match in map(_STEM.fullmatch, map(str.strip, texts)) if match}
     return len(stems) == 1 and all(map(_STEM.fullmatch, map(str.strip, texts)))
 
 
 def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
-    """Return the fields of a file with decimal commas; in such a file 1.234 may be a number above a thousand.
+    """Return the fields of a file with decimal commas, in which 1.234 may be a number above a thousand.
 
-    If other columns have decimal points, so may it, and a later row of a column of whole numbers.
+    If other columns have decimal points, it may also be a decimal, and so may later rows of a column of whole numbers.
     """
     again, whole, points = list(fields), set[int](), False
     for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
@@ -269,7 +269,7 @@ _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
 
 
 class JsonNumber(str):
-    """The digits of a number of JSON, whose decimal mark is a point. In the first rows it is told from text."""
+    """The digits of a JSON number, whose decimal mark is a point. In the first rows, it is distinguished from text."""
 
 
 # A double holds every number of at most 15 digits.
@@ -284,7 +284,7 @@ _ZEROS, _EXPONENT = re.compile("\n(0[0-9]+)\n"), re.compile(f"\n({CODE})\n")
 _STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")
 _EXCEL = re.compile('="[^"]*"')
 _NINES = frozenset(10.0**digits - 1.0 for digits in range(2, 10))
-"""Numbers of nines, which stand for what is missing where all other values are far away, as -999 does."""
+"""Numbers of nines. If all other values are far away, they stand for missing values, such as -999."""
 
 
 _MOST_DIGITS = 767
@@ -292,7 +292,7 @@ _MOST_DIGITS = 767
 
 
 def inferred(values: Sequence[str], dialect: Dialect | None = None) -> pa.DataType:
-    """Return the narrowest type that loses nothing of these values. What is missing in the dialect is null in it."""
+    """Return the narrowest type that loses nothing of these values. Missing values of the dialect are null in it."""
     text = _present(pa.chunked_array([pa.array(values, pa.string())]), dialect)
     numbers = (pa.int64(), pa.float64()) if text.null_count < len(text) else ()
     return next((kind for kind in numbers if _as(text, kind) is not None), pa.string())
@@ -339,7 +339,7 @@ def _advice(text: pa.ChunkedArray, dialect: Dialect | None) -> str:
 
 
 def _present(text: pa.ChunkedArray, dialect: Dialect | None) -> pa.ChunkedArray:
-    """Return text with null for what is missing, and with a point in the place of a decimal comma."""
+    """Return text with null for missing values, and with a point in place of a decimal comma."""
     if dialect is not None:
         return with_points(without_nulls(text, dialect), dialect)
     # Not if_else: before pyarrow 24 it returns wrong bytes for text that begins inside a buffer.
@@ -347,7 +347,7 @@ def _present(text: pa.ChunkedArray, dialect: Dialect | None) -> pa.ChunkedArray:
 
 
 def _as(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
-    """Return the values as numbers, or None if one of them would lose something."""
+    """Return the values as numbers, or None if a value would lose digits."""
     try:
         numbers = text.cast(kind)
     except pa.ArrowInvalid:
@@ -360,7 +360,7 @@ def _as(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
 
 
 def _is_double(text: str) -> bool:
-    """Return true if a double is this number, or is written so with the same number of digits."""
+    """Return true if a double is exactly this number, or is written with the same number of digits."""
     if _NAME.match(text):
         return False
     if NOT_FINITE.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Read a data set of many files, whose rows are read in the order of their names."""
+"""Read a data set of many files, in the order of their names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OpenFile = Callable[[Part], Reader]
 class DatasetReader(Reader):
     """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
-    counts_rows = False  # each part does; to know their sum, all would have to be opened first
+    counts_rows = False  # each part does; for their sum, all parts would have to be opened first
 
     def __init__(self, location: str, parts: Sequence[Part], open_file: OpenFile) -> None:
         self.location, self._parts, self._open_file = location, parts, open_file
@@ -44,7 +44,7 @@ class DatasetReader(Reader):
             self.fields = first.fields
 
     def _first(self) -> Reader:
-        """Open the first part with rows, as a part without rows shows no types. If none has rows, open the first."""
+        """Open the first part with rows, since an empty part shows no types. If all are empty, open the first."""
         for part in self._parts:
             reader = self._open_file(part)
             if reader.rows != 0:
@@ -137,7 +137,7 @@ class DatasetReader(Reader):
             raise
 
     def _check(self, reader: Reader, wanted: Wanted) -> None:
-        """Refuse a part that lacks a column, or, without names, has another number of columns."""
+        """Refuse a part that lacks a column or, without names, has another number of columns."""
         if not (self.positional or reader.positional):
             match(reader, wanted.columns, wanted.keep)
         if self.positional and len(reader.fields) != len(self.fields):

@@ -1,7 +1,7 @@
 """Reader of JSON lines, compressed or not, from a file or from standard input: a flat object for each row.
 
-Values become the text that they have in the file, and are then read as those of CSV are: numbers keep their digits, a
-null and a key that is absent are missing.
+Values become the text that they have in the file, and are then read like CSV: numbers keep their digits, and null or an
+absent key is a missing value.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Row = dict[str, Any]
 """Values by their keys: text, numbers as text, booleans and None."""
 _BOM = b"\xef\xbb\xbf"
 _MOST_CELLS = 1 << 23
-"""Values to make at a time. Rows may have different keys, so there may be far more cells than bytes."""
+"""The most values to make at a time. Rows may have different keys, so there may be far more cells than bytes."""
 _BETWEEN = "\n,0,\n"
-"""The text that joins lines to one JSON list. Neither objects nor strings hold it, so no row takes two lines."""
+"""The text that joins lines to one JSON list. Objects and strings cannot contain it, so no row spans two lines."""
 
 
 class JsonlReader(UntypedReader):
@@ -57,9 +57,9 @@ class JsonlReader(UntypedReader):
         self._later: set[str] = set()
 
     def _first_rows(self, text: DecompressedStream, seen: Sequence[str]) -> list[Row]:
-        """Return the sound rows in the first bytes, whose numbers are `JsonNumber`.
+        """Return the valid rows in the first bytes, with numbers as `JsonNumber`.
 
-        Those before a pause are enough if they have values of all keys that have to be `seen`.
+        The rows before a pause are enough if they have values for all keys in `seen`.
         """
         lines = list[bytes]()
         for head, paused in growing(self.location, text, "JSON lines"):
@@ -160,7 +160,7 @@ def _parsed(lines: list[bytes], number: type[str]) -> tuple[list[Row], dict[int,
 
 
 def _plain(lines: list[bytes], decoder: json.JSONDecoder) -> list[Row]:
-    """Parse all lines at once. ValueError says that they have to be checked one by one."""
+    """Parse all lines at once. ValueError means that they must be checked one by one."""
     text = _BETWEEN.join(line.decode() for line in lines)
     values = decoder.decode(f"[{text}]")
     rows: list[Row] = values[::2]
@@ -211,7 +211,7 @@ def _refuse(constant: str) -> None:
 
 
 def _text(value: Any) -> str | None:
-    """Return a value as text: a boolean as JSON spells it, the others as they are."""
+    """Return a value as text. A boolean is spelled as in JSON, and the others are unchanged."""
     return ("false", "true")[value] if isinstance(value, bool) else value
 
 
@@ -224,9 +224,9 @@ def _respelled(value: Any, dialect: Dialect) -> str | None:
 def _batch(
     rows: list[Row], names: list[str], respelled: Mapping[int, Dialect] | None = None
 ) -> pa.RecordBatch:
-    """Return these columns as text; the numbers of some as a dialect has them, by which text beside them is read."""
+    """Return these columns as text, and spell numbers in the dialect of the text in the same column."""
     if respelled:
-        # Only numbers: a point in text may separate thousands where others have decimal commas.
+        # Only numbers: in text, a point may separate thousands if others have decimal commas.
         own = {
             at: pa.array([_respelled(row.get(names[at]), dialect) for row in rows], pa.string())
             for at, dialect in respelled.items()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class LabelledReader(Reader):
     """The rows of a reader that have a value in each of the columns `names`.
 
-    They are numbered anew, without gaps. Messages name a row by its number in the file.
+    They are numbered again, without gaps. Messages name a row by its number in the file.
     """
 
     def __init__(self, source: Reader, names: Sequence[str]) -> None:

@@ -56,7 +56,7 @@ _NUMBER = re.compile(
 LABEL = "label"
 BLOCK = 4 << 20
 EXACT = 2.0**53
-"""Labels are read as doubles: from this number on, two whole numbers may have the same double."""
+"""Labels are read as doubles. From this number on, two whole numbers may have the same double."""
 
 
 def tidied(lines: bytes) -> bytes:
@@ -140,7 +140,7 @@ def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array)
     ascending = np.diff(indices) > 0
     turns = starts[1:-1]
     ascending[turns[(turns > 0) & (turns < len(indices))] - 1] = True
-    # A number written in digits has as many characters as digits. Only 1e2 also has, without being digits.
+    # A number of digits has as many characters as digits. Only texts such as 1e2 have too, without being digits.
     digits = lengths == np.searchsorted(_POWERS, indices, side="right")
     digits &= (lengths < 3) | ((last_but_one >= ord("0")) & (last_but_one <= ord("9")))
     if not (indices.min() >= 1 and indices.max() <= MOST_INDEX and ascending.all() and digits.all()):
@@ -291,7 +291,7 @@ class LibsvmChunk(SparseChunk):
         )
 
     def _check_labels(self, labels: Array, sound: Mask, whole: bool) -> None:
-        """Refuse labels that are not exact, or not `whole` as the first ones are."""
+        """Refuse labels that are not exact, or not `whole` if the first ones are."""
         odd = ~_whole(labels) if whole else np.abs(labels) >= EXACT
         for row in np.flatnonzero(sound & odd):
             line = self.lines.split(b"\n", row + 1)[row]
@@ -310,6 +310,6 @@ def _whole(labels: Array) -> Mask:
 
 
 def _lost(written: str, label: np.float64) -> bool:
-    """Return true if the digits stand for another number than the one read."""
+    """Return true if the digits mean another number than the one that was read."""
     digits = written.lstrip("+-")
     return digits.isdecimal() and (np.isinf(label) or int(written) != int(label))

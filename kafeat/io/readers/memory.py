@@ -22,13 +22,13 @@ from kafeat.types import Array, Mask
 
 DIGEST_ROWS = 1 << 16
 _REFUSED = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""What libraries raise for a column that Arrow cannot hold."""
+"""Exceptions that libraries raise for a column that Arrow cannot hold."""
 
 
 def reader_of(data: object) -> Reader:
     """Return a reader of an array (rows, features), a sparse matrix of SciPy, or a table that supports Arrow.
 
-    An array is all that NumPy makes one of, and a column of lists in Arrow. A reader is returned as it is.
+    An array is anything that NumPy can convert, or a column of lists in Arrow. A reader is returned as it is.
     """
     if isinstance(data, Reader):
         return data
@@ -47,14 +47,14 @@ def reader_of(data: object) -> Reader:
         if isinstance(data, pa.Table):
             return TableReader(data)
     array = array_of(data, "<array>", "array or a table")
-    # Rows that are objects, such as lists in a column.
+    # Rows are objects, such as lists in a column.
     return MemoryReader(
         array_of(array.tolist(), "<array>") if array.dtype == object and array.ndim == 1 else array
     )
 
 
 def array_of(data: object, place: str, what: str = "array") -> Array:
-    """Return a NumPy array of an array, of nested lists or of an array of another library; NaN is what they mask."""
+    """Return a NumPy array of an array, of nested lists or of another library's array. Masked values become NaN."""
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         numbers = data.dtype.kind in "biuf"
         data = np.ma.filled(
@@ -66,7 +66,7 @@ def array_of(data: object, place: str, what: str = "array") -> Array:
         array = np.asarray(data)
     except MemoryError:
         raise
-    except Exception as error:  # of another library, whose errors are of any class
+    except Exception as error:  # errors of other libraries can be of any class
         if isinstance(data, list | tuple) and isinstance(error, ValueError):
             raise DataError(
                 f"{place}: expected rows of one length, got lists of different lengths"
@@ -82,7 +82,7 @@ def array_of(data: object, place: str, what: str = "array") -> Array:
 
 
 def _from_arrow(data: object) -> pa.Table | pa.Array | pa.ChunkedArray:
-    """Return what supports Arrow as a table, or as a column if it is one that has no columns."""
+    """Return an object that supports Arrow as a table, or as a column if it has no columns."""
     try:
         return pa.table(data)
     except _REFUSED as error:
@@ -107,7 +107,7 @@ def _values(data: object) -> pa.Array | pa.ChunkedArray:
 
 
 def _is_readable(data: Any, name: object) -> bool:
-    """Return true if a column of a data frame can be read on its own; Arrow does not always name one that cannot."""
+    """Return true if a column of a data frame can be read. Arrow does not always name one that cannot."""
     try:
         pa.table(data[[name]])
     except (*_REFUSED, KeyError):
@@ -127,7 +127,7 @@ class DecodedChunk(Chunk):
     X: InputRows
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        del dtype  # a program casts what it reads
+        del dtype  # programs cast what they read
         return self.X, True
 
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
@@ -193,7 +193,7 @@ class TableReader(ArrowReader):
 
 
 class BatchReader(ArrowReader):
-    """A reader of record batches, which are read once. Lists of variable length have no known width."""
+    """A reader of record batches that can be read once. Lists of variable length have no known width."""
 
     def __init__(self, location: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
         self.location, self.schema, self._given = location, schema, batches

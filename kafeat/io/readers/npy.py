@@ -23,9 +23,9 @@ from kafeat.io.storage.object_store import unreachable
 from kafeat.types import Array
 
 _BLOCK = 256
-"""Rows that are read at once if only some rows are needed."""
+"""Number of rows to read at once if only some rows are needed."""
 _HEAD = 1 << 16
-"""More bytes than any header of a numeric array needs. The length that the header claims is not trusted."""
+"""More bytes than any header of a numeric array needs. The header's own length is not trusted."""
 
 
 class NpyReader(ArrayReader):

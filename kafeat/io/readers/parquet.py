@@ -25,7 +25,7 @@ Unit = Literal["s", "us", "ns"]
 _PER_SECOND: dict[Unit, int] = {"us": 10**6, "ns": 10**9}
 _ROWS = 1 << 16
 READ_BUFFER = 1 << 16
-"""Size of the buffer for column chunks: a row group is never held in memory as a whole."""
+"""Size of the buffer for column chunks: a row group is never completely in memory."""
 
 _damage = partial(
     damage,
@@ -62,7 +62,7 @@ class ParquetReader(ArrowReader):
             )
 
     def _opened(self, unit: Unit = "us") -> pq.ParquetFile:
-        """Open the file once more. INT96 columns, which store no unit, are read in `unit`; values beyond it wrap."""
+        """Open the file again. INT96 columns, which store no unit, are read in `unit`, and values beyond it wrap."""
         options = {
             "coerce_int96_timestamp_unit": unit,
             "metadata": self._metadata,
@@ -74,7 +74,7 @@ class ParquetReader(ArrowReader):
         return pq.ParquetFile(self._place.open_random(), pre_buffer=True, **options)
 
     def _readable(self) -> pq.ParquetFile:
-        """Open the file, of which some columns may have integers that Arrow cannot read; only they are refused."""
+        """Open the file. Some columns may have integers that Arrow cannot read, and only these are refused."""
         try:
             return self._opened()
         except pa.ArrowNotImplementedError:
@@ -113,7 +113,7 @@ class ParquetReader(ArrowReader):
         promised, got = self._check_values(groups, names), 0
         left, row = self.rows or 0, self.first
         texts = [name for name, i in zip(names, indices, strict=True) if _has_text(self.schema.field(i).type)]
-        # Prefetched bytes are kept until the end of the call: one call for each row group bounds them.
+        # Prefetched bytes are kept until the end of the call, so one call per row group bounds them.
         calls = [[group] for group in groups] if self._remote else [groups]
         with _damage(self.location):
             for call in calls:
@@ -162,9 +162,9 @@ class ParquetReader(ArrowReader):
         return frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
 
     def _in_nanoseconds(self, names: Iterable[str]) -> list[str]:
-        """Return the columns that are read in nanoseconds: those of INT96 with digits below a microsecond.
+        """Return the columns that are read in nanoseconds: INT96 columns with digits below a microsecond.
 
-        The columns of INT96 are read once more for that, as the type of a column must hold every row.
+        INT96 columns are read twice for that, because the type of a column must hold every row.
         """
         asked = [name for name in names if name in self._int96]
         with _damage(self.location):
@@ -242,15 +242,15 @@ def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
 def exact_unit(location: str, name: str, in_seconds: pq.ParquetFile, in_nanoseconds: pq.ParquetFile) -> Unit:
     """Return the unit in which every INT96 is exact: microseconds if there are no digits below them.
 
-    An INT96 is a day, and nanoseconds in it; Arrow wraps what 64 bits do not hold. Both files
-    are the same one, read in these units. A value that the unit does not hold is refused.
+    An INT96 is a day, and nanoseconds in it. Arrow wraps what 64 bits cannot hold. Both arguments are the same file,
+    read in these units. A value that the unit cannot hold is refused.
     """
     unit: Unit = "us"
     beyond: dict[Unit, tuple[int, int]] = {}
     pieces = [cut(file.iter_batches(_ROWS, columns=[name]), _ROWS) for file in (in_seconds, in_nanoseconds)]
     for (row, coarse), (_, fine) in zip(*pieces, strict=True):
         seconds, counts = (_counts(table.column(name)) for table in (coarse, fine))
-        # Seconds hold every day. The counts may have wrapped; the product wraps alike, so the difference is right.
+        # Seconds hold every day. The counts may have wrapped, but the product wraps alike, so the difference is right.
         rest = counts - seconds * _PER_SECOND["ns"]
         unit = "ns" if (rest % 1000).any() else unit
         for each, per_second in _PER_SECOND.items():

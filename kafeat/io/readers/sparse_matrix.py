@@ -47,7 +47,7 @@ def features_field(width: int | None, spelled: str) -> Field:
 
 
 class SparseChunk(Chunk):
-    """Some sparse rows. Their width is that of the columns, and a wider row is invalid."""
+    """Some sparse rows. Their width is the number of columns, and a wider row is invalid."""
 
     first_column: ClassVar[int]
     """The number of the first column in the format."""
@@ -178,7 +178,7 @@ class CsrChunk(SparseChunk):
     def read(self) -> Entries:
         from scipy.sparse import csr_array
 
-        with np.errstate(invalid="ignore"):  # a NaN of any bits is refused later
+        with np.errstate(invalid="ignore"):  # NaNs of any bits are refused later
             values = self.values.astype(np.float64)
         rows = csr_array((values, self.places, self.starts), shape=(self.rows, self.width))
         if not rows.has_canonical_format:

@@ -38,7 +38,7 @@ from kafeat.types import Array, Floats, Mask
 
 TakePassthrough = Callable[[pa.Table, int], pa.Table]
 Broken = dict[int, tuple[str, str]]
-"""Problem and text of the rows that break the format, by their numbers in the file from 0."""
+"""The problem and the text of rows that break the format, by row number in the file, from 0."""
 
 
 def cut(
@@ -46,8 +46,8 @@ def cut(
 ) -> Iterator[tuple[int, pa.Table]]:
     """Yield tables of `height` rows (the last may be shorter), each with the number of its first row.
 
-    None stands for a pause: what has come is a lower table, perhaps without rows, and the next one ends where it would
-    have ended without the pause.
+    None marks a pause. The rows so far become a shorter table, perhaps without rows, and the next table ends where it
+    would have ended without the pause.
     """
     waiting: list[pa.RecordBatch] = []
     table, rows, above = None, 0, 0
@@ -96,13 +96,13 @@ class TableChunk(Chunk):
         return self.columns.beside_texts(out, self._texts()), finite and not self._broken_rows()
 
     def _numbers(self) -> Iterator[tuple[int, Column, slice]]:
-        """Yield the index of each column that is no text, and its place among the features that are none."""
+        """Yield the index and the column of each column that is not text, and its place among these features."""
         indices = [index for index, column in enumerate(self.columns.features) if not column.text]
         numbers = self.columns.numbers
         return zip(indices, numbers.features, numbers.places, strict=True)
 
     def _texts(self) -> list[Array]:
-        """Return the texts of each column of them, (rows,)."""
+        """Return the texts (rows,) of each text column."""
         indices = [index for index, column in enumerate(self.columns.features) if column.text]
         none = np.empty(0, object)
         return [np.concatenate([none, *(spelled(piece) for piece, _ in self._pieces(i))]) for i in indices]
@@ -112,7 +112,7 @@ class TableChunk(Chunk):
         return [row for row in range(self.rows if self.broken else 0) if self.row_number(row) in self.broken]
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
-        """Decode a column. Return false at the first piece with an invalid entry; `out` is then filled in part."""
+        """Decode a column. Return false at the first piece with an invalid entry. `out` is then only partly filled."""
         return all(
             _decode(column, piece, out[rows]) or not self._bad(column, piece, out[rows]).any()
             for piece, rows in self._pieces(index)
@@ -157,7 +157,7 @@ class TableChunk(Chunk):
         return None if broken is None else broken[1]
 
     def _invalid(self, row: int, number: int, dtype: np.dtype[Any]) -> InvalidValueError:
-        """Return the error for a feature, of which `number` counts those that are no texts."""
+        """Return the error for a feature. `number` counts only features that are not texts."""
         index, column, place = next(one for one in self._numbers() if number < one[2].stop)
         element = number - place.start
         problem = self._problem(self.table.column(index)[row].as_py(), column, element, dtype)
@@ -186,7 +186,7 @@ PEEK = 1024
 
 
 class KeyedReader(Reader):
-    """A reader of Arrow record batches, to which columns of one value may be added."""
+    """A reader of Arrow record batches, to which columns with one value may be added."""
 
     _respelled: Mapping[int, Dialect] = MappingProxyType({})
     """The features whose numbers are spelled as a dialect has them; a copy of such a column is read beside it."""
@@ -231,7 +231,7 @@ class KeyedReader(Reader):
     def _with_keys(
         self, indices: list[int], read: Callable[[list[int]], Iterator[pa.RecordBatch | None]]
     ) -> Iterator[pa.RecordBatch | None]:
-        """Yield the batches of the columns at `indices`, of which `read` has those of the file."""
+        """Yield the batches of the columns at `indices`. `read` returns those that are in the file."""
         names = [self.fields[index].name for index in indices]
         if self.keys.keys().isdisjoint(names):
             yield from read(indices)
@@ -250,7 +250,7 @@ class KeyedReader(Reader):
 
 
 class ArrowReader(KeyedReader):
-    """A reader of a typed table that comes in record batches."""
+    """A reader of a typed table that consists of record batches."""
 
     schema: pa.Schema
 
@@ -264,7 +264,7 @@ class ArrowReader(KeyedReader):
         """Yield record batches of the columns at `indices`, in that order."""
 
     def _describe(self) -> None:
-        """Take the fields, the notes and the names of the row names from the schema."""
+        """Read the fields, the notes and the row names from the schema."""
         self.fields = tuple(self._field(index) for index in range(len(self.schema)))
         self.notes = {key: note for key, note in self._noted(b"kafeat").items() if isinstance(note, str)}
         index = self._noted(b"pandas").get("index_columns")

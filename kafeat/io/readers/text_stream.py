@@ -1,4 +1,4 @@
-"""Streams of bytes: hashed while they are read, decompressed, and with a look at the first bytes."""
+"""Streams of bytes that are hashed while they are read, decompressed, and can be inspected at their start."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from kafeat.io.storage.files import read_full, read_until_pause, refused
 from kafeat.io.storage.local_path import LocalPath
 
 HEAD = 8 << 20
-"""Bytes from which properties of a whole text are estimated."""
+"""The number of first bytes from which properties of a whole text are estimated."""
 LOOK = 1 << 20
-"""Bytes from which the columns of a text are known."""
+"""The number of first bytes from which the columns of a text are found."""
 LONGEST = 1 << 28
 """Largest size of a row in bytes."""
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 """After a byte from 0x50 to 0x5f: a frame that decoders skip."""
 PAUSE = 0.05
-"""Seconds for which bytes of a pipe are gathered where its rows are wanted promptly."""
+"""Seconds to collect bytes of a pipe if its rows are wanted promptly."""
 _MAGIC = 6
 
 
 class HashingStream(io.RawIOBase):
     """The raw bytes of a file or of standard input, with their hash.
 
-    One that is `prompt` is read to its next pause, and is then `paused`.
+    A `prompt` stream is read up to its next pause, and is then `paused`.
     """
 
     _file: io.RawIOBase | None = None  # if it cannot be opened, Python still calls close()
@@ -100,10 +100,10 @@ def is_utf8(head: bytes, encoding: str) -> bool:
 
 
 class DecompressedStream(io.RawIOBase):
-    """The text of a hashing stream, decompressed if it is compressed. `head` was looked at and is read again.
+    """The text of a hashing stream, decompressed if it is compressed. `head` was inspected and is read again.
 
-    Bytes that are `binary` may be 0; a text with such a byte is refused, wherever it is. A text of another encoding
-    comes as UTF-8.
+    If `binary`, bytes may be 0. Otherwise a text with such a byte is refused, wherever it is. A text in another
+    encoding is converted to UTF-8.
     """
 
     def __init__(self, location: str, raw: HashingStream, binary: bool = False, encoding: str = UTF8) -> None:
@@ -120,13 +120,13 @@ class DecompressedStream(io.RawIOBase):
         self._encoding, self._decoded = encoding, b""
 
     def drop(self, size: int) -> None:
-        """Leave out the first bytes, at which was looked."""
+        """Drop the first bytes, which were inspected."""
         self.head = self.head[size:]
 
     def look(self, size: int, beyond: int = 0) -> bytes:
-        """Return the first `size` bytes, or all if there are fewer: then `whole` is true.
+        """Return the first `size` bytes, or all if there are fewer, in which case `whole` is true.
 
-        At a pause return what has come, if that is more than so many bytes; else wait for more.
+        At a pause, return the bytes so far if they are more than `beyond`. Otherwise wait for more.
         """
         while len(self.head) < size and not self.whole and not (self.raw.paused and len(self.head) > beyond):
             data = self._take(size - len(self.head))
@@ -136,12 +136,12 @@ class DecompressedStream(io.RawIOBase):
 
     @property
     def prompt(self) -> bool:
-        """True if reads give what has come at a pause."""
+        """True if reads return at a pause."""
         return self.raw.prompt
 
     @property
     def paused(self) -> bool:
-        """True if all that has come before a pause was read."""
+        """True if all bytes before a pause were read."""
         return self.raw.paused and self._at >= len(self.head) and not self._decoded
 
     def readable(self) -> bool:
@@ -205,10 +205,10 @@ class TextInput:
     ) -> None:
         self._place, self._name, self._binary, self._encoding = location, location.source, binary, encoding
         self.skipped = 0
-        """Bytes at the beginning that are no part of the text."""
+        """Number of bytes at the beginning that do not belong to the text."""
         local = isinstance(location, LocalPath)
         self.read_once = location.kind() != "file" if local else isinstance(location, StandardStream)
-        # A pipe returns the bytes that were looked at again.
+        # A pipe returns the inspected bytes again.
         self._pipe = None
         if self.read_once:
             self._pipe = DecompressedStream(
@@ -218,7 +218,7 @@ class TextInput:
 
     @contextmanager
     def peeked(self) -> Iterator[DecompressedStream]:
-        """Open the text to look at its first bytes. A pipe is closed only if this fails."""
+        """Open the text to inspect its first bytes. A pipe is closed only if this fails."""
         if self._pipe is None:
             with closing(self._open()) as text:
                 yield text
@@ -260,7 +260,7 @@ class TextInput:
 
 
 class TextReader(Reader):
-    """A reader of a text, or of bytes that come like one."""
+    """A reader of a text, or of bytes that are read like one."""
 
     _text: TextInput
 
@@ -287,7 +287,7 @@ _MARKED = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (co
 
 
 def whole_lines(location: str, text: DecompressedStream, size: int) -> Iterator[bytes]:
-    """Yield the text in pieces of about `size` bytes that end with a line, and what has come at every pause."""
+    """Yield the text in pieces of about `size` bytes that end with a line, and the bytes so far at every pause."""
     begun: list[bytes] = []
     while data := text.read(size):
         end = data.rfind(b"\n") + 1
@@ -315,7 +315,7 @@ def growing(location: str, text: DecompressedStream, expected: str) -> Iterator[
 
 
 def refuse_binary(location: str, head: bytes, expected: str) -> None:
-    """Refuse the first bytes of another format, or of no text."""
+    """Refuse the first bytes of another format, or of something that is not text."""
     other = format_of_bytes(head)
     if other is not None:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Find integers of more than 64 bits in an Arrow schema, which Polars writes and Arrow's own reader cannot decode.
+"""Find integers of more than 64 bits in an Arrow schema. Polars writes them, and Arrow's own reader cannot decode them.
 
 A schema is a message in the FlatBuffers format: tables that point to their entries, of which absent ones are 0.
 """
@@ -32,13 +32,13 @@ _NAME, _KIND, _TYPE, _CHILDREN = 0, 2, 3, 5
 
 @dataclass(frozen=True)
 class WideIntegers:
-    """The columns of a schema that hold integers of more than 64 bits, with their types, and where these are."""
+    """The columns of a schema that hold integers of more than 64 bits, with their types and the places of these."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     places: tuple[int, ...] = ()
 
     def refuse(self, location: str, requested: Container[str] | None = None) -> None:
-        """Refuse the first of these columns that is requested; without `requested`, all are."""
+        """Refuse the first of these columns that is requested. Without `requested`, all are."""
         for name, kind in self.columns.items():
             if requested is None or name in requested:
                 raise DataError(
@@ -55,7 +55,7 @@ class WideIntegers:
 
 
 def wide_integers(message: bytes, footer: bool = False) -> WideIntegers:
-    """Find the wide integers in a message, or in the footer of a file. Damage is left to Arrow: it has none."""
+    """Find the wide integers in a message, or in the footer of a file. Return none for damage, which Arrow reports."""
     columns, places = dict[str, str](), list[int]()
     start = 0 if footer else 8 if message.startswith(_MARK) else 4
     try:
@@ -77,7 +77,7 @@ def wide_integers(message: bytes, footer: bool = False) -> WideIntegers:
 
 
 def footer_of(file: Any, behind: int) -> bytes:
-    """Return the footer of a file, of which the last `behind` bytes begin with its length."""
+    """Return the footer of a file. Its last `behind` bytes begin with the footer's length."""
     file.seek(-behind, io.SEEK_END)
     length = int.from_bytes(read_full(file, 4), "little")
     file.seek(-behind - length, io.SEEK_END)
@@ -85,9 +85,9 @@ def footer_of(file: Any, behind: int) -> bytes:
 
 
 def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
-    """Return the wide integers of a Parquet file that Arrow does not open, and its metadata without them.
+    """Return the wide integers of a Parquet file that Arrow cannot open, and its metadata without them.
 
-    ArrowNotImplementedError says that there are none: it is something else.
+    ArrowNotImplementedError means that there are none and the reason is another.
     """
     with location.open_random() as file:
         footer = footer_of(file, 8)
@@ -125,7 +125,7 @@ def _tables(message: bytes, table: int, entry: int) -> Iterator[int]:
 
 
 def _integers(message: bytes, field: int) -> Iterator[int]:
-    """Yield the integer types of a field and of those in it. A hostile message may name a field repeatedly."""
+    """Yield the integer types of a field and of its children. A hostile message may name a field repeatedly."""
     waiting, seen = [field], set[int]()
     while waiting:
         one = waiting.pop()
@@ -137,7 +137,7 @@ def _integers(message: bytes, field: int) -> Iterator[int]:
 
 
 def _number(message: bytes, place: int | None, kind: str) -> int:
-    """Return the number at a place, and 0 for an absent entry."""
+    """Return the number at a place, or 0 for an absent entry."""
     if place is None:
         return 0
     if place < 0:

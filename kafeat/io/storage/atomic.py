@@ -37,7 +37,7 @@ class AtomicFile:
 
 
 Guard = Callable[[], AbstractContextManager[object]]
-"""Return a context that is held while a file gets its name. It raises if the file must not get it."""
+"""Returns a context that is held while a file gets its name. It raises an error if the file must not get it."""
 
 
 @contextmanager
@@ -53,8 +53,8 @@ def atomic(
     """Open a file that gets its name when the block ends, and is removed if the block fails.
 
     Links are followed, the mode of a replaced file is kept, and pipes and devices are written to directly. With
-    `fsync`, the content is on the disk before the name is, and the name before this returns. `hashed` asks for a hash.
-    `sweep` removes stale temporary files of this target first, which takes time in a folder of many files. `guard` is
+    `fsync`, the content is on the disk before the name, and the name before this returns. `hashed` requests a hash.
+    `sweep` first removes stale temporary files of this target, which takes time in a folder with many files. `guard` is
     held while the file gets its name. An object is uploaded when the block ends, completely or not at all, and `guard`
     is entered right before it gets its name.
     """

@@ -23,8 +23,8 @@ Kind = Literal["file", "folder", "other"]
 class Entry:
     """A file: its name relative to the listed folder, with `/`, its size in bytes, and its stamp.
 
-    Equal stamps mean that the file has not been written to in between: they include times that a writer cannot set
-    back. Stamps of an object store hold whole seconds and the size only.
+    Equal stamps mean that the file has not been written in between: they include times that a writer cannot set back.
+    Stamps of an object store hold only whole seconds and the size.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Location(ABC):
 
     @property
     def identity(self) -> str:
-        """A text that is equal for all spellings of one location, as far as that is known without a request."""
+        """A text that is equal for all spellings of one location, as far as this is known without a request."""
         return self.path
 
     @property
     def inode(self) -> tuple[int, int] | None:
-        """Device and inode of a local file, equal for all of its names. None if it is no regular file."""
+        """The device and inode of a local file, equal for all its names, or None if it is not a regular file."""
         return None
 
     @property
@@ -100,7 +100,7 @@ class Location(ABC):
         raise self._refusal("a folder")
 
     def holds(self, name: str) -> bool:
-        """Return true if a name lies below this folder itself, not through `..` or a link."""
+        """Return true if a name lies in this folder itself, not through `..` or a link."""
         pieces = name.split("/")
         return all(pieces) and not {".", ".."} & {*pieces}
 
@@ -118,7 +118,7 @@ class Location(ABC):
 
     @property
     def spool(self) -> str | None:
-        """The local folder in which an output is written before it gets to its location, if there is one."""
+        """The local folder in which an output is written before it is moved to its location, if there is one."""
         return None
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Location(ABC):
 
     def digest(self) -> str:
         """Return the SHA-256 of the bytes, in hex."""
-        import hashlib  # with OpenSSL, a tenth of the time of --help
+        import hashlib  # it loads OpenSSL, a tenth of the time of --help
 
         with self.open() as file:
             try:

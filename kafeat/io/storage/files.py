@@ -15,17 +15,17 @@ from kafeat.errors import SystemRefusedError, may_pass
 
 try:
     import fcntl
-except ImportError:  # not on this system
+except ImportError:  # missing on this system
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 
 class ReadOnce(str):
-    """The name of a file that is read once (`-` is standard input): the content of a pipe is gone after that."""
+    """The name of a file that is read only once (`-` is standard input), because a pipe cannot be read again."""
 
     _head: bytes | None = None
 
     def head(self, size: int) -> bytes:
-        """Return the first bytes, or those of the first call."""
+        """Return the first bytes, the same at every call."""
         if self._head is None:
             with nullcontext(sys.stdin.buffer) if self == "-" else open(self, "rb") as file:
                 self._head = file.read(size)
@@ -52,7 +52,7 @@ def standard_stream(number: Literal[0, 1]) -> io.FileIO:
 
 
 def read_full(file: io.RawIOBase, size: int) -> bytes:
-    """Read `size` bytes, fewer only at the end, or where the file is `paused`. One read of a pipe may return less."""
+    """Read `size` bytes, or fewer at the end or where the file is `paused`. One read of a pipe may return less."""
     data = bytearray()
     while len(data) < size:
         part = file.read(size - len(data))
@@ -68,9 +68,9 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
 
 
 def read_until_pause(file: io.RawIOBase, size: int, seconds: float) -> tuple[bytes, bool]:
-    """Read `size` bytes, fewer at the end or at a pause, and return true at a pause.
+    """Read `size` bytes, or fewer at the end or at a pause, and return true at a pause.
 
-    It is one if nothing is there so many seconds after the first byte, or later. The first byte is waited for.
+    It is a pause if nothing arrives for so many seconds after the first byte, or later. The first byte is waited for.
     """
     data, until = bytearray(), 0.0
     while len(data) < size:
@@ -85,7 +85,7 @@ def read_until_pause(file: io.RawIOBase, size: int, seconds: float) -> tuple[byt
 
 
 def write_full(file: io.FileIO, data: Any, at: int | None = None) -> None:
-    """Write all bytes, even if the file accepts few at a time: the next ones, or those from byte `at` on."""
+    """Write all bytes, even if the file accepts only a few at a time: at the current position, or from byte `at` on."""
     rest = memoryview(data)
     rest = rest.cast("B") if rest.nbytes else rest
     while rest.nbytes:
@@ -98,7 +98,7 @@ def write_full(file: io.FileIO, data: Any, at: int | None = None) -> None:
 
 
 def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
-    """Lock an open file, or change its lock. Return false if another process holds it, None without file locks."""
+    """Lock an open file, or change its lock. Return false if another process holds it, or None without file locks."""
     if fcntl is None:
         return None
     try:

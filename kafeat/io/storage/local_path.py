@@ -16,7 +16,7 @@ from kafeat.io.storage.files import refused
 
 @dataclass(frozen=True)
 class LocalPath(Location):
-    """A path of this machine. `uri` is the `file:` URI that it was spelled as, if it was."""
+    """A path of this machine. `uri` is the `file:` URI that was given for it, if any."""
 
     local: str
     uri: str = ""
@@ -27,7 +27,7 @@ class LocalPath(Location):
         scheme, mark, rest = text.partition("://")
         if not mark or scheme.lower() != "file":
             return LocalPath(text)
-        from urllib.parse import unquote  # which no other command has to wait for
+        from urllib.parse import unquote  # imported here so that no other command waits for it
 
         host, slash, path = rest.partition("/")
         if host not in ("", "localhost") or not slash:

@@ -14,7 +14,7 @@ from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import ObjectUri, is_remote
 
-# A manifest has some 500 bytes for each part.
+# A manifest has about 500 bytes per part.
 MOST_BYTES = 1 << 30
 
 
@@ -34,7 +34,7 @@ def location_of(data: object) -> Location | None:
 
 
 def place_of(name: str, value: object, remedy: str = "") -> Location:
-    """Return the location of a path or URI; `name` is that of the argument, for messages."""
+    """Return the location of a path or URI. `name` is the name of the argument, for messages."""
     place = location_of(value)
     if place is None:
         raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")
@@ -49,7 +49,7 @@ def write_file(
 
 
 def read_json(place: Location, expected: str) -> Any:
-    """Return the content of a JSON file. `expected` says what the file should be."""
+    """Return the content of a JSON file. `expected` describes the file."""
     content = place.read(MOST_BYTES)
     if len(content) > MOST_BYTES:
         raise DataError(f"{place}: expected {expected}, got: more than {MOST_BYTES:,} bytes")
@@ -57,8 +57,8 @@ def read_json(place: Location, expected: str) -> Any:
 
 
 def parse_json(content: bytes, place: object, expected: str) -> Any:
-    """Return the value of a JSON text. NaN and infinity are refused; of equal keys the last one counts."""
-    from pydantic_core import from_json  # it counts levels, and needs no stack for them
+    """Return the value of a JSON text. Refuse NaN and infinity. For repeated keys, the last one counts."""
+    from pydantic_core import from_json  # it limits levels without recursion
 
     try:
         return from_json(content, allow_inf_nan=False)

@@ -24,7 +24,7 @@ from kafeat.io.storage.base import Entry, Kind, Location
 # Every request of a sequential reader costs a round trip.
 STREAM_BUFFER = 8 << 20
 
-# An endpoint that does not answer is given up after three attempts of this many seconds.
+# kafeat gives up on a silent endpoint after three attempts of this many seconds.
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 SCHEMES = ("file", "s3", "gs", "gcs")
@@ -33,7 +33,7 @@ _HDFS = ("hdfs", "viewfs")
 _SCHEME = re.compile(r"([^/]*?)://")
 # One slash is a typing error and not a local path: the text may hold a secret.
 _SLIP = re.compile(r"(?:s3|gs|gcs):/(?!/)", re.IGNORECASE)
-# A colon elsewhere than before an @ belongs to a secret with a /, ? or # in it.
+# A colon that is not before an @ belongs to a secret with a /, ? or # in it.
 _BUCKET = r"[^:\s'\"]*"
 _QUERY = r"\w+=[^\s'\"?&]*(?:&\w+=[^\s'\"?&]*)*"
 _SAFE = "/%:@!$&'()*+,;=~"
@@ -180,7 +180,7 @@ class ObjectUri(Location):
 
 
 def _problem(text: str, authority: str, path: str, query: str) -> str | None:
-    """Say what is expected of a URI and what it has; None for a sound one."""
+    """Return what is expected of a URI and what it has, or None for a valid one."""
     if "#" in text:
         return "%23 for a # in a URI, got #"
     if not text.isprintable():
@@ -201,7 +201,7 @@ def is_remote(text: str) -> bool:
 
 
 def scheme_only(text: str) -> str:
-    """Return the scheme of a URI that cannot be parsed, as a secret may be anywhere after it."""
+    """Return only the scheme of a URI that cannot be parsed, because a secret may be anywhere after it."""
     scheme = text.partition(":")[0].lower()
     return f"{scheme}://..." if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "a URI"
 
@@ -257,7 +257,7 @@ def _file_system(scheme: str, authority: str, query: str, settings: Any, process
 
 
 def _patient(fs: Any) -> Any:
-    """Return the file system with bounded waits, which a URI cannot set: a silent endpoint would take 100 seconds."""
+    """Return the file system with limited waits, which a URI cannot set: a silent endpoint would take 100 s."""
     from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
 
     _, (options,) = fs.__reduce__()
@@ -326,7 +326,7 @@ def unreachable(name: object, error: BaseException) -> SystemRefusedError:
 
 
 _PASSING = r"SLOW_DOWN|INTERNAL_FAILURE|REQUEST_TIMEOUT|THROTTL|HTTP status (?:429|5\d\d)"
-"""In errors of a store that may be gone later."""
+"""Parts of store errors that may be gone later."""
 
 
 def _is_denied(text: str) -> bool:

@@ -4,9 +4,8 @@ A local folder is owned by locks on this file. The driver of the run holds a sha
 while it gives a file its name. Another run needs the exclusive lock to write itself into the file. So the owner changes
 only after the driver has ended, and never while a file gets its name. Without locks, the driver gives signs of life.
 
-An object store has no locks: there the newest run owns the folder, and it is the user's duty to start only one. A
-worker of an earlier run reads that before its object gets its name. Workers of a run that lost the folder stop before
-they write.
+An object store has no locks. There the newest run owns the folder, and users must start only one. A worker of an
+earlier run checks this before its object gets its name. Workers of a run that lost the folder stop before they write.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def signs_of_life(give: Callable[[], None]) -> Iterator[None]:
 def refuse_if_alive(folder: Location, owner: Owner, sign: Location) -> None:
     """Refuse a folder whose owner gives signs of life, which change the stamp of a file. Return if there are none.
 
-    Stamps are compared with each other, and never with a clock of this machine.
+    Stamps are compared only with each other, never with this machine's clock.
     """
     first, ends = sign.entry(), time.monotonic() + PATIENCE_SECONDS
     while first is not None and time.monotonic() < ends:
@@ -124,7 +123,7 @@ def _spelled(owner: Owner | None) -> str:
     return f"a run since {owner.since} (process {owner.process} on {owner.host})"
 
 
-# Another process may hold the exclusive lock, or be giving a file its name, for this long.
+# How long another process may hold the exclusive lock, or need to give a file its name.
 _MOMENT_SECONDS = 2.0
 _LOOK_SECONDS = 0.02
 
@@ -189,7 +188,7 @@ def _claim(file: int, folder: LocalPath, location: str, owner: Owner) -> bool:
     if locked is False or not is_at(file, location):
         return False
     before = _owner_of(file)
-    # Some file systems have no locks, and some do not share locks between hosts.
+    # Some file systems have no locks, and some do not share them between hosts.
     if before is not None and (locked is None or before.host != owner.host):
         refuse_if_alive(folder, before, LocalPath(location))
     try:
@@ -203,7 +202,7 @@ def _claim(file: int, folder: LocalPath, location: str, owner: Owner) -> bool:
 
 
 def _release(file: int, location: str, owner: Owner) -> None:
-    """Remove the file when no worker is giving a file its name. After two seconds it stays for the next run."""
+    """Remove the file when no worker is giving a file its name. After two seconds, leave it for the next run."""
     ends = time.monotonic() + _MOMENT_SECONDS
     with suppress(OSError):
         while lock(file, wait=False) is False:

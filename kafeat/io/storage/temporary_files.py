@@ -21,7 +21,7 @@ from kafeat.io.storage.local_path import LocalPath
 # Temporary files of this process. Each is added before it is made and discarded after it is removed.
 _ours: set[str] = set()
 uploads_to_call_off: set[str] = set()
-"""Objects of which parts would stay in a bucket if the process ended now."""
+"""Objects whose parts would stay in a bucket if the process ended now."""
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def _make(target: str, mode: int | None) -> tuple[str, int]:
         file = os.open(temporary, flags, 0o666 if mode is None else 0o600)
         if not lock(file) or is_at(file, temporary):
             break
-        os.close(file)  # another process took it for stale before it was locked
+        os.close(file)  # another process mistook it for stale before it was locked
     if mode is not None:
         os.chmod(temporary, stat.S_IMODE(mode))
     return temporary, file

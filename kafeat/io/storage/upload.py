@@ -2,7 +2,7 @@
 
 Closing one of pyarrow's output streams completes the object with the bytes so far, and so does its garbage collection
 (apache/arrow issue 40502). It cannot be cancelled. So the stream is used in a thread, where no signal raises. It is
-closed only after its last byte. A stream that is given up is kept until the process ends.
+closed only after its last byte. An abandoned stream is kept until the process ends.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Sender:
 
     def run(self) -> None:
         """Send the whole file, or raise the error of the thread."""
-        # Not a join: after an interrupted join, Python 3.11 takes the thread for ended.
+        # Not a join: after an interrupted join, Python 3.11 assumes that the thread has ended.
         threading.Thread(
             target=settle, args=(self._sent, self._send), name="kafeat-upload", daemon=True
         ).start()
@@ -75,7 +75,7 @@ class _Sender:
 
     def _copy(self, file: Any) -> None:
         stream = self._fs.open_output_stream(self._path, compression=None)
-        # An extra reference, so that even the interpreter's exit does not collect it.
+        # An extra reference, so that it is not collected even when the interpreter exits.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(stream))
         pieces = 0
         while data := file.read(_PIECE):
@@ -85,7 +85,7 @@ class _Sender:
                 return
             stream.write(data)
             pieces += 1
-            # Only now do we have an upload in parts, which may be aborted; other uploads must not be.
+            # Only now do we have a multipart upload, which may be aborted. Other uploads must not be.
             self._in_parts |= len(data) == _PIECE
             if not pieces % _PIECES_AT_ONCE:
                 stream.flush()

@@ -1,4 +1,4 @@
-"""Features as Arrow arrays that share the memory of their block, and the column of predicted classes beside them."""
+"""Features as Arrow arrays that share the memory of their block, and the columns of predicted classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafeat.types import Array, Floats, Mask
 
 
 def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False) -> list[pa.Array]:
-    """Return one array for each column, without copies if columns are contiguous. Rows of `nulls` are null.
+    """Return one array for each column, without copies if columns are contiguous. Rows in `nulls` are null.
 
     With `apart`, no array is a slice of a larger one: Arrow IPC pads buffers with whatever memory follows a slice.
     """
@@ -36,7 +36,7 @@ def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False)
 
 
 def lists_of(block: Floats, kind: pa.DataType, nulls: Mask | None = None) -> pa.Array:
-    """Return one array of lists of a fixed size. Rows of `nulls` are null."""
+    """Return one array of lists of a fixed size. Rows in `nulls` are null."""
     flat = shared(np.ascontiguousarray(block).reshape(-1))
     bits = None if nulls is None else validity_bits(nulls)
     return pa.Array.from_buffers(kind, len(block), [bits], children=[flat])
@@ -70,7 +70,7 @@ def nulls_of(block: Floats, layout: Layout) -> Mask | None:
 
 
 def shared(values: Array, nulls: Mask | None = None) -> pa.Array:
-    """Return an array over a contiguous vector, null where `nulls` is true. `pa.array` would import pandas."""
+    """Return an array on a contiguous vector, null where `nulls` is true. `pa.array` would import pandas."""
     return _vector(values, None if nulls is None or not nulls.any() else validity_bits(nulls))
 
 
@@ -80,18 +80,18 @@ def _vector(values: Array, validity: pa.Buffer | None) -> pa.Array:
 
 
 def validity_bits(nulls: Mask) -> pa.Buffer:
-    """Return a validity bitmap: one bit for each row, 1 for a value."""
+    """Return a validity bitmap: one bit per row, 1 for a value."""
     return pa.py_buffer(np.packbits(~nulls, bitorder="little"))
 
 
 SetsOf = Callable[[Floats], Mask]
-"""Return a mask (n, c) of the classes in the sets of rows with these probabilities (n, c)."""
+"""Returns a mask (n, c) of the classes in the sets of rows with these probabilities (n, c)."""
 
 
 class ClassColumn:
-    """The column `name` of predicted classes, in their own type: text, whole numbers, numbers or booleans.
+    """The column `name` of predicted classes in their own type: text, whole numbers, numbers or booleans.
 
-    Behind it is for each of `sets` a column of booleans for each class, true if the class is in the set of a row.
+    For each of `sets`, it is followed by a column of booleans for each class, true if the class is in the set.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ClassColumn:
         return [field.name for field in self._fields]
 
     def schema(self, passthrough: pa.Schema | None) -> pa.Schema:
-        """Return the schema of the passthrough columns with these columns behind them; refuse one of the same name."""
+        """Return the schema of the passthrough columns followed by these columns. Refuse one with the same name."""
         for name in self.names:
             if passthrough is not None and name in passthrough.names:
                 raise UsageError(
@@ -117,7 +117,7 @@ class ClassColumn:
         return pa.schema([*(passthrough or ()), *self._fields])
 
     def table(self, passthrough: pa.Table | None, probabilities: Floats, as_text: bool = False) -> pa.Table:
-        """Return the passthrough columns with the class of the largest probability (n, c); null in a row of NaN.
+        """Return the passthrough columns with the most probable class (n, c), or null in a row of NaN.
 
         Values are text if `as_text`, as in CSV.
         """

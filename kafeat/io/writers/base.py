@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of an output, and how they are written: passthrough columns first, then the features."""
+    """The columns of an output, and how to write them: passthrough columns first, then the features."""
 
     names: Sequence[str]
     dtype: np.dtype[Any]
@@ -29,18 +29,18 @@ class Layout:
     first: int = 0
     """Number of the first row. Blocks are numbered by their rows in the input."""
     block_rows: int = 8192
-    """Rows of every block but the last, which may be lower."""
+    """Rows of every block except the last, which may be lower."""
     passthrough_schema: pa.Schema | None = None
     list_name: str | None = None
-    """Name of the one column of lists; None for a column for each feature."""
+    """Name of the one column of lists, or None if each feature has a column."""
     compression: str | None = None
-    """None leaves it to the format and the suffix."""
+    """The compression, or None to let the format and the suffix decide."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ","
     nullable: bool = False
     """Rows of features may be NaN. They are written as nulls if the format has nulls."""
     dropping: bool = False
-    """Rows may be dropped, so that the position of a row in the output is not known in advance."""
+    """Rows may be dropped, so a row's position in the output is not known in advance."""
     passthrough: PassthroughColumns | None = None
     """Converts passthrough columns to `passthrough_schema`."""
 
@@ -70,18 +70,18 @@ class Writer(ABC):
         return
 
     def buffer(self, start: int, rows: int) -> Floats:
-        """Return memory for output rows `start` to `start + rows`. A worker fills it, and `write` takes it."""
+        """Return memory for output rows `start` to `start + rows`. A worker fills it before `write` gets it."""
         return np.empty((rows, len(self.layout.names)), self.layout.dtype, order=self.wants)
 
     def filled(self, start: int, block: Floats) -> None:
-        """Accept a filled buffer in its worker, which may write it at once if its position is known."""
+        """Accept a filled buffer in its worker, which may write it immediately if its position is known."""
         return
 
     def write(self, block: Rows, passthrough: pa.Table | None, good: Mask | None = None) -> None:
-        """Write the next rows, or only those that are `good`: their features and their passthrough columns.
+        """Write the next rows, or only the `good` ones, with their features and their passthrough columns.
 
-        Sparse rows are for sparse formats only. Raise InvalidValueError, with its row counted from the first of these,
-        for a value that the format cannot hold.
+        Sparse rows are for sparse formats only. For a value that the format cannot hold, raise InvalidValueError with
+        its row counted from the first of these.
         """
         if passthrough is not None:
             if self.layout.passthrough is not None:
@@ -104,4 +104,4 @@ class Writer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close the file, finished or not."""
+        """Close the file, whether finished or not."""

@@ -16,7 +16,7 @@ from kafeat.types import Floats, Mask
 
 @dataclass(eq=False)
 class Buffer:
-    """Memory for many blocks: `used` rows are handed out, and `busy` of them are not yet free."""
+    """Memory for many blocks: `used` rows are handed out, and `busy` of them are not free yet."""
 
     memory: Floats
     used: int = 0
@@ -44,7 +44,7 @@ class BufferSlice:
 
 
 class BufferPool:
-    """Blocks of rows, cut one after the other from buffers of `height` rows. They come back in the order taken.
+    """Blocks of rows, cut one after the other from buffers of `height` rows. They come back in the same order.
 
     A block lower than `block_rows` is the last one, and gets no full buffer for itself.
     """
@@ -95,5 +95,5 @@ class BufferPool:
                 self._idle.append(buffer)
 
     def clear(self) -> None:
-        """Release all memory. Nothing more is taken."""
+        """Release all memory. The pool must not be used afterwards."""
         self._open, self._idle = self._new_buffer(0), []

@@ -22,14 +22,14 @@ from kafeat.types import Mask
 _NOTHING, _BLANK, _COLON, _ZERO, _END = (pa.scalar(text, TEXT) for text in ("", " ", ":", "0", "\n"))
 _EXACT = 2**53
 _ENTRIES = 1 << 20
-"""Entries that are formatted at a time."""
+"""Number of entries to format at a time."""
 
 
 class LibsvmWriter(TextWriter):
-    """A writer of one line for each row; its label is the passthrough column, or 0.
+    """A writer of one line for each row. Its label is the passthrough column, or 0.
 
-    LIBSVM does not store the number of columns. So the first row has an entry for the last column, 0 if need be. An
-    output of no rows has a comment, as a file of 0 bytes is one that was cut short.
+    LIBSVM does not store the number of columns, so the first row has an entry for the last column, even if it is 0. An
+    output without rows has a comment, because a file of 0 bytes looks truncated.
     """
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
@@ -56,9 +56,9 @@ class LibsvmWriter(TextWriter):
 
 
 def _check_label(location: str, schema: pa.Schema | None, empty: bool) -> None:
-    """Refuse several passthrough columns, and one without numbers: it is the label.
+    """Refuse several passthrough columns, and one without numbers, because it is the label.
 
-    A text format without rows does not tell which columns are numbers, so then any may be the label.
+    A text format without rows does not show which columns are numbers, so then any may be the label.
     """
     if schema is None or not len(schema):
         return
@@ -78,7 +78,7 @@ def _check_label(location: str, schema: pa.Schema | None, empty: bool) -> None:
 
 
 def _labels(name: str, column: pa.ChunkedArray, good: Mask | None) -> pa.Array:
-    """Return the labels as text. LIBSVM has no missing labels, and its readers take them for doubles."""
+    """Return the labels as text. LIBSVM has no missing labels, and its readers read labels as doubles."""
     values = widened(decoded(column).combine_chunks())
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
@@ -129,10 +129,10 @@ def _lines(rows: SparseRows, labels: pa.Array | None) -> pa.Buffer:
 def comparable_labels(
     location: str, expected: KeptRows | None, got: KeptRows, at: int
 ) -> tuple[KeptRows | None, KeptRows]:
-    """Return the labels of an output and of its input, as both were written; `at` is the first row.
+    """Return the labels of an output and of its input, as both were written. `at` is the first row.
 
-    LIBSVM does not name the column of its label. A label that is not 0 is refused if `expected` is None, as nothing
-    tells what it should be.
+    LIBSVM does not name the column of its label. If `expected` is None, a label other than 0 is refused, because its
+    expected value is unknown.
     """
     if expected is not None:
         ours = _comparable(decoded(expected.column(0)))
@@ -149,7 +149,7 @@ def comparable_labels(
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return numbers in a type that holds them exactly and that numbers of text can be rounded to."""
+    """Return numbers in a type that holds them exactly, and to which numbers in text can be rounded."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     if pa.types.is_integer(column.type):  # LIBSVM labels are below 2**53

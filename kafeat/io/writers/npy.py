@@ -1,6 +1,6 @@
-"""Writers of NPY files, of which workers write each block at its position, and of NPZ.
+"""Writers of NPY files, in which workers write each block at its position, and of NPZ.
 
-NPZ is the format of `scipy.sparse.save_npz`: a zip of the arrays of CSR, not compressed.
+NPZ is the format of `scipy.sparse.save_npz`: an uncompressed zip of the CSR arrays.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ _COPY = 1 << 20
 class NpzWriter(Writer):
     """A writer of a CSR matrix.
 
-    The arrays of all rows lie one behind the other in a zip. So they are collected in temporary files without a name,
-    in the folder of the output, and copied at the end.
+    The zip holds the complete arrays one after the other. So they are collected in unnamed temporary files, in the
+    folder of the output, and copied at the end.
     """
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
@@ -155,7 +155,7 @@ class NpzWriter(Writer):
 def _put(archive: zipfile.ZipFile, name: str, content: IO[bytes], dtype: np.dtype[Any], *shape: int) -> None:
     """Add an array whose bytes are in a file. `np.savez` would need it in memory."""
     content.seek(0)
-    info = zipfile.ZipInfo(f"{name}.npy")  # of a fixed time, so that the same features give the same bytes
+    info = zipfile.ZipInfo(f"{name}.npy")  # with a fixed time, so that the same features give the same bytes
     info.external_attr = 0o644 << 16
     with archive.open(info, "w", force_zip64=True) as member:
         header = {"descr": dtype.str, "fortran_order": False, "shape": shape}

@@ -83,7 +83,7 @@ def _check_options(location: str, format: Format, layout: Layout) -> None:
 
 
 def _check_columns(location: str, format: Format, layout: Layout) -> None:
-    """Refuse passthrough columns where the format has none, and columns of the same name."""
+    """Refuse passthrough columns if the format has none, and columns with the same name."""
     passthrough = layout.passthrough_names
     features = list(layout.names) if layout.list_name is None else [layout.list_name]
     both = [name for name in passthrough if name in set(features)]

@@ -12,11 +12,11 @@ from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
 
-# Each column takes a fixed time in each group: 64 MiB is 1.3 times as fast as 32, and 128 hardly faster.
+# Each column takes a fixed time in each group: 64 MiB is 1.3 times as fast as 32, and 128 gains little more.
 GROUP_BYTES = 64 << 20
-# For lists, the writer needs the same memory again for levels, and there is only one column.
+# For lists, the writer needs as much memory again for levels, and there is only one column.
 LIST_GROUP_BYTES = 32 << 20
-# One page for each column and group.
+# One page per column and group.
 PAGE_BYTES = 8 << 20
 NULL_LISTS = 25  # the first pyarrow that writes null lists of fixed length; pyarrow 26 also reads them
 

@@ -19,7 +19,7 @@ from kafeat.types import Mask
 
 
 class PassthroughColumns:
-    """The passthrough columns of an output. `schema` is their schema as written."""
+    """The passthrough columns of an output. `schema` is their schema in the output."""
 
     def __init__(self, location: str, format: Format, schema: pa.Schema) -> None:
         self._format = format
@@ -61,7 +61,7 @@ class PassthroughColumns:
 
 
 def refuse_nested(location: str, schema: pa.Schema) -> None:
-    """Refuse passthrough columns of nested, run-end encoded or view types. Categories pass, whatever stores them."""
+    """Refuse passthrough columns of nested, run-end encoded or view types. Categories pass in any storage type."""
     for field in schema:
         stored = storage_of(field.type)
         target = plain(pa.nulls(0, stored)).type
@@ -108,7 +108,7 @@ def _held(format: Format, kind: pa.DataType) -> bool:
 
 
 def _has_text(kind: pa.DataType) -> bool:
-    """Return true if Arrow formats values of the type as text: all plain types but bytes."""
+    """Return true if Arrow formats values of the type as text, which it does for all plain types except bytes."""
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return False
     # Arrow looks up the time zone only if there is a value.
@@ -117,7 +117,7 @@ def _has_text(kind: pa.DataType) -> bool:
 
 
 def written(kind: pa.DataType, format: Format) -> pa.DataType:
-    """Return the type in which values of a type are written: only Parquet keeps categories, if they are text."""
+    """Return the type in which values of a type are written. Only Parquet keeps categories, if they are text."""
     if not pa.types.is_dictionary(kind):
         return kind
     of_values = plain(pa.nulls(0, kind)).type
@@ -204,7 +204,7 @@ class ValueDifference:
 def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:
     """Return the first difference of two tables with the same columns and number of rows, or None.
 
-    Values are compared in the type that was written. In text, a null equals an empty text. NaN equals NaN.
+    Values are compared in the type that was written. In text, null equals an empty text. NaN equals NaN.
     """
     differences = [
         ValueDifference(row, name, _shown(ours[row]), _shown(theirs[row]))

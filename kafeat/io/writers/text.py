@@ -1,8 +1,8 @@
 """Write bytes to a file or standard output, and text, compressed or not: CSV and JSON lines.
 
-In CSV (RFC 4180) only a value that holds the delimiter, a quote, CR or LF is quoted, whatever its neighbours hold. Both
-a null and an empty text become an empty field. JSON lines are an object for each row (RFC 8259). JSON has no NaN and no
-infinity: both become null.
+In CSV (RFC 4180), a value is quoted only if it contains the delimiter, a quote, CR or LF. Null and an empty text both
+become an empty field. JSON lines have an object for each row (RFC 8259). JSON has neither NaN nor infinity, so both
+become null.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from kafeat.io.writers.base import Layout, Writer
 from kafeat.types import Floats, Mask
 
 ROWS = 1024
-"""Rows that are formatted at a time."""
+"""Number of rows to format at a time."""
 
 
 class ByteOutput(io.RawIOBase):
     """A file that writes all bytes or fails.
 
-    Once `discarding` is set, it ignores further bytes: a compressor writes its end even after a failure, and prints an
-    error if that fails, too.
+    Once `discarding` is set, it ignores further bytes, because a compressor writes its end even after a failure, and
+    prints an error if that also fails.
     """
 
     def __init__(self, path: str) -> None:
@@ -48,7 +48,7 @@ class ByteOutput(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        # A compressor closes its file too early. Really close it only when it is discarding.
+        # A compressor closes its file too early, so close it only when discarding.
         if self.discarding:
             self._file.close()
             super().close()
@@ -85,7 +85,7 @@ class TextWriter(Writer):
 
 
 class LineWriter(TextWriter):
-    """A writer of one line for each row, which is made of the columns of some rows at a time."""
+    """A writer of one line for each row, made from the columns of some rows at a time."""
 
     wants = "F"
 
@@ -106,7 +106,7 @@ class LineWriter(TextWriter):
 
 
 def _scalar(text: str) -> pa.Scalar:
-    """Return a text for Arrow's functions; made when it is needed, as Arrow imports pandas for it."""
+    """Return a text for Arrow's functions. It is made on use, because Arrow imports pandas for it."""
     return pa.scalar(text, TEXT)
 
 
@@ -128,7 +128,7 @@ class CsvWriter(LineWriter):
         self.put(memory_of(_joined([quoted(pa.array([name], TEXT), delimiter) for name in names], delimiter)))
 
     def _lines(self, passthrough: Sequence[pa.Array], features: Sequence[pa.Array]) -> pa.Array:
-        # A null is an empty field. In a single column it is quoted, as many readers skip blank lines.
+        # Null is an empty field. In a single column it is quoted, because many readers skip blank lines.
         null = "" if len(passthrough) + len(features) > 1 else '""'
         columns = [quoted(as_text(column), self.layout.delimiter) for column in passthrough]
         return _joined([*columns, *(as_text(column, null) for column in features)], self.layout.delimiter)
@@ -156,7 +156,7 @@ def _joined(columns: Sequence[pa.Array], delimiter: str) -> pa.Array:
 class JsonlWriter(LineWriter):
     """A writer of one object for each row. Every number has the shortest form that reads back to the same value.
 
-    Its keys are the passthrough columns, then the features, or one key for all features as one array.
+    The keys are the passthrough columns, then the features, or one key with an array of all features.
     """
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
@@ -177,7 +177,7 @@ class JsonlWriter(LineWriter):
             return digits
         inner = pc.binary_join_element_wise(*digits, _scalar(","))
         row = pc.binary_join_element_wise(_scalar("["), inner, _scalar("]"), _scalar(""))
-        # A row has all of its features, or none.
+        # A row has all its features, or none.
         return [pc.if_else(numbers[0].is_null(), _scalar("null"), row) if numbers[0].null_count else row]
 
 

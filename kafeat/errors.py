@@ -140,6 +140,15 @@ class KafeatWarning(UserWarning):
         super().__init__(visible(without_secrets(message)))
 
 
+def ending(error: BaseException) -> tuple[str, int]:
+    """Return the state of a run that an error ended, and the exit code of its command."""
+    if isinstance(error, BrokenPipeError):  # the reader has had enough
+        return "interrupted", 0
+    others = 5 if isinstance(error, OSError | MemoryError) else 1 if isinstance(error, Exception) else 130
+    code: int = getattr(error, "exit_code", others)
+    return "interrupted" if code > 128 else "refused" if code > 1 else "failed", code
+
+
 _PASSING = {
     errno.EAGAIN, errno.EBUSY, errno.ECONNABORTED, errno.ECONNREFUSED, errno.ECONNRESET, errno.EDQUOT, errno.EHOSTDOWN,
     errno.EHOSTUNREACH, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENETDOWN, errno.ENETUNREACH, errno.ENFILE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ from kafeat.errors import counted
 from kafeat.jobs.transform.options import FOR_PARTS, TransformOptions
 
 if TYPE_CHECKING:
+    from kafeat.cli.progress import Announcer
     from kafeat.io.storage.base import Location
     from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.dataset.request import DatasetRequest
@@ -65,27 +67,30 @@ def transform(
     get_source = click.get_current_context().get_parameter_source
     # an environment variable is a default for calls with one file or many
     idle = [name for name in FOR_PARTS if get_source(name) is ParameterSource.COMMANDLINE]
-    over_parts = request.over_parts([name.replace("_", "-") for name in idle], dashes="--")
-    if needs_predictor:
-        request.map.needed_predictor()
-    _run(request, over_parts)
+    options = [name.replace("_", "-") for name in idle]
+    _run(request, options, needs_predictor)
 
 
 run_transform: Any = transform.callback
 """The function of the command without environment variables and checks, which `predict` calls as well."""
 
 
-def _run(request: DatasetRequest, over_parts: bool) -> None:
+def _run(request: DatasetRequest, idle: list[str], needs_predictor: bool) -> None:
     from kafeat.cli.progress import progress
     from kafeat.errors import PartsError
     from kafeat.jobs.dataset.api import run
     from kafeat.jobs.dataset.journal import DatasetResult
 
     target = request.target
-    for caution in request.cautions:
-        log.warn(caution)
-    with progress("transform", "parts" if over_parts else "rows") as announce:
-        done = run(request, over_parts, announce)
+
+    def begin(unit: str) -> AbstractContextManager[Announcer]:
+        if needs_predictor:
+            request.map.needed_predictor()
+        for caution in request.cautions:
+            log.warn(caution)
+        return progress("transform", unit)
+
+    done = run(request, idle, "--", begin)
     if not isinstance(done, DatasetResult):
         _summarize(request, f"{target}: {counted(done.rows, 'row')}", done)
         return

@@ -28,6 +28,7 @@ GIVEN = {
     "fit": {"config": "c.yaml", "data": "x.parquet", "model": "new.joblib"},
     "transform": {
         "model": "m.joblib", "source": "x.parquet", "target": "o.csv", "rejects": "r.csv", "stats": "s.json",
+        "metrics": "m.prom",
     },
     "evaluate": {
         "model": "m.joblib", "config": "c.yaml", "experiment": "x.yaml", "data": "x.parquet",

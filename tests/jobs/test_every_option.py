@@ -29,6 +29,7 @@ CHANGING: dict[str, dict[str, Any]] = {
 SAME: dict[str, dict[str, Any]] = {
     "fsync": {"fsync": False}, "jobs": {"jobs": 1}, "stats": {"stats": "stats.json"}, "rejects": {"rejects": "bad"},
     "max_bad_rows": {"max_bad_rows": "90%"}, "max_drift": {"max_drift": 1.0}, "drift_test": {"drift_test": 0.0},
+    "metrics": {"metrics": "m.prom"},
 }  # fmt: skip
 """The same for options that change no byte of it."""
 ELSEWHERE = {"limit", "rows_per_file", "resume", "overwrite", "engine", "scheduler", "max_failures"}

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, replace
+from typing import IO, Any, Literal
 
-from kafeat._version import __version__
 from kafeat.chain.blas import one_blas_thread
 from kafeat.errors import KafeatError, KafeatWarning, PartsError, UsageError
-from kafeat.io.formats import format_of
 from kafeat.io.options import changed
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location, making
@@ -24,6 +22,7 @@ from kafeat.jobs.dataset.journal import DatasetResult, Journal
 from kafeat.jobs.dataset.part import known_parts, text_parts
 from kafeat.jobs.dataset.parts import plan_parts
 from kafeat.jobs.dataset.plan import DatasetPlan
+from kafeat.jobs.dataset.record import metrics, record_of
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.options import with_keywords
 from kafeat.jobs.transform.options import FOR_PARTS, Path, TransformOptions
@@ -33,9 +32,10 @@ from kafeat.jobs.transform.transform import Announce, transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from
 from kafeat.runtime.backends import start_engine
-from kafeat.runtime.environment import count_jobs, machine, now, process, versions
+from kafeat.runtime.environment import count_jobs, now
 
 MakeFolder = Callable[[Location], None]
+Begin = Callable[[str], AbstractContextManager[Announce | None]]
 
 
 def transform_parts(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
@@ -118,15 +118,49 @@ def _sweep(folders: list[Location]) -> None:
 
 
 def run(
-    request: DatasetRequest, over_parts: bool, announce: Announce | None = None
+    request: DatasetRequest,
+    idle: Iterable[str] = (),
+    dashes: str = "",
+    begin: Begin = lambda _unit: nullcontext(),
 ) -> TransformResult | DatasetResult:
-    """Transform one file to one file, or the parts of a data set to a folder, and write the statistics."""
+    """Transform one file to one file, or the parts of a data set to a folder; write the statistics and the metrics.
+
+    `begin` is called with the unit of progress, `rows` or `parts`, before the work begins. `idle` and `dashes` are as
+    `DatasetRequest.over_parts` gets them.
+    """
+    start, began = now(), time.perf_counter()
     done: TransformResult | DatasetResult
-    refusal, start, began = None, now(), time.perf_counter()
+    failure: BaseException | None = None
+    with _accompanying(request, request.metrics) as file:
+        try:
+            over_parts = request.over_parts(idle, dashes)
+            with begin("parts" if over_parts else "rows") as announce:
+                done = _with_stats(request, over_parts, announce, start)
+        except UsageError:  # the options may be wrong that name the file of the metrics
+            raise
+        except BaseException as error:
+            failure = error
+        if file is not None:
+            known = done if failure is None else getattr(failure, "result", None)
+            file.write(metrics(record_of(request, known, start, time.perf_counter() - began, failure)))
+    if failure is not None:
+        raise failure
+    return done
+
+
+def _accompanying(request: DatasetRequest, place: Location | None) -> AbstractContextManager[IO[str] | None]:
+    return nullcontext() if place is None else beside(place, request.writing.fsync)
+
+
+def _with_stats(
+    request: DatasetRequest, over_parts: bool, announce: Announce | None, start: str
+) -> TransformResult | DatasetResult:
+    done: TransformResult | DatasetResult
+    refusal, began = None, time.perf_counter()
     if not over_parts:
         request.refuse_overlaps()
     # The file is opened before the work begins, so that a path that cannot be written to is reported at once.
-    with nullcontext() if request.stats is None else beside(request.stats, request.writing.fsync) as file:
+    with _accompanying(request, request.stats) as file:
         try:
             if over_parts:
                 done = transform_parts(request, announce)
@@ -141,108 +175,12 @@ def run(
             error.result.seconds = time.perf_counter() - began
             refusal, done = error, error.result
         if file is not None:
-            json.dump(stats(request, done, start, refusal), file, indent=2, ensure_ascii=False)
+            record = record_of(request, done, start, done.seconds, refusal)
+            json.dump(record, file, indent=2, ensure_ascii=False)
             file.write("\n")
     if refusal is not None:
         raise refusal
     return done
-
-
-def stats(
-    request: DatasetRequest,
-    done: TransformResult | DatasetResult,
-    start: str,
-    refusal: KafeatError | None = None,
-) -> dict[str, Any]:
-    """Return rows, bytes, seconds, hashes, drift and versions as builtins. Pipes have no bytes and no hash.
-
-    For parts, these are sums, and the manifest lists every part. `refusal` is the error of an output that was not kept.
-    """
-    details = _of_file(request, done) if isinstance(done, TransformResult) else _of_parts(done)
-    model, failed = request.model, done.failed if isinstance(done, DatasetResult) else ()
-    state = "refused" if refusal is not None else "incomplete" if failed else "complete"
-    return {
-        "kafeat": __version__,
-        "command": "predict" if done.what == "predictions" else "transform",
-        "state": state,
-        "exit_code": refusal.exit_code if refusal else max((one.exit_code for one in failed), default=0),
-        "error": None if refusal is None else str(refusal),
-        "start": start,
-        "end": now(),
-        **process(),
-        "model": {
-            "path": str(model) if isinstance(model, Location) else None,
-            **details.pop("model"),
-        },
-        "input": {"path": str(request.source), "rows": done.rows_read, **details.pop("input")},
-        "output": {"path": str(request.target), **details.pop("output")},
-        "seconds": done.seconds,
-        **details,
-        "versions": versions(),
-        "machine": machine(),
-    }
-
-
-def _scale(done: TransformResult | DatasetResult) -> dict[str, float]:
-    return {} if done.scale is None else {"scale": done.scale}
-
-
-def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
-    rejects = request.rules.rejects
-    drift, test = done.drift, done.drift_test
-    return {
-        "model": {"sha256": request.map.digest},
-        "input": {"bytes": request.source.size(), "sha256": done.input_sha256},
-        "output": _written(request, done),
-        "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
-        "clipped_values": done.clipped,
-        "bad_rows": {
-            "rule": request.rules.on_bad_rows,
-            "count": done.bad_rows,
-            "rejects": None if rejects is None else str(rejects),
-        },
-        "drift": None if drift is None else {"largest": max(drift.values(), default=0.0), "columns": drift},
-        "drift_test": None if test is None else asdict(test),
-    }
-
-
-def _written(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
-    keep = request.writing.keep
-    return {
-        "format": format_of(request.target, request.writing.output_format).name,
-        "rows": done.rows,
-        "columns": done.columns,
-        "dtype": done.dtype,
-        **({} if done.what == "features" else {"content": done.what}),
-        **_scale(done),
-        **({"keep": list(keep)} if keep else {}),
-        **({"interval": list(request.writing.interval)} if request.writing.interval else {}),
-        "bytes": done.bytes,
-        "sha256": done.written.sha256,
-    }
-
-
-def _of_parts(run: DatasetResult) -> dict[str, Any]:
-    drift = run.largest_drift
-    return {
-        "model": {},
-        "input": {},
-        "output": {
-            "parts": run.parts,
-            "kept": run.kept,
-            "failed": len(run.failed),
-            "rows": run.rows,
-            "columns": run.columns,
-            **_scale(run),
-            "bytes": run.bytes,
-        },
-        "clipped_values": run.clipped,
-        "bad_rows": {"count": run.bad_rows},
-        "drift": None
-        if drift is None
-        else {"largest": drift.share, "column": drift.column, "parts": run.drifts_known},
-        "drift_test": None if run.least_p_value is None else {"least_p_value": run.least_p_value},
-    }
 
 
 @dataclass(frozen=True)
@@ -323,8 +261,7 @@ def transform(options: TransformOptions) -> WrittenData:
     for caution in request.cautions:
         warnings.warn(caution, KafeatWarning, stacklevel=3)
     given = changed(options)
-    over_parts = request.over_parts(name for name in FOR_PARTS if name in given)
-    done = run(request, over_parts)
+    done = run(request, [name for name in FOR_PARTS if name in given])
     parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)
     if isinstance(done, DatasetResult) and done.failed:
         raise PartsError(str(request.target), done.parts, done.failed, done.stopped)

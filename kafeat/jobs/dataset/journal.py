@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 
 from kafeat.chain.program import What
+from kafeat.errors import ending
 from kafeat.io.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.base import Location
@@ -137,8 +138,7 @@ class Journal:
             with self._guard():
                 self._folder.join(MANIFEST).remove()
         else:
-            code = getattr(error, "exit_code", 1 if isinstance(error, Exception) else 130)
-            state = "interrupted" if code > 128 else "refused" if code > 1 else "failed"
+            state, code = ending(error)
             self.write(state=state, exit_code=code, end=now())
 
     def end(self, seconds: float) -> None:

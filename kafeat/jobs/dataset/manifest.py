@@ -76,6 +76,9 @@ class PartFailure(_Entry):
     retry: bool = False
 
 
+State = Literal["running", "complete", "incomplete", "interrupted", "refused", "failed"]
+
+
 class Manifest(_Entry):
     """The state of a run, with its place and start time. `settings` holds all options that affect the bytes.
 
@@ -85,7 +88,7 @@ class Manifest(_Entry):
 
     kafeat: str = __version__
     format: Literal[1] = 1
-    state: Literal["running", "complete", "incomplete", "interrupted", "refused", "failed"] = "running"
+    state: State = "running"
     exit_code: int | None = None
     start: str | None = None
     renewed: str | None = None

@@ -40,10 +40,16 @@ class DatasetRequest:
     overwrite: bool = False
     stats: Location | None = None
     max_failures: int | None = None
+    metrics: Location | None = None
 
     @classmethod
     def of(cls, asked: TransformOptions) -> DatasetRequest:
         """Parse the locations and the limit among the options."""
+        if asked.metrics is not None and not str(asked.metrics).endswith(".prom"):
+            raise UsageError(
+                "--metrics: expected a name that ends in .prom, as the node exporter reads no others, "
+                f"got {asked.metrics}"
+            )
         keep = [asked.keep] if isinstance(asked.keep, str) else list(asked.keep)
         most = asked.max_bad_rows
         return cls(
@@ -56,7 +62,8 @@ class DatasetRequest:
                 overwrite=asked.overwrite is not False,
             ),
             taken(
-                RowOptions, asked, rejects=_place_of("rejects", asked.rejects), drift=asked.stats is not None,
+                RowOptions, asked, rejects=_place_of("rejects", asked.rejects),
+                drift=asked.stats is not None or asked.metrics is not None,
                 max_bad_rows=None if most is None else BadRowsLimit.parse(most),
             ),
             Engine(asked.engine, asked.scheduler, asked.jobs),
@@ -65,6 +72,7 @@ class DatasetRequest:
             bool(asked.overwrite),
             _place_of("stats", asked.stats),
             asked.max_failures,
+            _place_of("metrics", asked.metrics),
         )  # fmt: skip
 
     def over_parts(self, idle: Iterable[str] = (), dashes: str = "") -> bool:
@@ -128,9 +136,10 @@ class DatasetRequest:
         read = [InputPlace("the input", (self.source, *(part.location for part in parts)), files)]
         if isinstance(self.model, Location):
             read.append(InputPlace("the model", (self.model,)))
-        places = (("an output", self.target), ("--rejects", self.rules.rejects), ("--stats", self.stats))
+        alone = (("--stats", self.stats), ("--metrics", self.metrics))
+        places = (("an output", self.target), ("--rejects", self.rules.rejects), *alone)
         written = [
-            OutputPlace(what, place, folder=folders and what != "--stats")
+            OutputPlace(what, place, folder=folders and (what, place) not in alone)
             for what, place in places
             if place is not None
         ]

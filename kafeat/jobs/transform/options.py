@@ -87,6 +87,11 @@ class TransformOptions(RuleOptions, WritingOptions, InputOptions, Files):
         python="JSON file for statistics of the run: rows, hashes, drift, versions.",
         group="Output", metavar="FILE.json", use="output",
     )  # fmt: skip
+    metrics: Path | None = option(
+        None, "Write numbers of the run for Prometheus' node exporter, however it ends: state, rows, seconds, drift.",
+        python="File for numbers of the run, in the text format of Prometheus' node exporter, however it ends.",
+        group="Output", rare=True, metavar="FILE.prom", use="output",
+    )  # fmt: skip
     overwrite: bool | None = option(
         None,
         "Replace an existing OUT (default for a file), or fail if it exists (default for a folder with files).",

@@ -3,6 +3,7 @@
 import getpass
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -509,6 +510,55 @@ def test_a_run_stops_when_too_many_parts_fail(most, failed, why, in_process, mod
     assert in_process(*command, *most, cwd=tmp_path).returncode == 0
     again = manifest(tmp_path / "out")
     assert (again["state"], again["stopped"], len(again["parts"])) == ("complete", None, 13)
+
+
+def metrics(path: Path) -> dict[str, float]:
+    """The numbers of a file in Prometheus' text format, each of which has its help and its type."""
+    name, label = r"kafeat_\w+", r'output="[^"]*"(?:,state="\w+")?'
+    numbers, known = {}, []
+    for line in path.read_text().splitlines():
+        if line.startswith("#"):
+            known.append(re.fullmatch(rf"# (HELP|TYPE) ({name}) .+", line)[2])
+            continue
+        found = re.fullmatch(rf"({name}){{({label})}} (\S+)", line)
+        assert known[-2:] == [found[1]] * 2
+        numbers[found[1].removeprefix("kafeat_") + "".join(re.findall(r",(state=.*)", found[2]))] = float(
+            found[3]
+        )
+    return numbers
+
+
+@pytest.mark.parametrize(("source", "more", "state", "code"), [
+    ("a.csv", "--on-bad-rows drop", "complete", 0), ("a.csv", "--on-bad-rows drop --max-bad-rows 1", "refused", 3),
+    ("gone.csv", "", "refused", 5), ("a.csv", "", "refused", 3), ("[ab].csv", "", "incomplete", 3),
+])  # fmt: skip
+def test_metrics_tell_how_a_run_ended(source, more, state, code, in_process, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pa_csv.write_csv(table(20), "b.csv")
+    Path("a.csv").write_text(Path("b.csv").read_text() + "1,2,x,3,r\n" * 2)
+    words = ["out.csv", *more.split(), "--metrics", "run.prom", "--stats", "run.json"]
+    assert in_process("transform", "--model", model, source, *words).returncode == code
+    told = metrics(Path("run.prom"))
+    assert (told["exit_code"], told[f'statestate="{state}"']) == (code, 1.0)
+    assert sum(value for name, value in told.items() if name.startswith("state")) == 1.0
+    assert abs(told["end_timestamp_seconds"] - time.time()) < 60.0
+    if not Path("run.json").exists():
+        assert (source, "input_rows" in told) in [("gone.csv", False), ("a.csv", False)]
+        return
+    stats = json.loads(Path("run.json").read_text())
+    assert (stats["state"], stats["exit_code"]) == (state, code)
+    known = {"input_rows": stats["input"]["rows"], "bad_rows": stats["bad_rows"]["count"],
+             "output_rows": stats["output"]["rows"], "drift_share": stats["drift"]["largest"]}  # fmt: skip
+    assert {name: told[name] for name in known} == known
+
+
+def test_metrics_leave_what_is_not_theirs(model, data, tmp_path):
+    with pytest.raises(UsageError, match="--metrics: expected a name that ends in .prom, as the node"):
+        kafeat.transform(f"{data}/gone.npy", tmp_path / "z.npy", model=model, metrics=model)
+    same = tmp_path / "z.prom"
+    with pytest.raises(UsageError, match="z.prom: expected --stats apart from --metrics, got the same file"):
+        kafeat.transform(data, tmp_path / "out", model=model, stats=same, metrics=same)
+    assert not same.exists()
 
 
 def test_a_message_lists_some_failures_and_counts_the_rest():

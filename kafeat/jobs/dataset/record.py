@@ -1,0 +1,163 @@
+"""The record of a run: statistics in JSON (`--stats`), and metrics for Prometheus' node exporter (`--metrics`)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, get_args
+
+from kafeat._version import __version__
+from kafeat.errors import ending
+from kafeat.io.formats import format_of
+from kafeat.io.storage.base import Location
+from kafeat.jobs.dataset.journal import DatasetResult
+from kafeat.jobs.dataset.manifest import State
+from kafeat.jobs.dataset.request import DatasetRequest
+from kafeat.jobs.transform.result import TransformResult
+from kafeat.runtime.environment import machine, now, process, versions
+
+
+def record_of(
+    request: DatasetRequest,
+    done: TransformResult | DatasetResult | None,
+    start: str,
+    seconds: float,
+    failure: BaseException | None = None,
+) -> dict[str, Any]:
+    """Return rows, bytes, seconds, hashes, drift and versions as builtins. Pipes have no bytes and no hash.
+
+    For parts, these are sums, and the manifest lists every part. `failure` is the error that ended the run. Its `done`
+    is known only if rules refused the output.
+    """
+    failed = done.failed if isinstance(done, DatasetResult) else ()
+    state, code = ("incomplete", max(one.exit_code for one in failed)) if failed else ("complete", 0)
+    if failure is not None:
+        state, code = ending(failure)
+    record = {
+        "kafeat": __version__,
+        "command": "predict" if done is not None and done.what == "predictions" else "transform",
+        "state": state,
+        "exit_code": code,
+        "error": None if failure is None else str(failure),
+        "start": start,
+        "end": now(),
+        **process(),
+    }
+    if done is None:
+        return record | {"output": {"path": str(request.target)}, "seconds": seconds}
+    details = _of_file(request, done) if isinstance(done, TransformResult) else _of_parts(done)
+    model = request.model
+    return record | {
+        "model": {
+            "path": str(model) if isinstance(model, Location) else None,
+            **details.pop("model"),
+        },
+        "input": {"path": str(request.source), "rows": done.rows_read, **details.pop("input")},
+        "output": {"path": str(request.target), **details.pop("output")},
+        "seconds": seconds,
+        **details,
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+_METRICS = {
+    "exit_code": ("Exit code of the last run.", "exit_code"),
+    "start_timestamp_seconds": ("When the last run began.", "start"),
+    "end_timestamp_seconds": ("When the last run ended.", "end"),
+    "duration_seconds": ("Duration of the last run.", "seconds"),
+    "input_rows": ("Rows of the input that were read.", "input", "rows"),
+    "output_rows": ("Rows of the output.", "output", "rows"),
+    "output_bytes": ("Size of the output.", "output", "bytes"),
+    "parts": ("Parts in the output folder.", "output", "parts"),
+    "failed_parts": ("Parts that could not be made.", "output", "failed"),
+    "bad_rows": ("Rows that could not be transformed.", "bad_rows", "count"),
+    "clipped_values": ("Values beyond the range of the fit that were clipped.", "clipped_values"),
+    "drift_share": ("Largest share of a column outside the range of the fit.", "drift", "largest"),
+    "drift_p_value": ("p-value of the mean of the features.", "drift_test", "p_value"),
+    "drift_least_p_value": ("Least p-value of the parts.", "drift_test", "least_p_value"),
+}
+"""For each metric its help, and the keys of the record that lead to its value."""
+
+
+def metrics(record: dict[str, Any]) -> str:
+    """Return the numbers of a record in the text format of Prometheus. What is not known is left out."""
+    escaped = record["output"]["path"].replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    label, lines = f'output="{escaped}"', list[str]()
+    for name, (help, *keys) in _METRICS.items():
+        value: Any = record
+        for key in keys:
+            value = (value or {}).get(key)
+        if value is not None:
+            number = datetime.fromisoformat(value).timestamp() if isinstance(value, str) else value
+            lines += [*_about(name, help), f"kafeat_{name}{{{label}}} {number}"]
+    lines += _about("state", "1 for the state of the last run, 0 for the others.")
+    ended = [state for state in get_args(State) if state != "running"]
+    lines += [f'kafeat_state{{{label},state="{state}"}} {int(state == record["state"])}' for state in ended]
+    return "\n".join(lines) + "\n"
+
+
+def _about(name: str, help: str) -> list[str]:
+    return [f"# HELP kafeat_{name} {help}", f"# TYPE kafeat_{name} gauge"]
+
+
+def _scale(done: TransformResult | DatasetResult) -> dict[str, float]:
+    return {} if done.scale is None else {"scale": done.scale}
+
+
+def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
+    rejects = request.rules.rejects
+    drift, test = done.drift, done.drift_test
+    return {
+        "model": {"sha256": request.map.digest},
+        "input": {"bytes": request.source.size(), "sha256": done.input_sha256},
+        "output": _written(request, done),
+        "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
+        "clipped_values": done.clipped,
+        "bad_rows": {
+            "rule": request.rules.on_bad_rows,
+            "count": done.bad_rows,
+            "rejects": None if rejects is None else str(rejects),
+        },
+        "drift": None if drift is None else {"largest": max(drift.values(), default=0.0), "columns": drift},
+        "drift_test": None if test is None else asdict(test),
+    }
+
+
+def _written(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
+    keep = request.writing.keep
+    return {
+        "format": format_of(request.target, request.writing.output_format).name,
+        "rows": done.rows,
+        "columns": done.columns,
+        "dtype": done.dtype,
+        **({} if done.what == "features" else {"content": done.what}),
+        **_scale(done),
+        **({"keep": list(keep)} if keep else {}),
+        **({"interval": list(request.writing.interval)} if request.writing.interval else {}),
+        "bytes": done.bytes,
+        "sha256": done.written.sha256,
+    }
+
+
+def _of_parts(run: DatasetResult) -> dict[str, Any]:
+    drift = run.largest_drift
+    return {
+        "model": {},
+        "input": {},
+        "output": {
+            "parts": run.parts,
+            "kept": run.kept,
+            "failed": len(run.failed),
+            "rows": run.rows,
+            "columns": run.columns,
+            **_scale(run),
+            "bytes": run.bytes,
+        },
+        "clipped_values": run.clipped,
+        "bad_rows": {"count": run.bad_rows},
+        "drift": None
+        if drift is None
+        else {"largest": drift.share, "column": drift.column, "parts": run.drifts_known},
+        "drift_test": None if run.least_p_value is None else {"least_p_value": run.least_p_value},
+    }

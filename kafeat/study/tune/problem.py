@@ -84,14 +84,18 @@ class Problem:
 
     def spelled(self, trials: int) -> list[str]:
         """Return the words of the command that decide what is tried in so many trials."""
-        asked = replace(self.asked, split_by=self.start.split_by)
-        words = words_of(asked, "columns", "max_bytes_per_row")
-        words += ["--seeds", str(asked.seeds), "--trials", str(trials)]
-        words += words_of(asked, "task", "scoring", "split_by", "rows")
-        words += words_of(asked, "base") if isinstance(asked.base, str) else []
         last = self.start.predictor
-        words += [] if last is None else ["--predictor", last.kind]
-        return [*words, *(["--class-weight", "balanced"] if self.balanced else [])]
+        asked = replace(
+            self.asked,
+            trials=trials,
+            split_by=self.start.split_by,
+            predictor=None if last is None else last.kind,  # type: ignore[arg-type]  # one of these
+            class_weight="balanced" if self.balanced else None,
+        )
+        from_file = ["base"] if isinstance(asked.base, str) else []
+        rest = ("trials", "task", "scoring", "split_by", "rows", *from_file, "predictor", "class_weight")
+        bounds = words_of(asked, "columns", "max_bytes_per_row")
+        return [*bounds, "--seeds", str(asked.seeds), *words_of(asked, *rest)]
 
     def config(self, steps: Sequence[Recipe]) -> Config:
         """Return the config of these steps for the columns of the table."""

@@ -18,8 +18,8 @@ from kafeat.contract.tile import TextRows
 from kafeat.errors import DataError
 from kafeat.jobs.fit.search import Recipe, Subset, fit_chain, nested, subset_of
 from kafeat.maths.exact_machine import errors_of_others, errors_without_parts
-from kafeat.maths.task import PredictionTask
 from kafeat.registry import build_step
+from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.space import Candidate, SearchSpace, metric_is_idle
 from kafeat.study.tune.trials import IDLE
 from kafeat.types import Floats, Mask
@@ -41,10 +41,8 @@ class Screen:
     `errors` grows as kernels are tried, so a screen that is ended has told what it found.
     """
 
+    problem: Problem
     space: SearchSpace
-    task: PredictionTask
-    seed: int
-    jobs: int
     errors: dict[Candidate, float] = field(default_factory=dict)
     _refit_scale: float = 1.0
     """The error of a kernel without a metric to that by refits, which learn from fewer rows."""
@@ -93,7 +91,7 @@ class Screen:
 
         new = [kernel for kernel in dict.fromkeys(kernels) if kernel not in self.errors]
         self.errors |= dict.fromkeys(new, inf)  # in an order that threads do not change
-        share_work(lambda: one, new, max(1, min(self.jobs, len(new))))
+        share_work(lambda: one, new, max(1, min(self.problem.jobs, len(new))))
 
     def _error(self, kernel: Candidate, refit: bool = False) -> float:
         """Return the error with the best penalty, as a share of that of the mean."""
@@ -132,7 +130,7 @@ class Screen:
     def _fitted(self, recipes: list[Recipe], rows: Subset, cache: FitCache) -> Chain:
         """Return the chain, fitted by one thread at a time, as they share the fits."""
         with self._lock:
-            return fit_chain(recipes, rows, np.random.default_rng([self.seed, 6]), cache)
+            return fit_chain(recipes, rows, np.random.default_rng([self.problem.seed, 6]), cache)
 
     @cached_property
     def _cuts(self) -> list[tuple[Mask, Mask, Subset, FitCache]]:
@@ -143,18 +141,18 @@ class Screen:
 
     @cached_property
     def _subset(self) -> Subset:
-        sample = self.space.table.sample
-        rows = np.random.default_rng([self.seed, 5, 0]).permutation(len(sample.X))[:EXACT_ROWS]
+        sample = self.problem.table.sample
+        rows = np.random.default_rng([self.problem.seed, 5, 0]).permutation(len(sample.X))[:EXACT_ROWS]
         return subset_of(sample, rows)
 
     @cached_property
     def _targets(self) -> Floats:
-        return self.task.targets(self._subset.labels)
+        return self.problem.task.targets(self._subset.labels)
 
     @cached_property
     def _keys(self) -> RowKeys:
         """The keys of the rows, in another order; equal rows are a group, so that none is predicted from its equal."""
-        sample, rng = self._subset.sample, np.random.default_rng([self.seed, 9])
+        sample, rng = self._subset.sample, np.random.default_rng([self.problem.seed, 9])
         keys = sample.keys
         if keys is None:
             X = sample.X.numbers if isinstance(sample.X, TextRows) else np.asarray(sample.X)

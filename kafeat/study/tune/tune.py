@@ -118,8 +118,7 @@ class Tuner:
 
     def _screened(self, like: Candidate, seconds: float) -> Sequence[Candidate]:
         """Return the best kernels of the exact machine that it tries in this time."""
-        problem = self.problem
-        screen = Screen(self.space, problem.task, problem.seed, problem.jobs)
+        screen = Screen(self.problem, self.space)
         with suppress(TimeoutError):
             endable(partial(screen.run, like), None if seconds == inf else max(0.0, seconds))
         return screen.leaders

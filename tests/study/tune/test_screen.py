@@ -7,8 +7,9 @@ import pytest
 from kafeat.config import Config
 from kafeat.jobs.fit.messages import SILENT
 from kafeat.jobs.fit.reread import rereadable
-from kafeat.maths.task import task_of
 from kafeat.study.tune.input import read_table
+from kafeat.study.tune.options import TuneOptions
+from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.screen import Screen
 from kafeat.study.tune.space import DEFAULT, Candidate, SearchSpace
 
@@ -26,7 +27,9 @@ def screen(columns, jobs=1, split_by=None):
     start = Config(steps=[{"kind": "standardize"}], split_by=split_by)
     with rereadable(pa.table(columns), None) as data:
         table = read_table(data, start, "y", None, SILENT)
-    return Screen(SearchSpace(table, width=64), task_of(table.labels), 0, jobs)
+    asked = TuneOptions(None, "y")
+    problem = Problem(asked=asked, data=None, label="y", start=start, table=table, jobs=jobs)
+    return Screen(problem, SearchSpace(table, width=64))
 
 
 def columns_of(X, y):

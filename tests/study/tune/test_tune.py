@@ -450,12 +450,6 @@ def test_raw_columns_are_tried_whatever_the_time():
     }
 
 
-def test_raw_columns_that_are_too_many_are_not_chosen():
-    wide = np.random.default_rng(0).normal(size=(200, 40))
-    tuning = quick(wide, wide @ np.ones(40), columns=8, trials=2)
-    assert tuning.columns == 8
-
-
 @pytest.mark.sampled
 @pytest.mark.parametrize("scoring", ["error_rate", "log_loss", "brier", "auc", "balanced_accuracy", "f1"])
 def test_every_score_of_classes_decides(scoring):
@@ -544,7 +538,7 @@ def _shops(n=3000):
     return pa.table({"x": x, "shop": names, "noise": noise, "y": effects[shop] + np.sin(x)})
 
 
-def test_categories_of_many_values_are_encoded_by_their_labels(tmp_path):
+def test_categories_of_many_values_are_encoded_by_their_labels():
     table = _shops(2000)
     tuning = quick(table, "y", columns=32, trials=6)
     assert tuning.score > 0.6
@@ -552,11 +546,6 @@ def test_categories_of_many_values_are_encoded_by_their_labels(tmp_path):
     assert tuning.fit().n_components == 32
     without = quick(table.drop_columns(["noise"]), "y", columns=32, trials=6)
     assert without.score - tuning.score < 2.0 * tuning.error
-    pc.write_csv(table, tmp_path / "x.csv")
-    first, second = (
-        quick(data, "y", columns=32, trials=1).config for data in (table, str(tmp_path / "x.csv"))
-    )
-    assert first == second
 
 
 @pytest.mark.parametrize("encoding", ["target", "fine target", "both", "one_hot"])

@@ -1,1 +1,1 @@
-"""Formulas, without files."""
+"""Formulas, without file access."""

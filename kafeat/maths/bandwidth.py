@@ -1,4 +1,4 @@
-"""γ read off the data: `scale`, `median`, `auto`, a multiple of one of these, or a number as it is."""
+"""Choose γ from the data: `scale`, `median`, `auto`, a multiple of one of these, or a given number."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _TYPICAL_ROWS = 2_000
 
 
 def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random.Generator) -> float:
-    """γ as a number.
+    """Return γ as a number.
 
-    `scale`: 1/(d·Var X). `auto`: 1/d. `median`: 1/(2·median‖x − y‖²) over random pairs of the sample for
-    kernels of the Euclidean distance; 1/median‖x − y‖² for matern (ℓ = the median distance);
-    1/median‖x − y‖₁ for laplacian; 1/mean χ² distance for chi2; 1/d for kernels of dot products.
+    `scale`: 1/(d·Var X). `auto`: 1/d. `median`: 1/(2·median‖x − y‖²) over random pairs of the sample for kernels of the
+    Euclidean distance; 1/median‖x − y‖² for matern (ℓ = the median distance); 1/median‖x − y‖₁ for laplacian; 1/mean χ²
+    distance for chi2; 1/d for kernels of dot products.
     """
     if not isinstance(gamma, str):
         return gamma
@@ -64,7 +64,7 @@ def _multiplied(multiple: float, gamma: float, spelled: str) -> float:
 
 
 def _unit(X: Floats) -> float:
-    """1, or a power of two of the size of a typical entry where squares of entries might not fit float64."""
+    """Return 1, or a power of two near a typical entry if squares of entries might not fit float64."""
     sizes = np.abs(X[:_TYPICAL_ROWS].astype(np.float64))
     sizes = sizes[sizes > 0.0]
     typical = float(np.median(sizes)) if len(sizes) else 1.0
@@ -72,7 +72,7 @@ def _unit(X: Floats) -> float:
 
 
 def _inverse(value: float, unit: float, power: int, rule: str, what: str) -> float:
-    """1/(value·unit^power)."""
+    """Return 1/(value·unit^power), or raise an error if float64 cannot hold it."""
     if value == 0.0:
         raise DataError(
             f"gamma: {rule}: expected rows that differ, got a {what} of 0 in the fit sample: give gamma as a number"
@@ -90,7 +90,7 @@ def _inverse(value: float, unit: float, power: int, rule: str, what: str) -> flo
 
 
 def _pair_distances(distance: str, X: Floats, unit: float, rng: np.random.Generator) -> Floats:
-    """Distances in units of `unit`."""
+    """Return the distances of random pairs, in units of `unit`."""
     n = len(X)
     if n < 2:
         return np.zeros(1)
@@ -105,7 +105,7 @@ def _pair_distances(distance: str, X: Floats, unit: float, rng: np.random.Genera
 
 
 def _distances(distance: str, x: Floats, y: Floats) -> Floats:
-    """Of rows x with rows y (n, d), float64."""
+    """Return the distances between rows x and rows y (n, d), float64."""
     terms: Floats
     if distance == "cityblock":
         terms = np.abs(x - y)

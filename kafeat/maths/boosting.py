@@ -1,4 +1,4 @@
-"""Boosted trees that are cross-fitted: the ensemble of a fold learns from the rows of the other folds."""
+"""Boosted trees with cross-fitting: the ensemble of a fold learns from the rows of the other folds."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from kafeat.maths.task import task_to_learn
 from kafeat.maths.tree_columns import HIGH, MOST_EDGES, TreeColumns, group_ends
 from kafeat.types import Array, Floats
 
-# Codes of numbers are from 1 to 254; a threshold of 255 sends no row to the right.
+# Codes of numbers are from 1 to 254, so a threshold of 255 sends no row to the right.
 _MOST_BINS, _NEVER = HIGH - 1, HIGH
-# Fills up the edges of a column.
+# Fills the unused edges of a column.
 _NO_EDGE = 3e38
 _MOST_BYTES = 50_000_000
-# Each tree sees this share of rows and of columns (stochastic gradient boosting, Friedman 2002), of many columns about
-# so many: on images of 784 columns that is three times as fast and no worse.
+# Each tree sees this share of rows and of columns (stochastic gradient boosting, Friedman 2002), or about so many of
+# many columns. On images of 784 columns, this is three times as fast and no worse.
 _SHARE, _COLUMNS = 0.8, 64
-# MB of the histograms that LightGBM keeps for an ensemble; those of all leaves take more from some 2,000 columns on.
+# MB for the histograms that LightGBM keeps for an ensemble. From about 2,000 columns on, those of all leaves need more.
 _HISTOGRAMS = 256.0
-# The mean label of a category counts the mean of all rows as so many.
+# Number of rows for which the mean of all rows counts in the mean label of a category.
 _PRIOR_ROWS = 10.0
 
 
 class TreeRecipe(Grouped):
-    """A step of trees; the kind declares the parameters."""
+    """A step of trees. The kind declares the parameters."""
 
     if TYPE_CHECKING:
         n_components: int
@@ -45,14 +45,14 @@ class TreeRecipe(Grouped):
 
 @dataclass(frozen=True)
 class _Targets:
-    """Targets of the trees: numbers Y (n, k), or classes by number with their indicators as Y."""
+    """Targets of the trees: numbers Y (n, k), or class numbers with their indicators as Y."""
 
     Y: Floats
     classes: Array | None
 
     @property
     def outputs(self) -> int:
-        """The number of sums of trees: one for each number or class, but one for two classes."""
+        """The number of sums of trees: one for each number or class, but only one for two classes."""
         return 1 if self.classes is not None and self.Y.shape[1] == 2 else self.Y.shape[1]
 
 
@@ -67,20 +67,20 @@ def fit_trees(
 ) -> dict[str, Array]:
     """Return the state of `TreeColumns`, whose columns of rows X (n, d) have mean 0 and the spread `scale`.
 
-    `categories` are the columns that hold codes, with the number of their categories. The fold of a row follows from
-    its content, or from the code of its group, which is in the column `group` (1,) and no feature. So many `jobs` grow
-    the ensembles.
+    `categories` maps the columns that hold codes to their numbers of categories. The fold of a row follows from its
+    content, or from the code of its group, which is in the column `group` (1,) and not a feature. The ensembles grow in
+    `jobs` threads.
     """
     seed = int(rng.integers(1 << 63))
     hashes = hashes_of(X, seed, group)
-    # Of categories alone, those of one column may be all that rows differ in.
+    # If there are only categories, rows may differ in only one of the columns.
     alone = max(categories.values()) if len(categories) == X.shape[1] else 0
     folds, often = folds_to_learn(hashes, recipe.n_folds, 0 if len(group) else max(FEW, 2 * alone))
     X = X.copy()
-    X[:, group] = 0.0  # no tree splits a constant
+    X[:, group] = 0.0  # no tree splits a constant column
     D = recipe.n_components
     trees = _grow(X, labels, folds, recipe, categories, rng, jobs)
-    # All ensembles know what repeats often, so it has the mean of all, as new rows have. No row has the first hash.
+    # All ensembles know rows that repeat often, so these get the mean of all, like new rows. No row has the first hash.
     seen = np.array([NO_HASH]) if often.all() else np.unique(hashes[~often].view(np.int64))
     state = {"seed": np.array(seed), "group": group, "means": np.zeros(D), "seen": seen, **trees}
     columns = TreeColumns(state, X.shape[1], np.dtype(np.float64))
@@ -141,7 +141,7 @@ def _grow(
 
 
 def load_library() -> Any:
-    """Return LightGBM, or refuse to fit without it."""
+    """Return LightGBM, or raise an error that says how to install it."""
     try:
         import lightgbm
     except ImportError as error:
@@ -170,7 +170,7 @@ def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
 
 
 def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
-    """Return at most D outputs. More of them are mixed with random signs, which keeps distances (Achlioptas 2003)."""
+    """Return at most D outputs. More are mixed with random signs, which keeps distances (Achlioptas 2003)."""
     task, D = task_to_learn(labels), recipe.n_components
     Y = task.targets(labels)
     if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):
@@ -182,7 +182,7 @@ def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Ta
 
 
 def _edges(x: Array) -> Array:
-    """Return numbers between those of a column: between any two if they are few, else between quantiles."""
+    """Return numbers between those of a column: between any two if there are few, otherwise between quantiles."""
     values, counts = np.unique(x[~np.isnan(x)].astype(np.float32), return_counts=True)
     places = np.arange(len(values) - 1)
     if len(values) > _MOST_BINS:
@@ -198,9 +198,9 @@ def _edges(x: Array) -> Array:
 
 
 def _ranks(codes: Array, size: int, Y: Floats, folds: Array, n_folds: int) -> Array:
-    """Return the place of each category, (folds, size), in the order of the mean label of the other folds' rows.
+    """Return the rank of each category, (folds, size), by the mean label of the other folds' rows.
 
-    That order has the best split of a number in two (Fisher 1958); of several, their direction of most variance counts.
+    This order has the best split of a number in two (Fisher 1958). For several, the direction of most variance counts.
     """
     ranks = np.empty((n_folds, size), np.int32)
     for fold in range(n_folds):
@@ -217,7 +217,7 @@ def _ranks(codes: Array, size: int, Y: Floats, folds: Array, n_folds: int) -> Ar
 
 
 def _codes(X: Floats, edges: Array, ranks: Mapping[int, Array]) -> Floats:
-    """Return rows X as codes of numbers and ranks; NaN is missing."""
+    """Return rows X as codes of numbers and ranks. NaN is missing."""
     codes = np.empty_like(X)
     for j, of_column in enumerate(edges):
         x = X[:, j]
@@ -231,14 +231,14 @@ def _codes(X: Floats, edges: Array, ranks: Mapping[int, Array]) -> Floats:
 def _grown(
     lightgbm: Any, codes: Floats, targets: _Targets, rows: Array, recipe: TreeRecipe, seed: int
 ) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    """Yield the trees of one ensemble, each with its output and its number; none of an output that is constant."""
+    """Yield the trees of one ensemble, each with its output and its number. A constant output has none."""
     parameters = {
         "num_leaves": recipe.max_leaves, "learning_rate": recipe.learning_rate,
         "min_data_in_leaf": recipe.min_leaf_rows, "min_data_in_bin": 1, "max_bin": HIGH,
         "bin_construct_sample_cnt": max(1, len(codes)), "feature_pre_filter": False,
         "feature_fraction": seen_columns(codes.shape[1]) / codes.shape[1],
         "bagging_fraction": _SHARE, "bagging_freq": 1, "histogram_pool_size": _HISTOGRAMS,
-        # one thread and one way through the data: the same trees on every machine
+        # one thread and one way through the data, so that trees are the same on every machine
         "num_threads": 1, "deterministic": True, "force_col_wise": True, "seed": seed, "verbosity": -1,
     }  # fmt: skip
     for objective, of_outputs, y in _objectives(targets, rows):
@@ -253,12 +253,12 @@ def _grown(
 
 
 def seen_columns(width: int) -> float:
-    """Return the number of columns of so many that a tree sees, on average."""
+    """Return how many of so many columns a tree sees, on average."""
     return min(_SHARE * width, _COLUMNS)
 
 
 def _objectives(targets: _Targets, rows: Array) -> Iterator[tuple[str, list[int], Array]]:
-    """Yield the losses to minimize, each with its outputs and labels: only classes that these rows have."""
+    """Yield the losses to minimize, each with its outputs and labels, only for classes that these rows have."""
     if targets.classes is None:
         for output in range(targets.outputs):
             yield "regression", [output], targets.Y[rows, output]
@@ -273,7 +273,7 @@ def _objectives(targets: _Targets, rows: Array) -> Iterator[tuple[str, list[int]
 def _lay_out(
     tree: Mapping[str, Any], features: Array, thresholds: Array, masks: Array, leaves: Array
 ) -> None:
-    """Write a tree of LightGBM as nodes in any order: the leaves are numbered from left to right."""
+    """Write a tree of LightGBM as nodes in any order. The leaves are numbered from left to right."""
     count = 0
 
     def place(node: Mapping[str, Any], first: int) -> int:
@@ -283,7 +283,7 @@ def _lay_out(
             leaves[first] = node["leaf_value"]
             return first + 1
         i, count = count, count + 1
-        # LightGBM takes a missing number for 0 where it has seen none
+        # LightGBM reads a missing number as 0 if it has seen none
         missing_left = node["default_left"] or node["missing_type"] != "NaN"
         features[i] = 2 * node["split_feature"] + (not missing_left)
         thresholds[i] = min(node["threshold"], _MOST_BINS)

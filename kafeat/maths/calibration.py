@@ -1,7 +1,7 @@
 """Probabilities of classes from scores: a softmax with one temperature and a bias for each class, from held-out rows.
 
-A temperature alone cannot reach unequal shares of the classes. Source: Guo, Pleiss, Sun & Weinberger 2017, section 4.2
-(bias-corrected temperature scaling: Alexandari, Kundaje & Shrikumar 2020).
+A temperature without biases cannot fit unequal shares of the classes. Source: Guo, Pleiss, Sun & Weinberger 2017,
+section 4.2 (bias-corrected temperature scaling: Alexandari, Kundaje & Shrikumar 2020).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from kafeat.types import Array, Floats
 
-# Scores that separate all rows would have a temperature of 0.
+# Bounds of the temperature, because scores that separate all rows would have a temperature of 0.
 _LEAST, _MOST = 1e-4, 1e2
 
 
@@ -25,7 +25,7 @@ def softmax(scores: Floats, temperature: float, out: Floats) -> None:
 
 
 def softmax_loss(scores: Floats, classes: Array, weights: Floats | None = None) -> float:
-    """Return the mean of −log softmax(s) over rows with scores (n, c), of the classes with these numbers (n,)."""
+    """Return the mean of −log softmax(s) over rows with scores (n, c), for the classes with these numbers (n,)."""
     losses = -_log_softmax(scores)[np.arange(len(scores)), classes]
     return float(np.average(losses, weights=weights))
 
@@ -37,7 +37,7 @@ def _log_softmax(scores: Floats) -> Floats:
 
 
 def rows_of(weights: Floats) -> float:
-    """Return how many rows weights (n,) stand for: their sum, as they are counts, and no fewer than there are.
+    """Return how many rows the weights (n,) count for: their sum, but at least the number of rows.
 
     Weights may be shares of a whole, whose sum is 1.
     """
@@ -45,7 +45,7 @@ def rows_of(weights: Floats) -> float:
 
 
 class Calibration(NamedTuple):
-    """p = softmax(s/T + a) of scores s (n, c)."""
+    """The parameters of p = softmax(s/T + a) for scores s (n, c)."""
 
     temperature: float
     biases: Floats
@@ -57,7 +57,7 @@ class Calibration(NamedTuple):
 
 
 def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = None) -> Calibration:
-    """Return the calibration with the least log loss; T = 1 and no biases if the scores say nothing.
+    """Return the calibration with the least log loss, or T = 1 and no biases if the scores are not informative.
 
     The biases have a penalty that counts as much as one row, so that a class without a row keeps a probability.
     """
@@ -88,14 +88,14 @@ def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = Non
 
 
 def of_all_classes(scores: Floats) -> Floats:
-    """Return scores (n, c) of all classes; for two classes they may be those of the second, (n, 1)."""
+    """Return scores (n, c) of all classes. For two classes, `scores` may be those of the second one, (n, 1)."""
     return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
 
 
 def held_out_probabilities(scores: Floats, classes: Array, weights: Floats | None = None) -> Floats:
-    """Return probabilities of rows with scores (n, c); each half of the rows is calibrated on the other.
+    """Return probabilities of rows with scores (n, c). Each half of the rows is calibrated on the other.
 
-    For two classes the scores may be those of the second, (n, 1).
+    For two classes, the scores may be those of the second one, (n, 1).
     """
     scores = of_all_classes(scores)
     out: Floats = np.empty(scores.shape)
@@ -106,13 +106,13 @@ def held_out_probabilities(scores: Floats, classes: Array, weights: Floats | Non
 
 
 BINS = 15
-"""Bins of equal width by the probability of the predicted class."""
-# Rows of the fit in each bin of a comparison, and draws.
+"""Number of bins of equal width, by the probability of the predicted class."""
+# The fewest training rows in each bin of a comparison, and the number of random draws.
 _LEAST_ROWS, _DRAWS = 10, 400
 
 
 class Reliability(NamedTuple):
-    """Rows by the probability of the predicted class, in bins of equal width that are not empty."""
+    """Rows in bins of equal width, by the probability of the predicted class, without empty bins."""
 
     probability: Floats
     """The mean probability of the predicted class in each bin."""
@@ -134,10 +134,10 @@ class Reliability(NamedTuple):
 
 
 def binned(probabilities: Floats, classes: Array, weights: Floats | None = None) -> Floats:
-    """Return the rows, and the sums of their probabilities and of right predictions, in each bin, (15, 3).
+    """Return the number of rows, and the sums of their probabilities and of right predictions, in each bin, (15, 3).
 
-    Rows have probabilities (n, c) and the classes with these numbers (n,). Weights (n,) count as so many rows as would
-    give a mean the same variance.
+    Rows have probabilities (n, c) and the classes with these numbers (n,). Weights (n,) count as the number of rows
+    with which a mean would have the same variance.
     """
     sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == classes
     bins = np.clip(np.ceil(sure * BINS).astype(int) - 1, 0, BINS - 1)
@@ -146,19 +146,18 @@ def binned(probabilities: Floats, classes: Array, weights: Floats | None = None)
 
 
 def reliability(probabilities: Floats, classes: Array) -> Reliability:
-    """Compare how sure predictions (n, c) of the classes with these numbers (n,) are with how often they are right."""
+    """Compare the confidence of predictions (n, c) for classes (n,) with how often they are right."""
     return Reliability.of(binned(probabilities, classes))
 
 
 def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, seed: int = 0) -> float:
-    """Return the p-value of a calibration of rows (n, c) that is worse than that of the `binned` rows of the fit.
+    """Return the p-value for a calibration of rows (n, c) that is worse than that of the `binned` training rows.
 
-    In a bin the gap is the accuracy less the mean probability. The statistic is the mean of |gap here − gap of the
-    fit| over the rows here. It is compared with outcomes drawn for both from the gap of all rows of the bin. An error
-    that is not larger than that of the fit is not worse: 1. Bins with few rows of the fit are joined with the next.
-
-    Beyond as many rows as those of the fit, rows add nothing: the calibration of the model is itself as uncertain as
-    that many rows make it.
+    In a bin, the gap is the accuracy minus the mean probability. The statistic is the mean of |gap here − gap in
+    training| over the rows here. It is compared with outcomes drawn for both from the gap of all rows of the bin. An
+    error that is not larger than in training gives 1. Bins with few training rows are joined with the next. More rows
+    than in training add nothing, because the calibration of the model is itself as uncertain as its number of training
+    rows makes it.
     """
     rng, most = np.random.default_rng(seed), max(1, round(float(of_fit[:, 0].sum())))
     if len(classes) > most:
@@ -182,7 +181,7 @@ def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, s
 
 
 def _joined(rows: Floats) -> list[int]:
-    """Return the first bins of groups of bins that have enough of these rows (15,); one group if they are too few."""
+    """Return the first bin of each group of bins with enough of these rows (15,), or one group if there are too few."""
     before, starts = np.concatenate([[0.0], rows.cumsum()]), [0]
     for i in range(1, len(rows)):
         if min(before[i] - before[starts[-1]], before[-1] - before[i]) >= _LEAST_ROWS:

@@ -1,8 +1,8 @@
-"""Folds by content: the fold of a row follows from its own numbers, so a new row has one too, and equal rows share it.
+"""Folds by content: a row's numbers decide its fold, so a new row also has one, and equal rows share it.
 
-Numbers count as float32, −0 as 0, and every NaN as one: the fold is the same from every format and dtype.
+Numbers count as float32, −0 as 0, and all NaNs as equal, so that the fold is the same for every format and dtype.
 
-Where rows repeat, as answers to a few questions do, other folds know too little of a row. What many rows have in common
+If rows repeat, such as answers to a few questions, other folds know too little of a row. What many rows have in common
 is then learned from all of them.
 """
 
@@ -19,16 +19,15 @@ from kafeat.maths.row_sample import GAMMA, Hashes, row_hashes, splitmix64
 from kafeat.types import Array, Floats, Mask
 
 NO_HASH = -(1 << 63)
-"""A hash, as int64, that stands for none in a list that may not be empty: a row has it once in 2⁶⁴ times."""
+"""A hash, as int64, for no row, in a list that may not be empty. A row has it once in 2⁶⁴ times."""
 NO_GROUP = np.empty(0, np.int64)
-"""The place of the column of groups where the content decides."""
+"""The place of the column of groups if the content decides."""
 OFTEN = 5
-"""Rows, on average, of what is learned from with their own labels: of a label of noise, k means of n rows have an R² of
-k/n on these rows."""
+"""The average number of rows to learn from with their own labels: k means of n random labels have R² = k/n."""
 FEW = 50
-"""Different rows from which on those of other folds tell enough."""
+"""With so many different rows, the other folds know enough."""
 _NAN = np.uint32(0x7FC00000)
-# Contents whose labels are looked at.
+# The number of contents whose labels are compared.
 _LOOKED_AT = 1 << 12
 
 
@@ -53,7 +52,7 @@ def content_hashes(X: Floats, seed: int) -> Hashes:
 
 
 def sparse_hashes(parts: Sequence[SparseRows], seed: int) -> Hashes:
-    """Return the hash (n,) of each row that stands in several parts side by side: zeros add nothing to the sum."""
+    """Return the hash (n,) of each row that consists of several parts. Zeros add nothing to the sum."""
     keys = _keys(seed, sum(part.width for part in parts))
     hashes, first = np.full(len(parts[0]), keys[0]), 1
     for part in parts:
@@ -70,7 +69,7 @@ def _keys(seed: int, d: int) -> Hashes:
 
 
 def group_hashes(groups: Array, seed: int) -> Hashes:
-    """Return a hash (n,) of the group of each row, a whole number of 64 bits: it takes the place of the content."""
+    """Return a hash (n,) of each row's group, a whole number of 64 bits, in place of that of the content."""
     with np.errstate(over="ignore"):
         return splitmix64(
             splitmix64(groups.astype(np.int64).view(np.uint64) + np.uint64(GAMMA)) ^ np.uint64(seed)
@@ -78,19 +77,19 @@ def group_hashes(groups: Array, seed: int) -> Hashes:
 
 
 def folds_of(hashes: Hashes, n_folds: int) -> npt.NDArray[np.intp]:
-    """Return the fold (n,) of each hash, from 0: its high 32 bits as a share of all folds."""
+    """Return the fold (n,) of each hash, from 0, by its high 32 bits as a share of all folds."""
     return ((hashes >> np.uint64(32)) * np.uint64(n_folds) >> np.uint64(32)).astype(np.intp)
 
 
 def hashes_of(X: Floats, seed: int, group: Array) -> Hashes:
-    """Return the hash (n,) of each row of X (n, d): of its content, or of the group in the column `group` (1,)."""
+    """Return the hash (n,) of each row of X (n, d), by its content or by the group in the column `group` (1,)."""
     return group_hashes(np.rint(X[:, group[0]]), seed) if len(group) else content_hashes(X, seed)
 
 
 class EqualRows:
-    """Sums of the labels of some contents, in one pass: are different rows few, and how do labels of equal ones vary?
+    """Sums of the labels of some contents, in one pass: are there few different rows, and how do labels vary?
 
-    Each of many slots keeps the content of the least hash, so the result does not depend on the order of the blocks.
+    Each of many slots keeps the content with the smallest hash, so the result does not depend on the order of blocks.
     """
 
     def __init__(self, outputs: int) -> None:
@@ -108,19 +107,19 @@ class EqualRows:
 
     @property
     def few(self) -> bool:
-        """True if different rows are few: then equal ones are no copies."""
+        """True if different rows are few. Equal rows are then no copies."""
         return int(np.count_nonzero(self._sums[:, 0])) < FEW
 
     @property
     def variance(self) -> float | None:
-        """The variance of the labels of equal rows; None if no rows are equal."""
+        """The variance of the labels of equal rows, or None if no rows are equal."""
         n, squares, *y = self._sums[self._sums[:, 0] > 0.0].T
         degrees = float((n - 1.0).sum())
         return float((squares - sum(of_one**2 for of_one in y) / n).sum()) / degrees if degrees else None
 
 
 def frequent(counts: Array, repeated: Mask) -> Mask:
-    """Return those of what is `repeated` (v,) in so many rows (v,) that have the most, with `OFTEN` each on average."""
+    """Return those of the `repeated` (v,) with the most rows (v,), so that each has `OFTEN` on average."""
     ordered = np.sort(counts[repeated].astype(np.float64))[::-1]
     enough = ordered[np.cumsum(ordered) >= OFTEN * np.arange(1, len(ordered) + 1)]
     found: Mask = repeated & (counts >= enough.min(initial=np.inf))
@@ -128,7 +127,7 @@ def frequent(counts: Array, repeated: Mask) -> Mask:
 
 
 def folds_to_learn(hashes: Hashes, n_folds: int, most: int) -> tuple[npt.NDArray[np.intp], Mask]:
-    """Return the folds (n,) of rows with these hashes, and which rows (n,) have theirs by their number.
+    """Return the folds (n,) of rows with these hashes, and a mask of the rows (n,) whose fold is by their number.
 
     Those are rows that repeat often, if there are fewer than `most` different rows: all folds know them then.
     """

@@ -1,11 +1,11 @@
-"""Parameters of the maps of dot-product kernels, γ, p, c₀ and aₙ, and the polynomial kernel of them.
+"""Parameters of maps of dot-product kernels (γ, p, c₀ and aₙ), and their polynomial kernel.
 
-Sketches carry the constant and the linear part of a polynomial kernel exactly: (γ x·y + c₀)^p = c₀^p +
-p c₀^{p−1} γ x·y + …: one output holds the first term and d outputs the second. A sketch is a linear map of the tensor
-u ⊗ … ⊗ u, u = [√γ x, √c₀], so the sketch of the other terms is a sum of products as well. It stays unbiased, and only
-the rest has a variance.
+Sketches carry the constant and the linear part of a polynomial kernel exactly: (γ x·y + c₀)^p = c₀^p + p c₀^{p−1} γ x·y
++ …: one output holds the first term and d outputs the second. A sketch is a linear map of the tensor u ⊗ … ⊗ u, u = [√γ
+x, √c₀], so the sketch of the other terms is a sum of products as well. It stays unbiased, and only the rest has a
+variance.
 
-Source: Kar & Karnick 2012, section 6 (H0/1), where features are drawn; here for sketches.
+Source: Kar & Karnick 2012, section 6 (H0/1), for drawn features; here for sketches.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Gamma = PositiveFloat | Literal["auto", "scale"]
 Degree = Annotated[int, Field(ge=1, le=64)]
 Coef0 = Annotated[float, Field(ge=0)]
 
-# Degrees of a series that are looked at.
+# The most degrees of a series that are examined.
 MOST_DEGREES = 100
 Coefficients = Annotated[
     tuple[Annotated[float, Field(ge=0)], ...],
@@ -67,7 +67,7 @@ class PolynomialMap(Step):
 
 
 def check_series(step: Step, kernel: object, coefficients: Coefficients | None) -> None:
-    """Refuse a series without coefficients, coefficients of another kernel, and parameters that do nothing."""
+    """Refuse a series without coefficients, coefficients of another kernel, and parameters without effect."""
     if kernel != "series":
         if coefficients is not None:
             refuse_parameter("coefficients", "kernel: series with them", kernel)
@@ -78,23 +78,23 @@ def check_series(step: Step, kernel: object, coefficients: Coefficients | None) 
 
 
 def fit_gamma(gamma: Gamma, X: Floats, rng: np.random.Generator) -> float:
-    """γ as a number."""
+    """Return γ as a number."""
     return resolve_gamma(gamma, find_kernel("polynomial"), X, rng)
 
 
 @dataclass(frozen=True)
 class ExactTerms:
-    """Terms of a kernel that the first outputs carry: one a constant, d the inputs times a factor. None: no term."""
+    """Terms of a kernel that the first outputs carry: a constant in one, and the inputs times a factor in d."""
 
     constant: float | None = None
     linear: float | None = None
 
     def count(self, d: int) -> int:
-        """Return the number of outputs that carry them."""
+        """Return the number of outputs that carry the terms."""
         return (self.constant is not None) + (0 if self.linear is None else d)
 
     def write(self, X: Floats | SparseRows, out: Floats) -> None:
-        """Write them into the first outputs of rows X (n, d)."""
+        """Write the terms into the first outputs, for rows X (n, d)."""
         if self.constant is not None:
             out[:, 0] = self.constant
         if self.linear is None:
@@ -109,27 +109,27 @@ class ExactTerms:
 
 
 class PolynomialSketch(PolynomialMap):
-    """A sketch in D outputs, of which the first may carry terms of the kernel exactly."""
+    """A sketch with D outputs. The first ones may carry terms of the kernel exactly."""
 
     n_components: Width = N_COMPONENTS
 
     def exact_terms(self, state: State) -> ExactTerms:
         """Return the terms √(c₀^p) and √(p c₀^{p−1} γ) x that the outputs of a fitted sketch carry."""
-        if "linear" not in state:  # the sketch is of the whole kernel
+        if "linear" not in state:  # the whole kernel is sketched
             return ExactTerms()
         p, c = self.degree, self.coef0
         linear = p * c ** (p - 1) * float(state["gamma"]) if state["linear"].any() else None
         return ExactTerms(float(np.sqrt(c**p)), None if linear is None else float(np.sqrt(linear)))
 
     def n_sketched(self, state: State, n_features_in: int) -> int:
-        """Return the number of outputs that no term takes."""
+        """Return the number of outputs that carry no term."""
         return self.n_components - self.exact_terms(state).count(n_features_in)
 
     def choose_terms(self, X: Floats, gamma: float, least: int) -> dict[str, Array]:
-        """Return the part of a state that tells which terms are carried, empty for none.
+        """Return the part of a state that names the carried terms, or an empty dict for none.
 
-        The rest keeps at least `least` outputs. The variance of a sketch is at most of the size of the mean squared
-        ‖rest(x)‖²‖rest(y)‖² over its outputs; the linear part is carried where that makes it smaller.
+        The rest keeps at least `least` outputs. The variance of a sketch is at most about the mean squared
+        ‖rest(x)‖²‖rest(y)‖² divided by its outputs. The linear part is carried if that reduces it.
         """
         p, c, D = self.degree, self.coef0, self.n_components
         if c == 0.0 or least > D - 1:
@@ -143,9 +143,9 @@ class PolynomialSketch(PolynomialMap):
 
 
 def rest_of_product(factors: Iterable[Array], constants: Sequence[Array], linear: bool) -> Array:
-    """Return Π_q (x_q + c_q) without the product of all c_q, and with `linear` without the terms of one x_q too.
+    """Return Π_q (x_q + c_q) without the product of all c_q and, with `linear`, without the terms of one x_q.
 
-    By recurrence over the factors x_q, so that nothing cancels. No factor is written to.
+    A recurrence over the factors x_q avoids cancellation. No factor is modified.
     """
     first, *others = constants
     stream = iter(factors)

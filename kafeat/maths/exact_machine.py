@@ -1,8 +1,8 @@
-"""Squared errors of kernel ridge on rows held out, for every penalty, from one eigendecomposition of the kernel.
+"""Squared errors of kernel ridge on held-out rows, for every penalty, from one eigendecomposition of the kernel.
 
-With the centred kernel K̃ = UΛUᵀ of n rows the fitted values are HY with H = 1/n + U diag(Λ/(Λ + λ))Uᵀ. Without the rows
-of a part G their residuals are (I − H_GG)⁻¹(Y − HY)_G: exact, as the columns do not depend on these rows. Rows that are
-alike have to be in one part, since a kernel that is nearly the identity predicts a row from its equal.
+With the centred kernel K̃ = UΛUᵀ of n rows, the fitted values are HY with H = 1/n + U diag(Λ/(Λ + λ))Uᵀ. Without the
+rows of a part G, their residuals are (I − H_GG)⁻¹(Y − HY)_G, exactly, because the columns do not depend on these rows.
+Equal rows must be in one part, since a kernel that is nearly the identity predicts a row from its copy.
 
 Source: Hastie, Tibshirani & Friedman 2009, section 7.10; for blocks of rows, Cook & Weisberg 1982, section 3.4.
 """
@@ -17,7 +17,7 @@ from kafeat.types import Array, Floats
 
 
 def errors_without_parts(K: Floats, Y: Floats, parts: Array) -> Floats:
-    """Return the squared error of each row of K (n, n) with targets Y (n, k), whose part (n,) is left out, (p, n)."""
+    """Return the squared error of each row of K (n, n) with targets Y (n, k) when its part (n,) is left out, (p, n)."""
     values, vectors, _ = _decomposed(K)
     centred = Y - Y.mean(axis=0)
     turned, errors = vectors.T @ centred, np.empty((len(PENALTIES), len(K)))
@@ -32,11 +32,11 @@ def errors_without_parts(K: Floats, Y: Floats, parts: Array) -> Floats:
 
 
 def errors_of_others(K: Floats, Y: Floats, across: Floats, held: Floats) -> Floats:
-    """Return the squared errors of other rows with targets (m, k) and kernel values (m, n) with those of K, (p, m)."""
+    """Return the squared errors of other rows with targets (m, k) and kernel values (m, n) with K's, (p, m)."""
     values, vectors, means = _decomposed(K)
     level = Y.mean(axis=0)
     turned = vectors.T @ (Y - level)
-    # The vector of ones is an eigenvector of the centred matrix: the means of new rows fall out.
+    # The vector of ones is an eigenvector of the centred matrix, so the means of new rows cancel.
     projected = (across - means) @ vectors
     scale = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
     predicted = (projected @ ((shrunk * scale)[:, None] * turned) for shrunk in _shrinkage(values))
@@ -52,6 +52,6 @@ def _decomposed(K: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _shrinkage(values: Floats) -> list[Floats]:
-    """Return Λ/(Λ + λ) for penalties relative to the mean eigenvalue."""
+    """Return Λ/(Λ + λ) for each penalty, relative to the mean eigenvalue."""
     unit = float(values.mean()) or 1.0
     return [values / (values + penalty * unit) for penalty in PENALTIES]

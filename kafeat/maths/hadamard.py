@@ -1,7 +1,7 @@
 """Walsh–Hadamard transforms without a loop in Python.
 
-H_{ab} = H_a ⊗ H_b, so a transform of 2^p points is two small matrix products, which run at BLAS speed: for a tile of
-256 rows 2·p·√p operations a row in place of p log p, but at some hundred times the rate of a loop.
+H_{ab} = H_a ⊗ H_b, so a transform of 2^p points is two small matrix products, which run at BLAS speed. A tile of 256
+rows needs 2·p·√p operations per row instead of p log p, but at about a hundred times the rate of a loop.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from kafeat.types import Array, Floats
 
 
 def padded_width(d: int) -> int:
-    """The smallest power of two that is at least d."""
+    """Return the smallest power of two that is at least d."""
     return 1 << (d - 1).bit_length()
 
 
 def hadamard(p: int) -> Floats:
-    """The p × p Walsh–Hadamard matrix of ±1 in natural (Sylvester) order, p a power of two."""
+    """Return the p × p Walsh–Hadamard matrix of ±1 in natural (Sylvester) order, p a power of two."""
     H = np.ones((1, 1))
     while len(H) < p:
         H = np.block([[H, H], [H, -H]])
@@ -28,9 +28,9 @@ def hadamard(p: int) -> Floats:
 
 
 class HadamardTransform:
-    """x ↦ s·H x of every row of a tile (rows, p), p a power of two; s = 1/√p makes it orthonormal.
+    """x ↦ s·H x for every row of a tile (rows, p), p a power of two; s = 1/√p makes it orthonormal.
 
-    Tiles may have either memory order, all of one call the same.
+    Tiles may have either memory order, but all tiles of one call have the same.
     """
 
     def __init__(self, p: int, dtype: np.dtype[Any], orthonormal: bool = True) -> None:
@@ -42,9 +42,9 @@ class HadamardTransform:
         self._second = hadamard(self._b).astype(dtype)
 
     def __call__(self, x: Floats, out: Floats, between: Floats) -> None:
-        """Write the transform of `x` into `out`; `between` is a buffer. x and out may be one."""
+        """Write the transform of `x` into `out`. `between` is a buffer. x and out may be the same."""
         rows, a, b = len(x), self._a, self._b
-        # One large product along the outer axis or the inner one, many small ones along the other; H is symmetric.
+        # One large product along the outer or the inner axis, many small ones along the other. H is symmetric.
         if is_feature_major(x):
             np.matmul(self._first, x.T.reshape(a, b * rows), out=between.T.reshape(a, b * rows))
             np.matmul(self._second, between.T.reshape(a, b, rows), out=out.T.reshape(a, b, rows))
@@ -54,41 +54,41 @@ class HadamardTransform:
 
 
 def count_blocks(m: int, d: int) -> int:
-    """Blocks that hold m rows of width d, padded to a power of two."""
+    """Return how many blocks hold m rows of width d, padded to a power of two."""
     return -(-m // padded_width(d))
 
 
 def draw_rows(m: int, d: int, rng: np.random.Generator) -> Array:
-    """Draw the row of its block for each of m outputs: all rows of every block but the last, in random order."""
+    """Draw the row in its block for each of m outputs: all rows of every block except the last, in random order."""
     width = padded_width(d)
     return np.concatenate([rng.permutation(width) for _ in range(count_blocks(m, d))])[:m].astype(np.int64)
 
 
 def written_out(factors: Array, rows: Array, first: int = 0) -> Array:
-    """The matrix that `SampledHadamard` multiplies by: row r of H diag(f_b) for every row r of a block b.
+    """Return the matrix that `SampledHadamard` multiplies by: row r of H diag(f_b) for every row r of a block b.
 
-    It is (m, d), or without the columns before the `first`.
+    It is (m, d), or lacks the columns before `first`.
     """
     blocks, columns = (
         np.arange(len(rows)) // padded_width(factors.shape[1]),
         np.arange(first, factors.shape[1]),
     )
-    # An entry of H is −1 where the numbers of its row and its column share an odd number of ones.
+    # An entry of H is −1 if the numbers of its row and its column share an odd number of ones.
     odd = np.bitwise_count(rows[:, None] & columns) & 1
     return factors[:, first:][blocks] * np.where(odd, -1.0, 1.0)
 
 
 class HadamardBuffers(NamedTuple):
-    """Buffers of a sampled Hadamard transform; maps of the same shape and type may share them."""
+    """Buffers of a sampled Hadamard transform. Maps of the same shape and type may share them."""
 
     blocks: Array
     between: Array
 
 
 class SampledHadamard:
-    """u ↦ (H diag(f_b) u)_r on feature-major tiles, for the m rows r of blocks b; H has entries ±1.
+    """u ↦ (H diag(f_b) u)_r on feature-major tiles, for the m rows r of blocks b, where H has entries ±1.
 
-    `factors` (blocks, d) may be complex; `dtype` is the real type to compute in.
+    `factors` (blocks, d) may be complex. `dtype` is the real type to compute in.
     """
 
     def __init__(self, factors: Array, rows: Array, dtype: np.dtype[Any]) -> None:
@@ -98,7 +98,7 @@ class SampledHadamard:
         self.dtype = np.result_type(dtype, np.complex64) if factors.dtype.kind == "c" else dtype
         self._factors = np.ascontiguousarray(factors.T[:, :, None].astype(self.dtype))
         self._shape = (width, blocks)
-        # outputs in blocks of `width`; in memory the blocks of one row of H are neighbours
+        # outputs are in blocks of `width`; in memory, the blocks of one row of H are neighbours
         self._rows = rows * blocks + np.arange(len(rows)) // width
         self._hadamard = HadamardTransform(width, dtype, orthonormal=False)
 

@@ -1,4 +1,4 @@
-"""Ridge on rows in memory whose penalty held-out rows choose: steps that learn from a label compare choices by it."""
+"""Ridge in memory with a penalty chosen on held-out rows, by which steps that learn from a label compare choices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HeldOutRidge(LinearModel):
 def fit_held_out_ridge(
     Z: Floats, Y: Floats, held_Z: Floats, held_Y: Floats, least_penalty: float = 0.0
 ) -> HeldOutRidge:
-    """Fit Y (n, k) on features Z (n, D), and choose the penalty, at least the one given, on held-out rows.
+    """Fit Y (n, k) on features Z (n, D), and choose the penalty, at least `least_penalty`, on held-out rows.
 
     One eigendecomposition of the smaller of ZᵀZ and ZZᵀ gives every penalty: Hastie, Tibshirani & Friedman 2009,
     section 3.4.1 and 12.3.7.
@@ -60,7 +60,7 @@ def fit_held_out_ridge(
 
 
 def hold_out(n: int, rng: np.random.Generator, most: int, keys: RowKeys | None = None) -> tuple[Array, Array]:
-    """Draw at most `most` of n rows, and return the numbers of those to fit on and of about a fifth to hold out."""
+    """Draw at most `most` of n rows. Return the numbers of those to fit on, and of about a fifth to hold out."""
     order = rng.permutation(n)[:most]
     n_held = int(len(order) * _HELD_OUT)
     if keys is None or not n_held:

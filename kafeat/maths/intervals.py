@@ -1,8 +1,8 @@
 """Intervals of numbers and sets of classes, from the errors of held-out rows.
 
-A model that has not seen row i predicts ŷᵢ of it, and another that has not seen it either predicts the size of the
-error, s(xᵢ) > 0. The interval of a new row is ŷ ± q s(x), with q the ⌈(n+1)(1−α)⌉-th smallest of n scores
-|yᵢ − ŷᵢ|/s(xᵢ). The score of a class is 1 − p. A set holds the classes with a score of at most q, and the likeliest.
+A model that has not seen row i predicts ŷᵢ for it, and another that has not seen it either predicts the size of the
+error, s(xᵢ) > 0. The interval of a new row is ŷ ± q s(x), with q the ⌈(n+1)(1−α)⌉-th smallest of n scores |yᵢ −
+ŷᵢ|/s(xᵢ). The score of a class is 1 − p. A set holds the classes with a score of at most q, and the likeliest.
 
 Source: Lei, G'Sell, Rinaldo, Tibshirani & Wasserman 2018, section 5.2 (locally weighted); Barber, Candès, Ramdas &
 Tibshirani 2021 (held-out errors of each row); Sadinle, Lei & Wasserman 2019 (sets of classes).
@@ -27,12 +27,12 @@ from kafeat.maths.ridge import NormalEquations
 from kafeat.types import Array, ArrayOf, Floats, Mask, Scratch, Shape
 
 MOST_SCORES = 10_000
-"""Scores that a model keeps."""
+"""The most scores that a model keeps."""
 
 ENOUGH_SCORES = 60
-"""Held-out rows with which intervals hold what they say to a point (benchmarks/results/intervals.md)."""
+"""With so many held-out rows, coverage is right to a point (benchmarks/results/intervals.md)."""
 
-# Penalties of the sizes of errors, as multiples of the mean diagonal; and their least, relative to their mean.
+# Penalties for the sizes of errors, as multiples of the mean diagonal, and the least size relative to their mean.
 _MULTIPLES = 10.0 ** np.arange(-3.0, 3.0)
 _FLOOR, _LEAST = 0.1, 1e-12
 
@@ -44,9 +44,9 @@ class Intervals:
     Attributes:
         scores: Scores (m, k) in ascending order, of k numbers or of classes, (m, 1).
         error: The mean of `errors_of` the rows, and the square of its standard error, (2,).
-        calibration: Rows by their probabilities, as `binned` has them, (15, 3); of a file of an older kafeat only the
-            calibration error, (). None for numbers.
-        unit: The standard deviation (k,) of each number in the fit; None for classes.
+        calibration: Rows by their probabilities, as `binned` returns them, (15, 3); in a file of an older kafeat only
+            the calibration error, (). None for numbers.
+        unit: The standard deviation (k,) of each number in training; None for classes.
         weights, intercept, floor: w (D, k), b (k,) and the floor (k,) of the sizes; None for classes.
     """
 
@@ -59,11 +59,11 @@ class Intervals:
     floor: Floats | None = None
 
     def quantiles(self, level: float) -> Floats:
-        """Return the score (k,) that holds the truth of a new row with this probability."""
+        """Return the score (k,) below which the truth of a new row lies with this probability."""
         m = len(self.scores)
         if not 0.0 < level < 1.0:
             raise UsageError(f"interval: expected a probability between 0 and 1, such as 0.9, got {level:g}")
-        # 0.9 · 10 = 9.000000000000002 is meant to be 9
+        # 0.9 · 10 = 9.000000000000002 should be 9
         rank = int(np.ceil((m + 1) * level - 1e-9))
         if rank > m:
             raise UsageError(
@@ -73,7 +73,7 @@ class Intervals:
         return self.scores[max(rank, 1) - 1]
 
     def cautions(self, by_time: bool) -> list[str]:
-        """Return why intervals may hold less than they say; `by_time` is true if the latest rows were held out."""
+        """Return why intervals may have a lower coverage. `by_time` is true if the latest rows were held out."""
         found, rows = [], len(self.scores)
         if rows < ENOUGH_SCORES:
             found.append(
@@ -89,7 +89,7 @@ class Intervals:
         return found
 
     def bound(self, predictor: Transform, dtype: np.dtype[Any], levels: Sequence[float]) -> Transform:
-        """Return the transform to predictions, and behind them to the ends of the interval of each level."""
+        """Return the transform to predictions, followed by the ends of the interval of each level."""
         if self.weights is None or self.intercept is None or self.floor is None:
             return predictor
         wide = leaves_float32(self.weights)
@@ -105,27 +105,27 @@ class Intervals:
     def errors_of(self, outputs: Floats, targets: Floats) -> Floats:
         """Return an error (n,) for each row: 1 for a wrong class, or the mean of ((y − ŷ)/unit)² over k numbers.
 
-        `targets` (n, k) are numbers, or 1 in the column of the class, where there is one.
+        `targets` (n, k) are numbers, or 1 in the column of the class, if there is one.
         """
         return _errors(outputs, targets, self.unit)
 
     def scores_of(self, errors: Floats, level: float, ends: Floats) -> Floats:
-        """Return the scores (n, k) of errors (n, k) of rows whose intervals of this level have these ends (n, k, 2)."""
+        """Return the scores (n, k) for errors (n, k) of rows whose intervals have these ends (n, k, 2)."""
         half: Floats = np.diff(ends, axis=2)[..., 0] / 2.0
         sizes = np.divide(half, self.quantiles(level), out=np.zeros(half.shape), where=half > 0.0)
-        beyond = np.where(errors == 0.0, 0.0, np.inf)  # of a row whose interval has no width
+        beyond = np.where(errors == 0.0, 0.0, np.inf)  # for a row whose interval has no width
         return np.divide(np.abs(errors), sizes, out=beyond, where=sizes > 0.0)
 
     @property
     def calibration_error(self) -> float | None:
-        """The calibration error of the held-out rows; None for numbers."""
+        """The calibration error of the held-out rows, or None for numbers."""
         if self.calibration_rows is not None:
             return Reliability.of(self.calibration_rows).error
         return None if self.calibration is None else float(self.calibration)
 
     @property
     def calibration_rows(self) -> Floats | None:
-        """The held-out rows by their probabilities; None for numbers, and in files of an older kafeat."""
+        """The held-out rows by their probabilities, or None for numbers and in files of an older kafeat."""
         return None if self.calibration is None or not self.calibration.ndim else self.calibration
 
     def to_plain(self) -> dict[str, Array]:
@@ -134,7 +134,7 @@ class Intervals:
 
     @classmethod
     def from_plain(cls, plain: object, width: int, n: int, classes: bool) -> Self:
-        """Read the arrays of an untrusted model file with `n` outputs; raise `ValueError` if they are invalid."""
+        """Read the arrays of an untrusted model file with `n` outputs. Raise `ValueError` if they are invalid."""
         arrays = arrays_of(plain, "intervals")
         of_numbers: dict[str, Shape] = {"unit": (n,), "weights": (width, n), "intercept": (n,), "floor": (n,)}
         of_classes: dict[str, Shape] = {
@@ -151,7 +151,7 @@ class Intervals:
         return made
 
     def _check_values(self, classes: bool) -> None:
-        """ValueError for numbers that no fit gives."""
+        """Raise ValueError for numbers that no fit produces."""
         plain, scores = self.to_plain(), self.scores
         if (
             not 1 <= len(scores) <= MOST_SCORES
@@ -178,7 +178,7 @@ class _Buffers(NamedTuple):
 
 
 class _IntervalOutput(Transform):
-    """Predictions ŷ (k), and behind them for each level and number ŷ − q s and ŷ + q s."""
+    """Predictions ŷ (k), followed by ŷ − q s and ŷ + q s for each level and number."""
 
     def __init__(
         self, predictor: Transform, sizes: Transform, floor: Floats, quantiles: Sequence[Floats]
@@ -205,7 +205,7 @@ class _IntervalOutput(Transform):
 
 
 def fit_intervals(held: HeldOut, targets: Targets, jobs: int) -> Intervals | None:
-    """Return the intervals from predictions of held-out rows; None without any."""
+    """Return the intervals from predictions of held-out rows, or None if there are none."""
     known = np.asarray(np.isfinite(held.outputs).all(axis=1))
     if not known.any():
         return None
@@ -246,18 +246,18 @@ def _mean_and_noise(errors: Floats, weights: Floats | None = None) -> Floats:
 
 
 def compared_errors(here: Floats, of_fit: Floats) -> float:
-    """Return the p-value of wrong classes (n,) that are more frequent than at the fit: a z-test of the means.
+    """Return the p-value for wrong classes (n,) that are more frequent than in training, by a z-test of the means.
 
-    `of_fit` is the mean there and the square of its standard error.
+    `of_fit` is the mean in training and the square of its standard error.
     """
     mean, noise = _mean_and_noise(here)
     return _above(mean - of_fit[0], np.sqrt(noise + of_fit[1]))
 
 
 def compared_scores(here: Floats, of_fit: Floats) -> float:
-    """Return the p-value of scores (n, k) that are larger than those of the fit (m, k): a test of ranks (Mann-Whitney).
+    """Return the p-value for scores (n, k) that are larger than those in training (m, k), by ranks (Mann-Whitney).
 
-    A mean of squares would be that of its few largest. Of several labels it is that of the worst, times k.
+    A few large squares would dominate a mean. For several labels, it is the worst p-value times k.
     """
     (n, k), m = here.shape, len(of_fit)
     spread = np.sqrt((n + m + 1) / (12.0 * n * m))
@@ -276,7 +276,7 @@ def _above(apart: float, spread: float) -> float:
 
 
 def coverage_p_value(covered: int, n: int, level: float, scores: int) -> float:
-    """Return the probability that new rows like those of the fit are covered at most so often.
+    """Return the probability that new rows like the training rows are covered at most so often.
 
     The share that a quantile of so many scores covers has a beta distribution, so the number of covered rows has a
     beta-binomial one. Source: Vovk 2012, proposition 2.
@@ -290,8 +290,8 @@ def coverage_p_value(covered: int, n: int, level: float, scores: int) -> float:
 def thinned(scores: Floats, weights: Floats | None = None, most: int = MOST_SCORES) -> Floats:
     """Return at most `most` of the scores (n, k) in ascending order, with quantiles that cover at least as much.
 
-    The j-th of m is the ⌈j(n+1)/(m+1)⌉-th of all n, so that ⌈(m+1)(1−α)⌉ of the former is at least ⌈(n+1)(1−α)⌉ of the
-    latter. Weights (n,) count as so many rows as would give a mean the same variance.
+    The j-th of m is the ⌈j(n+1)/(m+1)⌉-th of all n, so that the ⌈(m+1)(1−α)⌉-th of m is at least the ⌈(n+1)(1−α)⌉-th of
+    n. Weights (n,) count as the number of rows with which a mean would have the same variance.
     """
     weights = np.ones(len(scores)) if weights is None else weights
     weights = weights * (weights.sum() / (weights**2).sum())

@@ -1,6 +1,6 @@
 """The contract of a kernel: its exact form, and the tile form, frequency distribution and derivative it may have.
 
-The kernels themselves are in `kernels/`, one file for each family.
+The kernels themselves are in `kernels/`, with one file for each family.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafeat.types import Floats
 
 @dataclass(frozen=True)
 class KernelParameters:
-    """The numbers that a kernel may depend on; each kernel reads its own."""
+    """The numbers that kernels may depend on. Each kernel reads its own."""
 
     gamma: float = 1.0
     degree: int = 2
@@ -33,7 +33,7 @@ class KernelParameters:
 
     @classmethod
     def of(cls, recipe: object, gamma: float = 1.0) -> Self:
-        """Return the numbers that a recipe has under these names, with γ as it was read off the sample."""
+        """Return the numbers that a recipe has under these names, with the γ that was chosen from the sample."""
         named: dict[str, Any] = {one.name: getattr(recipe, one.name, None) for one in fields(cls)} | {
             "gamma": gamma
         }
@@ -41,30 +41,30 @@ class KernelParameters:
 
 
 class Kernel(ABC):
-    """A kernel by its exact form in float64: short, slow and obviously right. It is the oracle of every map."""
+    """A kernel by its exact form in float64: short, slow and obviously right. All maps are compared with it."""
 
     needs_coordinates: ClassVar[bool] = False
     """True if dot products of the inputs do not determine the kernel."""
 
     distance: ClassVar[Literal["euclidean", "matern", "cityblock", "chi2", "none"]] = "none"
-    """The distance that a data-driven γ is read from."""
+    """The distance from which γ is chosen."""
 
     non_negative: ClassVar[bool] = False
-    """True if the kernel is defined for inputs of at least 0 only."""
+    """True if the kernel is defined only for inputs of at least 0."""
 
     @abstractmethod
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
-        """Return the Gram matrix together with k(x, x), so that kernels can be chained."""
+        """Return the Gram matrix and k(x, x), so that kernels can be chained."""
 
 
 class TiledKernel(Kernel):
-    """A kernel between a tile of rows and fixed landmarks, in the map's precision: Nyström runs on it."""
+    """A kernel between a tile of rows and fixed landmarks, in the map's precision. Nyström uses it."""
 
     centred: ClassVar[bool] = False
-    """True if the tile form moves both sides to a centre, around which it loses the least to rounding."""
+    """True if the tile form moves both sides to a centre, around which rounding loses the least."""
 
     scaled: ClassVar[bool] = False
-    """True if the tile form divides by a scale, as the kernel has no bound."""
+    """True if the tile form divides by a scale, because the kernel has no bound."""
 
     @abstractmethod
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
@@ -80,7 +80,7 @@ class ShiftInvariantKernel(Kernel):
 
 
 class DifferentiableKernel(Kernel):
-    """A kernel of r² = ‖x − y‖² that has a slope everywhere: landmarks can be learned for it."""
+    """A kernel of r² = ‖x − y‖² with a slope everywhere, so that landmarks can be learned for it."""
 
     @abstractmethod
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
@@ -88,12 +88,12 @@ class DifferentiableKernel(Kernel):
 
 
 def spelled_out(name: object) -> object:
-    """Return the name of a kernel for the short name that scikit-learn has for it, and anything else as it is."""
+    """Return a kernel's name for scikit-learn's short name, and anything else unchanged."""
     return "polynomial" if name == "poly" else name
 
 
 def as_coordinates(inputs: KernelInputs) -> Coordinates:
-    """Refuse a Gram matrix."""
+    """Return coordinates, and refuse a Gram matrix."""
     if not isinstance(inputs, Coordinates):
         raise TypeError("this kernel needs coordinates")
     return inputs

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike
 from kafeat.errors import DataError
 from kafeat.types import Floats
 
-# Of smaller matrices all eigenvalues are computed.
+# For smaller matrices, all eigenvalues are computed.
 _SMALL = 300
 
 
 def power_of_two(sizes: ArrayLike) -> Floats:
-    """The largest power of two at most each size, and 1 for 0: dividing by it changes no digit, only the exponent."""
+    """Return the largest power of two at most each size, and 1 for 0. Dividing by it only changes the exponent."""
     sizes = np.asarray(sizes, dtype=np.float64)
     return np.where(sizes > 0.0, np.ldexp(1.0, np.frexp(sizes)[1] - 1), 1.0)
 
@@ -38,7 +38,7 @@ def error_in_units(K: Floats, Z: Floats) -> tuple[Floats, Floats, float]:
 
 
 def relative_size(error: float, size: float) -> float:
-    """Return error / size. If the kernel is 0 on these rows, a map without error has the relative error 0."""
+    """Return error / size. If the kernel is 0 on these rows, a map without error has relative error 0."""
     return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))
 
 
@@ -71,8 +71,8 @@ def spectral_norm(symmetric: Floats) -> float:
 def distortion(K: Floats, Z: Floats) -> dict[str, float]:
     """Return the maximum and mean of |‖z(x) − z(y)‖²/‖x − y‖² − 1| over all pairs of rows, and a bound ε.
 
-    K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with
-    D ≥ 4 ln n/(ε²/2 − ε³/3). A bound of 1 is void.
+    K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with D ≥ 4 ln
+    n/(ε²/2 − ε³/3). A bound of 1 has no meaning.
     """
     pairs = np.triu_indices(len(K), 1)
     before, after = (_squared_distances(G)[pairs] for G in (K, Z @ Z.T))
@@ -100,7 +100,7 @@ def _squared_distances(G: Floats) -> Floats:
 
 
 def kernel_pca(K: Floats, Z: Floats) -> dict[str, float]:
-    """Compare components Z (n, r) with exact kernel PCA: of the centred kernel K (n, n) of the same rows.
+    """Compare components Z (n, r) with exact kernel PCA of the centred kernel K (n, n) of the same rows.
 
     `kernel_pca_error_least` is the relative Frobenius error of the best matrix of rank r, `kernel_pca_spectrum` is
     Σ|λ̂_i − λ_i|/Σλ_i over the r largest eigenvalues, and `kernel_pca_subspace` the mean cos² of the angles between the

@@ -1,4 +1,4 @@
-"""Kernels between a tile of rows and fixed landmarks, in the map's precision, by what they are functions of."""
+"""Kernels between a tile of rows and fixed landmarks, in the map's precision, grouped by what they are functions of."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from kafeat.contract.kernel_inputs import distances
 from kafeat.errors import UsageError
 from kafeat.types import Array, Floats, Scratch
 
-# The numbers of these in the C file.
+# The numbers of these profiles in the C file.
 _PROFILES = {"gaussian": 0, "matern_1": 1, "rational_quadratic": 2, "matern_3": 3, "matern_5": 5}
 _TERMS = {"harmonic": 0, "cityblock": 1, "intersection": 2}
 _ACROSS = {64: 4, 32: 2}
-"""Vectors of landmarks that the loop takes at a time, by the bytes of a vector, as in the C file."""
+"""Vectors of landmarks that the loop computes at a time, by the bytes of a vector, as in the C file."""
 
 Profile = Literal["gaussian", "matern_1", "rational_quadratic", "matern_3", "matern_5"]
 Term = Literal["harmonic", "cityblock", "intersection"]
 
 Finish = Callable[[Floats], object]
-"""Turn c·r², or dot products, into the kernel, in place."""
+"""Turns c·r², or dot products, into the kernel, in place."""
 
-# Beyond that error of c‖x − l‖² in float64, differences are taken, which cost some ten times as much.
+# If the error of c‖x − l‖² in float64 is larger, differences are used, which cost about ten times as much.
 _MOST_CANCELLED = 1e-6
 
 
 def exponential(scaled: Floats) -> None:
-    """Write e^x in the place of x."""
+    """Replace x by e^x."""
     np.exp(scaled, out=scaled)
 
 
 def profile_loop(profile: Profile | None, finish: Finish, dtype: np.dtype[Any], alpha: float = 0.0) -> Finish:
-    """Return what turns c·r², rounded to the wrong side of 0 or not, into a kernel in place, in C order.
+    """Return a function that turns c·r² into a kernel in place, in C order, even if rounding made it negative.
 
-    c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2, 3/2 and 5/2. `finish` does it
-    where there is no loop.
+    c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2, 3/2 and 5/2. `finish` does it if
+    there is no loop.
     """
     run = loop("profile", dtype, ARRAY, SIZE, FLAG, REALS[dtype.name])
     if run is None or profile is None:
@@ -52,7 +52,7 @@ def profile_loop(profile: Profile | None, finish: Finish, dtype: np.dtype[Any], 
 
 
 def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[Floats, Floats], None]:
-    """Return what writes sums over the columns of X (n, d) and of landmarks (m, d) into (n, m), all in C order.
+    """Return a function that writes sums over the columns of X (n, d) and landmarks (m, d) into (n, m), in C order.
 
     The terms are xl/(x + l) for harmonic, 0 where x is 0, |x − l| for cityblock, and min(x, l) for intersection.
     """
@@ -75,12 +75,12 @@ def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[
 
 
 def _sums(term: Term, landmarks: Floats, X: Floats, out: Floats) -> None:
-    """Write the same without a compiled loop, by one pass over the tile for each landmark."""
-    if term == "cityblock":  # in float64 by SciPy, which is as fast as passes of float32
+    """Do the same without a compiled loop, with one pass over the tile for each landmark."""
+    if term == "cityblock":  # in float64 by SciPy, which is as fast as passes in float32
         np.copyto(out, distances(X, landmarks, "cityblock"), casting="same_kind")
         return
     with np.errstate(divide="ignore", over="ignore"):
-        if term == "harmonic":  # 1/(1/x + 1/l), where 1/0 = ∞ gives the 0 that it should
+        if term == "harmonic":  # 1/(1/x + 1/l), where 1/0 = ∞ gives 0, as it should
             X, landmarks = 1.0 / X, 1.0 / landmarks
         for j, landmark in enumerate(landmarks):
             terms = np.minimum(X, landmark) if term == "intersection" else 1.0 / (X + landmark)
@@ -89,13 +89,13 @@ def _sums(term: Term, landmarks: Floats, X: Floats, out: Floats) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """Rows (m, d) to compare others with in `dtype`, and a number that the kernel is divided by."""
+    """Rows (m, d) to compare others with in `dtype`, and a divisor of the kernel."""
 
     rows: Floats
     dtype: np.dtype[Any]
     scale: float = 1.0
     centre: Floats | None = None
-    """A point (d,) among the rows, for kernels of the distance; None: the mean of the landmarks."""
+    """A point (d,) among the rows, for kernels of the distance. None is the mean of the landmarks."""
 
     @property
     def doubles(self) -> Floats:
@@ -133,11 +133,11 @@ class ProductTile(KernelTile):
 
 
 class DistanceTile(KernelTile):
-    """A function of c‖x − l‖² = c‖x‖² + c‖l‖² − 2c x·l, all of it by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
+    """A function of c‖x − l‖² = c‖x‖² + c‖l‖² − 2c x·l, by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
 
-    Both sides are moved to `centre` first: the sum cancels less when the rows lie far from 0. Landmarks so far from it
+    Both sides are moved to `centre` first, because the sum cancels less if the rows lie near 0. Landmarks so far away
     that float64 would cancel too much are compared by differences. Without a centre, as in files of format 1, it is the
-    mean of the landmarks, and there are none of these. A sum may be on the wrong side of 0, as `finish` has to know.
+    mean of the landmarks, and no differences are used. A sum may have the wrong sign, which `finish` must handle.
     """
 
     def __init__(self, landmarks: Landmarks, factor: float, finish: Finish) -> None:
@@ -167,14 +167,14 @@ class DistanceTile(KernelTile):
 
 
 class SumsTile(KernelTile):
-    """A function of sums over the columns, of the terms that `sums_loop` names; x, l ≥ 0 but for cityblock."""
+    """A function of sums over the columns, of the terms in `sums_loop`, with x, l ≥ 0 except for cityblock."""
 
     def __init__(
         self, term: Term, landmarks: Floats, dtype: np.dtype[Any], finish: Finish | None = None
     ) -> None:
         super().__init__(landmarks, dtype)
         self._signed, self._halves, self._finish = term == "cityblock", term == "harmonic", finish
-        # of the harmonic terms, halves have sums that are numbers
+        # halves, so that sums of harmonic terms do not overflow
         self._sum = sums_loop(term, 0.5 * self._landmarks if self._halves else self._landmarks, dtype)
 
     def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
@@ -192,7 +192,7 @@ class SumsTile(KernelTile):
 
 
 class ColumnTile(KernelTile):
-    """The input row holds k(x, ·) already; landmarks are numbers of columns."""
+    """The input row already holds k(x, ·), and landmarks are numbers of columns."""
 
     def __init__(self, columns: Array, scale: float, dtype: np.dtype[Any]) -> None:
         super().__init__(np.empty((len(columns), 0)), dtype)
@@ -200,7 +200,7 @@ class ColumnTile(KernelTile):
         self._scale = dtype.type(scale)
 
     def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        np.take(X, self._columns, axis=1, out=out, mode="clip")  # they were checked; "raise" would buffer
+        np.take(X, self._columns, axis=1, out=out, mode="clip")  # already checked; "raise" would use a buffer
         out /= self._scale
 
 
@@ -219,7 +219,7 @@ class FunctionTile(KernelTile):
 
 
 def call_kernel(function: Callable[[Floats, Floats], Any], X: Floats, Y: Floats) -> Floats:
-    """k(X, Y) by a function of the user's, which may be wrong about its shape."""
+    """Return k(X, Y) from a function of the user, which may return a wrong shape."""
     values = np.asarray(function(X, Y))
     if values.shape != (len(X), len(Y)):
         raise UsageError(

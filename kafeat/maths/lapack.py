@@ -1,7 +1,7 @@
-"""LAPACK while other threads run: SciPy's own functions hold the interpreter, for minutes where a matrix is large.
+"""LAPACK without the interpreter lock, which SciPy's own functions hold, for minutes if a matrix is large.
 
-No signal is heard meanwhile, and no other fold of a search goes on. The routines and their results are SciPy's, which
-has them for Cython: https://docs.scipy.org/doc/scipy/reference/linalg.cython_lapack.html
+While they hold it, no signal is handled and no other fold of a search goes on. The routines and their results are
+SciPy's, which it provides for Cython: https://docs.scipy.org/doc/scipy/reference/linalg.cython_lapack.html
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def solved(A: Floats, B: Floats) -> Floats:
 
 
 def _call(name: str, *arguments: bytes | int | float | Array) -> None:
-    """Call a routine, whose last argument says whether it has failed."""
+    """Call a routine, and raise an error if its last argument reports a failure."""
     failed = ctypes.c_int()
     _routine(name)(*map(_address, arguments), ctypes.byref(failed))
     if failed.value:

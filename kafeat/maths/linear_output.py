@@ -18,9 +18,9 @@ class _Buffers(NamedTuple):
 
 
 class LinearOutput(Transform):
-    """Zw + b with w (D, k) and b (k,) in float64, or with a temperature the softmax of it.
+    """Zw + b with w (D, k) and b (k,) in float64, or the softmax of it with a temperature.
 
-    The product is computed in `dtype`, or if `wide` in float64, as weights that nearly cancel need it.
+    The product is computed in `dtype`, or in float64 if `wide`, which weights that nearly cancel need.
     """
 
     def __init__(
@@ -50,16 +50,16 @@ class LinearOutput(Transform):
 
 
 def needs_float64(w: Floats, squares: Floats, spread: Floats) -> bool:
-    """Return True if rounding in float32 would be seen in Zw, w (D, k).
+    """Return True if rounding in float32 would be visible in Zw, w (D, k).
 
     `squares` (D,) are the mean squares of the features. Adding D rounded products is a random walk of √D steps of ε
-    times the size of the sums, √Σ w²z². A ten-thousandth of the targets' `spread` (k,) is too much.
+    times the size of the sums, √Σ w²z². More than a ten-thousandth of the targets' `spread` (k,) is too much.
     """
     rounding = np.finfo(np.float32).eps / 2.0 * np.sqrt(len(w) * (squares @ w**2))
     return bool((rounding > 1e-4 * spread).any())
 
 
 def leaves_float32(w: Floats) -> bool:
-    """Return True if weights (D, k) of numbers in a very large or small unit would overflow or vanish in float32."""
+    """Return True if weights (D, k) for labels in a very large or small unit would overflow or vanish in float32."""
     largest = np.abs(w).max(axis=0, initial=0.0)
     return bool(((largest > 0.0) & ((largest < 1e-20) | (largest > 1e20))).any())

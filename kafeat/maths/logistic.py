@@ -1,8 +1,8 @@
 """Multinomial logistic regression on features in memory, by L-BFGS.
 
 The loss is Σ_i −log softmax(Wᵀz_i + b)_{y_i} + λ/2 ‖W‖². It is minimized over V with W = R⁻¹V, where RᵀR is the centred
-ZᵀZ/4 + λ: the Hessian of the loss is at most ZᵀZ/2 + λ (Böhning 1992), so in V it is near the identity, and some twenty
-iterations are enough where features are far from independent.
+ZᵀZ/4 + λ. The Hessian of the loss is at most ZᵀZ/2 + λ (Böhning 1992), so in V it is near the identity, and about
+twenty iterations are enough even for strongly correlated features.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafeat.types import Array, Floats
 
 _MOST_NUMBERS = 1 << 21
 _MOST_ITERATIONS = 500
-# Of the loss of a row: far below what the sample tells about it.
+# Of the loss of a row, far below the statistical error.
 _TOLERANCE = 1e-9
 
 
@@ -63,14 +63,14 @@ class LogisticProblem:
     ) -> tuple[Floats, Floats]:
         """Return W (D, c) and b (c,) for a penalty λ.
 
-        `start` (D, c) is a W to begin with, `tolerance` is about the loss of a row.
+        `start` (D, c) is a W to begin with, and `tolerance` applies to the loss of a row.
         """
         from scipy.linalg import solve_triangular
         from scipy.optimize import minimize
 
         D, c = len(self._zz), self._n_classes
         R = lapack.cholesky(self._zz / 4.0 + penalty * np.eye(D))
-        # In the units of V, an intercept has a curvature of about 1, too.
+        # In the units of V, an intercept also has a curvature of about 1.
         unit = np.sqrt(self._total / 4.0)
 
         def loss(flat: Floats) -> tuple[float, Floats]:
@@ -114,14 +114,14 @@ class LogisticProblem:
 class LogisticMachine:
     """Logistic regression with a penalty λ in memory. With a kernel K = LLᵀ, the features are L.
 
-    For two classes it is that of one vector w, as others count it: the vectors ±w/2 have half its squared norm.
+    For two classes, λ is that of one vector w, as in other libraries: the vectors ±w/2 have half its squared norm.
     """
 
     def __init__(self, penalty: float, is_kernel: bool = False) -> None:
         self._penalty, self._is_kernel = penalty, is_kernel
 
     def fit(self, Z: Floats, y: Array) -> None:
-        """Learn from rows Z (n, D), or their kernel (n, n), of classes y (n,)."""
+        """Learn from rows Z (n, D), or their kernel (n, n), with classes y (n,)."""
         from scipy.linalg import solve_triangular
 
         self.classes_, numbers = np.unique(y, return_inverse=True)
@@ -136,7 +136,7 @@ class LogisticMachine:
         self.coef_ = W.T
 
     def predict_proba(self, Z: Floats) -> Floats:
-        """Return probabilities (m, c) from features, or from kernels with the rows that were learned from."""
+        """Return probabilities (m, c) from features, or from kernels with the training rows."""
         out: Floats = Z @ self.coef_.T + self._intercept
         softmax(out, 1.0, out)
         return out

@@ -1,8 +1,8 @@
 """A metric learned from a label: the average outer product of the gradients of a fitted function.
 
-Directions in which a good predictor changes much count more in distances, the others less. The predictor is ridge on
-orthogonal Fourier features of the rbf kernel, whose gradients have a closed form. Every estimate makes the next
-predictor better, so a few rounds are taken.
+Directions in which a good predictor changes much count more in distances, and others less. The predictor is ridge on
+orthogonal Fourier features of the rbf kernel, whose gradients have a closed form. Every estimate improves the next
+predictor, so there are a few rounds.
 
 Source: Radhakrishnan, Beaglehole, Pandit & Belkin, Science 383:1461, 2024.
 """
@@ -26,9 +26,9 @@ from kafeat.types import Array, Floats
 # With fewer rows, the identity stays.
 LEAST_ROWS = 200
 _FREQUENCIES = 256
-# Directions with less of the variance than this do not vary.
+# Directions with a smaller share of the variance than this count as constant.
 _ROUNDING = 1e-12
-# Multiples of the median rule of γ: at first, and later of the best one so far.
+# Multiples of the median rule of γ at first, and later of the best γ so far.
 _FIRST_MULTIPLES = [0.1, 0.3, 1.0, 3.0]
 _LATER_MULTIPLES = [0.3, 1.0, 3.0]
 
@@ -47,9 +47,9 @@ def learn_metric(
 ) -> dict[str, Floats]:
     """Learn the metric of rows X (n, d) for the targets Y (n, k).
 
-    L is M^(α/2), or its `rank` leading eigenvectors times the roots of their eigenvalues; with `diagonal`, M is its
-    diagonal. Without a rank, L is the identity unless held-out rows are predicted better by more than the noise of the
-    difference.
+    L is M^(α/2), or its `rank` leading eigenvectors times the roots of their eigenvalues. With `diagonal`, M is its
+    diagonal. Without a rank, L is the identity unless it improves the predictions of held-out rows by more than the
+    noise of the difference.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def learn_metric(
         of_rounds,
     )
     best = min(learned, key=lambda found: found.ridge.error, default=first)
-    # The choice among the rounds was made on the held-out rows, so others judge it.
+    # The held-out rows chose among the rounds, so other rows judge the choice.
     before, after = (found.residuals(X[judged], Y[judged]) for found in (first, best))
     better = rank is not None or clearly_better(after, before)
     M, error = (best.M, after) if better else (identity, before)
@@ -93,7 +93,7 @@ def learn_metric(
 def _varying(X: Floats, diagonal: bool) -> Floats:
     """Return the projection onto the directions in which rows vary: a matrix, or 1 or 0 for each column.
 
-    Waves have slopes along the other directions too, but no row tells of them.
+    Waves also have slopes in the other directions, but the rows contain no information about them.
     """
     varies = np.ptp(X, axis=0) > 0.0
     if diagonal:
@@ -137,7 +137,7 @@ class _Data:
 def _rounds(
     data: _Data, start: Floats, iterations: int, alpha: float, rng: np.random.Generator
 ) -> Iterator[_Round]:
-    """Yield the start, a projection, and then an estimate for every iteration, until two in a row are no better."""
+    """Yield the start, a projection, and then an estimate for every iteration, until two in a row do not improve."""
     M = L = start
     multiple, multiples = 1.0, _FIRST_MULTIPLES
     least, since = np.inf, 0
@@ -197,7 +197,7 @@ def _between_frequencies(X: Floats, frequencies: Floats, weights: Floats) -> Flo
     """Return S (m, m) with ΩᵀSΩ = (1/n) Σ_i Σ_c ∇f_c ∇f_cᵀ.
 
     ∇f_c = Σ_j (−a_jc sin ω_j·x + b_jc cos ω_j·x) ω_j, with weights a of the cosines and b of the sines. The sum over
-    rows goes into products of waves, and the sum over targets into products of weights.
+    rows becomes products of waves, and the sum over targets becomes products of weights.
     """
     m = len(frequencies)
     features = waves(X, frequencies, None)

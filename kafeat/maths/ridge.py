@@ -1,9 +1,9 @@
 """Ridge regression in closed form, from sums over rows or from a kernel matrix.
 
-The model is min_W ‖Y − 1t − ZW‖² + λ‖W‖², with no penalty on the intercept t. With centred columns,
-W = (ZᵀZ + λ)⁻¹ZᵀY. The penalty is chosen by cross-validation over folds. Each fold has normal equations of its own, and
-the error on a fold follows from its sums, so rows are read once and not held: memory is O(D²) for any number of rows.
-With a kernel matrix K in the place of ZᵀZ, the coefficients α of the training rows are (K + λ)⁻¹Y, both centred.
+The model is min_W ‖Y − 1t − ZW‖² + λ‖W‖², with no penalty on the intercept t. With centred columns, W = (ZᵀZ + λ)⁻¹ZᵀY.
+The penalty is chosen by cross-validation over folds. Each fold has its own normal equations, and the error on a fold
+follows from its sums, so rows are read once and not held: memory is O(D²) for any number of rows. With a kernel matrix
+K in place of ZᵀZ, the coefficients α of the training rows are (K + λ)⁻¹Y, both centred.
 
 Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1 and 7.10.
 """
@@ -30,7 +30,7 @@ from kafeat.types import Array, Floats
 
 @dataclass(frozen=True)
 class LinearModel:
-    """ŷ = Zw + intercept, with w (D, k); with a kernel, Z are its values between rows and the training rows."""
+    """ŷ = Zw + intercept, with w (D, k). With a kernel, Z are its values between rows and the training rows."""
 
     w: Floats
     intercept: Floats
@@ -57,8 +57,8 @@ LEAST = float(np.finfo(np.float64).tiny) * 1e30
 # Total bytes of the matrices that threads factor at the same time.
 _MOST_BYTES = 1 << 30
 MOST_NUMBERS = 1 << 22
-"""Numbers of a block of rows, which are in float64 while they are added."""
-# A row whose target a model repeats, whatever it is, has no error that says anything.
+"""Numbers in a block of rows, which are in float64 while they are added."""
+# A row has no meaningful error if the model repeats its target, whatever it is.
 _MOST_LEVERAGE = 1.0 - 1e-6
 
 
@@ -75,14 +75,14 @@ def solved(A: Floats, penalty: float, B: Floats) -> Floats:
 
 
 def sharing(jobs: int, size: int) -> int:
-    """Return the number of threads for which a matrix (size, size) each fits in memory."""
+    """Return the number of threads for which matrices (size, size), one each, fit in memory."""
     return max(1, min(jobs, _MOST_BYTES // (8 * size * size)))
 
 
 def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
-    """Apply `work` to every item with `jobs` threads; return the results in order."""
+    """Apply `work` to every item with `jobs` threads, and return the results in order."""
 
-    def quiet(item: T) -> R:  # overflows show in the result
+    def quiet(item: T) -> R:  # overflow is visible in the result
         with np.errstate(over="ignore", invalid="ignore"):
             return work(item)
 
@@ -108,7 +108,7 @@ class RowSums:
         return cls(0.0, z, y, np.zeros((width, width)), np.zeros((width, targets)), 0.0)
 
     def add(self, z: Floats, y: Floats, weights: Floats | None = None) -> None:
-        """Add rows z (n, D) with targets y (n, k), each as often as its weight (n,) says, or once."""
+        """Add rows z (n, D) with targets y (n, k), each as often as its weight (n,), or once."""
         if weights is None:
             self.n += len(z)
             self.z += z.sum(axis=0)
@@ -139,7 +139,7 @@ class RowSums:
 class _System:
     """Centred equations (A + λ)W = B of so many rows, about the means of the columns of A and of the targets.
 
-    `largest` is the largest entry of A before centring. W is divided by `scale`, that of the columns.
+    `largest` is the largest entry of A before centring. W is divided by `scale`, the scale of the columns.
     """
 
     A: Floats
@@ -174,7 +174,7 @@ class _System:
         """Return a penalty relative to the mean of the n eigenvalues of the Gram matrix, but above the rounding error.
 
         The matrix A (D, D) has the same trace, so a multiple of its mean diagonal is n/D times as much here. If all
-        inputs are equal, A is 0 and any penalty serves.
+        inputs are equal, A is 0 and any penalty will do.
         """
         mean = float(np.trace(self.A)) / self.rows
         return max(relative * (mean if mean > max(self.rounding, LEAST) else 1.0), self.rounding)
@@ -184,20 +184,20 @@ class _System:
         return solved(self.A, penalty, self.B) / self.scale[:, None]
 
 
-# NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this.
+# Beyond this, NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process.
 _MOST_COLUMNS = 46_340
-# Matrices (D, D) of sums, of their parts, and of one system that is solved.
+# The number of matrices (D, D): sums, their parts, and one system that is solved.
 _MATRICES = 12.0
 FEWER_COLUMNS = "put a map before it that has fewer outputs, such as projection or fourier"
-"""The remedy where a linear model has too many columns."""
+"""The remedy if a linear model has too many columns."""
 
 
 class NormalEquations:
     """Ridge regression on rows (n, D) with targets (n, k), from sums over the rows of each part of the folds.
 
-    Memory is O(D²) for any number of rows, which are all added before the first model is asked for. With `standardize`
-    columns are divided by their standard deviation. `jobs` threads share the products and penalties. The model does not
-    depend on their number.
+    Memory is O(D²) for any number of rows, which must all be added before the first model is requested. With
+    `standardize`, columns are divided by their standard deviation. `jobs` threads share the products and penalties. The
+    model does not depend on their number.
     """
 
     def __init__(
@@ -213,12 +213,12 @@ class NormalEquations:
         self._pivot: tuple[Floats, Floats] | None = None
         self._units: Floats = np.ones(width)
         self._jobs, self._standardize = jobs, standardize
-        # The penalty of the search, and the same in the unit of the columns: the square of an extreme unit is 0 or
-        # infinite.
+        # The penalty of the search, and the same in the unit of the columns, because the square of an extreme unit is 0
+        # or infinite.
         self._searched: tuple[float, float] | None = None
 
     def add(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
-        """Add every row to its part, as often as its weight (n,) says, or once."""
+        """Add every row to its part, as often as its weight (n,), or once."""
         if not len(Z):
             return
         if self._pivot is None:
@@ -242,7 +242,7 @@ class NormalEquations:
             )
 
     def add_blocks(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
-        """Add rows in memory, some at a time, as `add` needs them in float64."""
+        """Add rows in memory, some at a time, because `add` needs them in float64."""
         for some in blocks(len(Z), Z.shape[1], MOST_NUMBERS):
             self.add(Z[some], Y[some], parts[some], None if weights is None else weights[some])
 
@@ -253,7 +253,7 @@ class NormalEquations:
     @cached_property
     @np.errstate(over="ignore")  # columns that are tiny compared with others overflow
     def _scale(self) -> tuple[Floats, float]:
-        """The divisors of the columns before the penalty, and the unit of the columns that the penalty is about."""
+        """The divisors of the columns before the penalty applies, and the unit of the columns in the penalty."""
         if not self._standardize:
             unit = float(self._units.max())
             return unit / self._units, unit  # back to one unit for all columns
@@ -265,7 +265,7 @@ class NormalEquations:
 
     @property
     def _about(self) -> tuple[Floats, Floats]:
-        """The point that columns and targets are summed about."""
+        """The point about which columns and targets are summed."""
         if self._pivot is None:
             raise ValueError("no rows were added")
         return self._pivot
@@ -291,7 +291,7 @@ class NormalEquations:
 
     @np.errstate(over="ignore")
     def model_of(self, multiple: float, parts: Sequence[int] = ()) -> LinearModel:
-        """Return the model with this multiple of the mean diagonal as penalty, of the rows of some parts, or of all."""
+        """Return the model with this multiple of the mean diagonal as penalty, from rows of some parts or of all."""
         system = self._system(self._of(parts) if parts else self._total)
         # a matrix of zeros has a factor with any penalty above 0
         return self._model(system, system.penalty(max(multiple, LEAST) * system.rows / len(system.A)))
@@ -300,17 +300,17 @@ class NormalEquations:
     def held_out(
         self, multiple: float, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None
     ) -> Floats:
-        """Return what models with this penalty that have not seen a row predict of it, (n, k); NaN where there is none.
+        """Return predictions (n, k) of rows by models that have not seen them; NaN where there is none.
 
-        The rows Z (n, D) with targets Y (n, k) are among those that were added. With random folds, each of them is left
-        out alone: ŷ₋ᵢ = yᵢ − rᵢ/(1 − hᵢ), with hᵢ = zᵢᵀ(A + λ)⁻¹zᵢ + 1/n. Otherwise its part is left out.
+        The rows Z (n, D) with targets Y (n, k) are among those that were added. With random folds, each row is left out
+        individually: ŷ₋ᵢ = yᵢ − rᵢ/(1 − hᵢ), with hᵢ = zᵢᵀ(A + λ)⁻¹zᵢ + 1/n. Otherwise its part is left out.
         """
         if self.folds.edges is None:
             return self._alone(multiple, Z, Y, np.ones(len(Z)) if weights is None else weights)
         return self.without_part(multiple, Z, parts)
 
     def without_part(self, multiple: float, Z: Floats, parts: Array) -> Floats:
-        """Return what models with this penalty predict of rows Z (n, D) without their part, (n, k); NaN without any."""
+        """Return predictions (n, k) of rows Z (n, D) by models without their part; NaN if it is all there is."""
         out = np.full((len(Z), len(self._parts[0].y)), np.nan)
         for cut in self.cuts:
             rows = parts == cut.held
@@ -320,7 +320,7 @@ class NormalEquations:
 
     @np.errstate(over="ignore")
     def _alone(self, multiple: float, Z: Floats, Y: Floats, weights: Floats) -> Floats:
-        """Return what models predict of rows, each of which is left out alone."""
+        """Return the predictions for rows when each is left out individually."""
         from scipy.linalg import solve_triangular
 
         system, (middle, _) = self._system(self._total), self._about
@@ -344,7 +344,7 @@ class NormalEquations:
         return LinearModel(slopes, intercept, inner * unit * unit)
 
     def scores(self, multiples: Floats) -> Floats:
-        """Return the cross-validated R² of penalties that are these multiples of the mean diagonal of centred ZᵀZ."""
+        """Return the cross-validated R² of penalties, which are these multiples of the mean diagonal of centred ZᵀZ."""
         errors, spread = self._errors(lambda system: multiples * system.rows / len(system.A))
         return 1.0 - errors / spread if spread > 0.0 else np.zeros(len(multiples))
 
@@ -357,7 +357,7 @@ class NormalEquations:
     def _errors(self, relatives: Callable[[_System], Floats]) -> tuple[Floats, float]:
         """Return the cross-validated sum of squared errors for every penalty, and that of the means.
 
-        `relatives` gives the penalties for the equations of the other rows, relative to the mean eigenvalue.
+        `relatives` returns the penalties for the equations of the other rows, relative to the mean eigenvalue.
         """
         cuts = [(self._of(cut.train), self._parts[cut.held]) for cut in self.cuts]
         cuts = [(rest, held) for rest, held in cuts if rest.n and held.n]
@@ -385,7 +385,7 @@ class NormalEquations:
 
 
 class KernelRidge:
-    """A kernel matrix K (n, n) with targets Y (n, k), ready for ridge regression with the penalties of the columns."""
+    """A kernel matrix K (n, n) with targets Y (n, k), ready for ridge regression with the same penalties."""
 
     def __init__(self, K: Floats, Y: Floats, folds: Folded, jobs: int = 1) -> None:
         largest = float(np.abs(K).max(initial=0.0))

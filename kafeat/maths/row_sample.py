@@ -1,7 +1,7 @@
 """A random sample of rows: those with the smallest hash of (seed, row number).
 
-The choice is uniform, made in one pass without knowing the number of rows, the same for any format, chunk and
-order of parts, and mergeable.
+The choice is uniform and mergeable, needs one pass without knowing the number of rows, and is the same for any format,
+chunk and order of parts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def row_hashes(seed: int, start: int, rows: int) -> Hashes:
-    """A hash of each row number from `start` on (splitmix64, Steele et al. 2014): different for different rows."""
+    """Return a hash of each row number from `start` on (splitmix64, Steele et al. 2014). All hashes differ."""
     return mixed(seed, np.arange(start, start + rows, dtype=np.uint64))
 
 
 def mixed(seed: int, numbers: Hashes) -> Hashes:
-    """Return a hash of each number, as `row_hashes` does of row numbers."""
+    """Return a hash of each number, computed as in `row_hashes`."""
     key = np.random.SeedSequence(seed, spawn_key=(0,)).generate_state(1, np.uint64)[0]
     with np.errstate(over="ignore"):
         return splitmix64((numbers + key) * np.uint64(GAMMA))
@@ -44,7 +44,7 @@ def splitmix64(z: Hashes) -> Hashes:
 
 
 def smallest(seed: int, rows: int, size: int) -> npt.NDArray[np.int64]:
-    """The numbers (size,) of the rows with the smallest hashes among `rows`, ascending: those that a sample keeps."""
+    """Return the numbers (size,) of the rows with the smallest hashes among `rows`, ascending, which a sample keeps."""
     sample = RowSample(seed, size)
     for start in range(0, rows, _AT_ONCE):
         n = min(_AT_ONCE, rows - start)
@@ -54,14 +54,14 @@ def smallest(seed: int, rows: int, size: int) -> npt.NDArray[np.int64]:
 
 
 _AT_ONCE = 1 << 20
-# Of rows beyond the size of a sample, before it is cut down: merging takes time, and they take memory.
+# Numbers in surplus rows before a sample is trimmed: merging takes time, and surplus rows take memory.
 _SPARE_NUMBERS = 1 << 24
 
 
 class RowSample:
-    """Keeps the `size` rows (all if None) with the smallest hashes of what it is shown, or with the largest.
+    """A sample that keeps the `size` rows (all if None) with the smallest, or the largest, hashes of those it is given.
 
-    The largest are, as long as there are rows enough, none of those that a fit with the same seed has seen.
+    If there are enough rows, the largest are none of those that fitting with the same seed has seen.
     """
 
     def __init__(self, seed: int, size: int | None, largest: bool = False) -> None:
@@ -73,25 +73,25 @@ class RowSample:
 
     @property
     def empty(self) -> bool:
-        """True if no row has been taken."""
+        """True if there are no rows."""
         return not self._kept
 
     @property
     def parts(self) -> list[Array]:
-        """The rows that have been taken, in parts (k, d)."""
+        """The rows so far, in parts (k, d)."""
         return [part[2] for part in self._parts]
 
     def __len__(self) -> int:
         return self._kept
 
     def copied(self) -> RowSample:
-        """One that can be shown more rows without a change to this one; rows are shared."""
+        """Return a sample that can get more rows without changing this one. The rows are shared."""
         other = copy(self)
         other._parts = list(self._parts)
         return other
 
     def where(self, taken: npt.NDArray[np.bool_]) -> RowSample:
-        """Return a sample of those of its rows, in their order, for which a mask is true."""
+        """Return a sample of those of its rows, in order, for which a mask is true."""
         self._compact()
         [(order, rows, X, about)], other = self._parts, copy(self)
         known = {name: values[taken] for name, values in about.items()}
@@ -109,7 +109,7 @@ class RowSample:
 
     @property
     def labelled(self) -> bool | None:
-        """True if the rows have labels; None if no row has been taken."""
+        """True if the rows have labels, or None without rows."""
         return "label" in self._parts[0][3] if self._parts else None
 
     def _candidates(self, order: Hashes) -> npt.NDArray[np.bool_]:
@@ -125,9 +125,9 @@ class RowSample:
         X: Array | TextRows,
         **about: Array | None,
     ) -> None:
-        """Take the rows that `choose` named, out of a chunk of `rows` rows: X (k, d), and what is known `about` them.
+        """Add the rows that `choose` named, from a chunk of `rows` rows: X (k, d), and what is known `about` them.
 
-        That is an array (k,) or (k, m) by name, such as the `label`; None is nothing.
+        That is an array (k,) or (k, m) for each name, such as `label`, or None.
         """
         self.n_rows += rows
         if not len(offsets):
@@ -140,7 +140,7 @@ class RowSample:
             self._compact()
 
     def _compact(self) -> None:
-        """Merge the parts in row order and drop what cannot be in the sample any more."""
+        """Merge the parts in row order, and drop rows that can no longer be in the sample."""
         order = np.concatenate([part[0] for part in self._parts])
         rows = np.concatenate([part[1] for part in self._parts])
         keep = np.arange(len(order))
@@ -153,7 +153,7 @@ class RowSample:
         self._kept = len(keep)
 
     def _moved(self, kept: npt.NDArray[np.int64]) -> Array:
-        """The rows of these ascending numbers. Every part goes as soon as it is copied: X is never held twice."""
+        """Return the rows with these numbers. A part is released once copied, so X is never held twice."""
         _, _, first, _ = self._parts[0]
         texts = isinstance(first, TextRows)
         X: Any = first.blank(len(kept)) if texts else np.empty((len(kept), first.shape[1]), first.dtype)
@@ -165,7 +165,7 @@ class RowSample:
         return X
 
     def result(self) -> tuple[npt.NDArray[np.int64], Array, Mapping[str, Array]]:
-        """Row numbers (k,), rows (k, d), and what is known about them, in row order; there must be a row."""
+        """Return row numbers (k,), rows (k, d), and what is known about them, in row order. There must be a row."""
         self._compact()
         _, rows, X, about = self._parts[0]
         return rows, X, about

@@ -1,4 +1,4 @@
-"""Scores of predictions: each is one object. A higher score is better, so an error counts as negative."""
+"""Scores of predictions. Each is one object. Higher is better, so errors count as negative scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REMEDIES: dict[Judged, str] = {
 }
 _OF_TRIALS: tuple[Judged, ...] = ("probabilities",)
 INTERVAL = 0.9
-"""The probability of the intervals that are scored if none is asked for."""
+"""The default probability of the intervals that are scored."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Score:
     Attributes:
         name: Its name in options and in JSON.
         kind: The task that it is for; None for both.
-        measure: Return it, as it is usually stated, of predictions (n, k) of classes and the numbers of the true ones
-            (n,), or of predicted numbers (n, k) and the true ones (n, k). Of intervals, it takes their ends (n, 2, k)
-            and the true numbers, and last the probability.
+        measure: Returns it, as it is usually stated, for predictions (n, k) of classes and the numbers of the true ones
+            (n,), or for predicted numbers (n, k) and the true ones (n, k). For intervals, the arguments are their ends
+            (n, 2, k), the true numbers, and the probability.
         title: Its name for people; empty if that is the name itself.
-        is_error: True if lower is better. The best is then 0, and else 1.
-        judges: The predictions that it takes: numbers of any size, probabilities of classes, or intervals.
-        noise: Its standard error from the score of so many rows by a formula; None leaves it to resampled rows.
-        unit: The power of the unit of the label that it has.
+        is_error: True if lower is better. The best value is then 0, and otherwise 1.
+        judges: The predictions that it needs: numbers of any size, probabilities of classes, or intervals.
+        noise: Its standard error from the score and the number of rows by a formula; None uses resampled rows.
+        unit: The power of the label's unit in it.
         level: The probability of the intervals that it judges.
     """
 
@@ -57,12 +57,12 @@ class Score:
 
     @property
     def needs_probabilities(self) -> bool:
-        """True if it judges probabilities of classes, and not scores of any size."""
+        """True if it judges probabilities of classes, not scores of any size."""
         return self.judges == "probabilities"
 
     @property
     def is_noisy(self) -> bool:
-        """True if it counts right rows, so that small differences between maps are often chance."""
+        """True if it counts right rows, so that small differences between maps are often due to chance."""
         return self.noise is _noise_of_share
 
     @property
@@ -71,7 +71,7 @@ class Score:
         return 0.0 if self.is_error else 1.0
 
     def stated(self, score: float) -> float:
-        """Return a score as it is usually stated: an error is positive."""
+        """Return a score as it is usually stated: errors are positive."""
         return -score if self.is_error else score
 
     def of(self, task: PredictionTask, predicted: Floats, labels: Array) -> float:
@@ -95,8 +95,8 @@ class Score:
     def of_constant(self, task: PredictionTask, known: Array, labels: Array) -> float:
         """Return the score on `labels` of one prediction for all rows: the mean of `known`, or the shares of classes.
 
-        The class with the largest share is predicted; an interval lies between quantiles. A map is worth what it gains
-        over this.
+        The class with the largest share is predicted, and an interval lies between quantiles. A map is worth what it
+        gains over this.
         """
         if self.judges == "intervals":
             shares = [(1.0 - self.level) / 2.0, (1.0 + self.level) / 2.0]
@@ -105,7 +105,7 @@ class Score:
         return self.of(task, constant_predictions(task, known, len(labels)), labels)
 
     def check(self, who: str, predicts: Collection[Judged]) -> Score:
-        """Return the score if it can judge what `who` predicts; refuse it otherwise."""
+        """Return the score if it can judge the predictions of `who`, or raise an error."""
         if self.judges in ("numbers", *predicts):
             return self
         raise UsageError(
@@ -114,7 +114,7 @@ class Score:
         )
 
     def refused(self, kind: Kind) -> DataError:
-        """Return the error about labels of the other task."""
+        """Return the error about labels for the other task."""
         names = [score.name for score in scores_of(kind)]
         label = "numbers" if kind == "regression" else "classes"
         return DataError(f"scoring: expected {' or '.join(names)} for a label of {label}, got {self.name}")
@@ -203,7 +203,7 @@ def _pinball(ends: Floats, Y: Floats, level: float) -> float:
 
 
 def _noise_of_share(score: float, rows: int) -> float:
-    """Return √(p(1 − p)/n) for a share p of right, or if it is negative of wrong rows."""
+    """Return √(p(1 − p)/n) for a share p of right rows or, if it is negative, of wrong rows."""
     share = min(abs(score), 1.0)
     return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
 
@@ -216,7 +216,7 @@ def _noise_of_r2(score: float, rows: int) -> float:
 
 _of_classes = partial(Score, kind="classification")
 _of_numbers = partial(Score, kind="regression")
-# The first of each task is the one that counts if none is asked for.
+# The default score of each task comes first.
 SCORES = {
     score.name: score
     for score in (
@@ -241,7 +241,7 @@ if TYPE_CHECKING:
 else:
     ScoringName = Literal[("auto", *SCORES)]
 PROPER: dict[Kind, Score] = {"classification": SCORES["log_loss"], "regression": SCORES["r2"]}
-"""The scores to choose a map by if none is asked for: accuracy prefers constants where one class is common."""
+"""The default scores for choosing a map: accuracy prefers constants if one class is common."""
 
 
 def scores_of(kind: Kind) -> list[Score]:
@@ -256,9 +256,9 @@ def score_for(
     predicts: Collection[Judged] = _OF_TRIALS,
     level: float = INTERVAL,
 ) -> Score:
-    """Return a score by its name, or for None or auto the usual one of the task, of intervals with this probability.
+    """Return a score by its name, or the usual one of the task for None or auto, with this probability of intervals.
 
-    One of the other task is refused, and one that cannot judge what `who` predicts.
+    Scores of the other task are refused, and so are scores that cannot judge the predictions of `who`.
     """
     usual = name in (None, "auto")
     score = replace(scores_of(kind)[0] if usual else SCORES[str(name)], level=level)

@@ -2,8 +2,8 @@
 
 The outputs are numbers of the spectrum of a random sketch. Each frequency of a product of count sketches estimates a
 kernel without bias by itself, and different ones are not correlated: over the buckets, E e^(−2πi(k − k')(h − h')/L) =
-0. So the outputs can be numbers of a transform of any length L that has so many. A power of two is the fastest.
-Frequency 0 (and L/2) is real: it has a larger variance, and is taken only where the number of outputs asks for one.
+0. So the outputs can be numbers of a transform of any sufficient length L. A power of two is the fastest. Frequency 0
+(and L/2) is real and has a larger variance, so it is used only if the number of outputs requires it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from kafeat.types import Array, Floats
 
 # The least width of a sketch, and length of a transform.
 _LEAST = 8
-# The numbers of these in the C file: what the sketch is of, by what other outputs carry.
+# What the sketch is of, depending on what other outputs carry. The numbers are those in the C file.
 _WHOLE, _BUT_CONSTANT, _BUT_LINEAR = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The `count` outputs Re P_k, Im P_k, … that are taken of a transform of `length` real numbers."""
+    """The `count` outputs Re P_k, Im P_k, … that are used from a transform of `length` real numbers."""
 
     count: int
     length: int
 
     @property
     def first(self) -> int:
-        """The frequency that is taken first, 0 or 1."""
+        """The first frequency that is used, 0 or 1."""
         return int(self.count % 2 == 0 and self.count < self.length)
 
     @property
@@ -62,10 +62,10 @@ class Spectrum:
 
 
 def spectrum_for(count: int) -> Spectrum:
-    """Return the shortest transform of a power of two that has so many numbers."""
+    """Return the shortest transform whose length is a power of two and that has so many numbers."""
     if count >= _LEAST and count & (count - 1) == 0:
         return Spectrum(count, count)
-    # beside frequency L/2, and frequency 0 for an even count
+    # in addition to frequency L/2, and frequency 0 for an even count
     needed = count + 1 + (count % 2 == 0)
     return Spectrum(count, max(_LEAST, 1 << (needed - 1).bit_length()))
 
@@ -97,9 +97,9 @@ class SketchLoop:
         self._constants = self._below = np.zeros(0, dtype=dtype)
 
     def leave_out(self, constants: Iterable[Array], linear: bool) -> None:
-        """Leave out the product of p `constants` (L//2 + 1,), and perhaps the terms of one x, which others carry.
+        """Leave out the product of p `constants` (L//2 + 1,), and with `linear` the terms of one x, which others carry.
 
-        They are the spectra of the 1 behind the inputs, whose factors have to be 0.
+        They are the spectra of the 1 after the inputs, whose factors must be 0.
         """
         self._constants = np.empty((self.degree, self._n + 1, 2), self.dtype)
         self._below, below = np.empty_like(self._constants), self._amplitudes.astype(complex)
@@ -114,7 +114,7 @@ class SketchLoop:
         return aligned(lanes * (self.n_features_in + 6 * self._n + 4), self.dtype)
 
     def write(self, X: Rows, out: Floats, scratch: Floats) -> bool:
-        """Write the outputs of rows X (n, d) into `out`; return False if one is not finite."""
+        """Write the outputs of rows X (n, d) into `out`. Return False if one is not finite."""
         if isinstance(X, SparseRows):
             addresses, kept = csr_addresses(X)
             rows: tuple[int | None, ...] = addresses
@@ -135,7 +135,7 @@ class SketchLoop:
 def sketch_loop(
     factors: Floats, buckets: Array, spectrum: Spectrum, dtype: np.dtype[Any]
 ) -> SketchLoop | None:
-    """Return the loop, or None where NumPy has to compute: it has transforms of powers of two only."""
+    """Return the loop, or None if NumPy has to compute, because it only has transforms of powers of two."""
     arguments = [ARRAY, ARRAY, ARRAY, SIZE, SIZE, ARRAY, ARRAY, SIZE, SIZE, *[ARRAY] * 6]
     arguments += [FLAG, SIZE, SIZE, ARRAY, ARRAY, SIZE, SIZE]
     run = loop(f"tensor_sketch_{vector_bytes()}", dtype, *arguments, result=FLAG)
@@ -146,7 +146,7 @@ def sketch_loop(
 
 
 def places(n: int) -> Array:
-    """Return where the frequencies of a transform of n numbers stand, which is done in quarters, then halves."""
+    """Return the places of the frequencies in a transform of n numbers, which works in quarters, then halves."""
     if n == 1:
         return np.zeros(1, dtype=np.int64)
     parts = 4 if n >= 4 else 2
@@ -163,5 +163,5 @@ def _turns(count: int, angle: float, dtype: np.dtype[Any]) -> Floats:
 
 
 def _interleaved(numbers: Array, dtype: np.dtype[Any]) -> Floats:
-    """Real and imaginary parts in turn."""
+    """Return real and imaginary parts, alternating."""
     return np.stack([numbers.real, numbers.imag], axis=-1).astype(dtype)

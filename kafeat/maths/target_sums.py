@@ -1,6 +1,6 @@
-"""Mean targets of categories, shrunk by empirical Bayes, from sums of which those of a row's own fold are left out.
+"""Mean targets of categories, shrunk by empirical Bayes, from sums that leave out those of a row's own fold.
 
-Where a category has many rows of few contents, they are left out of none.
+A category with many rows of few contents leaves out none.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from kafeat.maths.content_folds import FEW, EqualRows, folds_of, frequent
 from kafeat.maths.row_sample import Hashes
 from kafeat.types import Array, Floats, Mask
 
-# Parts of the contents of a value, whose numbers of rows tell how many contents there are.
+# Parts of the contents of a value. Their numbers of rows show how many contents there are.
 _PARTS = 32
-# A correlation from which on rows are copies.
+# From this correlation on, rows count as copies.
 _OF_COPIES = 0.99
 
 
 class TargetSums:
-    """The sums of one column of categories, by value and fold, of rows that are added block by block.
+    """The sums of one column of categories, by value and fold, over rows that are added block by block.
 
     Attributes:
         counts: The number of rows (v, K) of each of v values, in each of K folds.
@@ -35,9 +35,9 @@ class TargetSums:
         )
 
     def add(self, codes: Floats, hashes: Hashes, Y: Floats) -> None:
-        """Add rows with these hashes and targets Y (n, k), one after the other: sums do not depend on the blocks.
+        """Add rows with these hashes and targets Y (n, k) one by one, so that sums do not depend on the blocks.
 
-        A code (n,) that is no value is passed over.
+        A code (n,) that is not a value is skipped.
         """
         values, n_folds = self.counts.shape
         known = np.flatnonzero((codes >= 0.0) & (codes < values))
@@ -61,10 +61,10 @@ class TargetSums:
         return means
 
     def repeated(self, equal: EqualRows) -> Mask:
-        """Return true for each value (v,) of few contents that repeat, and rows enough for a mean of them all.
+        """Return true for each value (v,) that has few, repeated contents and enough rows for a mean of them all.
 
-        Rows of equal weight and of J contents in P parts have E Σ_p n_p² = n²/J + n²(1 − 1/J)/P. If the labels of
-        equal rows have a correlation ρ, n rows are worth n/(1 + (n/J − 1)ρ) (Kish 1965). Copies have ρ = 1.
+        Rows of equal weight and of J contents in P parts have E Σ_p n_p² = n²/J + n²(1 − 1/J)/P. If the labels of equal
+        rows have a correlation ρ, n rows are worth n/(1 + (n/J − 1)ρ) (Kish 1965). Copies have ρ = 1.
         """
         correlation = self._correlation(equal)
         if correlation is None or correlation > _OF_COPIES:
@@ -77,7 +77,7 @@ class TargetSums:
         return frequent(n / (1.0 + np.maximum(n / contents - 1.0, 0.0) * correlation), found)
 
     def _correlation(self, equal: EqualRows) -> float | None:
-        """Return that of the labels of equal rows with the same value; None if no rows are equal, 0 if few differ."""
+        """Return the correlation of labels of equal rows with one value; None without any, 0 if few differ."""
         counts, variance = self.counts.sum(axis=1), equal.variance
         if variance is None or equal.few:
             return None if variance is None else 0.0
@@ -88,25 +88,25 @@ class TargetSums:
 
     @property
     def of_equal_rows(self) -> Mask:
-        """True for each value (v,) with several rows, all equal: no other fold knows it."""
+        """True for each value (v,) with several rows that are all equal, so that no other fold knows it."""
         return (self.counts.sum(axis=1) > 1) & (self._least == self._most)
 
     def encoded(self, means: Floats, smooth: float | None) -> Floats:
-        """Return (S − n·means)/(n + m) (v, K, k) of the n rows with the value in the other folds, whose sum is S.
+        """Return (S − n·means)/(n + m) (v, K, k) for the n rows with the value in the other folds, whose sum is S.
 
         m is `smooth`, or follows from the variances.
         """
         return self._shrunk(means, smooth, self.counts, self._sums, self._squares)
 
     def of_all_folds(self, means: Floats, smooth: float | None) -> Floats:
-        """Return the same (v, 1, k) of the rows with the value in all folds."""
+        """Return the same (v, 1, k) for the rows with the value in all folds."""
         nothing = (0 * self.counts[:, :1], 0.0 * self._sums[:, :, :1], 0.0 * self._squares[:, :1])
         return self._shrunk(means, smooth, *nothing)
 
     def _shrunk(
         self, means: Floats, smooth: float | None, own: Array, own_sums: Floats, own_squares: Floats
     ) -> Floats:
-        """Return the encoding by the rows of all folds less those that are one's own."""
+        """Return the encoding by the rows of all folds minus a fold's own rows."""
         counts = self.counts.sum(axis=1, keepdims=True) - own
         sums = self._sums.sum(axis=2, keepdims=True) - own_sums
         squares = self._squares.sum(axis=1, keepdims=True) - own_squares
@@ -119,9 +119,9 @@ class TargetSums:
 
 
 def _prior_rows(counts: Array, sums: Floats, squares: Floats) -> Floats:
-    """Return σ²_within/σ²_between (K,), estimated by an analysis of variance; inf where values do not differ.
+    """Return σ²_within/σ²_between (K,), estimated by an analysis of variance, or inf if values do not differ.
 
-    `counts` and `sums` (v, K) are those of the values, and `squares` (K,) the sums of the squared targets.
+    `counts` and `sums` (v, K) belong to the values, and `squares` (K,) are the sums of the squared targets.
     """
     rows, values = counts.sum(axis=0), np.count_nonzero(counts, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""The prediction task, classes or a number."""
+"""The prediction task: classes or numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafeat.types import Array, Floats
 Kind = Literal["classification", "regression"]
 TaskKind = Literal["auto", "classification", "regression"]
 
-# More different whole numbers than this are a quantity, and so are numbers of which one is in fewer rows than both.
+# More different whole numbers than this are a quantity, and so are numbers of which one has fewer rows than both.
 _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 
 
@@ -22,7 +22,7 @@ _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 class PredictionTask:
     """A classification with the names of its classes, or a regression of (y − centre)/unit.
 
-    For several numbers a row, centre and unit are arrays (k,).
+    For several numbers per row, centre and unit are arrays (k,).
     """
 
     kind: Kind
@@ -38,7 +38,7 @@ class PredictionTask:
         return np.eye(len(self.classes))[self.numbers(labels)]
 
     def outputs(self, labels: Array) -> Floats:
-        """Return the targets (n, k), but of two classes those of the second alone."""
+        """Return the targets (n, k), but for two classes only those of the second."""
         targets = self.targets(labels)
         return targets[:, 1:] if self.classes is not None and len(self.classes) == 2 else targets
 
@@ -50,7 +50,7 @@ class PredictionTask:
         """Return the class number of each label."""
         if self.classes is None:
             raise TypeError("a regression has no classes")
-        # A label that is no class belongs to a row that is not learned from.
+        # Rows whose label is not a class are not learned from.
         if self.classes.dtype.kind != "O":
             places = np.searchsorted(self.classes, labels.astype(self.classes.dtype))
             return np.minimum(places, len(self.classes) - 1)
@@ -58,23 +58,23 @@ class PredictionTask:
         return np.fromiter((number.get(one, 0) for one in labels.tolist()), np.intp, len(labels))
 
     def class_weights(self, labels: Array) -> Floats:
-        """Return the weight of each row with which every class counts the same."""
+        """Return the weight of each row that gives every class the same total."""
         numbers = self.numbers(labels)
         counts = np.bincount(numbers)
         return len(labels) / (np.count_nonzero(counts) * counts[numbers])
 
 
 def r2(predicted: Floats, Y: Floats) -> float:
-    """Return R² of predictions of Y (n, k), the mean over its columns; NaN if all values of one are equal."""
+    """Return R² of predictions of Y (n, k), the mean over its columns, or NaN if all values of one are equal."""
     spread = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
-    # The mean of equal numbers may be another one, by rounding.
+    # By rounding, the mean of equal numbers may differ from them.
     if not (spread > 0.0).all() or (Y.min(axis=0) == Y.max(axis=0)).any():
         return float("nan")
     return float((1.0 - ((Y - predicted) ** 2).sum(axis=0) / spread).mean())
 
 
 def task_of(labels: Array, kind: TaskKind = "auto") -> PredictionTask:
-    """Return the task of the labels; `kind_of` decides with auto."""
+    """Return the task of the labels. `kind_of` decides for auto."""
     kind = kind_of_labels(labels) if kind == "auto" else kind
     if kind == "regression":
         if labels.dtype.kind not in "fiub":
@@ -91,7 +91,7 @@ def task_of(labels: Array, kind: TaskKind = "auto") -> PredictionTask:
 
 
 def task_to_score(labels: Array, kind: TaskKind) -> PredictionTask:
-    """Return the task of labels that a finished model is scored on, which may be of one class, or equal numbers."""
+    """Return the task of labels that score a finished model. They may be of one class, or equal numbers."""
     if kind == "classification" and labels.ndim == 1:
         return PredictionTask(kind, class_numbers(labels)[0])
     if kind == "regression" and labels.dtype.kind in "fiub" and len(labels):
@@ -100,18 +100,18 @@ def task_to_score(labels: Array, kind: TaskKind) -> PredictionTask:
 
 
 MOST_CLASSES = 1000
-"""Steps that learn from a label hold a column for each class of every row."""
+"""Steps that learn from a label hold a column for each class in every row."""
 
 
 def count_classes(labels: Array) -> int | None:
-    """Return the number of classes, None for a label of numbers that differ; 1 if all labels are equal."""
+    """Return the number of classes, None for a label of numbers that differ, or 1 if all labels are equal."""
     if kind_to_learn(labels) == "classification":
         return len(class_numbers(labels)[0])
     return None if (labels.min(axis=0) != labels.max(axis=0)).all() else 1
 
 
 def task_to_learn(labels: Array) -> PredictionTask:
-    """Return the task of the labels that a step learns from."""
+    """Return the task of the labels for a step that learns from them."""
     task = task_of(labels, kind_to_learn(labels))
     if task.classes is not None and len(task.classes) > MOST_CLASSES:
         raise DataError(
@@ -121,7 +121,7 @@ def task_to_learn(labels: Array) -> PredictionTask:
 
 
 def targets_to_learn(labels: Array) -> Floats:
-    """Return the targets (n, k) that a step learns from."""
+    """Return the targets (n, k) for a step that learns from them."""
     return task_to_learn(labels).targets(labels)
 
 
@@ -149,10 +149,10 @@ def _scaled_regression(labels: Floats) -> PredictionTask:
 
 
 def kind_of(values: Array, counts: Array) -> Kind:
-    """Return the task of labels with these different values, ascending, each in so many rows.
+    """Return the task of labels with these distinct values, ascending, each in so many rows.
 
-    Text and booleans are classes. Whole numbers are classes if there are two, or at most 20 that follow one another in
-    steps of 1 and are each common.
+    Text and booleans are classes. Whole numbers are classes if there are two, or at most 20 consecutive ones that are
+    each common.
     """
     if not _few_whole(values):
         return "classification" if values.dtype.kind not in "fiu" else "regression"
@@ -169,7 +169,7 @@ def kind_of_labels(labels: Array) -> Kind:
 
 
 def reason_for_kind(values: Array, counts: Array, rows: int) -> str:
-    """Return what a label with these different values, ascending, is taken for by `kind_of`, in a few words."""
+    """Return in a few words how `kind_of` treats a label with these distinct values, ascending."""
     what = "texts" if values.dtype.kind in "OU" else "values" if values.dtype.kind == "b" else "numbers"
     if what == "numbers" and (values.dtype.kind != "f" or (values == np.round(values)).all()):
         what = "whole numbers"
@@ -188,7 +188,7 @@ def _few_whole(values: Array) -> bool:
 
 
 def _not_classes(values: Array, counts: Array) -> str:
-    """Return why few whole numbers, ascending, are rather a quantity; empty if they are rather classes."""
+    """Return why few whole numbers, ascending, are probably a quantity; empty if they are probably classes."""
     if (np.diff(values) != 1).any():
         return ", not in steps of 1"
     least = int(counts.argmin())
@@ -197,7 +197,7 @@ def _not_classes(values: Array, counts: Array) -> str:
 
 
 def kind_to_learn(labels: Array) -> Kind:
-    """Return the task of a step, which must not change with the part of the rows that it sees."""
+    """Return the task of a step, which must not depend on the rows that it sees."""
     if labels.ndim > 1:
         return "regression"
     return (
@@ -206,9 +206,9 @@ def kind_to_learn(labels: Array) -> Kind:
 
 
 def class_numbers(labels: Array) -> tuple[Array, Array]:
-    """Return the different labels in ascending order, and the number of each label among them.
+    """Return the distinct labels in ascending order, and the number of each label among them.
 
-    Text is an array of objects: an array of fixed width takes four bytes for every letter of the longest text in every
+    Text is an array of objects: an array of fixed width needs four bytes for every letter of the longest text in every
     row, and drops NUL at its end.
     """
     if labels.dtype.kind not in "OU":
@@ -227,7 +227,7 @@ _MOST_WHOLE = 1 << 53
 
 
 def joined(parts: Sequence[Array]) -> Array:
-    """Return labels of several parts as one array of a type that holds each of them; refuse them if there is none.
+    """Return labels of several parts as one array, in a type that holds all of them, or raise an error.
 
     Whole numbers from 2⁶³ on are uint64, and others int64: NumPy would make float64 of both together.
     """

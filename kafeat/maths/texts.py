@@ -1,4 +1,4 @@
-"""Counts of n-grams as weighted rows, and the directions of these rows that hold most of them or predict a label."""
+"""Weight the counts of n-grams, and find the directions of these rows that hold most of them or predict a label."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.tile import SparseRows
 from kafeat.types import Array, Floats
 
-# Rows that an SVD is of, its rounds and its spare directions.
+# The rows, the rounds and the spare directions of an SVD.
 _MOST_ROWS, _ROUNDS, _SPARE = 20_000, 2, 16
 # Rows that a model learns from.
 _MOST_LEARNED = 40_000
@@ -20,9 +20,9 @@ _PENALTY, _MOST_STEPS, _ENOUGH = 1.0, 200, 1e-3
 
 
 def weighted(counts: SparseRows, weights: Floats) -> SparseRows:
-    """Return rows of logarithms of counts, times the weights of the buckets."""
+    """Return rows with the logarithms of counts, times the weights of the buckets."""
     size = np.abs(counts.values)
-    # counts of rows that are no texts may lie between 0 and 1
+    # counts of rows that are not texts may lie between 0 and 1
     values = np.sign(counts.values) * np.where(size < 1.0, size, 1.0 + np.log(np.maximum(size, 1.0)))
     values *= weights[counts.columns]
     return SparseRows(values, counts.columns, counts.starts, BUCKETS)
@@ -35,14 +35,14 @@ def unit_rows(rows: SparseRows) -> SparseRows:
 
 
 def inverse_frequencies(counts: SparseRows) -> Floats:
-    """Return log(e(1 + n)/(1 + n_b)) of each bucket b, (BUCKETS,), which n_b of n rows have."""
+    """Return log(e(1 + n)/(1 + n_b)) for each bucket b, (BUCKETS,), where n_b of n rows have it."""
     rows = np.bincount(counts.columns, minlength=BUCKETS)
     weights: Floats = np.log((1.0 + len(counts)) / (1.0 + rows)) + 1.0
     return weights
 
 
 def some_rows(n: int, rng: np.random.Generator) -> Array:
-    """Return the numbers of at most so many of n rows as directions are learned from, ascending."""
+    """Return the numbers of at most as many of n rows as directions are learned from, ascending."""
     return np.sort(rng.choice(n, _MOST_ROWS, replace=False)) if n > _MOST_ROWS else np.arange(n)
 
 
@@ -60,9 +60,9 @@ def main_directions(u: SparseRows, width: int, rng: np.random.Generator) -> Floa
 def label_directions(
     several: Sequence[SparseRows], Y: Floats, folds: Array, n_folds: int, spread: float
 ) -> Floats:
-    """Return the ridge coefficients (K, BUCKETS, k·len(several)) of Y (n, k), by the rows of the other folds than each.
+    """Return the ridge coefficients (K, BUCKETS, k·len(several)) for Y (n, k), by the rows of the other folds.
 
-    For each target there are models of several ways to weigh the rows. Their predictions have the standard deviation
+    For each target there is a model for each way to weight the rows. Their predictions have the standard deviation
     `spread`.
     """
     found = np.zeros((n_folds, BUCKETS, Y.shape[1], len(several)))

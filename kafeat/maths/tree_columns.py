@@ -1,7 +1,7 @@
-"""Sums of the leaves of boosted trees as columns: a row of the fit goes through the ensemble of its own fold only.
+"""Sums of the leaves of boosted trees as columns. A training row goes only through the ensemble of its own fold.
 
 Numbers are compared as codes, 1 + the number of edges of their column that are below them: a node sends a row to the
-right if its code is above a threshold. A missing number has two codes, 0 and 255, of which a node reads one.
+right if its code is above a threshold. A missing number has two codes, 0 and 255, and each node reads one of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafeat.maths.row_sample import Hashes
 from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 MOST_LEAVES = 32
-"""Leaves of a tree: each has a bit of one number."""
+"""The most leaves of a tree, because each has a bit in one number."""
 MOST_EDGES = 255
 LOW, HIGH = 0, 255
 """The codes of a missing number."""
@@ -51,7 +51,7 @@ def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: in
 
 
 def check_trees(state: State, n_features_in: int, D: int) -> None:
-    """ValueError for values that no fit gives, with which a loop would read elsewhere or overflow."""
+    """Raise ValueError for values that no fit produces, with which a loop would read other memory or overflow."""
     check_indices("state.seed", state["seed"], 1 << 63)
     check_indices("state.group", state["group"], n_features_in)
     check_indices("state.columns", state["columns"], n_features_in)
@@ -80,10 +80,10 @@ def group_ends(outputs: int, n_trees: int, D: int) -> Array:
 
 
 class TreeColumns(Transform):
-    """The columns of fitted trees, less their means: by the compiled loop, or by NumPy with the same bytes.
+    """The columns of fitted trees minus their means, by the compiled loop or by NumPy with the same bytes.
 
-    `seen` are the sorted hashes of the rows of the fit, or of their groups, but not of those that all ensembles know.
-    Without it every row counts as one of them.
+    `seen` are the sorted hashes of the training rows, or of their groups, except those that all ensembles know. Without
+    it, every row counts as one of them.
     """
 
     def __init__(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> None:
@@ -151,7 +151,7 @@ class TreeColumns(Transform):
                 )  # fmt: skip
 
     def _ranked(self, X: Floats, folds: Array) -> Floats:
-        """Return rows X with the ranks of categories in the place of their codes; one that is unknown is missing."""
+        """Return rows X with the ranks of categories in place of their codes. Unknown ones are missing."""
         if not self._coded:
             return X
         X = X.copy()
@@ -191,7 +191,7 @@ class TreeColumns(Transform):
 
 
 def _count_below(edges: Array, x: Array) -> Array:
-    """Return how many edges are below each number, by the steps of the compiled loop: edges may not be in order."""
+    """Return how many edges are below each number, with the steps of the compiled loop: edges may not be in order."""
     below, half = np.zeros(len(x), np.int32), (MOST_EDGES + 1) // 2
     while half:
         below += half * (edges[below + half - 1] < x)

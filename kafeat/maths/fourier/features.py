@@ -40,15 +40,15 @@ FREQUENCIES = parameter(
 FEATURES = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
 WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
 
-# Where learning starts for laws that have no directions; beyond this width Sobol points cost more than they give.
+# Learning starts from these for laws without directions. Beyond this width, Sobol points cost more than they gain.
 _MOST_QMC_INPUTS = 2000
-# Below this padded width the matrix product is faster than the transforms, but not for a matrix of gigabytes.
+# Below this padded width, the matrix product is faster than the transforms, except if the matrix has gigabytes.
 _LEAST_STRUCTURED = 128
 _MOST_WRITTEN_OUT = 1 << 23
 
 
 class RandomCosines(InTwos):
-    """A map of random cosine features; each kind declares the parameters, in an order of its own."""
+    """A map of random cosine features. Each kind declares the parameters in its own order."""
 
     twos = ("features", "paired", "for paired features")
 
@@ -58,9 +58,9 @@ class RandomCosines(InTwos):
         features: Features
 
     def draw(self, law: FrequencyDistribution, X: Floats, sample: Sample, rng: np.random.Generator) -> State:
-        """Return the frequencies or what makes them, phases for offset features, weights, and the guard's errors.
+        """Return the frequencies or their factors, phases for offset features, weights, and the errors of the guard.
 
-        X (n, d) are the rows of the sample in the coordinates that the law is for.
+        X (n, d) are the rows of the sample in the coordinates of the law.
         """
         of_draw, of_phases, of_fit = rng.spawn(3)
         m, d, frequencies = self.n_drawn, X.shape[1], self.frequencies
@@ -123,7 +123,7 @@ def _draw(
 def bind_random_features(
     state: State, d: int, dtype: np.dtype[Any], warp: Warp | None = None, input_scale: Floats | None = None
 ) -> CosineTransform:
-    """The transform; `input_scale` (d,) multiplies the inputs."""
+    """Return the transform. `input_scale` (d,) multiplies the inputs."""
     angles: Angles
     if "frequencies" not in state and _stays_structured(state):
         angles = StructuredAngles(state, d, dtype, input_scale)
@@ -142,13 +142,13 @@ def _stays_structured(state: State) -> bool:
 
 
 def draw_directions(how: Directions, m: int, d: int, rng: np.random.Generator) -> Floats:
-    """w ~ N(0, I), (m, d); orthogonal ones have norms of their own."""
+    """Return w ~ N(0, I), (m, d). Orthogonal ones have their own norms."""
     normal = RbfKernel().frequencies(KernelParameters(gamma=0.5))  # N(0, 2γ I)
     return normal.orthogonal(m, d, rng) if how == "orthogonal" else normal.iid(m, d, rng)
 
 
 def length_scales(length_scale: float | tuple[float, ...], d: int) -> Floats | None:
-    """1/ℓ of each of d inputs, or None where it is 1."""
+    """Return 1/ℓ for each of d inputs, or None if it is 1."""
     if length_scale == 1.0:
         return None
     scales = np.atleast_1d(np.asarray(length_scale, dtype=np.float64))

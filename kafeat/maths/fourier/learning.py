@@ -1,11 +1,11 @@
-"""Frequencies and weights fitted to the data: the same cost when transforming, a fraction of the error.
+"""Frequencies and weights fitted to the data: the same cost when transforming, but a fraction of the error.
 
-A draw of frequencies is made for every data set there could be. Two things make it better for the one at hand, both
-on random pairs of rows of the fit sample, whose kernel is known exactly:
+A draw of frequencies has to serve every possible data set. Two things improve it for the one at hand, both on random
+pairs of rows of the fit sample, whose kernel is known exactly:
 - weights: the estimate Σ_j a_j cos(ω_j·δ) has a_j = 1/m; choose a ≥ 0, Σa = 1 by least squares instead;
 - learning: descend the squared kernel error over the frequencies themselves.
 A guard compares with the untouched draw on rows that neither saw, and keeps the better. What is kept is still a
-positive definite kernel with k(x, x) = 1; what is given up is exact unbiasedness.
+positive definite kernel with k(x, x) = 1. What is given up is exact unbiasedness.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafeat.maths.fourier.transform import cos_sin
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
 
-# Fewer rows tell too little: the draw is kept as it is.
+# With fewer rows there is too little information, so the draw is kept as it is.
 _LEAST_ROWS = 100
 # Rows held out for the guard.
 _MOST_HELD_OUT = 1000
@@ -31,17 +31,17 @@ _MOST_HELD_OUT = 1000
 _WEIGHT_PAIRS = 20_000
 _WEIGHT_RIDGE = 1e-3
 
-# Small batches and many steps: the gradient's noise falls with the error itself.
+# Small batches and many steps, because the gradient's noise falls with the error itself.
 _BATCH = 512
 _STEPS = 1200
 _LEAST_STEPS = 150
 _RATE = 0.05
-# Operations that learning may take: some ten seconds of one core.
+# The most operations for learning: about ten seconds of one core.
 _BUDGET = 6e11
 
-# Rows further off than this many wavelengths are pulled in: sums of squares must fit float32.
+# Rows farther away than this many wavelengths are pulled in, because sums of squares must fit float32.
 _FARTHEST = 2.0**40
-# Differences of pairs of rows at a time: of wide rows fewer, but as many numbers as the waves of all have.
+# Differences of pairs of rows at a time. Wide rows have fewer, but as many numbers as all waves.
 _STRIP, _LEAST_WAVES = 2000, 4096
 
 
@@ -49,7 +49,7 @@ _STRIP, _LEAST_WAVES = 2000, 4096
 class FittedFrequencies:
     """Frequencies (m, d) and weights (m,) or None, with the errors on held-out rows before and after, or None.
 
-    `phases` (m,) are those that offset features need after training; None leaves them as they were drawn.
+    `phases` (m,) are those that offset features need after training. None keeps the drawn phases.
     """
 
     frequencies: Floats
@@ -68,16 +68,16 @@ def fit_frequencies(
     learn: bool,
     weigh: bool,
 ) -> FittedFrequencies:
-    """Improve the draw (m, d) on the rows X (n, d), in the coordinates that the law is for.
+    """Improve the draw (m, d) on the rows X (n, d), in the coordinates of the law.
 
-    It works in units of the typical frequency, in which all numbers fit float32, whatever the scale of the data.
+    It works in units of the typical frequency, in which all numbers fit float32 for any scale of the data.
     """
     if len(X) < _LEAST_ROWS or not (learn or weigh):
         return FittedFrequencies(drawn, None, None, None)
     of_split, of_learning, of_weights = rng.spawn(3)
     order = of_split.permutation(len(X))
     held = min(len(X) // 5, _MOST_HELD_OUT)
-    # Around a row in the middle: only differences count, and those of large numbers would lose their digits.
+    # Around a row in the middle: only differences matter, and differences of large numbers would lose their digits.
     middle, unit = middle_of(X, order[:_MOST_HELD_OUT]), frequency_unit(drawn)
     test = in_units(X, order[:held], middle, unit, np.float64)
     train = in_units(X, order[held:], middle, unit, np.float32)
@@ -97,13 +97,13 @@ def fit_frequencies(
 
 
 def frequency_unit(drawn: Floats) -> float:
-    """The size of a typical frequency as a power of two, which changes no digit of what it multiplies or divides."""
+    """Return the size of a typical frequency as a power of two, by which products and quotients are exact."""
     sizes = np.abs(drawn[drawn != 0.0])
     return float(power_of_two(np.median(sizes))) if len(sizes) else 1.0
 
 
 def in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeLike) -> Floats:
-    """These rows of X (n, d), as differences from the middle, times `unit`."""
+    """Return these rows of X (n, d), as differences from the middle, times `unit`."""
     scaled = np.empty((len(rows), X.shape[1]), dtype=dtype)
     for some in blocks(*scaled.shape):
         with np.errstate(over="ignore"):
@@ -114,25 +114,25 @@ def in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeLi
 
 
 def middle_of(X: Floats, rows: Array) -> Floats:
-    """The median of each column over these rows of X (n, d), (d,)."""
+    """Return the median of each column over these rows of X (n, d), (d,)."""
     return np.concatenate(
         [np.median(X[rows, some], axis=0) for some in blocks(X.shape[1], max(1, len(rows)))]
     )
 
 
 def kernel_of(law: FrequencyDistribution, differences: Floats) -> Floats:
-    """k(δ) of rows δ (n, d) of any precision, (n,); some rows at a time, as laws compute in float64."""
+    """Return k(δ) of rows δ (n, d) of any precision, (n,), some rows at a time: laws compute in float64."""
     some = blocks(*differences.shape)
     return np.concatenate([law.kernel(differences[rows].astype(np.float64)) for rows in some])
 
 
 def exact_kernel(law: FrequencyDistribution, X: Floats) -> Floats:
-    """The kernel between all rows of X (n, d), (n, n)."""
+    """Return the kernel between all rows of X (n, d), (n, n)."""
     return np.stack([kernel_of(law, X - x) for x in X])
 
 
 def relative_error(frequencies: Floats, weights: Floats | None, exact: Floats, X: Floats) -> float:
-    """Relative Frobenius error of Σ_j a_j cos(ω_j·(x − y)) over all pairs of rows of X (n, d), by `exact` (n, n)."""
+    """Return the relative Frobenius error of Σ_j a_j cos(ω_j·(x − y)) over all pairs of rows of X."""
     amplitudes = np.sqrt(1.0 / len(frequencies) if weights is None else weights)
     waves = cos_sin(X @ frequencies.T).reshape(len(X), 2, -1) * amplitudes
     waves = waves.reshape(len(X), -1)
@@ -142,10 +142,10 @@ def relative_error(frequencies: Floats, weights: Floats | None, exact: Floats, X
 def fit_weights(
     frequencies: Floats, law: FrequencyDistribution, X: Floats, rng: np.random.Generator
 ) -> Floats:
-    """a ≥ 0 with Σa = 1 that minimises Σ_pairs (k(δ) − Σ_j a_j cos ω_j·δ)² + λ‖a − 1/m‖².
+    """Return a ≥ 0 with Σa = 1 that minimises Σ_pairs (k(δ) − Σ_j a_j cos ω_j·δ)² + λ‖a − 1/m‖².
 
-    Non-negative least squares on the Cholesky factor of the m × m normal matrix. Σa = 1 guards the diagonal, k(0) = 1:
-    left free, a heavy-tailed law loses half of it.
+    Non-negative least squares on the Cholesky factor of the m × m normal matrix. Σa = 1 protects the diagonal, k(0) =
+    1: without it, a heavy-tailed law loses half of it.
     """
     from scipy.optimize import nnls
 
@@ -162,7 +162,7 @@ def fit_weights(
     ridge = _WEIGHT_RIDGE * _WEIGHT_PAIRS
     normal = (waves.T @ waves).astype(np.float64)
     target = (waves.T @ exact).astype(np.float64) + ridge / m
-    # The sum is 1 by a heavy row of ones, and exactly by dividing at the end.
+    # A heavy row of ones makes the sum about 1, and a division at the end makes it exact.
     heavy = 100.0 * normal.diagonal().mean()
     factor = np.linalg.cholesky(normal + ridge * np.eye(m) + heavy)
     weights, _ = nnls(factor.T, np.linalg.solve(factor, target + heavy))
@@ -172,14 +172,14 @@ def fit_weights(
 def learn_frequencies(
     drawn: Floats, law: FrequencyDistribution, X: Floats, rng: np.random.Generator
 ) -> Floats:
-    """Descend the mean squared kernel error over fresh random pairs, by Adam (Kingma & Ba 2015).
+    """Descend the mean squared kernel error over new random pairs, by Adam (Kingma & Ba 2015).
 
-    With r = (1/m) Σ_j cos ω_j·δ − k(δ), the gradient by ω_j is −(2/m) mean(r sin(ω_j·δ) δ): two matrix products a step.
-    The rate falls like half a cosine; its unit is the typical size of a coordinate of ω.
+    With r = (1/m) Σ_j cos ω_j·δ − k(δ), the gradient by ω_j is −(2/m) mean(r sin(ω_j·δ) δ): two matrix products per
+    step. The rate falls like half a cosine, and its unit is the typical size of a coordinate of ω.
     """
     m, d = drawn.shape
     steps = int(np.clip(_BUDGET / (_BATCH * m * (4.0 * d + 200.0)), _LEAST_STEPS, _STEPS))
-    # |N(0, 1)| has the median 0.6745, so that for rbf the unit is the standard deviation √(2γ).
+    # |N(0, 1)| has the median 0.6745, so for rbf the unit is the standard deviation √(2γ).
     unit = np.median(np.abs(drawn)) / 0.6745
     frequencies = drawn.astype(np.float32)
     mean, square = np.zeros_like(frequencies), np.zeros_like(frequencies)
@@ -202,13 +202,13 @@ def learn_frequencies(
 
 
 def _pairs(rows: int, n: int, rng: np.random.Generator) -> Array:
-    """The numbers of n random pairs of different rows, (2, n)."""
+    """Return the numbers of n random pairs of different rows, (2, n)."""
     first = rng.integers(rows, size=n)
     return np.array([first, (first + rng.integers(1, rows, size=n)) % rows])
 
 
 def _differences(X: Floats, pairs: Array) -> Floats:
-    """x − y of pairs (2, n) of rows, (n, d) float32."""
+    """Return x − y for pairs (2, n) of rows, (n, d) float32."""
     first, second = pairs
     differences = X[first].astype(np.float32, copy=False)
     differences -= X[second]
@@ -216,9 +216,9 @@ def _differences(X: Floats, pairs: Array) -> Floats:
 
 
 BATCH = 128
-# The rate rises like a sine for this share of the steps, and then falls like half a cosine.
+# The rate rises like a sine during this share of the steps, and then falls like half a cosine.
 _WARM_UP = 0.2
-# Rows further from the middle than this many medians are pulled in while training: a few would lead it otherwise.
+# Rows more than this many medians from the middle are pulled in while training, because a few could mislead it.
 _FARTHEST_ROW = 3.0
 
 
@@ -234,9 +234,9 @@ def waves(X: Floats, frequencies: Floats, phases: Floats | None) -> Floats:
 def gradients(
     W: Floats, V: Floats, b: Floats, x: Floats, y: Floats, phases: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the gradients of ½ mean ‖f(x)V + b − y‖² of a batch by W, V and b; f are the waves.
+    """Return the gradients of ½ mean ‖f(x)V + b − y‖² of a batch by W, V and b, where f are the waves.
 
-    With R the mean residuals times Vᵀ, that by the angles is R_sin·cos − R_cos·sin, and that by W its product with x.
+    With R, the mean residuals times Vᵀ, that by the angles is R_sin·cos − R_cos·sin, and that by W its product with x.
     """
     m, angles = len(W), x @ W.T
     if phases is not None:
@@ -253,14 +253,14 @@ def gradients(
 
 
 def cycle(t: float) -> float:
-    """Return the rate at the share t of the way, relative to the largest."""
+    """Return the rate after the share t of the steps, relative to the largest rate."""
     if t < _WARM_UP:
         return float(np.sin(0.5 * np.pi * t / _WARM_UP))
     return float(0.5 * (1.0 + np.cos(np.pi * (t - _WARM_UP) / (1.0 - _WARM_UP))))
 
 
 def batches(n: int, steps: int, rng: np.random.Generator) -> Iterator[Array]:
-    """Yield the numbers of the rows of each batch: every row comes before one comes again."""
+    """Yield the numbers of the rows of each batch. Every row occurs once before one occurs again."""
     order = rng.permutation(n)
     for _ in range(steps):
         check()
@@ -271,7 +271,7 @@ def batches(n: int, steps: int, rng: np.random.Generator) -> Iterator[Array]:
 
 
 def pull_in(X: Floats) -> Floats:
-    """Rows (n, d) around 0, none further off than `_FARTHEST_ROW` times the median."""
+    """Return rows (n, d) around 0, none farther away than `_FARTHEST_ROW` times the median."""
     lengths = np.concatenate(
         [np.sqrt((X[some].astype(np.float64) ** 2).sum(axis=1)) for some in blocks(*X.shape)]
     )

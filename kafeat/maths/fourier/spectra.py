@@ -1,8 +1,8 @@
 """Frequency distributions of shift-invariant kernels, and the ways to draw from them.
 
-A continuous shift-invariant kernel is the characteristic function of its frequency distribution,
-k(x, y) = E_ω[cos ω·(x − y)] (Bochner). The distribution is isotropic (a direction times a radius) or a product of one
-per coordinate. Frequencies are rows of an (m, d) array; `iid`, `orthogonal` and `qmc` each have the right mean.
+A continuous shift-invariant kernel is the characteristic function of its frequency distribution, k(x, y) = E_ω[cos ω·(x
+− y)] (Bochner). The distribution is isotropic (a direction times a radius) or a product with one factor per coordinate.
+Frequencies are rows of an (m, d) array. `iid`, `orthogonal` and `qmc` each have the right mean.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from kafeat.errors import DataError
 from kafeat.types import Floats
 
-# Dimensions for which SciPy knows Sobol numbers.
+# The most dimensions for which SciPy knows Sobol numbers.
 _MOST_SOBOL_DIMENSIONS = 21_201
 
 
-# Very rough kernels have frequencies beyond float64. From here on cosines of any two rows are as good as random.
+# Very rough kernels have frequencies beyond float64. From here on, cosines of any two rows are practically random.
 _LARGEST_MIXING = 1e30
 
 
@@ -43,29 +43,29 @@ class IsotropicDistribution:
             return mixed * np.sqrt(np.minimum(self.inverse_mixing(u), _LARGEST_MIXING))
 
     def radii(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """m draws of ‖ω‖ in d dimensions, stratified: one from each m-th of the law, in random order."""
+        """Return m draws of ‖ω‖ in d dimensions, stratified: one from each m-th of the law, in random order."""
         u, v = ((rng.permutation(m) + rng.random(m)) / m for _ in range(2))
         return self._radii_at(u, v, d)
 
     def _radii_at(self, u: Floats, v: Floats, d: int) -> Floats:
-        """‖ω‖ in d dimensions, of numbers u for the norm of g and v for the mixing, uniform in (0, 1)."""
+        """Return ‖ω‖ in d dimensions, from numbers u for the norm of g and v for the mixing, uniform in (0, 1)."""
         from scipy.special import chdtri
 
         return self._mixed(v) * np.sqrt(chdtri(d, np.clip(u, 1e-300, None)))
 
     def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """m independent draws of ω, (m, d)."""
+        """Return m independent draws of ω, (m, d)."""
         return self._mixed(_uniform((m, 1), rng)) * rng.standard_normal((m, d))
 
     def orthogonal(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """Blocks of d orthogonal directions, each with a norm of its own (Yu et al. 2016).
+        """Return blocks of d orthogonal directions, each with its own norm (Yu et al. 2016).
 
-        Of m < d frequencies, the first ones are those of a smaller m, up to rounding.
+        If m < d, the first ones are those of a smaller m, up to rounding.
         """
         if m < d:
             of_directions, of_radii = rng.spawn(2)
             frequencies = frame(m, d, of_directions)
-            # Sobol points are as even as strata, and fewer are the first of more.
+            # Sobol points are as even as strata, and fewer points are the first of more.
             u, v = sobol(m, 2, of_radii).T
             frequencies *= self._radii_at(u, v, d)[:, None]
             return frequencies
@@ -73,20 +73,20 @@ class IsotropicDistribution:
         return np.concatenate(directions)[:m] * self.radii(m, d, rng)[:, None]
 
     def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """m draws through the inverse c.d.f. of scrambled Sobol points (Avron et al. 2016), (m, d)."""
+        """Return m draws through the inverse c.d.f. of scrambled Sobol points (Avron et al. 2016), (m, d)."""
         from scipy.special import ndtri
 
-        # One dimension more for the mixing variable.
+        # One more dimension for the mixing variable.
         u = sobol(m, d + (self.inverse_mixing is not None), rng)
         return self._mixed(u[:, -1:]) * ndtri(u[:, :d])
 
     def kernel(self, differences: Floats) -> Floats:
-        """k(δ) of rows δ (n, d), (n,)."""
+        """Return k(δ) for rows δ (n, d), (n,)."""
         return self.profile(self.gamma * np.einsum("ij,ij->i", differences, differences))
 
     def scaled(self, factor: float) -> IsotropicDistribution:
-        """The distribution of factor·ω; `factor` is above 0."""
-        return replace(self, gamma=self.gamma * factor * factor)  # the square alone might not fit a number
+        """Return the distribution of factor·ω. `factor` is above 0."""
+        return replace(self, gamma=self.gamma * factor * factor)  # the square by itself might overflow
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ FrequencyDistribution = IsotropicDistribution | ProductDistribution
 
 
 def _inside(u: Floats) -> Floats:
-    """Off both ends of [0, 1], where the inverses are infinite."""
+    """Move numbers off both ends of [0, 1], where the inverses are infinite."""
     return np.clip(u, 2.0**-54, 1.0 - 2.0**-53)
 
 
@@ -126,7 +126,7 @@ def _uniform(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
 
 
 def sobol(m: int, d: int, rng: np.random.Generator) -> Floats:
-    """The first m scrambled Sobol points in (0, 1)^d."""
+    """Return the first m scrambled Sobol points in (0, 1)^d."""
     from scipy.stats import qmc
 
     if d > _MOST_SOBOL_DIMENSIONS:
@@ -139,16 +139,16 @@ def sobol(m: int, d: int, rng: np.random.Generator) -> Floats:
 
 
 def haar(d: int, rng: np.random.Generator) -> Floats:
-    """A uniformly distributed d × d orthogonal matrix: QR of a Gaussian one, with the signs of R undone."""
+    """Return a uniformly distributed d × d orthogonal matrix: QR of a Gaussian one, with the signs of R removed."""
     q, r = np.linalg.qr(rng.standard_normal((d, d)))
     return q * np.sign(np.diag(r))
 
 
 def frame(m: int, d: int, rng: np.random.Generator) -> Floats:
-    """m < d orthonormal rows, (m, d), distributed like the first m of `haar`, in O(m·d) numbers."""
+    """Return m < d orthonormal rows, (m, d), distributed like the first m of `haar`, in O(m·d) numbers."""
     from scipy.linalg import qr
 
-    # The transpose of a C array is in the order of LAPACK, which then works in place.
+    # The transpose of a C array is in LAPACK's order, which lets LAPACK work in place.
     q, r = qr(rng.standard_normal((m, d)).T, overwrite_a=True, mode="economic", check_finite=False)
     q *= np.sign(np.diag(r))
     rows: Floats = q.T
@@ -156,15 +156,15 @@ def frame(m: int, d: int, rng: np.random.Generator) -> Floats:
 
 
 def inverse_cauchy(u: Floats) -> Floats:
-    """Inverse c.d.f. of Cauchy(0, 1)."""
+    """Return the inverse c.d.f. of Cauchy(0, 1)."""
     return np.tan(np.pi * (u - 0.5))
 
 
 def inverse_laplace(u: Floats) -> Floats:
-    """Inverse c.d.f. of Laplace(0, 1)."""
+    """Return the inverse c.d.f. of Laplace(0, 1)."""
     return -np.sign(u - 0.5) * np.log1p(-2.0 * np.abs(u - 0.5))
 
 
 def inverse_sech(u: Floats) -> Floats:
-    """Inverse c.d.f. of the density sech(πω)."""
+    """Return the inverse c.d.f. of the density sech(πω)."""
     return np.log(np.tan(0.5 * np.pi * u)) / np.pi

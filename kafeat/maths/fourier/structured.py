@@ -1,4 +1,4 @@
-"""Frequencies that are never written out: products of signs and Hadamard transforms, O(D log p) a row, and their loop.
+"""Frequencies that are never written out, as products of signs and Hadamard transforms, with O(D log p) steps per row.
 
 Rows are zero-padded to p = 2^⌈log₂ d⌉, for structured to at least 32. With H orthonormal, a block of p directions is
 - structured (SORF, Yu et al. 2016): H D₁ H D₂ H D₃, D_i random signs;
@@ -23,10 +23,10 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 
 class StructuredLoop:
-    """Angles ω_j·x, j < m, of blocks of p directions s H diag(f_l) Π … H diag(f_1), each times its radius (m,).
+    """Angles ω_j·x, j < m, for blocks of p directions s H diag(f_l) Π … H diag(f_1), each times its radius (m,).
 
-    `first` (blocks, d) is f_1 for the inputs that are there; the others are zero. `layers` (blocks, p) each are f_2 and
-    so on. `permutation` (blocks, p) is Π, the place that each number is taken from before every layer.
+    `first` (blocks, d) is f_1 for the inputs that exist; the others are zero. Each of the `layers` (blocks, p) is f_2
+    and so on. `permutation` (blocks, p) is Π, the place from which each number comes before every layer.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class StructuredLoop:
 def structured_loop(
     first: Floats, layers: Sequence[Floats], permutation: Array | None, radii: Floats
 ) -> StructuredLoop | None:
-    """Return the loop in the dtype of the radii, or None where NumPy has to compute."""
+    """Return the loop in the dtype of the radii, or None if NumPy has to compute."""
     arguments = (ARRAY, *5 * [SIZE], *5 * [ARRAY], SIZE, SIZE, ARRAY)
     run = loop(f"structured_{vector_bytes()}", radii.dtype, *arguments)
     return None if run is None else StructuredLoop(first, layers, permutation, radii, run)
@@ -67,15 +67,15 @@ def structured_loop(
 
 Structure = Literal["structured", "fastfood"]
 
-# Of fewer columns there are so few products of signs that their directions are not uniform. With two columns the mean
-# of cos ω·δ misses the kernel by up to 0.3, and with 32 by less than the noise of 2¹⁸ frequencies.
+# With fewer columns there are so few products of signs that their directions are not uniform. With two columns, the
+# mean of cos ω·δ misses the kernel by up to 0.3, and with 32 by less than the noise of 2¹⁸ frequencies.
 _LEAST_WIDTH = 32
 
 
 def draw_structured(
     law: IsotropicDistribution, how: Structure, m: int, d: int, rng: np.random.Generator
 ) -> State:
-    """The state of m frequencies in d dimensions."""
+    """Return the state of m frequencies in d dimensions."""
     p = max(padded_width(d), _LEAST_WIDTH) if how == "structured" else padded_width(d)
     blocks = -(-m // p)
     layers = 3 if how == "structured" else 1
@@ -90,7 +90,7 @@ def draw_structured(
 
 
 def structured_shapes(state: State, how: Structure, m: int, d: int) -> Shapes:
-    """Return the shapes of that state. Maps of earlier releases are not padded to a least width."""
+    """Return the shapes of that state. Maps of earlier releases are not padded to a minimum width."""
     p = padded_width(d)
     if how == "structured" and "signs" in state and state["signs"].shape[-1:] == (_LEAST_WIDTH,):
         p = max(p, _LEAST_WIDTH)
@@ -103,13 +103,13 @@ def structured_shapes(state: State, how: Structure, m: int, d: int) -> Shapes:
 
 
 def check_structured(state: State, d: int) -> None:
-    """ValueError for a permutation that reads outside of the row."""
+    """Raise ValueError for a permutation that reads outside the row."""
     if "permutation" in state:
         check_indices("state.permutation", state["permutation"], padded_width(d))
 
 
 class StructuredAngles(Angles):
-    """ω_j·x of all frequencies of a tile, by Hadamard transforms."""
+    """ω_j·x for all frequencies of a tile, by Hadamard transforms."""
 
     def __init__(self, state: State, d: int, dtype: np.dtype[Any], input_scale: Floats | None = None) -> None:
         self._d, self._p = d, state["signs"].shape[-1]
@@ -130,7 +130,7 @@ class StructuredAngles(Angles):
         self._first, self._layers = first.astype(dtype), [layer.astype(dtype) for layer in layers]
 
     def scratch(self, rows: int) -> Floats:
-        """Return the buffer of the compiled loop; or two of rows · p numbers."""
+        """Return the buffer of the compiled loop, or two buffers of rows · p numbers."""
         return self._loop.scratch() if self._loop else np.empty((2, rows, self._p), self._dtype)
 
     def apply(self, X: Floats, angles: Floats, scratch: Floats) -> None:
@@ -153,7 +153,7 @@ class StructuredAngles(Angles):
 
     @classmethod
     def matrix(cls, state: State, d: int) -> Floats:
-        """The frequencies written out, (m, d)."""
+        """Return the frequencies written out, (m, d)."""
         angles = cls(state, d, np.dtype(np.float64))
         if angles.m < d:
             return angles._block_by_rows()
@@ -162,7 +162,7 @@ class StructuredAngles(Angles):
         return np.ascontiguousarray(out.T)
 
     def _block_by_rows(self) -> Floats:
-        """Write out a part of one block: each row by the factors in reverse, so that there is no d × d matrix."""
+        """Write out a part of one block, each row by the factors in reverse, so that there is no d × d matrix."""
         x, between = np.zeros((self.m, self._p)), np.empty((self.m, self._p))
         np.fill_diagonal(x, self._radii)
         self._hadamard(x, x, between)

@@ -1,7 +1,7 @@
 """Frequencies trained for a label: the kernel itself is learned, not only how well it is approximated.
 
-The frequencies and a linear model of the features descend the squared error of the label together. Ridge regressions
-on held-out rows choose where to start and how fast to learn. They also are the guard: the frequencies are kept only if
+The frequencies and a linear model of the features together descend the squared error of the label. Ridge regressions on
+held-out rows choose where to start and how fast to learn. They are also the guard: the frequencies are kept only if
 they predict clearly better than the untouched draw.
 """
 
@@ -30,17 +30,17 @@ from kafeat.maths.held_out_ridge import HeldOutRidge, clearly_better, fit_held_o
 from kafeat.maths.task import kind_to_learn, task_of
 from kafeat.types import Array, Floats
 
-# Fewer rows tell too little: the draw is kept as it is.
+# With fewer rows there is too little information, so the draw is kept as it is.
 _LEAST_ROWS = 200
 _MOST_ROWS = 20_000
 # With more classes, the targets are this many random mixtures of them.
 _MOST_TARGETS = 128
-# A ridge regression takes D³ operations, so wide features get fewer rows.
+# A ridge regression needs D³ operations, so wide features get fewer rows.
 _RIDGE_BUDGET, _LEAST_RIDGE_ROWS = 1e13, 1000
 
-# Multiples of γ: the kernel's width is only where training starts.
+# Multiples of γ, because the kernel's width is only the starting point of training.
 _STARTS = (0.1, 0.3, 1.0, 3.0)
-# Steps of a coordinate of ω, in units of a typical one.
+# Steps of a coordinate of ω, in units of a typical coordinate.
 _RATES = (0.15, 0.5)
 _MODEL_RATE = 0.03
 # The penalty while training, in units of the variance of a wave. With less, coefficients grow and cancel each other,
@@ -48,7 +48,7 @@ _MODEL_RATE = 0.03
 _PENALTY = 0.1
 _WAVE_VARIANCE = 0.5
 _TRIAL_STEPS, _STEPS, _LEAST_STEPS = 1000, 4000, 100
-# Operations that training may take: some ten seconds of one core.
+# The most operations for training: about ten seconds of one core.
 _BUDGET = 2.5e11
 
 
@@ -105,8 +105,8 @@ def fit_for_label(
 ) -> FittedFrequencies:
     """Train the draw (m, d) to predict the labels (n,) of the rows X (n, d).
 
-    The errors are the shares of the label's variance on held-out rows that are left unexplained. A weight is the size
-    of the coefficients of a frequency; they are None where the draw is kept.
+    The errors are the shares of the label's variance on held-out rows that remain unexplained. A weight is the size of
+    the coefficients of a frequency. Weights are None if the draw is kept.
     """
     if len(X) < _LEAST_ROWS:
         return FittedFrequencies(drawn, None, None, None)
@@ -133,9 +133,9 @@ def fit_for_label(
 
 
 def _targets(labels: Array, train: Array, rng: np.random.Generator) -> Floats:
-    """Return targets (n, k) with the mean 0 and the variance 1 on the training rows.
+    """Return targets (n, k) with mean 0 and variance 1 on the training rows.
 
-    Of very many classes, each gets a random direction, which keeps their distances (Johnson & Lindenstrauss 1984).
+    Very many classes get a random direction each, which keeps their distances (Johnson & Lindenstrauss 1984).
     """
     task = task_of(labels, kind_to_learn(labels))
     if task.classes is None or len(task.classes) <= _MOST_TARGETS:
@@ -149,7 +149,7 @@ def _targets(labels: Array, train: Array, rng: np.random.Generator) -> Floats:
 
 
 def _search(data: _Data, plain: _Model, rng: np.random.Generator, weigh: bool) -> _Model:
-    """Try starts and rates, train for long with the best, and return the best model on held-out rows."""
+    """Try starts and rates, train for long with the best, and return the model that is best on held-out rows."""
     starts = [data.fit(plain.frequencies * np.sqrt(factor), plain.amplitudes, _PENALTY) for factor in _STARTS]
     start = min(starts, key=attrgetter("ridge.error"))
     share = min(1.0, _BUDGET / ((len(_RATES) * _TRIAL_STEPS + _STEPS) * _step_cost(data, plain)))

@@ -1,4 +1,4 @@
-"""Cosine features of random frequencies, tile by tile: angles, cosine, scaling, straight into the output."""
+"""Cosine features of random frequencies, tile by tile: angles, cosine and scaling, directly into the output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TILE = (ARRAY, SIZE, SIZE, SIZE)
 
 
 def cos_sin(angles: Floats) -> Floats:
-    """Return [cos x, sin x] (n, 2m) of angles x (n, m), which may change."""
+    """Return [cos x, sin x] (n, 2m) for angles x (n, m), which may be overwritten."""
     n, m = angles.shape
     out = np.empty((n, 2 * m), dtype=angles.dtype)
     _plain(m, angles.dtype).write(angles, out)
@@ -33,7 +33,7 @@ def _plain(m: int, dtype: np.dtype[Any]) -> CosineFeatures:
 
 
 class CosineFeatures:
-    """a_j [cos x_j, sin x_j] of angles x (rows, m) in `dtype`, or with phases b, a_j cos(x_j + b_j)."""
+    """a_j [cos x_j, sin x_j] for angles x (rows, m) in `dtype`, or with phases b, a_j cos(x_j + b_j)."""
 
     def __init__(self, dtype: np.dtype[Any], amplitudes: Floats, phases: Floats | None) -> None:
         self._amplitudes = np.ascontiguousarray(amplitudes, dtype=dtype)
@@ -45,7 +45,7 @@ class CosineFeatures:
             self._loop = loop("cosine", dtype, *_TILE, ARRAY, ARRAY, FLAG, ARRAY, SIZE, result=FLAG)
 
     def write(self, angles: Floats, out: Floats) -> None:
-        """Write the features into `out`, which has the memory order of the angles. The angles may change."""
+        """Write the features into `out`, which has the memory order of the angles. The angles may be overwritten."""
         if self._by_loop(angles, out):
             return
         m = self._m
@@ -72,13 +72,13 @@ class CosineFeatures:
         return not self._loop(*tile, *numbers, not feature_major, address(out), step)
 
 
-# Bytes of a vector, and vectors of a panel, as in `compiled/waves.h`; and the most inputs: of more, BLAS keeps parts in
-# its caches. With shorter vectors it was no faster than BLAS and a second loop.
+# Bytes of a vector, and vectors of a panel, as in `compiled/waves.h`, and the most inputs, because BLAS keeps parts of
+# larger matrices in its caches. With shorter vectors it was no faster than BLAS and a second loop.
 _VECTOR, _WIDE, _MOST_INPUTS = 64, 2, 1024
 
 
 class WaveLoop:
-    """a_j [cos ω_j·x, sin ω_j·x] for frequencies (m, d). Sums run over the inputs in order, for each output alone."""
+    """a_j [cos ω_j·x, sin ω_j·x] for frequencies (m, d). Each output sums over the inputs in order."""
 
     def __init__(
         self, frequencies: Floats, amplitudes: Floats, dtype: np.dtype[Any], run: Loop, panels: Loop
@@ -95,7 +95,7 @@ class WaveLoop:
         return aligned(-(-rows // columns) * columns * self._frequencies.shape[1], self._dtype)
 
     def write(self, X: Floats, out: Floats, scratch: Floats) -> bool:
-        """Write the features of X (rows, d) into `out` (rows, 2m); return False if an angle is no number."""
+        """Write the features of X (rows, d) into `out` (rows, 2m). Return False if an angle is NaN."""
         X, m = np.ascontiguousarray(X), len(self._frequencies)
         feature_major = is_feature_major(out)
         left, right, columns = X, self._by_panel, m
@@ -113,7 +113,7 @@ class WaveLoop:
 
 
 def wave_loop(frequencies: Floats, amplitudes: Floats, dtype: np.dtype[Any]) -> WaveLoop | None:
-    """Return the loop, or None where BLAS and NumPy have to compute."""
+    """Return the loop, or None if BLAS and NumPy have to compute."""
     if vector_bytes() != _VECTOR or frequencies.shape[1] > _MOST_INPUTS:
         return None
     matrix = (ARRAY, SIZE, SIZE)
@@ -134,10 +134,10 @@ class Angles(ABC):
 
     m: int
     takes: tuple[type, ...] = ()
-    """The forms of rows that `apply` takes besides arrays."""
+    """The forms of rows that `apply` accepts besides arrays."""
 
     def scratch(self, rows: int) -> Scratch:
-        """Buffers for tiles of `rows` rows."""
+        """Return buffers for tiles of `rows` rows."""
         return ()
 
     @abstractmethod
@@ -145,7 +145,7 @@ class Angles(ABC):
         """Write the angles of the tile X (rows, d) into `angles` (rows, m), in C or Fortran order."""
 
     def waves(self, amplitudes: Floats) -> WaveLoop | None:
-        """Return a loop for their cosines and sines that does without the angles, if there is one."""
+        """Return a loop for their cosines and sines that does not need the angles, if there is one."""
         return None
 
 
@@ -172,7 +172,7 @@ class _Buffers(NamedTuple):
 
 
 class CosineTransform(Transform):
-    """paired: √a_j [cos ω_j·x, sin ω_j·x]; offset: √(2a_j) cos(ω_j·x + b_j); x warped first if asked.
+    """paired: √a_j [cos ω_j·x, sin ω_j·x]; offset: √(2a_j) cos(ω_j·x + b_j); x may be warped first.
 
     The weights a_j are 1/m unless they are given.
     """
@@ -209,14 +209,14 @@ class CosineTransform(Transform):
                 X = scratch.warped
             if self._waves and scratch.panels is not None and self._waves.write(X, out, scratch.panels):
                 return
-        # The angles take the memory order of the output, so that no pass over memory transposes.
+        # The angles have the memory order of the output, so that no pass over memory transposes.
         angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
         self._angles.apply(X, angles, scratch.inner)
         self._cosines.write(angles, out)
 
 
 def log_warp(skewedness: float) -> Warp:
-    """log(x + c); an entry at or below −c is refused."""
+    """Return log(x + c). An entry at or below −c is refused."""
 
     def warp(X: Floats, out: Floats) -> None:
         np.add(X, X.dtype.type(skewedness), out=out)

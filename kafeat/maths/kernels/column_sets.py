@@ -1,4 +1,4 @@
-"""Kernels over sets of columns: sums, by recurrence, over sets of terms of the products of the terms in a set.
+"""Kernels over sets of columns: sums over sets of the products of the terms in each set, by recurrence.
 
 Nothing is subtracted, so sums of positive terms keep their digits.
 
@@ -19,16 +19,16 @@ from kafeat.types import Floats
 
 
 def degree_warning(kind: str, degree: int, n_columns: int) -> str | None:
-    """Return a sentence about sets of more columns than there are, over which every sum is 0, or None."""
+    """Return a sentence if sets need more columns than there are, so that every sum is 0, otherwise None."""
     if degree <= n_columns:
         return None
     return f"{kind}: degree: sets of {degree} columns need more than the {n_columns} of the input, so the kernel is 0"
 
 
 def sets_of_size(terms: Iterable[Floats], sums: Floats, product: Floats) -> Floats:
-    """Return Σ_{|S| = size} Π_{i ∈ S} t_i, the last part of the buffer `sums` (size, …); `product` (…) is one too.
+    """Return Σ_{|S| = size} Π_{i ∈ S} t_i, the last part of the buffer `sums` (size, …), as `product` (…) is.
 
-    A sum over sets of q terms with a new term t is the one without it, and t times the one over q − 1 terms.
+    A sum over sets of q terms with a new term t is the sum without it, plus t times the sum over q − 1 terms.
     """
     sums[...] = 0.0
     for term in terms:
@@ -46,7 +46,7 @@ def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floa
     total[...] = 0.0
     single[...] = 0.0 if least == 2 else 1.0
     for term in terms:
-        # a set with t has others beside it: those that are enough already, and those that t completes
+        # a set with t has other terms, which are enough already or which t completes
         np.add(total, single, out=product)
         product *= term
         total += product
@@ -56,7 +56,7 @@ def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floa
 
 
 def all_sets(terms: Iterable[Floats], out: Floats, share: float = 1.0) -> Floats:
-    """Write Π (share + t_i), a sum over all sets of the terms if `share` is 1, into `out`. The terms are written to."""
+    """Write Π (share + t_i) into `out`: for share 1, a sum over all sets of the terms, which are overwritten."""
     out[...] = 1.0
     for term in terms:
         term += term.dtype.type(share)
@@ -90,7 +90,7 @@ class AnovaKernel(TiledKernel):
         return Gram(sums(c.x, c.y), (norms(c.x), norms(c.y)))
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        # a product of `degree` factors takes the whole scale
+        # a product of `degree` factors has the whole scale
         factor = p.gamma / landmarks.scale ** (1.0 / p.degree)
         return _AnovaTile(landmarks.doubles * factor, landmarks.dtype, p.degree)
 
@@ -128,7 +128,7 @@ class AllSubsetsKernel(TiledKernel):
         return Gram(product(c.x, c.y), (norms(c.x), norms(c.y)))
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        # every factor takes an equal part of the scale, so that no product of some leaves the range of the dtype
+        # every factor gets an equal part of the scale, so that no partial product exceeds the range of the dtype
         share = landmarks.scale ** (-1.0 / landmarks.rows.shape[1])
         return _SubsetsTile(landmarks.doubles * (p.gamma * share), landmarks.dtype, share)
 

@@ -15,7 +15,7 @@ from kafeat.types import Floats
 
 
 class DotProductKernel(Kernel):
-    """A function of x·y alone."""
+    """A function of x·y only."""
 
     @abstractmethod
     def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
@@ -35,7 +35,7 @@ class LinearKernel(DotProductKernel, TiledKernel):
         return dots
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        # both factors of a product of the size of `scale` are representable; the product need not be
+        # both factors of a product of the size of `scale` are representable, but the product need not be
         return ProductTile(landmarks.doubles / landmarks.scale, landmarks.dtype)
 
 
@@ -73,7 +73,7 @@ class SigmoidKernel(DotProductKernel, TiledKernel):
 
 
 class SeriesKernel(DotProductKernel, TiledKernel):
-    """Σ_n a_n (γ x·y)^n, a_n ≥ 0: by Schoenberg's theorem every dot-product kernel on spheres of all dimensions."""
+    """Σ_n a_n (γ x·y)^n, a_n ≥ 0: every dot-product kernel on spheres of all dimensions (Schoenberg)."""
 
     scaled = True
 
@@ -95,10 +95,10 @@ class SeriesKernel(DotProductKernel, TiledKernel):
 
 
 def scaled_series(coefficients: Sequence[float], scale: float) -> tuple[list[float], float, float]:
-    """Return b_0 … b_{N − 1}, b_N and f with Σ b_n (f t)^n = Σ a_n t^n/scale: powers of f t are as small as the sum."""
+    """Return b_0 … b_{N − 1}, b_N and f with Σ b_n (f t)^n = Σ a_n t^n/scale, where f t has the sum's size."""
     *lower, last = np.trim_zeros(np.array(coefficients), "b")
     factor = scale ** (-1.0 / max(len(lower), 1))
-    # a scale above the range of the dtype is divided out before it is multiplied
+    # a scale above the range of the dtype is divided out before the multiplication
     rest = [float(a * np.exp(-(np.log(scale) + n * np.log(factor)))) for n, a in enumerate([*lower, last])]
     return rest[:-1], rest[-1], factor
 
@@ -130,7 +130,7 @@ class _CosineTile(KernelTile):
         super().__init__(landmarks / np.where(norms > 0.0, norms, 1.0), dtype)
 
     def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        # By powers of two near the largest entries, which changes no digit: squares stay within the dtype.
+        # By powers of two near the largest entries, which is exact, so that squares stay within the dtype.
         exponents = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
         most = np.finfo(X.dtype).maxexp - 2
         units = np.ldexp(X.dtype.type(1.0), -exponents.clip(-most, most))
@@ -141,7 +141,7 @@ class _CosineTile(KernelTile):
 
 
 class ArcCosineKernel(Kernel):
-    """Order 0: 1 − θ/π; order 1: ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π; θ the angle, π/2 where a row is 0."""
+    """Order 0: 1 − θ/π; order 1: ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π. θ is the angle, or π/2 where a row is 0."""
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
         x, y = (np.sqrt(norms) for norms in inputs.squared_norms)

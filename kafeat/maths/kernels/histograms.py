@@ -46,7 +46,7 @@ class AdditiveKernel(TiledKernel):
         c = as_coordinates(inputs)
         total = np.zeros((len(c.x), len(c.y)))
         for x, y in zip(c.x.T, c.y.T, strict=True):
-            # Only where both are not 0: histograms are mostly zeros, and the kernel of 0 is 0.
+            # Only where both are nonzero: histograms are mostly zeros, and the kernel of 0 is 0.
             rows, columns = np.flatnonzero(x), np.flatnonzero(y)
             for block in np.split(rows, range(_BLOCK, len(rows), _BLOCK)):
                 u, v = x[block][:, None], y[columns][None, :]
@@ -60,7 +60,7 @@ class AdditiveKernel(TiledKernel):
 
 
 class SpectralKernel(AdditiveKernel):
-    """An additive kernel whose spectrum κ is a function, with the periods Λ(n) that suit two windows best.
+    """An additive kernel with a density as its spectrum κ, and the best periods Λ(n) for two windows.
 
     The periods are those of Vedaldi & Zisserman 2012, table 2.
     """
@@ -76,8 +76,8 @@ class SpectralKernel(AdditiveKernel):
     def period(self, window: str, order: int) -> float:
         """Return the default Λ, at least 1.
 
-        One feature alone is a multiple of √(x^γ). For order 0 the uniform window therefore has Λ = 2πκ(0): then
-        Lκ(0) = 1, and k̂(x, x) = k(x, x); the formula of the higher orders would give 1.72 k(x, x) for chi2.
+        A single feature is a multiple of √(x^γ). For order 0, the uniform window therefore has Λ = 2πκ(0). Then Lκ(0) =
+        1 and k̂(x, x) = k(x, x), where the formula of the higher orders would give 1.72 k(x, x) for chi2.
         """
         if window != "uniform":
             return max(1.0, float(self.periods(order)[1]))
@@ -165,7 +165,7 @@ class JensenShannonKernel(SpectralKernel):
     def signature(self, ratio: Floats) -> Floats:
         """𝒦(ω) = ½e^{ω/2} log₂(1 + e^{−ω}) + ½e^{−ω/2} log₂(1 + e^{ω})."""
         w = np.abs(ratio)
-        near = np.log1p(np.exp(-w))  # log(1 + e^{-w}); log(1 + e^{w}) is w more
+        near = np.log1p(np.exp(-w))  # log(1 + e^{-w}); log(1 + e^{w}) is w larger
         return (0.5 * np.exp(0.5 * w) * near + 0.5 * np.exp(-0.5 * w) * (w + near)) / np.log(2.0)
 
     def spectrum(self, frequency: Floats) -> Floats:
@@ -214,11 +214,11 @@ ADDITIVE: dict[str, AdditiveKernel] = {
     "intersection": IntersectionKernel(),
     "jensen_shannon": JensenShannonKernel(),
 }
-"""The additive kernels by the names that homogeneous maps have for them."""
+"""The additive kernels by their names in homogeneous maps."""
 
 
 def spectral_kernel(name: str) -> SpectralKernel:
-    """Return the additive kernel of that name, which has a spectrum."""
+    """Return the additive kernel of that name, which must have a spectrum."""
     kernel = ADDITIVE[name]
     if not isinstance(kernel, SpectralKernel):
         raise TypeError(f"the spectrum of {name} is no function")
@@ -248,7 +248,7 @@ class Chi2Kernel(TiledKernel):
                 total = x[:, None] + y[None, :]
                 total[total == 0.0] = 1.0  # where both are 0, the difference is
                 difference = x[:, None] - y[None, :]
-                block += difference / total * difference  # a square might not be a number
+                block += difference / total * difference  # a square might overflow
         return unit_gram(np.exp(-p.gamma * distance))
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:

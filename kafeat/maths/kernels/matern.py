@@ -10,9 +10,9 @@ from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, TiledKer
 from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks, Profile, profile_loop
 from kafeat.types import Floats
 
-# Bessel functions of higher orders are no numbers of float64 at arguments that matter.
+# Bessel functions of higher orders overflow in float64 at arguments that matter.
 _LARGE_ORDER = 50.0
-# Below that order the kernel is 0 from this argument on, and far beyond it SciPy's Bessel function is NaN.
+# Below that order, the kernel is 0 from this argument on, and far beyond it SciPy's Bessel function is NaN.
 _NOTHING_LEFT = 1e4
 _FARTHEST = 1e300
 _PROFILES: dict[float, Profile] = {0.5: "matern_1", 1.5: "matern_3", 2.5: "matern_5"}
@@ -42,7 +42,7 @@ class MaternKernel(ShiftInvariantKernel, TiledKernel):
 
 
 def matern_profile(t: Floats, nu: float) -> Floats:
-    """The Matérn kernel of t = γ‖x − y‖² = r²; ν = ½: e^{−r}, 3/2: (1 + √3 r)e^{−√3 r}, and so on."""
+    """Return the Matérn kernel of t = γ‖x − y‖² = r²; ν = ½: e^{−r}, 3/2: (1 + √3 r)e^{−√3 r}, and so on."""
     from scipy.special import gammaln, kve
 
     if nu > _LARGE_ORDER:
@@ -54,7 +54,7 @@ def matern_profile(t: Floats, nu: float) -> Floats:
 
 
 def _matern_of_large_order(t: Floats, nu: float) -> Floats:
-    """By Debye's expansion of K_ν(νz), z² = 2t/ν, to the third order: off by less than 1e-9.
+    """Return it by Debye's expansion of K_ν(νz), z² = 2t/ν, to the third order, with an error below 1e-9.
 
     Source: NIST Digital Library of Mathematical Functions, 10.41.4 and 10.41.10.
     """
@@ -66,7 +66,7 @@ def _matern_of_large_order(t: Floats, nu: float) -> Floats:
 
 
 def _debye_series(p: Floats, nu: float) -> Floats:
-    """Σ (−1)^k u_k(p)/ν^k; at p = 1, which is z = 0, that of Γ(ν)."""
+    """Return Σ (−1)^k u_k(p)/ν^k, which at p = 1 (z = 0) is the series of Γ(ν)."""
     u1 = (3.0 * p - 5.0 * p**3) / 24.0
     u2 = (81.0 * p**2 - 462.0 * p**4 + 385.0 * p**6) / 1152.0
     u3 = (30375.0 * p**3 - 369603.0 * p**5 + 765765.0 * p**7 - 425425.0 * p**9) / 414720.0
@@ -74,7 +74,7 @@ def _debye_series(p: Floats, nu: float) -> Floats:
 
 
 def _finish(squared: Floats, nu: float) -> None:
-    """Of s = √(2νγ)·r: e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2; else Bessel's K_ν."""
+    """Turn s = √(2νγ)·r into e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2; else use Bessel's K_ν."""
     if nu not in (0.5, 1.5, 2.5):
         squared[...] = matern_profile(squared.astype(np.float64) / (2.0 * nu), nu)
         return

@@ -1,4 +1,4 @@
-"""Kernels of x − y, or of log(x + c) − log(y + c), with their frequency distributions; `matern` is in another file."""
+"""Kernels of x − y, or of log(x + c) − log(y + c), with their frequency distributions, except `matern`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RbfKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
 
 
 def _gaussian(t: Floats) -> Floats:
-    """exp(−t), t = γ‖x − y‖²."""
+    """Write exp(−t), t = γ‖x − y‖²."""
     return np.exp(-t)
 
 
@@ -94,7 +94,7 @@ class RationalQuadraticKernel(ShiftInvariantKernel, TiledKernel, DifferentiableK
 
 
 def _rational(t: Floats, alpha: float) -> Floats:
-    """(1 + t/α)^{−α}, t = γ‖x − y‖²."""
+    """Write (1 + t/α)^{−α}, t = γ‖x − y‖²."""
     return np.exp(-alpha * np.log1p(t / alpha))
 
 

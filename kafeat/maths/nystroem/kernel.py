@@ -1,6 +1,6 @@
-"""The kernel of a Nyström map in the forms that its fit and its transform need.
+"""The kernel of a Nyström map in the forms for fitting and transforming.
 
-Of a kernel given as a matrix, a row holds k(x, every training row), and landmarks are numbers of its columns.
+If the kernel is given as a matrix, a row holds k(x, every training row), and landmarks are numbers of its columns.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kafeat.maths.kernel_tiles import ColumnTile, FunctionTile, KernelTile, Land
 from kafeat.maths.nystroem.landmarks import POINTS, FitSample, Given, Indices, Profile
 from kafeat.types import Array, Floats
 
-# Beyond that, a kernel matrix is not symmetric, or an eigenvalue negative, by more than rounding.
+# If the relative size is larger, a kernel matrix is not symmetric, or has a negative eigenvalue, by more than rounding.
 CLEARLY = 1e-6
 _BLOCK = 1024
-# Rows whose median is taken for that of all.
+# Rows whose median stands for that of all.
 _FEW = 4096
 
 NO_EXACT = (
@@ -34,7 +34,7 @@ NO_EXACT = (
 
 
 class LandmarkKernel:
-    """A kernel between rows and landmarks, with its name and its parameters in force."""
+    """A kernel between rows and landmarks, with its name and its parameters."""
 
     def __init__(self, name: str, kernel: TiledKernel, parameters: KernelParameters) -> None:
         self.name, self._kernel, self._parameters = name, kernel, parameters
@@ -42,7 +42,7 @@ class LandmarkKernel:
 
     @property
     def profile(self) -> Profile | None:
-        """The kernel as a function of r², where it has a slope everywhere."""
+        """The kernel as a function of r², if it has a slope everywhere."""
         kernel, p = self._kernel, self._parameters
         if not isinstance(kernel, DifferentiableKernel):
             return None
@@ -51,7 +51,7 @@ class LandmarkKernel:
     def tile(
         self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
     ) -> KernelTile:
-        """Return k(·, landmarks)/scale; `centre` (d,) is a place among the rows, None the mean of the landmarks."""
+        """Return k(·, landmarks)/scale. `centre` (d,) lies among the rows; None is the mean of the landmarks."""
         return self._kernel.tile(Landmarks(landmarks, dtype, scale, centre), self._parameters)
 
     def gram(self, pair: KernelInputs) -> Gram:
@@ -63,24 +63,24 @@ class LandmarkKernel:
         return X[chosen]
 
     def centre(self, X: Floats) -> Floats | None:
-        """Return the median of rows X (n, d), of some if they are many; None for kernels that are of no distance.
+        """Return the median of rows X (n, d), or of some of many, or None for kernels without a distance.
 
-        One row that lies far off does not move it, as it does the mean.
+        Unlike the mean, it is not moved by one row that lies far away.
         """
         if not self._kernel.centred:
             return None
         return np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
 
     def scale(self, diagonal: Floats) -> float:
-        """Return a divisor by which float32 holds the kernel: its largest diagonal entry, if it has no bound."""
+        """Return a divisor with which float32 can hold the kernel: its largest diagonal entry, if it has no bound."""
         largest = float(np.abs(diagonal).max(initial=0.0))
         return largest if self._kernel.scaled and 0.0 < largest < np.inf else 1.0
 
     def diagonal(self, X: Floats, rows: Indices) -> Floats:
-        """Return k(x, x) of these rows, float64."""
+        """Return k(x, x) for these rows, float64."""
         blocks = (rows[start : start + _BLOCK // 8] for start in range(0, len(rows), _BLOCK // 8))
         parts = (X[block].astype(np.float64) for block in blocks)
-        # the Gram matrix with no rows at all tells the diagonal
+        # even with no rows on one side, the Gram matrix has the diagonal
         norms = (self.gram(Coordinates(part, part[:0])).squared_norms[0] for part in parts)
         values = np.concatenate([np.empty(0), *norms])
         _refuse_not_finite(values, f"nystroem: kernel {self.name}")
@@ -96,12 +96,12 @@ class LandmarkKernel:
         return symmetric
 
     def among(self, landmarks: Array, X: Floats) -> Floats:
-        """Return the kernel between all landmarks as it is computed, float64."""
+        """Return the kernel between all landmarks as it is computed, in float64."""
         rows = landmarks.astype(np.float64)
         return self.gram(Coordinates(rows, rows)).dots
 
     def against(self, landmarks: Array, scale: float) -> Callable[[Floats], Floats]:
-        """Return what computes k(·, landmarks)/scale of rows (n, d), (n, m) in float64."""
+        """Return a function that computes k(·, landmarks)/scale for rows (n, d), (n, m) in float64."""
         tile = self.tile(landmarks, scale, DOUBLE, self.centre(landmarks))
         return lambda rows: evaluate(tile, rows, np.arange(len(rows)), len(landmarks))
 
@@ -133,7 +133,7 @@ class FunctionKernel(TiledKernel):
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
         c = as_coordinates(inputs)
-        # a function need not know what to do with no rows
+        # a function need not handle an empty array
         values = call_kernel(self._function, c.x, c.y) if len(c.y) else np.empty((len(c.x), 0))
         return Gram(values.astype(np.float64), (self._norms(c.x), self._norms(c.y)))
 
@@ -146,7 +146,7 @@ class FunctionKernel(TiledKernel):
 
 
 def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
-    """The kernel of some rows of X with m landmarks, block by block, in the dtype of the tile."""
+    """Return the kernel of some rows of X with m landmarks, block by block, in the dtype of the tile."""
     out = np.empty((len(rows), m), dtype=tile.dtype)
     height = min(_BLOCK, len(rows))
     scratch = tile.scratch(height)
@@ -154,7 +154,7 @@ def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
         for start in range(0, len(rows), _BLOCK):
             check()
             block = np.ascontiguousarray(X[_places(rows[start : start + _BLOCK])], dtype=tile.dtype)
-            if len(block) < height:  # the last: buffers are laid out for their number of rows
+            if len(block) < height:  # the last block, because buffers depend on the number of rows
                 scratch = tile.scratch(len(block))
             tile.evaluate(block, out[start : start + _BLOCK], scratch)
     _refuse_not_finite(out, "nystroem")
@@ -162,7 +162,7 @@ def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
 
 
 def _places(rows: Indices) -> Indices | slice:
-    """The numbers of rows, as a slice if they follow each other: then nothing is copied."""
+    """Return the numbers of rows, as a slice if they are consecutive, so that nothing is copied."""
     first, stop = int(rows[0]), int(rows[-1]) + 1
     return slice(first, stop) if stop - first == len(rows) and (np.diff(rows) == 1).all() else rows
 
@@ -186,7 +186,7 @@ class _Columns(TiledKernel):
 
 
 class PrecomputedKernel(LandmarkKernel):
-    """The given columns."""
+    """A kernel whose columns are given."""
 
     def __init__(self) -> None:
         super().__init__("precomputed", _Columns(), KernelParameters())
@@ -202,7 +202,7 @@ class PrecomputedKernel(LandmarkKernel):
 
 
 def check_square(X: Floats) -> None:
-    """Refuse rows to fit on that are no kernel matrix of all training rows."""
+    """Refuse training rows that are not the kernel matrix of all training rows."""
     if X.shape[0] != X.shape[1]:
         raise DataError(
             f"nystroem: kernel precomputed: expected the square kernel matrix of the training rows, got "

@@ -1,4 +1,4 @@
-"""From kernel values with the landmarks to features, which directions are kept and how they are weighted; and back."""
+"""Turn kernel values with the landmarks into features and back, and choose and weight the directions to keep."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kafeat.maths.lapack import top_eigenvectors
 from kafeat.maths.nystroem.kernel import CLEARLY
 from kafeat.types import Floats
 
-# Rows of the sample that the directions are looked at on.
+# Rows of the sample on which the directions are chosen.
 _ROWS = 6_000
-# Shares of the mean eigenvalue that the fitted weights are shrunk by; the last is no fit at all.
+# Shares of the mean eigenvalue by which fitted weights are shrunk. The last one means no fit.
 _SHRINK = (1e-3, 1e-2, 1e-1, 1.0, np.inf)
 
 
 def factor(K: Floats, rcond: float, name: str, clip_negative: bool) -> Floats:
-    """V_r Λ_r^{−½} (m, r) of K_mm, which errors call the matrix of the kernel `name`."""
+    """Return V_r Λ_r^{−½} (m, r) of K_mm, which errors call the matrix of the kernel `name`."""
     values, vectors = np.linalg.eigh(K)
     if values[0] < -CLEARLY * values[-1] and not clip_negative:
         raise DataError(
@@ -29,7 +29,7 @@ def factor(K: Floats, rcond: float, name: str, clip_negative: bool) -> Floats:
 
 
 def whitening(values: Floats, vectors: Floats, rcond: float) -> Floats:
-    """VΛ^{−½} (m, r), largest eigenvalues first, those at or below rcond·λ_max cut off."""
+    """Return VΛ^{−½} (m, r), largest eigenvalues first, without those at or below rcond·λ_max."""
     values, vectors = values[::-1], vectors[:, ::-1]
     rank = int(np.count_nonzero(values > max(rcond * values[0], 0.0)))
     return vectors[:, :rank] / np.sqrt(values[:rank])
@@ -38,11 +38,11 @@ def whitening(values: Floats, vectors: Floats, rcond: float) -> Floats:
 def leading(
     W: Floats, kernel: Callable[[Floats], Floats], X: Floats, size: int, rng: np.random.Generator
 ) -> Floats:
-    """The rotation of W (m, r) to its `size` leading directions, (m, size).
+    """Return W (m, r) rotated to its `size` leading directions, (m, size).
 
     They lead on rows of the sample, not on the landmarks, which need not lie where the data do: Z = K_nm W has the
-    singular vectors V, and W V_size gives the best approximation of ZZᵀ of that rank (Pourkamali-Anaraki & Becker
-    2019; Tropp, Yurtsever, Udell & Cevher 2017). Some rows stand for all; each landmark counts as one row more.
+    singular vectors V, and W V_size gives the best approximation of ZZᵀ of that rank (Pourkamali-Anaraki & Becker 2019;
+    Tropp, Yurtsever, Udell & Cevher 2017). Some rows represent all, and each landmark counts as one more row.
     """
     rows = some(X, max(_ROWS, 2 * W.shape[1]), rng)
     Z = kernel(rows) @ W
@@ -50,10 +50,10 @@ def leading(
 
 
 def _everywhere(G: Floats, times: float, W: Floats) -> Floats:
-    """The Gram matrix of features, of some rows, for all of them and the landmarks.
+    """Return the Gram matrix of features for all rows and the landmarks, from that of some rows.
 
-    Of the landmarks it is WᵀK²W = Λ, the inverse squared norms of W's columns. Without them a direction that only a few
-    far rows need is lost when none of these is looked at, and with it all of their kernel.
+    For the landmarks it is WᵀK²W = Λ, the inverse squared norms of W's columns. Without them, a direction that only a
+    few far rows need would be lost if none of these is among the rows, and with it all of their kernel.
     """
     return times * G + np.diag(1.0 / (W**2).sum(axis=0))
 
@@ -66,12 +66,12 @@ def fitted(
     size: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """W S^{½} (m, size): weights S that fit the kernel of the sample better than the landmarks' own do, S = I.
+    """Return W S^{½} (m, size) with weights S that fit the sample's kernel better than the landmarks' own, S = I.
 
     With G = ZᵀZ = UgUᵀ and the residual E = K − ZZᵀ, S = I + UD(UᵀZᵀEZU)DUᵀ, D = diag(1/(g + μ)): at μ = 0 the minimum
-    of ‖K − ZSZᵀ‖_F, the Frobenius-best U of Wang & Zhang 2013 ("modified Nyström"). μ is chosen on rows that S
-    was not fitted on, μ = ∞ (no fit) among the choices, so that S does not follow what the sample alone has. As E is
-    positive semi-definite, so is S.
+    of ‖K − ZSZᵀ‖_F, the Frobenius-best U of Wang & Zhang 2013 ("modified Nyström"). μ is chosen on rows that S was not
+    fitted on, with μ = ∞ (no fit) among the choices, so that S does not overfit the sample. As E is positive
+    semi-definite, so is S.
     """
     rows = some(X, _ROWS, rng)
     cut = len(rows) * 3 // 4
@@ -95,30 +95,30 @@ def fitted(
 
 
 def _top(G: Floats, size: int) -> Floats:
-    """The eigenvectors of the `size` largest eigenvalues, largest first."""
+    """Return the eigenvectors of the `size` largest eigenvalues, largest first."""
     return top_eigenvectors(G, min(size, len(G)))[:, ::-1]
 
 
 def some(X: Floats, most: int, rng: np.random.Generator) -> Floats:
-    """All rows, or that many random ones."""
+    """Return all rows, or that many random ones."""
     return X if len(X) <= most else X[rng.choice(len(X), size=most, replace=False)]
 
 
 def trapezoid(projection: Floats) -> Floats:
-    """The same features up to a rotation, by a matrix (m, D) whose entries above the diagonal are 0.
+    """Return a matrix (m, D) for the same features up to a rotation, with zeros above the diagonal.
 
-    Pᵀ = QR, so P Pᵀ = RᵀR. Half of a product with it is saved where m = D.
+    Pᵀ = QR, so P Pᵀ = RᵀR. This saves half of a product with it if m = D.
     """
     from scipy.linalg import qr
 
     R: Floats = qr(projection.T, mode="r")[0][: projection.shape[1]]
-    # a definite sign: that of a Cholesky factor
+    # a definite sign, as in a Cholesky factor
     R = R * np.where(R.diagonal() < 0.0, -1.0, 1.0)[:, None]
     return np.tril(R.T)
 
 
 def padded(W: Floats, width: int, symmetric: bool) -> Floats:
-    """T (m, width) of the weights W (m, r): the symmetric root, or the triangular one where it is square.
+    """Return T (m, width) for the weights W (m, r): the symmetric root, or the triangular one if it is square.
 
     Columns beyond r are zeros.
     """

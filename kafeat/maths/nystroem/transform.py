@@ -1,4 +1,4 @@
-"""z(x) = Tᵀ k(L, x): the kernel with the landmarks, times a matrix, in a precision that is enough for it."""
+"""z(x) = Tᵀ k(L, x): the kernel with the landmarks times a matrix, in sufficient precision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafeat.types import Floats, Scratch
 
 _POWER_STEPS = 20
 
-# Columns that share a product: narrow enough to leave out most of the zeros, wide enough for the speed of a product.
+# Columns that share a product: narrow enough to skip most of the zeros, wide enough for the speed of a product.
 _COLUMNS = 128
 
 
@@ -22,11 +22,11 @@ class _Buffers(NamedTuple):
     tile: Scratch
     inputs: Floats
     outputs: Floats
-    """Rows and features in float64, for features that float32 would drown."""
+    """Rows and features in float64, for features that would be lost in float32."""
 
 
 class LandmarkFeatures(Transform):
-    """The kernel with the landmarks, then a matrix product, without the zeros of a lower triangle.
+    """The kernel with the landmarks, then a matrix product that skips the zeros of a lower triangle.
 
     They are computed in the dtype of the tile, which may be float64 where rows and features are float32.
     """
@@ -73,7 +73,7 @@ class LandmarkFeatures(Transform):
 
 
 def gain_of(projection: Floats) -> float:
-    """About ‖T‖², the largest eigenvalue of TᵀT, which is one over the smallest that is kept of the kernel's."""
+    """Return about ‖T‖², the largest eigenvalue of TᵀT and the inverse of the kernel's smallest one kept."""
     v = np.ones(projection.shape[1])
     gain = 0.0
     for _ in range(_POWER_STEPS):
@@ -85,9 +85,9 @@ def gain_of(projection: Floats) -> float:
 
 
 def drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
-    """Return True if rounding in `dtype` is more than the smallest feature.
+    """Return True if rounding in `dtype` exceeds the smallest feature.
 
     Over the data, a feature of the eigenvalue λ has the size √(λ/m), and kernel values rounded by ε leave ε/√λ in it.
-    Smooth kernels have such features: the kernel hardly needs them, a model that is trained on them may.
+    Smooth kernels have such features: they matter little to the kernel, but may matter to a model.
     """
     return float(np.finfo(dtype).eps / 2.0 * np.sqrt(m)) * gain > 1.0

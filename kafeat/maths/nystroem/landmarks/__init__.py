@@ -1,6 +1,6 @@
-"""Nyström landmarks: selectors by name, and rows that the user brings.
+"""Nyström landmarks: selectors by name, and rows that the user supplies.
 
-A selector sees a `FitSample` of the fit sample. It returns m row numbers, all different, or m points of its own.
+A selector sees a `FitSample` of the fit sample. It returns m row numbers, all different, or m new points.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SELECTORS: tuple[Callable[[FitSample, int, np.random.Generator], Array], ...] =
 SELECTORS = {selector.__name__: selector for selector in _SELECTORS}
 """The selectors by name."""
 POINTS = ("kmeans", "learned", "dual_kmeans")
-"""Selectors that make points of their own: inputs must be coordinates. Others choose rows."""
+"""Selectors that compute new points, so inputs must be coordinates. Others choose rows."""
 OF_LABEL = ("residual", "dual_weighted", "dual_kmeans")
 WITH_TOLERANCE = ("rpcholesky", "greedy")
 
@@ -65,14 +65,14 @@ def _path_or_rows(value: object) -> object:
 
 
 def key_of(rows: str | Array) -> str:
-    """The name by which a recipe mentions rows: their path, or a digest of the array."""
+    """Return the name by which a recipe mentions rows: their path, or a digest of the array."""
     if isinstance(rows, str):
         return rows
     return f"<array {sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]}>"
 
 
 class Given(BaseModel):
-    """Rows of the same columns as the data; they go through the steps before as the sample does."""
+    """Rows with the same columns as the data. They pass through the previous steps like the sample."""
 
     model_config = ConfigDict(
         defer_build=True, frozen=True, strict=True, extra="forbid", arbitrary_types_allowed=True
@@ -92,7 +92,7 @@ class Given(BaseModel):
         return key_of(self.given)
 
     def rows_of(self, sample: Sample, name: str, least: int, exactly: bool, non_negative: bool) -> Floats:
-        """Return the rows, as the steps before hand them on; `name` is the parameter that says how many there are."""
+        """Return the rows as the previous steps pass them on. `name` is the parameter with their number."""
         rows = sample.given.get(self.key)
         if rows is None:
             raise UsageError(f"nystroem: landmarks: given: expected the rows of {self.key}, got none")

@@ -12,13 +12,13 @@ from kafeat.types import Array, Floats
 
 Indices = npt.NDArray[np.intp]
 
-# Numbers in the largest array that a selector makes: 256 MiB in float64.
+# The most numbers in an array that a selector makes: 256 MiB in float64.
 MOST = 1 << 25
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A kernel of ‖x − y‖²: `of(r²)` gives it and its slope in r²; `length` is a distance that matters to it."""
+    """A kernel of ‖x − y‖²: `of(r²)` is it and its slope in r², and `length` the distance on which it varies."""
 
     of: Callable[[Floats], tuple[Floats, Floats]]
     length: float
@@ -28,10 +28,10 @@ class Profile:
 class FitSample:
     """The rows `X` (n, d) of the sample, the kernel between them, and their label.
 
-    `kernel(rows, columns)` gives k(x_i, x_j) for row numbers i and j, `diagonal(rows)` gives k(x_i, x_i), both in
-    the dtype of X and divided by one positive number, which no selector minds. `dual_l1` is τ of the dual
-    selectors, `profile` the kernel as a function of the distance, if it is one that can be differentiated. `tolerance`
-    is the share of the kernel's trace that is left when pivots are enough.
+    `kernel(rows, columns)` gives k(x_i, x_j) for row numbers i and j, `diagonal(rows)` gives k(x_i, x_i), both in the
+    dtype of X and divided by one positive number, which does not affect any selector. `dual_l1` is τ of the dual
+    selectors, and `profile` the kernel as a function of the distance, if it can be differentiated. `tolerance` is the
+    share of the kernel's trace that remains when there are enough pivots.
     """
 
     X: Floats
@@ -43,7 +43,7 @@ class FitSample:
     tolerance: float | None = None
 
     def rows(self, width: int, rng: np.random.Generator) -> Indices:
-        """All rows, or as many random ones as keep an array of `width` columns within `MOST` numbers."""
+        """Return all rows, or as many random ones as keep an array of `width` columns within `MOST` numbers."""
         n, most = len(self.X), max(width, MOST // width)
         if n <= most:
             return np.arange(n)
@@ -51,18 +51,18 @@ class FitSample:
 
 
 def draw(weights: Floats, m: int, rng: np.random.Generator) -> Indices:
-    """m places with P(i) ∝ weights_i, without replacement; fewer where fewer weights are not 0."""
+    """Return m places with P(i) ∝ weights_i, without replacement, or fewer if fewer weights are nonzero."""
     weights = np.minimum(weights, np.finfo(np.float64).max)
     largest = weights.max(initial=0.0)
     if largest == 0.0:
         return np.empty(0, dtype=np.intp)
-    weights = weights / largest  # so that their sum is a number
+    weights = weights / largest  # so that their sum does not overflow
     size = min(m, int(np.count_nonzero(weights)))
     return rng.choice(len(weights), size=size, replace=False, p=weights / weights.sum())
 
 
 def fill_up(chosen: Indices, rows: Indices, m: int, rng: np.random.Generator) -> Indices:
-    """`chosen`, and as many others of `rows` drawn uniformly as m asks for: where a selector has run out of rows."""
+    """Return `chosen`, filled up to m with others of `rows` drawn uniformly, for selectors that ran out of rows."""
     if len(chosen) >= m:
         return chosen[:m]
     left = np.setdiff1d(rows, chosen)

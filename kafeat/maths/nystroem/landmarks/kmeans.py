@@ -1,4 +1,4 @@
-"""Landmarks that are no rows: cluster centres, and those that are moved downhill on the error of the kernel."""
+"""Landmarks that are not rows: cluster centres, and centres that descend the error of the kernel."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from kafeat.maths.nystroem.landmarks.fit_sample import MOST, FitSample, Indices,
 from kafeat.maths.nystroem.landmarks.pivots import rpcholesky
 from kafeat.types import Floats
 
-# Beyond that many rows a centre, centres hardly change any more.
+# With more rows per centre than this, centres change very little.
 _ROWS_PER_CENTRE = 64
 _LEAST_ROWS = 20_000
 _ITERATIONS = 20
-# Rows further off than this many typical distances are pulled in: squares must fit the dtype.
+# Rows farther away than this many typical distances are pulled in, because squares must fit the dtype.
 _FARTHEST = 1e6
-# A squared distance in float32 is off by some eps of the row's squared length. Where the mean one is not this many
-# times as large, float32 cannot tell the nearest centre.
+# A squared distance in float32 is off by a few eps of the row's squared length. Unless the mean one is this many times
+# as large, float32 cannot find the nearest centre.
 _CERTAIN = 1000.0
 
 _STEPS = 60
 _BATCH = 1024
-# The first step's length, in units of the distance at which the kernel has fallen visibly; the last is a tenth of it.
+# The first step's length, in units of the distance on which the kernel falls visibly. The last is a tenth of it.
 _LENGTH = 3e-3
 # Keeps K_mm invertible while landmarks move.
 _JITTER = 1e-7
-# The square of a row further off is no number.
+# The square of a row that is farther away would overflow.
 _LARGEST = 1e150
 
 
 def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
-    """m centres of k-means: the error of Nyström is bounded by their quantisation error (Zhang, Tsang & Kwok 2008).
+    """Return m centres of k-means, whose quantisation error bounds that of Nyström (Zhang, Tsang & Kwok 2008).
 
-    Lloyd's iterations start from randomly pivoted Cholesky of an rbf kernel, in blocks: its inertia is 1 to 2 % above
-    that of k-means++, but the kernel's error is the same or lower, as far rows get centres of their own. Where there
-    are more than 64 rows a centre (and 20,000), or 2²⁵ numbers, a random subset takes part. Centres are no rows of the
-    data; only where m is all rows they are returned as they are.
+    Lloyd's iterations start from randomly pivoted Cholesky of an rbf kernel, in blocks. Its inertia is 1 to 2 % above
+    that of k-means++, but the kernel's error is the same or lower, because far rows get their own centres. If there are
+    more than 64 rows per centre (and 20,000), or 2²⁵ numbers, a random subset is used. Centres are not rows of the
+    data, except if m is the number of rows, which are then returned as they are.
     """
     return weighted_kmeans(view.X, None, m, rng)
 
 
 def weighted_kmeans(X: Floats, weights: Floats | None, m: int, rng: np.random.Generator) -> Floats:
-    """m centres of the rows X (n, d) with `weights` (n,), all above 0; n ≥ m."""
+    """Return m centres of the rows X (n, d) with `weights` (n,), all above 0, for n ≥ m."""
     if len(X) <= m:
         return X
     most = max(m, min(max(_LEAST_ROWS, _ROWS_PER_CENTRE * m), MOST // X.shape[1]))
@@ -57,11 +57,11 @@ def weighted_kmeans(X: Floats, weights: Floats | None, m: int, rng: np.random.Ge
 
 
 def standing(X: Floats, rows: Indices, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
-    """The rows around their medians, in units of a typical distance from them: squares lose and overflow nothing."""
+    """Return the rows around their medians, in units of a typical distance, so that squares fit."""
     few = X[np.sort(rng.choice(rows, size=min(len(rows), 2048), replace=False))].astype(np.float64)
     middle = np.median(few, axis=0)
     away = few - middle
-    largest = float(np.abs(away).max(initial=0.0)) or 1.0  # squares of the numbers themselves might not fit
+    largest = float(np.abs(away).max(initial=0.0)) or 1.0  # squares of the numbers themselves might overflow
     distance = largest * np.sqrt(((away / largest) ** 2).sum(axis=1))
     apart = distance[distance > 0.0]
     spread = float(np.median(apart)) if len(apart) else 1.0
@@ -73,7 +73,7 @@ def standing(X: Floats, rows: Indices, rng: np.random.Generator) -> tuple[Floats
 
 
 def spread_start(Y: Floats, m: int, rng: np.random.Generator) -> Indices:
-    """m different rows of Y (n, d), spread out by randomly pivoted Cholesky of exp(−‖x − y‖²/2)."""
+    """Return m different rows of Y (n, d), spread out by randomly pivoted Cholesky of exp(−‖x − y‖²/2)."""
     norms = np.einsum("ij,ij->i", Y, Y) / 2.0
 
     def kernel(rows: Indices, columns: Indices) -> Floats:
@@ -91,9 +91,9 @@ _BLOCK = 512
 
 
 def lloyd(X: Floats, weights: Floats, centres: Floats, iterations: int) -> tuple[Floats, float]:
-    """Centres (m, d) after `iterations`, or once no more than one row in a thousand moves; and their inertia.
+    """Return centres (m, d) after `iterations`, or when at most one row in a thousand moves, and their inertia.
 
-    A cluster without rows moves to the row that is worst off.
+    A cluster without rows moves to the row with the largest distance.
     """
     labels = np.full(len(X), -1)
     inertia = np.inf
@@ -112,7 +112,7 @@ def lloyd(X: Floats, weights: Floats, centres: Floats, iterations: int) -> tuple
 
 
 def assign(X: Floats, centres: Floats) -> tuple[Indices, Floats]:
-    """The nearest centre of each row, and the squared distance to it (float64)."""
+    """Return the nearest centre of each row, and the squared distance to it (float64)."""
     doubled = np.ascontiguousarray(-2.0 * centres.T)
     norms = np.einsum("ij,ij->i", centres, centres)
     labels, cost = np.empty(len(X), dtype=np.intp), np.empty(len(X))
@@ -129,7 +129,7 @@ def assign(X: Floats, centres: Floats) -> tuple[Indices, Floats]:
 
 
 def _means(X: Floats, weights: Floats, labels: Indices, centres: Floats) -> tuple[Floats, Floats]:
-    """The weighted mean of each cluster and its weight; an empty cluster keeps its centre."""
+    """Return the weighted mean of each cluster and its weight. An empty cluster keeps its centre."""
     from scipy.sparse import csr_array
 
     m = len(centres)
@@ -147,12 +147,12 @@ def _means(X: Floats, weights: Floats, labels: Indices, centres: Floats) -> tupl
 
 
 def learned(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
-    """k-means centres, moved to lower the squared error ‖K − K_nm K_mm⁺ K_mn‖²_F off the diagonal.
+    """Return k-means centres, moved to lower the squared error ‖K − K_nm K_mm⁺ K_mn‖²_F off the diagonal.
 
-    Inducing points are moved like this to raise a likelihood (Snelson & Ghahramani 2006; Titsias 2009); here it is the
-    error of the kernel itself, over fresh random rows at each of 60 steps of Adam (Kingma & Ba 2015; one step length
+    Others move inducing points like this to raise a likelihood (Snelson & Ghahramani 2006; Titsias 2009). Here it is
+    the error of the kernel itself, over new random rows at each of 60 steps of Adam (Kingma & Ba 2015; one step length
     for all entries). The gradient is by hand, four products of (1,024, m) with (m, m). Rows that no step saw decide
-    whether the result is better than where it started, and keep the better. Needs a kernel of ‖x − y‖².
+    whether the result is better than its start, and the better one is kept. Needs a kernel of ‖x − y‖².
     """
     if view.profile is None:
         raise TypeError("learned landmarks need a kernel of the distance")
@@ -161,7 +161,7 @@ def learned(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
         return start
     order = rng.permutation(len(X))
     held, seen = order[: min(_BATCH, len(X) // 4)], order[min(_BATCH, len(X) // 4) :]
-    # Where they are small numbers, products lose nothing: around the mean of the landmarks.
+    # Around the mean of the landmarks, where numbers are small and products lose nothing.
     middle = start.mean(axis=0, dtype=np.float64)
     if max(np.abs(X - middle).max(), np.abs(start - middle).max()) > _LARGEST:
         return start
@@ -191,7 +191,7 @@ def _descend(
 
 
 def gradient(X: Floats, L: Floats, profile: Profile) -> tuple[float, Floats]:
-    """‖R‖²_F of the rows X, R = K − CA without its diagonal, A = (K_mm + jitter)⁻¹Cᵀ; and its gradient in L (m, d).
+    """Return ‖R‖²_F for rows X, R = K − CA without its diagonal, A = (K_mm + jitter)⁻¹Cᵀ, and its gradient in L (m, d).
 
     dK̂ = dC A + Aᵀ dCᵀ − Aᵀ dK_mm A, so that d‖R‖² = −4⟨AR, dCᵀ⟩ + 2⟨A R Aᵀ, dK_mm⟩, and dk/dl = 2k'(r²)(l − x).
     """
@@ -199,7 +199,7 @@ def gradient(X: Floats, L: Floats, profile: Profile) -> tuple[float, Floats]:
 
     C, C_slope = profile.of(_squared(L, X))
     K, K_slope = profile.of(_squared(L, L))
-    # r² is off by the rounding of squared norms, and K_mm by as much in units of the kernel's length
+    # r² is off by the rounding of squared norms, and K_mm by the same in units of the kernel's length
     norms = np.einsum("ij,ij->i", L, L) / profile.length**2
     jitter = _JITTER + 8.0 * len(L) * np.finfo(np.float64).eps * float(norms.max())
     A = cho_solve(cho_factor(K + jitter * np.eye(len(L))), C)

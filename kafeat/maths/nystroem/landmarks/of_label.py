@@ -11,18 +11,17 @@ from kafeat.maths.task import class_numbers, count_classes, targets_to_learn
 from kafeat.types import Array, Floats
 
 _STEPS = 200
-# Of the mean eigenvalue of ZᵀZ.
+# Relative to the mean eigenvalue of ZᵀZ.
 _PENALTY = 1e-4
 
 
 def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
-    """Row numbers, and Σ_c |α_ic| of a machine on the features of m uniform landmarks.
+    """Return row numbers, and Σ_c |α_ic| of a machine on the features of m uniform landmarks.
 
-    Classes: one-vs-rest squared hinge, α_i = max(0, 1 − τ − y_i f(x_i)). A numeric target, standardized: squared
-    loss, α_i = max(0, |y_i − f(x_i)| − τ). τ is `dual_l1`: −(τ/n)‖α‖₁ in the dual (Nyström based kernel classification
-    for big data, 2015, equations 5–6). For classes it scales α by 1 − τ, so that the
-    landmarks stay the same. The ridge is the mean ‖z‖². The features are (n, m): where that is more than
-    2²⁵ numbers, a random subset of the rows takes part.
+    Classes: one-vs-rest squared hinge, α_i = max(0, 1 − τ − y_i f(x_i)). A numeric target, standardized: squared loss,
+    α_i = max(0, |y_i − f(x_i)| − τ). τ is `dual_l1`: −(τ/n)‖α‖₁ in the dual (Nyström based kernel classification for
+    big data, 2015, equations 5–6). For classes, it scales α by 1 − τ, so that the landmarks stay the same. The ridge is
+    the mean ‖z‖². The features are (n, m). If that exceeds 2²⁵ numbers, a random subset of the rows is used.
     """
     if view.label is None:
         raise UsageError("expected a label column, got none: name it with --label (label=... in Python)")
@@ -34,9 +33,9 @@ def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Ind
 
 
 def duals(Z: Floats, Y: Floats, classes: bool, tau: float) -> Floats:
-    """α (n, c) at the minimum of ½Σℓ_τ(y, Zw) + ½λ‖w‖², λ = mean ‖z‖², for every column of Y (n, c).
+    """Return α (n, c) at the minimum of ½Σℓ_τ(y, Zw) + ½λ‖w‖², λ = mean ‖z‖², for every column of Y (n, c).
 
-    Gradient steps in the metric of ZᵀZ + λI, which bounds the curvature of both losses (so one factor serves all
+    Gradient steps in the metric of ZᵀZ + λI, which bounds the curvature of both losses (so that one factor serves all
     classes), with Nesterov's momentum.
     """
     from scipy.linalg import cho_factor, cho_solve
@@ -62,7 +61,7 @@ def duals(Z: Floats, Y: Floats, classes: bool, tau: float) -> Floats:
 
 
 def _dual(Y: Floats, f: Floats, classes: bool, tau: float) -> Floats:
-    """−∂ℓ_τ/∂f of half the loss."""
+    """Return −∂ℓ_τ/∂f for half the loss."""
     if classes:
         return Y * np.maximum(0.0, 1.0 - tau - Y * f)
     left = Y - f
@@ -70,7 +69,7 @@ def _dual(Y: Floats, f: Floats, classes: bool, tau: float) -> Floats:
 
 
 def _targets(label: Array) -> tuple[Floats, bool]:
-    """±1 for each class (n, c), one column for two of them; or a numeric target, standardized (n, 1)."""
+    """Return ±1 for each class (n, c), with one column for two classes, or a standardized numeric target (n, 1)."""
     if label.ndim > 1:
         raise DataError(
             f"label: expected one label a row, got {label.shape[1]}; landmarks: residual takes several"
@@ -88,7 +87,7 @@ def _targets(label: Array) -> tuple[Floats, bool]:
 
 
 def nystroem_features(view: FitSample, rows: Indices, landmarks: Indices) -> Floats:
-    """Nyström features (n, m) of `rows`, eigenvalues below 10⁻⁶ of the largest cut off."""
+    """Return Nyström features (n, m) of `rows`, without eigenvalues below 10⁻⁶ of the largest."""
     K = view.kernel(landmarks, landmarks).astype(np.float64)
     values, vectors = np.linalg.eigh((K + K.T) / 2.0)
     kept = values > 1e-6 * values[-1]
@@ -100,18 +99,18 @@ def nystroem_features(view: FitSample, rows: Indices, landmarks: Indices) -> Flo
 
 
 def dual_weighted(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """P(i) ∝ |α_i|, without replacement (Nyström based kernel classification for big data, 2015, equation 8).
+    """Draw rows with P(i) ∝ |α_i| (Nyström based kernel classification for big data, 2015, equation 8).
 
-    Where fewer than m rows have an α, they are all taken, and the rest is uniform.
+    If fewer than m rows have an α, all of them are used, and the rest is uniform.
     """
     rows, alpha = dual_weights(view, m, rng)
     return fill_up(rows[draw(alpha, m, rng)], np.arange(len(view.X)), m, rng)
 
 
 def dual_kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
-    """Centres of k-means with the weights α_i² (Nyström based kernel classification for big data, 2015, equation 9).
+    """Return k-means centres with the weights α_i² (Nyström based kernel classification for big data, 2015, eq. 9).
 
-    Where fewer than m rows have an α, they are all taken, and the rest is uniform.
+    If fewer than m rows have an α, all of them are used, and the rest is uniform.
     """
     rows, alpha = dual_weights(view, m, rng)
     squares = alpha**2
@@ -122,10 +121,10 @@ def dual_kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 
 
 def residual(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Half of the rows uniformly, and half with P(i) ∝ Σ_c |y_ic − f_c(x_i)|, with ridge f on features of the first.
+    """Draw half of the rows uniformly, and half with P(i) ∝ Σ_c |y_ic − f_c(x_i)|, f ridge on the first half.
 
-    All rows differ. Classes count as targets of 0 and 1, one column each. The features are (n, m/2): where that is more
-    than 2²⁵ numbers, a random subset of the rows takes part.
+    All rows differ. Classes count as targets of 0 and 1, with one column each. The features are (n, m/2). If that
+    exceeds 2²⁵ numbers, a random subset of the rows is used.
     """
     if view.label is None:
         raise TypeError("residual: a config without a label has to be refused before the fit")
@@ -143,7 +142,7 @@ _BLOCK = 4096
 
 
 def _residuals(Z: Floats, Y: Floats) -> Floats:
-    """Return Σ_c |y_ic − f_c| of every row, (n,), with ridge f on features Z (n, D) for targets Y (n, k)."""
+    """Return Σ_c |y_ic − f_c| for every row, (n,), with ridge f on features Z (n, D) for targets Y (n, k)."""
     middle, B = Z.mean(axis=0), Y - Y.mean(axis=0)
     blocks = [slice(i, i + _BLOCK) for i in range(0, len(Z), _BLOCK)]
     gram, moments = np.zeros((Z.shape[1], Z.shape[1])), np.zeros((Z.shape[1], Y.shape[1]))

@@ -1,4 +1,4 @@
-"""Landmarks that are rows: drawn uniformly or by ridge leverage scores, or chosen by what is left of the kernel."""
+"""Landmarks that are rows: drawn uniformly or by ridge leverage scores, or chosen by the residual of the kernel."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kafeat.contract.threads import check
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, draw, fill_up
 from kafeat.types import Floats
 
-# Numbers of a block of rows, which stays in the second-level cache.
+# Numbers in a block of rows, which stays in the second-level cache.
 _NUMBERS = 1 << 17
 
 
 def leverage(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """P(i) ∝ the ridge leverage score (K(K + λI)⁻¹)_ii, estimated on halves of halves (Musco & Musco 2017, alg. 3).
+    """Draw rows by ridge leverage scores (K(K + λI)⁻¹)_ii, estimated on halves (Musco & Musco 2017, alg. 3).
 
-    Each level scores twice as many rows, with landmarks drawn from the level below; λ is the mean of the eigenvalues
-    beyond the k-th, k = m/(4 log m). O(n m²), in blocks of rows; where the score is (n, m) numbers and more than 2²⁵,
-    the rows that take part are a random subset. Draws are without replacement.
+    Each level scores twice as many rows, with landmarks drawn from the level below. λ is the mean of the eigenvalues
+    beyond the k-th, k = m/(4 log m). O(n m²), in blocks of rows. If the scores need more than 2²⁵ numbers, a random
+    subset of the rows is used. Draws are without replacement.
     """
     everything = view.rows(m, rng)
     order = rng.permutation(everything)
@@ -33,7 +33,7 @@ def leverage(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
         ridge = _ridge(view, dictionary, weights, k)
         scores = np.minimum(1.0, oversampling * ridge_scores(view, order[:size], dictionary, weights, ridge))
         drawn = rng.random(size) < scores
-        if drawn.sum() > m:  # as few as are asked for: costs stay bounded
+        if drawn.sum() > m:  # no more than requested, so that costs stay bounded
             drawn[rng.choice(np.flatnonzero(drawn), size=int(drawn.sum()) - m, replace=False)] = False
         if drawn.any():
             dictionary, weights = order[:size][drawn], 1.0 / np.sqrt(scores[drawn])
@@ -43,7 +43,7 @@ def leverage(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
 
 
 def _ridge(view: FitSample, dictionary: Indices, weights: Floats, k: int) -> float:
-    """Of the weighted kernel of the dictionary, what is beyond the k-th eigenvalue, a k-th of it."""
+    """Return λ: the sum of the eigenvalues beyond the k-th of the dictionary's weighted kernel, divided by k."""
     K = view.kernel(dictionary, dictionary).astype(np.float64) * weights[:, None] * weights
     values = np.linalg.eigvalsh((K + K.T) / 2.0)[::-1]
     # Rounding in float32, or an indefinite kernel, leaves negative eigenvalues, which K + λI must not have.
@@ -54,12 +54,12 @@ def _ridge(view: FitSample, dictionary: Indices, weights: Floats, k: int) -> flo
 def ridge_scores(
     view: FitSample, rows: Indices, dictionary: Indices, weights: Floats, ridge: float
 ) -> Floats:
-    """(1/λ)(K − K S(SᵀKS + λI)⁻¹SᵀK)_ii of `rows`, S the weighted dictionary: K(K + λI)⁻¹_ii where S is everything."""
+    """Return (1/λ)(K − K S(SᵀKS + λI)⁻¹SᵀK)_ii, S the dictionary: K(K + λI)⁻¹_ii if S is everything."""
     from scipy.linalg import solve_triangular
 
     K = view.kernel(dictionary, dictionary).astype(np.float64) * weights[:, None] * weights
     root = np.linalg.cholesky((K + K.T) / 2.0 + ridge * np.eye(len(K)))
-    # Of the mean eigenvalue, λ is not below 1e-9, so an inverse is as good as solving, and a product much faster.
+    # λ is at least 1e-9 of the mean eigenvalue, so an inverse is as good as solving, and a product is much faster.
     inverse = solve_triangular(root, np.eye(len(K)), lower=True).T * weights[:, None]
     scores = np.empty(len(rows))
     for start in range(0, len(rows), 4096):
@@ -71,32 +71,32 @@ def ridge_scores(
 
 
 def uniform(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """m different rows, each as likely as the other, without replacement (Williams & Seeger 2001)."""
+    """Return m different rows, all equally likely, without replacement (Williams & Seeger 2001)."""
     return np.sort(rng.choice(len(view.X), size=m, replace=False))
 
 
 class PartialCholesky:
-    """F (n, m) of some rows of the sample in `dtype`, and what it leaves of the diagonal: `left` = diag(K − F Fᵀ)."""
+    """F (n, m) of some rows of the sample in `dtype`, and the rest of the diagonal: `left` = diag(K − F Fᵀ)."""
 
     def __init__(self, view: FitSample, rows: Indices, m: int, dtype: DTypeLike) -> None:
         self._view, self._rows = view, rows
         self._F = np.empty((len(rows), m), dtype=dtype)
         self._size = 0
         self.left = np.maximum(view.diagonal(rows).astype(np.float64), 0.0)
-        # Below, what is left is rounding: of n·eps-sized sums.
+        # Smaller remainders are rounding, of sums of size n·eps.
         self.noise = 16.0 * float(np.finfo(self._F.dtype).eps) * float(self.left.max(initial=0.0))
         self._trace = self._trace_left = float(self.left.sum())
-        # The first pivots that leave the share of the trace that is asked for; None until then.
+        # The number of pivots that leaves the requested share of the trace, or None until then.
         self.enough: int | None = None
 
     def residual(self, pivots: Indices) -> Floats:
-        """(K − F Fᵀ) between the pivots, float64."""
+        """Return (K − F Fᵀ) between the pivots, float64."""
         own = self._F[pivots, : self._size].astype(np.float64)
         K = self._view.kernel(self._rows[pivots], self._rows[pivots]).astype(np.float64)
         return K - own @ own.T
 
     def add(self, pivots: Indices, root: Floats) -> None:
-        """Grow by pivots, `root` being the lower Cholesky factor of their residual.
+        """Grow by pivots. `root` is the lower Cholesky factor of their residual.
 
         Blocks of rows go through the kernel, the products and the sums while they are in the cache.
         """
@@ -121,7 +121,7 @@ class PartialCholesky:
         self._size = stop
 
     def _count(self, shares: Floats) -> None:
-        """Subtract what each new pivot takes of the trace, and note the first one after which little enough is left."""
+        """Subtract each new pivot's part of the trace, and record the first pivot after which little enough remains."""
         left = self._trace_left - np.cumsum(shares)
         self._trace_left = float(left[-1])
         if self._view.tolerance is not None and self.enough is None:
@@ -129,7 +129,7 @@ class PartialCholesky:
             self.enough = self._size + int(reached[0]) + 1 if len(reached) else None
 
     def chosen(self, pivots: list[int], m: int, rng: np.random.Generator) -> Indices:
-        """Return the rows of the pivots, as many as a tolerance needs, or with others drawn uniformly up to m."""
+        """Return the rows of the pivots, as many as a tolerance needs, or filled up to m with uniform draws."""
         rows = self._rows[np.array(pivots, dtype=np.intp)]
         if self._view.tolerance is None or not len(rows):
             return fill_up(rows, self._rows, m, rng)
@@ -137,10 +137,10 @@ class PartialCholesky:
 
 
 def greedy(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Always the row with the largest diag(K − F Fᵀ)_i (Fine & Scheinberg 2001, figure 2): full pivoting.
+    """Return each time the row with the largest diag(K − F Fᵀ)_i (Fine & Scheinberg 2001, figure 2): full pivoting.
 
-    O(n m²), column by column. The factor is (n, m): where that is more than 2²⁵ numbers, the rows that take part are a
-    random subset. Where the rank runs out, the rest is uniform.
+    O(n m²), column by column. The factor is (n, m). If that exceeds 2²⁵ numbers, a random subset of the rows is used.
+    If the rank is too low, the rest is uniform.
     """
     rows = view.rows(m, rng)
     factor = PartialCholesky(view, rows, m, view.X.dtype)
@@ -160,11 +160,11 @@ _BLOCK = 128
 
 
 def rpcholesky(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Pivots drawn with P(i) ∝ diag(K − F Fᵀ)_i, one after the other (Chen, Epperly, Tropp & Webber 2022, algorithm 1).
+    """Draw pivots with P(i) ∝ diag(K − F Fᵀ)_i, one after the other (Chen, Epperly, Tropp & Webber 2022, algorithm 1).
 
-    Drawn in blocks and thinned by rejection, which gives the same law at the speed of matrix products (Epperly, Tropp
-    & Webber 2024, algorithm 2). O(n m²). The factor is (n, m): where that is more than 2²⁵ numbers, the rows that take
-    part are a random subset. Where the rank runs out, the rest is uniform.
+    They are drawn in blocks and thinned by rejection, which gives the same law at the speed of matrix products
+    (Epperly, Tropp & Webber 2024, algorithm 2). O(n m²). The factor is (n, m). If that exceeds 2²⁵ numbers, a random
+    subset of the rows is used. If the rank is too low, the rest is uniform.
     """
     rows = view.rows(m, rng)
     if view.tolerance is None:
@@ -173,19 +173,19 @@ def rpcholesky(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
         if len(chosen) == m or view.X.dtype == np.float32:
             return factor.chosen(chosen, m, rng)
         rng = again
-    # float32 has run out of digits before the pivots were enough, or would not tell when they are
+    # float32 lost its digits before there were enough pivots, or cannot show when there are
     factor = PartialCholesky(view, rows, m, view.X.dtype)
     return factor.chosen(_draw_pivots(factor, m, rng), m, rng)
 
 
 def _draw_pivots(factor: PartialCholesky, m: int, rng: np.random.Generator) -> list[int]:
-    """Let the factor grow by m pivots, or as many as there are; their places among its rows."""
+    """Grow the factor by m pivots, or as many as there are. Return their places among its rows."""
     chosen: list[int] = []
     while len(chosen) < m and factor.left.any() and factor.enough is None:
         size = min(_BLOCK, max(8, m // 8), m - len(chosen))
         drawn = rng.choice(len(factor.left), size=size, p=factor.left / factor.left.sum())
         kept, root = thin(factor.residual(drawn), factor.left[drawn], factor.noise, rng)
-        if not len(kept):  # what was left was rounding
+        if not len(kept):  # the remainder was rounding
             factor.left[drawn] = 0.0
             continue
         factor.add(drawn[kept], root)
@@ -196,9 +196,9 @@ def _draw_pivots(factor: PartialCholesky, m: int, rng: np.random.Generator) -> l
 def thin(
     residual: Floats, proposed: Floats, noise: float, rng: np.random.Generator
 ) -> tuple[Indices, Floats]:
-    """Keep each proposal with the share of its diagonal that those before it left; return their Cholesky factor too.
+    """Keep each proposal with the share of its diagonal that earlier ones left. Return also their Cholesky factor.
 
-    `proposed` is the diagonal that the proposals were drawn by. A repeated proposal has nothing left.
+    `proposed` is the diagonal by which the proposals were drawn. A repeated proposal has nothing left.
     """
     H = residual.copy()
     columns = np.zeros_like(H)
@@ -214,9 +214,9 @@ def thin(
 
 
 def farthest(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Always the row farthest from those chosen, in kernel distance k(x,x) + k(l,l) − 2k(x,l) (Gonzalez 1985).
+    """Take the row farthest from those before, in kernel distance k(x,x) + k(l,l) − 2k(x,l) (Gonzalez 1985).
 
-    The first is random. Within a factor of 2 of the smallest possible covering radius; O(n m). Where all other rows
+    The first is random. The covering radius is within a factor of 2 of the smallest possible; O(n m). If all other rows
     are duplicates, the rest is uniform.
     """
     everything = np.arange(len(view.X))
@@ -228,7 +228,7 @@ def farthest(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
         to_last = diagonal + diagonal[last] - 2.0 * view.kernel(everything, np.array([last]))[:, 0]
         np.minimum(distance, to_last, out=distance)
         distance[chosen] = -np.inf
-        # 0 but for rounding
+        # 0 except for rounding
         noise = 16.0 * float(np.finfo(view.X.dtype).eps) * float(np.abs(diagonal).max())
         if len(chosen) == m or distance.max() <= noise:
             return fill_up(np.array(chosen), everything, m, rng)

@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIMITS = {  # at most so many in pages, and in help
     r"\btakes?\b[^.]{0,40}\bfor\b": (3, 1),
-    r"\b(is|are) no\b": (8, 8),
+    r"\b(is|are) no\b": (8, 4),
     r", too\b": (3, 2),
     r"\b(beside|behind)\b": (8, 2),
     r"\b(of|at) the fit\b": (6, 5),

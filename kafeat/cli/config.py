@@ -38,7 +38,7 @@ Examples:
 )  # fmt: skip
 @options.option(
     "--label", "labels", type=options.COLUMN, metavar="COL", multiple=True, allow_from_autoenv=False,
-    help="A label of the table of --for, which is no feature; may be repeated.",
+    help="A label of the table of --for. It is not a feature. Repeatable.",
 )  # fmt: skip
 @options.option(
     "--check", is_flag=True, allow_from_autoenv=False,

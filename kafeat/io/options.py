@@ -174,8 +174,8 @@ SPLIT_BY = Option(
     metavar="group:COL|time:COL",
 )  # fmt: skip
 EXCLUDE = Option(
-    help="Columns that are no features, separated by commas, by name or pattern (default: those of the config).",
-    python="Columns that are no features: names or patterns, besides those of the config.", metavar="COLS",
+    help="Columns that are not features, separated by commas, by name or pattern (default: those of the config).",
+    python="Columns that are not features: names or patterns, besides those of the config.", metavar="COLS",
 )  # fmt: skip
 ONLY = Option(
     help="The feature columns, separated by commas, by name or pattern (default: what the config says, or all).",

@@ -72,7 +72,7 @@ def fit(asked: FitOptions) -> FeatureMap:
         The rows to fit on: in memory, or the path or URI of a file or data set. Tables are those of pyarrow, pandas and
         polars.
     label : str, list of str, array (n_rows,) or (n_rows, k), or None, default None
-        The column of labels, which is no feature, or the labels themselves: classes or numbers, or k numbers a row.
+        The column of labels, which is not a feature, or the labels themselves: classes or numbers, or k numbers a row.
         A list of text names several columns of numbers, unless it has an entry for every row.
     reading : kafeat.io.options.InputOptions or None, default None
         Options for reading, such as `InputOptions(delimiter=";", date_format=("%d.%m.%Y",))`.

@@ -99,7 +99,7 @@ class TuneOptions:
     )  # fmt: skip
     jobs: int | None = option(None, JOBS)
     weight: str | None = option(
-        None, WEIGHT, rare=True, python="Column of numbers of at least 0, which is no feature: how often a row counts "
+        None, WEIGHT, rare=True, python="Column of numbers of at least 0, not a feature: how often a row counts "
         "for the predictor. The search counts every row once.",
     )  # fmt: skip
     boosting: bool = option(
